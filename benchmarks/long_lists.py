@@ -18,7 +18,7 @@ import numpy as np
 
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content
-from rerank.readers.base import BadList, NBestList
+from rerank.readers.base import NBestList, SkippedList
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.text_recipe import TextRecipe
@@ -66,7 +66,7 @@ def measure(kind: str, size: int) -> dict[str, Any]:
 def run(content: Content[Any], nbest: NBestList) -> int:
     """Open a list and extract its features; how many values they have."""
     opened = content.open(nbest)
-    assert not isinstance(opened, BadList), opened
+    assert not isinstance(opened, SkippedList), opened
     return int(content.features(*opened).value.size)
 
 

@@ -19,7 +19,7 @@ WAY = {
     "readers.streams": "bytes, decompressed",
     "readers.inputs": "each file opened once, its digest taken as it streams",
     "readers.nbest": "NBestList: what the lines of a list say",
-    "readers.sides": "Beside: a list with what other files hold for it",
+    "readers.sides": "the list with its gold tree, source, references",
     "extraction.content.base": "Pair: the list opened, trees or words and phrases",
     "extraction.blocks": "features and statistics, in blocks: tasks of the engine's workers",
     "extraction.assembly": "columns, and the shards of a Corpus",

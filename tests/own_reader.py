@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.base import NBestList, Reader, SkippedList
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.text_list import TextList
 
@@ -14,7 +14,7 @@ from rerank.readers.texts.text_list import TextList
 class Tables(Reader):
     """Lists as tables: text, score and whatever else the list's header names, with tabs between them."""
 
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         with open_stream(path) as stream:
             blocks = b"".join(iter(lambda: stream.read(1 << 20), b"")).decode().split("\n\n")
         for i, block in enumerate(filter(None, blocks)):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.readers.base import Fault, NBestList, excerpt
+from rerank.readers.base import NBestList, Problem, excerpt
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
 from rerank.readers.numerals import scores_of
@@ -45,6 +45,6 @@ class TableReader(TextReader):
 def _candidate(row: bytes, _: int) -> Entry:
     fields = row.split(b"\t")
     if len(fields) != 4:
-        raise Fault("fields", f"found {len(fields)} fields in {excerpt(row)}; expected id, score, lm and text")
+        raise Problem("fields", f"found {len(fields)} fields in {excerpt(row)}; expected id, score, lm and text")
     score, lm = scores_of(b" ".join(fields[1:3]), "the scores of a candidate")
     return Entry(fields[3].strip(), {"score": score, "lm": lm})

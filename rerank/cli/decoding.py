@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from rerank.models.decoding import Decoded
     from rerank.models.provenance import Decoding
     from rerank.models.scorer import Opened, Scorer
-    from rerank.readers.base import BadList
+    from rerank.readers.base import SkippedList
 
-    Lists = Iterator[Opened | BadList]
+    Lists = Iterator[Opened | SkippedList]
 
 log = logging.getLogger("rerank")
 AHEAD = 1000  # lists that tell how far scores deviate, where nothing was tuned
@@ -83,7 +83,7 @@ def decode(
     from rerank.extraction.content.base import make_reader
     from rerank.models.model import model_files
     from rerank.models.scorer import Scorer
-    from rerank.readers.base import BadList, SkipCount
+    from rerank.readers.base import SkipCount, SkippedList
     from rerank.readers.streams import open_output, single_stdin
     from rerank.storage.outputs import check_apart
 
@@ -104,10 +104,10 @@ def decode(
         how, lists = _how(scorer, by, known, lists)
         left_out = 0
         for item in track(lists, "decode"):
-            found = None if isinstance(item, BadList) or not len(item.nbest) else scorer.answer(item, how)
+            found = None if isinstance(item, SkippedList) or not len(item.nbest) else scorer.answer(item, how)
             left_out += 0 if found is None else found.left_out
             if shown_as_json():
-                stream.write(_as_object(item.id if isinstance(item, BadList) else item.nbest.id, found))
+                stream.write(_as_object(item.id if isinstance(item, SkippedList) else item.nbest.id, found))
             else:
                 stream.write(_as_line(found))
     for line in str(count).splitlines()[1:]:
@@ -156,13 +156,13 @@ def _how(scorer: "Scorer", by: str | None, given: dict[str, Any], lists: "Lists"
         raise RecipeError(f"--{place[0]}: {message}") from None
 
 
-def _deviation(scorer: "Scorer", lists: "list[Opened | BadList]") -> float:
+def _deviation(scorer: "Scorer", lists: "list[Opened | SkippedList]") -> float:
     """The standard deviation of scores from their lists' means; 1 where all are alike."""
     import numpy as np
 
-    from rerank.readers.base import BadList
+    from rerank.readers.base import SkippedList
 
-    found = [each.scores for each in scorer.rank(lists) if not isinstance(each, BadList) and each.scores.size]
+    found = [each.scores for each in scorer.rank(lists) if not isinstance(each, SkippedList) and each.scores.size]
     apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in found)])
     deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0

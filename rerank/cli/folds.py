@@ -63,7 +63,7 @@ def join_lists(
     A list that is not of its fold's sentence is refused.
     """
     from rerank.extraction.content.base import make_reader
-    from rerank.readers.base import BadList, SkipCount
+    from rerank.readers.base import SkipCount, SkippedList
     from rerank.readers.jackknife.joining import Joining
     from rerank.readers.jackknife.manifest import NAME
     from rerank.readers.streams import open_output
@@ -82,7 +82,7 @@ def join_lists(
     with open_output(output) as stream:
         writer = ListWriter(stream, form)
         for item in track(joining.lists(), "join"):
-            if isinstance(item, BadList):
+            if isinstance(item, SkippedList):
                 writer.bad(item)
             else:
                 writer.good(item)

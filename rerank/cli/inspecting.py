@@ -93,7 +93,7 @@ def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
 
     from rerank.extraction.content.base import make_reader
     from rerank.models.scorer import Scorer
-    from rerank.readers.base import BadList, SkipCount, read_lists
+    from rerank.readers.base import SkipCount, SkippedList, read_lists
 
     scorer = Scorer(model)
     content, drift, count = scorer.content, scorer.drift(), SkipCount("skip")
@@ -102,8 +102,8 @@ def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
     form = (scorer.reader if reader is None else make_reader(reader)).knowing(content.columns)
     for given in read_lists(form, nbest, count=count):
         held = content.hold(given)
-        if isinstance(held, BadList):
-            raise held.error()
+        if isinstance(held, SkippedList):
+            raise held.problem.advised()
         drift.see(held)
     if not drift.lists:
         raise DataError("no usable list with two candidates or more", path=nbest)
@@ -209,13 +209,13 @@ def explain(
 
     from rerank.extraction.content.base import make_reader
     from rerank.models.scorer import Scorer, rank
-    from rerank.readers.base import BadList
+    from rerank.readers.base import SkippedList
 
     scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     found, best = _find(scorer, form, nbest, gold, sources, list_id)
     (ranked,) = list(scorer.rank([found]))
-    if isinstance(ranked, BadList) or not len(found.nbest):
+    if isinstance(ranked, SkippedList) or not len(found.nbest):
         raise DataError("the list has no candidates", path=nbest, list_id=list_id)
     winner = int(ranked.order[0])
     base = int(rank(found.nbest.base, found.nbest.base)[0])
@@ -287,23 +287,23 @@ def _find(
     import numpy as np
 
     from rerank.metrics.oracle import oracle as best_gain
-    from rerank.readers.base import BadList, SkipCount
+    from rerank.readers.base import SkipCount, SkippedList
 
     content, ids = scorer.content, list[str]()
     if gold is None:
         for item in scorer.read(reader, nbest, SkipCount("skip"), sources):
-            ids.append(item.id if isinstance(item, BadList) else item.nbest.id)
+            ids.append(item.id if isinstance(item, SkippedList) else item.nbest.id)
             if ids[-1] == list_id:
-                if isinstance(item, BadList):
+                if isinstance(item, SkippedList):
                     raise DataError(f"the list cannot be used: {item}")
                 return item, -1
         raise _no_list(list_id, ids, nbest)
     data = scorer.recipe.data.of_files(nbest, gold, sources).model_copy(update={"reader": reader})
-    for raw in content.read(data, ""):
-        ids.append(raw.nbest.id)
+    for given in content.read(data, ""):
+        ids.append(given.id)
         if ids[-1] == list_id:
             count = SkipCount("skip")
-            pair = content.pair(raw, count)
+            pair = content.pair(given, count)
             if pair is None:
                 raise DataError(f"the list cannot be used: {next(iter(count.first.values()))}")
             own, stats = content.stats(*pair)

@@ -13,7 +13,7 @@ from rerank.cli.application import Encoding, ListReader, ModelPlace, OnBadList, 
 
 if TYPE_CHECKING:
     from rerank.models.scorer import Ranked
-    from rerank.readers.base import BadList
+    from rerank.readers.base import SkippedList
 
 log = logging.getLogger("rerank")
 
@@ -89,34 +89,36 @@ def rerank(
     log.info("%d lists, %d unknown features, by the predictor %s", count.lists, found["unknown"], scorer.predictor)
 
 
-def _count_lists(lists: "Iterable[Ranked | BadList]", found: Counter[str]) -> "Iterator[Ranked | BadList]":
+def _count_lists(lists: "Iterable[Ranked | SkippedList]", found: Counter[str]) -> "Iterator[Ranked | SkippedList]":
     """Pass ``lists`` on and count them, those without candidates or source, and what the model does not know."""
-    from rerank.readers.base import BadList
+    from rerank.readers.base import SkippedList
     from rerank.readers.texts.text_list import TextList
 
     for ranked in lists:
         found["all"] += 1
         found["empty"] += not _places(ranked)
-        if not isinstance(ranked, BadList):
+        if not isinstance(ranked, SkippedList):
             found["unknown"] += ranked.unknown
             found["without source"] += isinstance(ranked.nbest, TextList) and ranked.nbest.source is None
         yield ranked
 
 
-def _places(ranked: "Ranked | BadList") -> list[int]:
+def _places(ranked: "Ranked | SkippedList") -> list[int]:
     """The candidates of a list, best first; a bad list has none."""
     order = getattr(ranked, "order", ())
     return [int(y) for y in order]
 
 
-def _as_object(ranked: "Ranked | BadList", predictor: str, most: int) -> bytes:
+def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> bytes:
     """The choice from a list, and its first candidates, as a line of JSON."""
-    from rerank.readers.base import BadList
+    from rerank.readers.base import SkippedList
     from rerank.storage.strict_json import as_json
 
     shown: dict[str, Any] = {"id": "", "predictor": predictor, "text": None, "place": None, "candidates": []}
-    if isinstance(ranked, BadList) or not ranked.order.size:
-        return f"{as_json(shown | {'id': ranked.id if isinstance(ranked, BadList) else ranked.nbest.id})}\n".encode()
+    if isinstance(ranked, SkippedList) or not ranked.order.size:
+        return (
+            f"{as_json(shown | {'id': ranked.id if isinstance(ranked, SkippedList) else ranked.nbest.id})}\n".encode()
+        )
     nbest, scores, answer = ranked.nbest, ranked.scores, ranked.answer
     place = int(ranked.order[0]) if answer is None else answer.place
     found = [
@@ -132,7 +134,7 @@ def _as_object(ranked: "Ranked | BadList", predictor: str, most: int) -> bytes:
     return f"{as_json(shown | {'place': None if place is None else place + 1})}\n".encode()
 
 
-def _best_text(ranked: "Ranked | BadList") -> bytes:
+def _best_text(ranked: "Ranked | SkippedList") -> bytes:
     """What is chosen on one line; nothing where there is no candidate."""
     text: bytes = getattr(ranked, "best", b"")
     return text.strip().replace(b"\r", b" ").replace(b"\n", b" ")

@@ -23,10 +23,9 @@ from rerank.extraction.seen import SeenLists
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
-from rerank.readers.base import NBestList, SkipCount, usable
+from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.score_count import ScoreCount
-from rerank.readers.sides import Beside
 from rerank.recipes.recipe import ListRecipe
 
 BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most so many lists, and bytes of texts, in a block
@@ -38,7 +37,7 @@ class Block(NamedTuple):
 
     number: int
     key: str
-    lists: list[Beside]
+    lists: list[NBestList | SkippedList]
     part: int = 0
 
 
@@ -96,7 +95,7 @@ class BlockJob:
 
 
 def cut(
-    raws: Iterable[Beside],
+    read: Iterable[NBestList | SkippedList],
     so_far: Callable[[], str],
     failure: list[RerankError],
     part_of: Callable[[int], int] = lambda _: 0,
@@ -106,17 +105,16 @@ def cut(
 
     A reading error ends them and is left in ``failure``: the lists before it may hold an earlier one.
     """
-    number, lists, size, part = 0, list[Beside](), 0, 0
+    number, lists, size, part = 0, list[NBestList | SkippedList](), 0, 0
     try:
-        for place, raw in enumerate(raws):
-            nbest = raw.nbest
+        for place, nbest in enumerate(read):
             if lists and part != part_of(place):
                 yield Block(number, so_far(), lists, part)
                 number, lists, size = number + 1, [], 0
             part = part_of(place)
             if isinstance(nbest, NBestList) and nbest.raw is not None:
-                raw = raw._replace(nbest=nbest.changed(raw=None))  # needed only to write the list
-            lists.append(raw)
+                nbest = nbest.changed(raw=None)  # needed only to write the list
+            lists.append(nbest)
             size += sum(map(len, getattr(nbest, "texts", ())))
             if len(lists) == BLOCK_LISTS or size >= BLOCK_BYTES:
                 yield Block(number, so_far(), lists, part)

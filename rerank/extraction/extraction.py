@@ -151,7 +151,7 @@ class Extraction:
         ahead = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
             ahead.append(block)
-            shown = (raw.nbest for raw in block.lists if isinstance(raw.nbest, NBestList) and len(raw.nbest))
+            shown = (nbest for nbest in block.lists if isinstance(nbest, NBestList) and len(nbest))
             self._job = replace(self._job, columns=next(map(columns_of, shown), None))
         return chain(ahead, blocks)
 

@@ -16,9 +16,8 @@ from rerank.base.errors import RecipeError, RunError
 from rerank.data.tokens import tokenise
 from rerank.features.lexical.model1 import estimate, some_texts
 from rerank.features.lexical.tables import LexicalTables
-from rerank.readers.base import BadList
-from rerank.readers.sides import Beside
-from rerank.readers.texts.text_pairs import complete
+from rerank.readers.base import NBestList, SkippedList
+from rerank.readers.texts.text_pairs import complete, text_list
 from rerank.storage.checkpoints import KeptResult
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class LearnedTables(NamedTuple):
         return place * len(self.parts) // max(self.lists, 1)
 
 
-def learn(lexical: "Lexical", lists: Iterable[Beside]) -> LearnedTables:
+def learn(lexical: "Lexical", lists: Iterable[NBestList | SkippedList]) -> LearnedTables:
     """The tables of training lists, every reference of which is a translation of its source; bad lists teach nothing.
 
     Raises
@@ -51,14 +50,16 @@ def learn(lexical: "Lexical", lists: Iterable[Beside]) -> LearnedTables:
     """
     texts: tuple[list[bytes], list[bytes]] = [], []
     places, total, usable = list[int](), 0, 0
-    for place, raw in enumerate(lists):
+    for place, nbest in enumerate(lists):
         total = place + 1
-        if isinstance(complete(raw, needs_references=False, needs_source=True), BadList):
+        if isinstance(nbest, SkippedList):
+            continue
+        pair = complete(text_list(nbest), needs_references=False, needs_source=True)
+        if isinstance(pair, SkippedList):
             continue
         usable += 1
-        source, references = raw.found
-        for reference in references:
-            texts[0].append(source)
+        for reference in pair.references:
+            texts[0].append(pair.source or b"")
             texts[1].append(reference)
             places.append(place)
     if usable and not places:

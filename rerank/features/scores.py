@@ -9,8 +9,8 @@ from rerank.data.symbols import SymbolTable, known_hash
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import EITHER, Template, templates
 from rerank.kernels.compile import kernel
-from rerank.readers.faults import Fault
 from rerank.readers.nbest import NBestList
+from rerank.readers.problems import Problem
 
 LARGEST = float(np.finfo(np.float32).max)  # values are float32
 UNFIT = f"found a score that is not finite or exceeds {LARGEST:.3g}"
@@ -34,12 +34,12 @@ def score_view(nbest: NBestList, symbols: SymbolTable | None) -> ScoreView:
     return ScoreView(np.ascontiguousarray(nbest.base, np.float64), scores, names)
 
 
-def unfit(nbest: NBestList) -> dict[int, Fault]:
+def unfit(nbest: NBestList) -> dict[int, Problem]:
     """The candidates with a named score that features cannot hold, by place."""
     if not nbest.names:
         return {}
     bad = np.flatnonzero(~(np.abs(nbest.scores) <= LARGEST).all(axis=1)).tolist()
-    return {y: Fault("infinite score", UNFIT, nbest.lines[y]) for y in bad}
+    return {y: Problem("infinite score", UNFIT, nbest.lines[y]) for y in bad}
 
 
 @dataclass(frozen=True)

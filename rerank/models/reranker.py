@@ -20,7 +20,7 @@ from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.trust import Trust
 from rerank.models.weights_text import named_weights
-from rerank.readers.base import BadList, NBestList, OnBadList, SkipCount
+from rerank.readers.base import NBestList, OnBadList, SkipCount, SkippedList
 from rerank.readers.given.errors import GivenError, check_for_files, each_of, refusal
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import SCORE, texts_given, trees_given
@@ -324,10 +324,10 @@ class Reranker:
     def _open(self, nbest: NBestList) -> Opened:
         """What the candidates of a list are, all of them."""
         opened = self._scorer.open(nbest)
-        if isinstance(opened, BadList):
-            raise refusal(opened)
+        if isinstance(opened, SkippedList):
+            raise refusal(opened.problem)
         if len(opened.nbest.bad) > len(nbest.bad):
-            raise refusal(next(bad for bad in opened.nbest.bad if bad not in nbest.bad))
+            raise refusal(next(problem for problem in opened.nbest.bad if problem not in nbest.bad))
         self._tell_unknown(self._scorer.content.unknown(nbest))
         return opened
 

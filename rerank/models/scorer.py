@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,9 +19,9 @@ from rerank.learn.scoring import add_scores
 from rerank.models.drift import Drift
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
-from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
+from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, usable
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.sides import Beside, in_step
+from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import source_lines
@@ -79,14 +78,14 @@ class Contribution(NamedTuple):
         return self.weight * (self.value - self.other)
 
 
-def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList], most: int | None = None) -> None:
+def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | SkippedList], most: int | None = None) -> None:
     """Write lists in the format of ``reader``, at most ``most`` candidates each, with new and old scores.
 
     A bad list becomes one without candidates, so that the output stays aligned with the references.
     """
     written = ListWriter(out, reader)
     for ranked in lists:
-        if isinstance(ranked, BadList):
+        if isinstance(ranked, SkippedList):
             written.bad(ranked)
         else:
             written.good(ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
@@ -172,7 +171,7 @@ class Scorer:
 
     def read(
         self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None
-    ) -> Iterator[Opened | BadList]:
+    ) -> Iterator[Opened | SkippedList]:
         """Lists with what their candidates are; bad ones to be skipped stay as they are, so that output stays aligned.
 
         sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
@@ -180,26 +179,26 @@ class Scorer:
         """
         sides = [] if sources is None else [source_lines(sources)]
         told = reader.knowing(self.content.columns, normal=self.content.normalize)
-        raws = read_in(self.recipe.data.encoding, in_step(told, path, sides))
-        opened: Iterator[Opened | BadList] = usable(raws, self._counted, count)
+        lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
+        opened: Iterator[Opened | SkippedList] = usable(lists, self._counted, count)
         return self.drift().through(opened, lambda each: getattr(each, "nbest", None))
 
-    def _counted(self, raw: Beside, count: SkipCount) -> Opened | BadList:
-        nbest, found, _ = raw
-        if found and isinstance(nbest, TextList):
-            nbest = replace(nbest, source=found[0])
-        opened = nbest if isinstance(nbest, BadList) else self.open(nbest)
-        if isinstance(opened, BadList):
+    def _counted(self, item: tuple[NBestList | SkippedList, tuple[Any, ...]], count: SkipCount) -> Opened | SkippedList:
+        nbest, source = item
+        if source and isinstance(nbest, TextList):
+            nbest = nbest.changed(source=source[0])
+        opened = nbest if isinstance(nbest, SkippedList) else self.open(nbest)
+        if isinstance(opened, SkippedList):
             count.bad(opened)
         else:
             count.good(opened.nbest)
             count.scores.unknown.update(self.content.unknown(opened.nbest))
         return opened
 
-    def open(self, nbest: NBestList) -> Opened | BadList:
+    def open(self, nbest: NBestList) -> Opened | SkippedList:
         """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""
         found = self.content.open(nbest)
-        return found if isinstance(found, BadList) else Opened(*found, self._digest)
+        return found if isinstance(found, SkippedList) else Opened(*found, self._digest)
 
     def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[tuple[Opened, Pair]]:
         """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
@@ -244,22 +243,22 @@ class Scorer:
         order = rank(scores, opened.nbest.base)
         return Ranked(opened.nbest, order, scores, int(np.count_nonzero(absent)))
 
-    def rank(self, lists: Iterable[Opened | BadList]) -> Iterator[Ranked | BadList]:
+    def rank(self, lists: Iterable[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
         """Every list with its candidates ranked, and its answer if it is decoded, in the order of the input; bad lists
         pass through."""
         if self.how is None:
             yield from self.scored(lists)
             return
         for item in lists:
-            yield item if isinstance(item, BadList) else self._decided(item, self.how)
+            yield item if isinstance(item, SkippedList) else self._decided(item, self.how)
 
-    def scored(self, lists: Iterable[Opened | BadList]) -> Iterator[Ranked | BadList]:
+    def scored(self, lists: Iterable[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
         """The same by the scores alone: nothing is decoded."""
         if self.predictor != "voted":
             for item in lists:
-                yield item if isinstance(item, BadList) else self._score(item)
+                yield item if isinstance(item, SkippedList) else self._score(item)
             return
-        batch: list[Opened | BadList] = []
+        batch: list[Opened | SkippedList] = []
         for item in lists:
             batch.append(item)
             if len(batch) == VOTE_BATCH:
@@ -275,17 +274,17 @@ class Scorer:
         answer = self._decode(opened, ranked, how)
         return ranked._replace(order=led(ranked.order, answer.place), answer=answer)
 
-    def _vote(self, batch: Sequence[Opened | BadList]) -> Iterator[Ranked | BadList]:
+    def _vote(self, batch: Sequence[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
         from rerank.models.predictions import vote_model  # the kernels of voting
 
-        found = [(item, *self.features(item)) for item in batch if not isinstance(item, BadList)]
+        found = [(item, *self.features(item)) for item in batch if not isinstance(item, SkippedList)]
         corpus = self._corpus(found)
         names = [f"{item.nbest.id} at {item.nbest.path}:{item.nbest.line}" for item, *_ in found]
         votes = vote_model(self.model, corpus, names)
         columns = iter([columns for _, _, columns in found])
         at = 0
         for item in batch:
-            if isinstance(item, BadList):
+            if isinstance(item, SkippedList):
                 yield item
                 continue
             scores = votes[corpus.lists[at] : corpus.lists[at + 1]]

@@ -74,15 +74,15 @@ from rerank.base.errors import DataError
 from rerank.base.registry import Registry
 from rerank.readers.candidate import TRACE, Candidate
 from rerank.readers.detection import advice_on
-from rerank.readers.faults import Bad, BadCandidate, BadList, Fault, nameless
 from rerank.readers.nbest import NBestList
+from rerank.readers.problems import Problem, SkippedList, nameless
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.skip_count import OnBadList, SkipCount, check_choice, usable
 from rerank.readers.streams import PathLike, Writable, foreign, split_paths
 
 __all__ = [
-    "LARGEST_GAP", "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "Fault", "NBestList", "OnBadList", "Reader",
-    "SkipCount", "check_choice", "excerpt", "lists_of", "nameless", "read_lists", "readers", "usable",
+    "LARGEST_GAP", "TRACE", "Candidate", "NBestList", "OnBadList", "Problem", "Reader",
+    "SkipCount", "SkippedList", "check_choice", "excerpt", "lists_of", "nameless", "read_lists", "readers", "usable",
 ]  # fmt: skip
 
 
@@ -155,7 +155,7 @@ class Reader(ABC):
         return told
 
     @abstractmethod
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         """The lists of ``path`` ("-": standard input) in order, one at a time, bad ones in their places.
 
         Raises
@@ -176,7 +176,7 @@ class Reader(ABC):
             precede the old ones.
         """
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
         """Write a list without candidates in place of a bad one, so that those after it keep their places.
 
         like: a good list of the same file, which shows the variant of the format; None if there is none.
@@ -195,15 +195,15 @@ MODULES = (
 readers: Registry[type[Reader]] = Registry("reader", Reader, [f"rerank.readers.{name}" for name in MODULES])
 
 
-def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | BadList]:
+def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | SkippedList]:
     """``reader.read``, where a file that starts with a list that is bad, or an error, is looked into: the message says
     what the file seems to be.
     """
     lists, asked = map(_legible, reader.read(path)), False
     try:
         for nbest in lists:
-            if isinstance(nbest, BadList) and not asked:
-                nbest, asked = replace(nbest, other=advice_on(reader, readers, nbest.path)), True
+            if isinstance(nbest, SkippedList) and not asked:
+                nbest, asked = replace(nbest, advice=advice_on(reader, readers, nbest.path)), True
             yield nbest
             if isinstance(nbest, NBestList) and len(nbest):
                 break
@@ -215,17 +215,17 @@ def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | BadList]:
     yield from lists
 
 
-def _legible(nbest: NBestList | BadList) -> NBestList | BadList:
+def _legible(nbest: NBestList | SkippedList) -> NBestList | SkippedList:
     """The list without the candidates that are not UTF-8; a bad list if anything else is not."""
-    if isinstance(nbest, BadList):
+    if isinstance(nbest, SkippedList):
         return nbest
     beside = (encoded(nbest.id), getattr(nbest, "source", None) or b"", *getattr(nbest, "references", ()))
     if (message := _illegible(b"\n".join(beside))) is not None:
-        return BadList(nbest.id, nbest.path, nbest.line, "encoding", message, nbest.size)
+        return SkippedList(nbest.id, nbest.path, nbest.line, "encoding", message, nbest.size)
     if _illegible(b"\n".join(nbest.texts)) is None:
         return nbest
     found = ((i, _illegible(text)) for i, text in enumerate(nbest.texts))
-    return nbest.without({i: Fault("encoding", message) for i, message in found if message is not None})
+    return nbest.without({i: Problem("encoding", message) for i, message in found if message is not None})
 
 
 def _illegible(text: bytes) -> str | None:
@@ -252,9 +252,9 @@ def read_lists(
     yield from usable(lists_of(reader, path), counted, count)
 
 
-def counted(nbest: NBestList | BadList, count: SkipCount) -> NBestList | None:
+def counted(nbest: NBestList | SkippedList, count: SkipCount) -> NBestList | None:
     """The list, if it can be used; ``count`` knows of it either way."""
-    if isinstance(nbest, BadList):
+    if isinstance(nbest, SkippedList):
         count.bad(nbest)
         return None
     count.good(nbest)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.base import NBestList, Reader, SkippedList
 from rerank.readers.streams import PathLike, Writable
 
 
@@ -31,9 +31,9 @@ class CostReader(Reader):
     def paths(self, path: PathLike) -> list[str]:
         return self.inner.paths(path)
 
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         for nbest in self.inner.knowing(self.known, normal=self.normal).read(path):
-            yield nbest if isinstance(nbest, BadList) else _negated(nbest)
+            yield nbest if isinstance(nbest, SkippedList) else _negated(nbest)
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
@@ -41,7 +41,7 @@ class CostReader(Reader):
         """See ``Reader.write``; new scores are written as costs too."""
         self.inner.write(out, _negated(nbest), order, None if scores is None else 0.0 - scores)
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
         self.inner.write_bad(out, bad, like)
 
 

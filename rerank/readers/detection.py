@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, ClassVar, Protocol
 
 from rerank.base.errors import DataError, RerankError
-from rerank.readers.faults import BadList
 from rerank.readers.nbest import NBestList
+from rerank.readers.problems import SkippedList
 from rerank.readers.streams import START, InputStream, PathLike, encoding, held, open_file, standard_input
 from rerank.storage.remote import is_url
 
@@ -49,7 +49,7 @@ class Reads(Protocol):
     def within(self) -> "tuple[Reads, ...]": ...
     @property
     def files(self) -> int | None: ...
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]: ...
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]: ...
 
 
 Readers = Iterable[tuple[str, type[Reads]]]
@@ -162,7 +162,7 @@ def _share(reader: Reads, path: str, start: bytes | None) -> float:
     told = encoding.set(encoding.get() if start is None else None)  # the start has been recoded
     try:
         for nbest in islice(reader.read(path), MOST):
-            if isinstance(nbest, BadList) or nbest.size:
+            if isinstance(nbest, SkippedList) or nbest.size:
                 whole = isinstance(nbest, NBestList) and not nbest.bad and (not reader.trial or nbest.base.any())
                 usable.append(bool(whole))
     except RerankError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from rerank.base.ranges import Checked
-from rerank.readers.base import BadList, Fault, NBestList, Reader
+from rerank.readers.base import NBestList, Problem, Reader, SkippedList
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import PathLike, open_stream
 
@@ -16,11 +16,11 @@ class Record(NamedTuple):
 
     id: str | None  # None: the place of the list in the file, from 0
     line: int  # where it starts
-    content: Any  # what the list is made of, or the Fault that leaves nothing to make it of
+    content: Any  # what the list is made of, or the Problem that leaves nothing to make it of
 
 
 Place = tuple[str, int]  # a file and a line
-Make = Callable[[str, Record], NBestList | BadList]  # of an id and a record; may raise Fault
+Make = Callable[[str, Record], NBestList | SkippedList]  # of an id and a record; may raise Problem
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class ListReader(Checked, Reader):
 
     duplicates: Literal["keep", "drop"] = "keep"
 
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         with open_stream(path, strict=False) as stream:
             lines = LineReader(stream)
             yield from self.lists(lines, self.records(lines))
 
     def lists(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
-    ) -> Iterator[NBestList | BadList]:
+    ) -> Iterator[NBestList | SkippedList]:
         """The lists that records of a file (or of several, ``lines`` being those of the first) describe.
 
         seen: the places of earlier lists by their ids, where other files have some; these are added to them.
@@ -50,13 +50,13 @@ class ListReader(Checked, Reader):
         for ordinal, record in enumerate(records):
             name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
             try:
-                if isinstance(record.content, Fault):
+                if isinstance(record.content, Problem):
                     raise record.content
                 found = make(name, record)
-            except Fault as fault:
-                found = BadList.of(fault, name, lines.path, record.line)
+            except Problem as problem:
+                found = SkippedList.of(problem, name, lines.path, record.line)
             found = self._unlike(found, seen)
-            yield found if isinstance(found, BadList) else found.repeated(self.duplicates)
+            yield found if isinstance(found, SkippedList) else found.repeated(self.duplicates)
 
     @abstractmethod
     def records(self, lines: LineReader) -> Iterator[Record]:
@@ -66,9 +66,9 @@ class ListReader(Checked, Reader):
     def maker(self, lines: LineReader) -> Make:
         """The function that makes the lists of one file; it may remember what earlier ones have shown."""
 
-    def _unlike(self, found: NBestList | BadList, seen: dict[str, Place]) -> NBestList | BadList:
+    def _unlike(self, found: NBestList | SkippedList, seen: dict[str, Place]) -> NBestList | SkippedList:
         """``found``, or a bad list if its id is that of an earlier one; ``seen`` are their places."""
-        name = found.name if isinstance(found, BadList) else found.id
+        name = found.name if isinstance(found, SkippedList) else found.id
         if name not in seen:
             seen[name] = found.path, found.line
             return found
@@ -77,4 +77,4 @@ class ListReader(Checked, Reader):
         advice = numbered if self.offers("ids") else "remove one of them"
         where = f"line {line}" if path == found.path else f"line {line} of {path}"
         message = f"the id is also that of the list at {where}; {advice}"
-        return BadList(found.id, found.path, found.line, "duplicate id", message, found.size)
+        return SkippedList(found.id, found.path, found.line, "duplicate id", message, found.size)

@@ -10,7 +10,7 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.candidate import PRETERMINAL, TRACE, Candidate
-from rerank.readers.faults import BadCandidate, BadList, Fault
+from rerank.readers.problems import Problem, SkippedList
 from rerank.readers.trees.trees import Trees, parse_brackets, to_nltk
 from rerank.readers.trees.words import bracket_advice, normal_text
 
@@ -133,14 +133,14 @@ class NBestList:
     | column     | int              | which of the K is the base score |
     | duplicates | int              | candidates that repeat an earlier one (or did, where the reader drops them) |
     | form       | str              | the variant of the format, for writing it back |
-    | bad        | BadCandidates    | candidates that were left out |
+    | bad        | Problems         | candidates that were left out |
     | names      | tuple of K str   | the names of the score columns; empty where the format has none |
     | sources    | mapping          | the columns of each source, if there are several |
     | others     | tuple of str     | sparse features that look like columns but were not asked for |
     | absent     | mapping          | how many values are 0 because they are missing, by column |
     | unscored   | bool             | whether all base scores are 0 because there are none |
     | raw        | any              | what the reader needs to write it back; has ``some`` if by candidate |
-    | gold       | GoldText or None | the gold tree, if whoever gives the list holds it |
+    | gold       | GoldText or None | the gold tree, if it is known |
     """
 
     kind: ClassVar[type[ListCandidate]] = ListCandidate  # the class of the candidates as objects
@@ -154,7 +154,7 @@ class NBestList:
     column: int = 0
     duplicates: int = 0
     form: str = ""
-    bad: tuple[BadCandidate, ...] = ()
+    bad: tuple[Problem, ...] = ()
     names: tuple[str, ...] = ()
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     others: tuple[str, ...] = ()
@@ -210,7 +210,7 @@ class NBestList:
     def places(self) -> list[int]:
         """The place of every candidate among all of the list in the file, bad ones included (unless duplicates are
         dropped)."""
-        left = {one.place for one in self.bad}
+        left = {problem.place for problem in self.bad}
         return [place for place in range(len(self) + len(left)) if place not in left]
 
     @property
@@ -218,16 +218,16 @@ class NBestList:
         """The number of candidates in the file, bad ones included (unless duplicates are dropped)."""
         return len(self) + len(self.bad)
 
-    def without(self, faults: Mapping[int, Fault]) -> Self | BadList:
-        """The list without the candidates that have faults (by place in this list), or a bad list if none is left."""
-        if not faults:
+    def without(self, problems: Mapping[int, Problem]) -> Self | SkippedList:
+        """The list without the candidates that have problems (by place in this list), or a bad list if none is left."""
+        if not problems:
             return self
-        places, found = self.places, sorted(faults.items())
-        new = [BadCandidate.of(fault, self.id, self.path, self.lines[i], places[i]) for i, fault in found]
+        places, found = self.places, sorted(problems.items())
+        new = [problem.at(self.id, self.path, self.lines[i], places[i]) for i, problem in found]
         every = (*self.bad, *new)
-        if len(faults) == len(self):
-            return BadList.of_all(every)
-        return self.some([i for i in range(len(self)) if i not in faults], bad=every)
+        if len(problems) == len(self):
+            return SkippedList.of_all(every)
+        return self.some([i for i in range(len(self)) if i not in problems], bad=every)
 
     def repeated(self, duplicates: Literal["keep", "drop"]) -> Self:
         """The list with its repeated candidates counted and, under "drop", without them; those without a text, such as
@@ -241,34 +241,34 @@ class NBestList:
             first.setdefault(text or place, place)
         return self.some(list(first.values()), duplicates=count)
 
-    def opened(self, look: Callable[[Self], T]) -> tuple[Self, T] | BadList:
-        """The list and what ``look`` finds in it, without the candidates for which that alone is a Fault."""
+    def opened(self, look: Callable[[Self], T]) -> tuple[Self, T] | SkippedList:
+        """The list and what ``look`` finds in it, without the candidates that have a Problem of their own."""
         try:
             return self, look(self)
-        except Fault as whole:
-            faults = {}
+        except Problem as whole:
+            problems = {}
             for place in range(len(self)):
                 try:
                     look(self.some([place]))
-                except Fault as fault:
-                    faults[place] = fault
-            if not faults:
+                except Problem as problem:
+                    problems[place] = problem
+            if not problems:
                 raise whole from None
-        found = self.without(faults)
-        return found if isinstance(found, BadList) else found.opened(look)
+        found = self.without(problems)
+        return found if isinstance(found, SkippedList) else found.opened(look)
 
     def trees(self, symbols: SymbolTable) -> Trees:
         """All candidates parsed; new labels and words are added to ``symbols``.
 
         Raises
         ------
-        Fault: a candidate is not a well-formed tree ("brackets"); says path, line and list.
+        Problem: a candidate is not a well-formed tree ("brackets"); says path, line and list.
         """
         try:
             return parse_brackets(self.texts, symbols, path=self.path, lines=self.lines, list_id=self.id)
         except DataError as error:
             message = error.message + next(filter(None, map(bracket_advice, self.texts)), "")
-            raise Fault("brackets", message, error.line, path=self.path, list_id=self.id) from None
+            raise Problem("brackets", message, error.line, path=self.path, list_id=self.id) from None
 
 
 def _plain_tree(text: bytes) -> bytes:

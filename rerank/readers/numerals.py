@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from rerank.readers.base import Fault, excerpt
+from rerank.readers.base import Problem, excerpt
 
 
 def numbers(text: bytes) -> list[float] | None:
@@ -16,17 +16,17 @@ def numbers(text: bytes) -> list[float] | None:
 
 
 def scores_of(text: bytes, expected: str, line: int | None = None, path: str | None = None) -> list[float]:
-    """The numbers of ``text``, which are those of a candidate; line, path: see ``Fault``.
+    """The numbers of ``text``, which are those of a candidate; line, path: see ``Problem``.
 
     Raises
     ------
-    Fault: there are none, there is something else ("score"), or one is not finite ("infinite score").
+    Problem: there are none, there is something else ("score"), or one is not finite ("infinite score").
     """
     found = numbers(text)
     if found is None:
-        raise Fault("score", f"found {excerpt(text)}; expected {expected}", line, path=path)
+        raise Problem("score", f"found {excerpt(text)}; expected {expected}", line, path=path)
     if not all(map(math.isfinite, found)):
-        raise Fault("infinite score", f"found {excerpt(text)}; expected finite scores", line, path=path)
+        raise Problem("infinite score", f"found {excerpt(text)}; expected finite scores", line, path=path)
     return found
 
 
@@ -35,9 +35,9 @@ def word_scores(scores: Sequence[float]) -> list[float]:
 
     Raises
     ------
-    Fault: the sum is not finite ("infinite score").
+    Problem: the sum is not finite ("infinite score").
     """
     total, count = sum(scores), len(scores)
     if not math.isfinite(total):
-        raise Fault("infinite score", "the scores of the candidate's words have no finite sum")
+        raise Problem("infinite score", "the scores of the candidate's words have no finite sum")
     return [total, total / count, min(scores), float(count)] if count else [0.0, 0.0, 0.0, 0.0]

@@ -5,26 +5,14 @@ belongs together: bad lists use up their entries too, and a file with too few or
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, Fault, NBestList, Reader, lists_of
+from rerank.readers.base import NBestList, Problem, Reader, SkippedList, lists_of
 from rerank.readers.streams import PathLike, single_stdin, stream_name
 
-
-class Beside(NamedTuple):
-    """A list, or a bad one, with what the side files hold for it."""
-
-    nbest: NBestList | BadList
-    found: tuple[Any, ...]  # by side file
-    missing: BadList | None = None  # why an empty list takes the place of one that should be there
-
-    def of(self, source: str) -> "Beside":
-        """The same with the name of a source before the id, which lists of other sources may have too."""
-        nbest, missing = replace(self.nbest, id=f"{source}/{self.nbest.id}"), self.missing
-        return self._replace(nbest=nbest, missing=missing and replace(missing, id=nbest.id))
+T = TypeVar("T", bound=NBestList)
 
 
 class Progress:
@@ -32,17 +20,17 @@ class Progress:
 
     def __init__(self, reader: Reader, path: PathLike) -> None:
         self.reader, self.path, self.count = reader, stream_name(path), 0
-        self.last: NBestList | BadList | None = None
+        self.last: NBestList | SkippedList | None = None
         self.like: NBestList | None = None  # the last that is not bad
         self.late = False  # whether the first list is empty, as are those whose ids are left out
 
-    def add(self, nbest: NBestList | BadList) -> None:
+    def add(self, nbest: NBestList | SkippedList) -> None:
         """Note the next list."""
         if isinstance(nbest, NBestList):
             self.like, self.late = nbest, self.late or (self.count == 0 and len(nbest) == 0)
         self.count, self.last = self.count + 1, nbest
 
-    def check_order(self, nbest: NBestList | BadList) -> None:
+    def check_order(self, nbest: NBestList | SkippedList) -> None:
         """Refuse a list whose id is not its place, where lists come in an order of their own.
 
         Raises
@@ -82,7 +70,7 @@ class Side:
             self.count, self.line = self.count + len(found), found[-1][0]
         return [entry for _, entry in found]
 
-    def take_for(self, nbest: NBestList | BadList, lists: Progress) -> Any:
+    def take_for(self, nbest: NBestList | SkippedList, lists: Progress) -> Any:
         """The entry of the last list read or, in a list, those of its candidates.
 
         Raises
@@ -93,7 +81,7 @@ class Side:
             lists.check_order(nbest)
         number = 1 if self.of == "list" else nbest.size
         if number is None:
-            assert isinstance(nbest, BadList)
+            assert isinstance(nbest, SkippedList)
             message = f"{nbest.message}; nothing tells which {self.many} of {self.path} belong to the next list: "
             raise DataError(f"{message}fix the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
         before, found = self.count, self.take(number)
@@ -127,8 +115,8 @@ def in_step(
     path: PathLike,
     sides: Sequence[Side],
     *,
-    missing: Callable[[Progress], NBestList] | None = None,
-) -> Iterator[Beside]:
+    missing: Callable[[Progress], T] | None = None,
+) -> Iterator[tuple[NBestList | SkippedList | T, tuple[Any, ...]]]:
     """Every list of ``path``, usable or not, with its entries in side files.
 
     missing: makes an empty list for the entries that are left over at the end; they are an error where it is None.
@@ -141,7 +129,7 @@ def in_step(
     lists = Progress(reader, path)
     for nbest in lists_of(reader, path):
         lists.add(nbest)
-        yield Beside(nbest, tuple(side.take_for(nbest, lists) for side in sides))
+        yield nbest, tuple(side.take_for(nbest, lists) for side in sides)
     if missing is None:
         for side in sides:
             side.finish(lists)
@@ -149,17 +137,18 @@ def in_step(
         yield from _rest(lists, sides, missing)
 
 
-def _rest(lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], NBestList]) -> Iterator[Beside]:
-    """The entries after those of the last list, with lists that are missing."""
-    what = f"{lists.count:,} lists, the last of them {lists.last.id}" if lists.last else "no lists"
-    what += f", for more {' and '.join(side.many for side in sides)} ({', '.join(side.path for side in sides)}); "
-    while all(found := [side.take() for side in sides]):
-        message = f"{what}found none for line {sides[0].line:,}. Are the files of one split? A decoder that found "
-        fault = Fault("missing", f"{message}nothing for the last inputs writes no lists")
+def _rest(
+    lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], T]
+) -> Iterator[tuple[T, tuple[Any, ...]]]:
+    """The entries after those of the last list, with empty lists."""
+    counted = f"{lists.count:,} lists, the last of them {lists.last.id}" if lists.last else "no lists"
+    counted += f", for more {' and '.join(side.many for side in sides)} ({', '.join(side.path for side in sides)}); "
+    while all(entries := [side.take() for side in sides]):
+        message = f"{counted}found none for line {sides[0].line:,}. Are the files of one split? A decoder that found "
+        problem = Problem("missing", f"{message}nothing for the last inputs writes no lists")
         empty = missing(lists)
         lists.add(empty)
-        bad = BadList.of(fault, empty.id, empty.path, empty.line)
-        yield Beside(empty, tuple(entry[0] for entry in found), bad)
+        yield empty.changed(missing=problem), tuple(entry[0] for entry in entries)
     longest = max(sides, key=lambda side: side.count)
     for side in sides:
         if side.count < longest.count:

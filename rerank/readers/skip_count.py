@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.escaping import plain
-from rerank.readers.faults import Bad, BadList, UnusableError
 from rerank.readers.nbest import NBestList
+from rerank.readers.problems import Problem, SkippedList
 from rerank.readers.score_count import ScoreCount
 from rerank.readers.trees.words import changes
 
@@ -67,8 +67,8 @@ class SkipCount:
         ------
         DataError: there are such candidates, and the policy is "error".
         """
-        for bad in nbest.bad:
-            self._skip(bad, self.candidate_reasons, self.first_candidates)
+        for problem in nbest.bad:
+            self._skip(problem, self.candidate_reasons, self.first_candidates)
         self.lists += 1
         self.candidates += len(nbest)
         self.duplicates += nbest.duplicates
@@ -76,14 +76,14 @@ class SkipCount:
         if len(nbest):
             self.scores.look(nbest.base, nbest.absent)
 
-    def bad(self, bad: BadList) -> None:
+    def bad(self, bad: SkippedList) -> None:
         """Count a bad list.
 
         Raises
         ------
         DataError: the policy is "error".
         """
-        self._skip(bad, self.reasons, self.first)
+        self._skip(bad.problem, self.reasons, self.first)
 
     def refuse(self, message: str) -> None:
         """Count a usable list as refused, for a reason with its place; no reason counts nothing."""
@@ -94,12 +94,12 @@ class SkipCount:
         first = "".join(f"; skipped for {reason!r}, first {message}" for reason, message in self.first.items())
         return DataError(f"no usable list in the file{first or ': it holds none'}", path=path)
 
-    def _skip(self, bad: Bad, reasons: Counter[str], first: dict[str, str]) -> None:
+    def _skip(self, problem: Problem, reasons: Counter[str], first: dict[str, str]) -> None:
         if self.on_bad_list == "error":
-            raise bad.error()
-        reasons[bad.reason] += 1
-        if bad.reason not in first:
-            first[bad.reason] = str(bad)
+            raise problem.advised()
+        reasons[problem.reason] += 1
+        if problem.reason not in first:
+            first[problem.reason] = str(problem)
 
     def add(self, more: "SkipCount") -> None:
         """Add the counts of the lists that follow."""
@@ -162,17 +162,17 @@ def usable(
     for item in lists:
         try:
             found = take(item, count)
-        except UnusableError as error:
+        except Problem as problem:
             ahead = SkipCount("skip")
             with suppress(DataError):
                 for other in chain([item], islice(lists, AHEAD)):
                     take(other, ahead)
-            raise _advised(error.bad, ahead, before + count.lists, count.candidates) from None
+            raise _advised(problem, ahead, before + count.lists, count.candidates) from None
         if found is not None:
             yield found
 
 
-def _advised(bad: Bad, ahead: SkipCount, lists: int, candidates: int) -> DataError:
+def _advised(problem: Problem, ahead: SkipCount, lists: int, candidates: int) -> DataError:
     """The error of a bad list or candidate, with the counts from it on and the numbers of good ones before it."""
     for what, good, skipped in (
         ("lists", lists + ahead.lists, ahead.skipped),
@@ -180,8 +180,8 @@ def _advised(bad: Bad, ahead: SkipCount, lists: int, candidates: int) -> DataErr
     ):
         if good <= skipped:
             alike = f"{skipped} of {good + skipped} {what} cannot be used: check that the file is the one you mean, "
-            return bad.error(f"{alike}and its format" if skipped > 1 else f"fix or remove the {bad.what}")
-    return bad.error()
+            return problem.advised(f"{alike}and its format" if skipped > 1 else f"fix or remove the {problem.concerns}")
+    return problem.advised()
 
 
 def check_choice(key: str, value: object, choices: tuple[str, ...]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.base import NBestList, Reader, SkippedList
 from rerank.readers.streams import Writable
 
 
@@ -15,7 +15,7 @@ class ListWriter:
     def __init__(self, out: Writable, reader: Reader) -> None:
         self._out, self._reader = out, reader
         self._like: NBestList | None = None
-        self._waiting: list[BadList] = []
+        self._waiting: list[SkippedList] = []
 
     def good(self, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None) -> None:
         """Write a list; the parameters are those of ``Reader.write``."""
@@ -23,7 +23,7 @@ class ListWriter:
         self.finish()
         self._reader.write(self._out, nbest, order, scores)
 
-    def bad(self, bad: BadList) -> None:
+    def bad(self, bad: SkippedList) -> None:
         """Write a list without candidates in place of a bad one."""
         self._waiting.append(bad)
         if self._like is not None:

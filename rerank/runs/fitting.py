@@ -14,7 +14,7 @@ from rerank.features.sets import SETS
 from rerank.learn.base import learners
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
-from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.base import NBestList, Reader, SkippedList
 from rerank.readers.given.errors import told
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.held import NAME, Rows, digest_of, holding
@@ -216,7 +216,7 @@ def _held_file(lists: ListFile, kind: Kind) -> Held:
         data |= {"sources": lists.sources and "{root}/{split}.src.gz", "form": lists.form}
         data |= {} if lists.references else {"references": None}
 
-    def rows(reader: Reader) -> Iterator[NBestList | BadList]:
+    def rows(reader: Reader) -> Iterator[NBestList | SkippedList]:
         return lists.rows(reader.known, normal=reader.normal)
 
     with Inputs() as inputs:

@@ -14,9 +14,8 @@ from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
 from rerank.learn.scoring import scores
 from rerank.models.decoding import Evidence, gain_functions
-from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.sides import Beside
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.run import Run
@@ -57,7 +56,7 @@ class Stretch(NamedTuple):
     candidate: int
     recipe: ListRecipe
     columns: ScoreColumns | None
-    lists: list[tuple[int, Beside]]
+    lists: list[tuple[int, NBestList | SkippedList]]
     sizes: np.ndarray
     readings: list[Reading]
 
@@ -92,7 +91,7 @@ def _stretches(
     for lists in _cut(content.read_again(recipe.data, split, extracted.ids, sizes)):
         last = first + sum(number >= 0 for number, _ in lists)
         own = slice(ends[first], ends[last])
-        counted = [(number - first if number >= 0 else -1, raw) for number, raw in lists]
+        counted = [(number - first if number >= 0 else -1, nbest) for number, nbest in lists]
         parts = [reading.part(last - first, own) for reading in readings]
         yield Stretch(first, own.start, recipe, columns, counted, sizes[first:last], parts)
         first = last
@@ -106,15 +105,14 @@ def _joined(readings: Sequence[Reading], stretches: Iterable[Seen]) -> Iterator[
         yield from seen.long
 
 
-def _cut(lists: Iterable[tuple[int, Beside]]) -> Iterator[list[tuple[int, Beside]]]:
+def _cut(lists: Iterable[tuple[int, NBestList | SkippedList]]) -> Iterator[list[tuple[int, NBestList | SkippedList]]]:
     """The lists in stretches: of LISTS, or of as many bytes of texts as a block has."""
-    own, size = list[tuple[int, Beside]](), 0
-    for number, raw in lists:
-        nbest = raw.nbest
+    own, size = list[tuple[int, NBestList | SkippedList]](), 0
+    for number, nbest in lists:
         if isinstance(nbest, NBestList):
-            raw = raw._replace(nbest=nbest.changed(raw=None))  # needed only to write the list
+            nbest = nbest.changed(raw=None)  # needed only to write the list
             size += sum(map(len, nbest.texts))
-        own.append((number, raw))
+        own.append((number, nbest))
         if len(own) == LISTS or size >= BLOCK_BYTES:
             yield own
             own, size = [], 0
@@ -128,10 +126,10 @@ def look_at(stretch: Stretch) -> Seen:
     content = content_of(recipe, columns=stretch.columns)
     gains = None if recipe.decode.gains is None else gain_functions.get(recipe.decode.gains)
     ends = np.cumsum(sizes)
-    for number, raw in stretch.lists:
+    for number, nbest in stretch.lists:
         long.append(False)
-        usable = number >= 0 and not isinstance(raw.nbest, BadList) and sizes[number] > 0
-        pair = content.pair(raw, SkipCount("skip")) if usable else None
+        usable = number >= 0 and not isinstance(nbest, SkippedList) and sizes[number] > 0
+        pair = content.pair(nbest, SkipCount("skip")) if usable else None
         if pair is None:
             for reading in stretch.readings:
                 reading.skip()

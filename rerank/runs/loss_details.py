@@ -14,7 +14,7 @@ from rerank.metrics.parseval import Parseval
 from rerank.metrics.parseval_by_label import LabelCount, count_by_label
 from rerank.metrics.parseval_kernel import LENGTH
 from rerank.readers.base import NBestList
-from rerank.readers.sides import Beside
+from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.trees import parse_brackets
 from rerank.readers.trees.words import normal_text
 from rerank.recipes.recipe import ListRecipe, Recipe
@@ -35,10 +35,8 @@ class LossDetails(ABC):
         self.length = np.full(lists, -1, np.int64)
 
     @abstractmethod
-    def see(
-        self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None
-    ) -> None:
-        """List ``i`` with its side files, and the places of the candidates of SYSTEMS; ``answer`` is what was chosen
+    def see(self, i: int, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None) -> None:
+        """List ``i`` and the places of the candidates of SYSTEMS; ``answer`` is what was chosen
         where that need not be a candidate."""
 
     @abstractmethod
@@ -71,10 +69,8 @@ class BracketLosses(LossDetails):
         self._found: dict[str, dict[str, LabelCount]] = {name: {} for name in SYSTEMS}
         self._waiting: list[tuple[int, list[bytes]]] = []
 
-    def see(
-        self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None
-    ) -> None:
-        texts = [raw.found[0].text, *texts_of(nbest, places, answer).values()]
+    def see(self, i: int, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None) -> None:
+        texts = [nbest.gold.text, *texts_of(nbest, places, answer).values()]
         self._waiting.append((i, list(map(normal_text, texts)) if self._normal else texts))
         if len(self._waiting) == BATCH:
             self._count()
@@ -119,10 +115,9 @@ class WordLosses(LossDetails):
         self._lacked = {name: Counter[str]() for name in SYSTEMS}
         self._extra = {name: Counter[str]() for name in SYSTEMS}
 
-    def see(
-        self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None
-    ) -> None:
-        source, references = raw.found
+    def see(self, i: int, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None) -> None:
+        assert isinstance(nbest, TextList)
+        source, references = nbest.source, nbest.references
         golds = [Counter(decoded(text).split()) for text in references]
         if not golds:
             self.length_of = "source"

@@ -23,7 +23,7 @@ from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import BadList, NBestList, SkipCount, usable
+from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
 from rerank.readers.given.errors import each_of, told
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import candidate_of
@@ -31,8 +31,6 @@ from rerank.readers.given.nbest import NBest
 from rerank.readers.given.reading import ListFile, lists_from
 from rerank.readers.given.tables import is_table
 from rerank.readers.given.training import first_list, lists_given
-from rerank.readers.sides import Beside
-from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Section, Seed, named, validate
@@ -199,7 +197,7 @@ class Choosing:
             if isinstance(lists, ListFile)
             else lists_given(lists, texts=texts, gains=isinstance(self.content.metric, Gain))
         )
-        pairs = usable((_beside(each, texts) for each in rows), self._take, SkipCount(policy))
+        pairs = usable(rows, self._take, SkipCount(policy))
         while batch := list(islice(pairs, BATCH)):
             found = [pair for pair, _ in batch]
             places = [place for _, place in batch]
@@ -229,10 +227,10 @@ class Choosing:
             self.other[number] = self.content.text_stats(pair, encoded(answer.text))
         return answer.place or 0
 
-    def _take(self, raw: Beside, count: SkipCount) -> tuple[Pair, int] | None:
+    def _take(self, nbest: NBestList | SkippedList, count: SkipCount) -> tuple[Pair, int] | None:
         """A list with its choice; see ``usable``."""
         choice = next(self.given, _MISSING) if self.scorer is None else None
-        pair = self.content.pair(raw, count)
+        pair = self.content.pair(nbest, count)
         if pair is None:
             return None
         return pair, -1 if self.scorer is not None else _place(choice, pair.nbest)
@@ -273,13 +271,6 @@ class Choosing:
         against = compare(metric, *rows, reference, test=test, samples=samples, seed=seed)
         by = "" if self.scorer is None else self.how.kind if self.how is not None else self.scorer.ranked_by
         return Evaluation(metric, by, len(self.ids), found.reports(metric), intervals, against)
-
-
-def _beside(rows: NBestList | BadList, texts: bool) -> Beside:
-    """A list with what is right in it, as a recipe finds it beside."""
-    if isinstance(rows, TextList):
-        return Beside(rows, (rows.source, rows.references))
-    return Beside(rows, (None, ()) if texts else (getattr(rows, "gold", None),))
 
 
 def _place(choice: Any, nbest: NBestList) -> int:

@@ -9,7 +9,7 @@ from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Weights
 from rerank.learn.scoring import scores
 from rerank.models.scorer import Ranked, Scorer, led, rank
-from rerank.readers.base import BadList
+from rerank.readers.base import SkippedList
 from rerank.recipes.sections import SplitSettings
 
 
@@ -20,7 +20,7 @@ def ranked_lists(
     extracted: Extracted,
     weights: Weights,
     first: np.ndarray | None = None,
-) -> Iterator[Ranked | BadList]:
+) -> Iterator[Ranked | SkippedList]:
     """All lists of a split in the order of the scores that ``weights`` give in its corpus, the candidates ``first``
     (int64 [L], -1 for none) before the others if they are given; bad ones keep their places.
 
@@ -31,10 +31,9 @@ def ranked_lists(
     ends, added = np.cumsum(sizes), np.zeros(sizes.size)
     if extracted.origins is not None:
         added = _scores(extracted.origins, Weights(weights.w, 0.0))
-    for number, raw in scorer.content.read_again(data, split, extracted.ids, sizes):
-        nbest = raw.nbest
-        if number < 0 or isinstance(nbest, BadList):
-            opened = nbest if isinstance(nbest, BadList) else scorer.open(nbest)
+    for number, nbest in scorer.content.read_again(data, split, extracted.ids, sizes):
+        if number < 0 or isinstance(nbest, SkippedList):
+            opened = nbest if isinstance(nbest, SkippedList) else scorer.open(nbest)
             yield from scorer.rank([opened])
             continue
         start = ends[number] - sizes[number]

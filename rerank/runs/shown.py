@@ -11,7 +11,7 @@ from rerank.extraction.extraction import Extracted
 from rerank.metrics.oracle import oracles
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer, rank
-from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.loss_details import LossDetails, loss_details
 from rerank.runs.report.data import Example, ShownCandidate, ShownColumn, ShownContribution
@@ -84,13 +84,13 @@ def look_again(
     firsts, sizes = first_candidates(corpus), list_sizes(corpus)
     found: dict[int, Example] = {}
     details = loss_details(recipe, corpus.list_count)
-    for at, (i, raw) in enumerate(scorer.content.read_again(recipe.data, split, extracted.ids, sizes)):
-        if i < 0 or isinstance(raw.nbest, BadList) or chosen[i] < 0:
+    for at, (i, nbest) in enumerate(scorer.content.read_again(recipe.data, split, extracted.ids, sizes)):
+        if i < 0 or isinstance(nbest, SkippedList) or chosen[i] < 0:
             continue
         places = {name: int(choice[i] - firsts[i]) for name, choice in choices._asdict().items()}
         answer = None if answers is None else answers.texts[at]
-        details.see(i, raw, raw.nbest, places, answer)
-        pair = scorer.content.pair(raw, SkipCount("skip")) if i in picked else None
+        details.see(i, nbest, places, answer)
+        pair = scorer.content.pair(nbest, SkipCount("skip")) if i in picked else None
         if pair is not None:
             found[i] = _example(split, scorer, pair, places, gains[i])
             if answer is not None:

@@ -13,7 +13,7 @@ from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import make_reader
 from rerank.models.scorer import Ranked, write_ranked
-from rerank.readers.base import BadList, NBestList, SkipCount, read_lists, readers
+from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists, readers
 from rerank.readers.streams import read_in
 from rerank.readers.trees.pairs import parse_list
 
@@ -25,17 +25,17 @@ def whole(_i: int, _k: int, text: bytes) -> bytes:
     return text
 
 
-def opened(case: Case, path: str) -> list[NBestList | BadList]:
+def opened(case: Case, path: str) -> list[NBestList | SkippedList]:
     """All lists of a file; those of trees with their trees looked into."""
     found = list(make_reader(case.spec).read(path))
     if not FORMATS[case.form].trees:
         return found
-    return [one if isinstance(one, BadList) else _without_malformed(one) for one in found]
+    return [one if isinstance(one, SkippedList) else _without_malformed(one) for one in found]
 
 
-def _without_malformed(nbest: NBestList) -> NBestList | BadList:
+def _without_malformed(nbest: NBestList) -> NBestList | SkippedList:
     found = parse_list(nbest, SymbolTable())
-    return found if isinstance(found, BadList) else found[0]
+    return found if isinstance(found, SkippedList) else found[0]
 
 
 def test_every_reader_is_tried() -> None:
@@ -48,13 +48,13 @@ def test_bad_lists_are_written_and_read_again_as_empty_ones(
     tmp_path: Path, case: Case, ruined: tuple[int, ...]
 ) -> None:
     found = opened(case, case.write(tmp_path / "given", whole, ruined))
-    assert [i for i, one in enumerate(found) if isinstance(one, BadList)] == list(ruined)
+    assert [i for i, one in enumerate(found) if isinstance(one, SkippedList)] == list(ruined)
     out = io.BytesIO()
-    items = [one if isinstance(one, BadList) else Ranked(one, np.arange(len(one))[::-1], one.base) for one in found]
+    items = [one if isinstance(one, SkippedList) else Ranked(one, np.arange(len(one))[::-1], one.base) for one in found]
     write_ranked(out, make_reader(case.spec), items)
     (tmp_path / "lists").write_bytes(out.getvalue())
     read = list(read_lists(make_reader(case.again), str(tmp_path / "lists")))  # a bad one would be an error
-    assert [one.texts for one in read] == [[] if isinstance(one, BadList) else one.texts[::-1] for one in found]
+    assert [one.texts for one in read] == [[] if isinstance(one, SkippedList) else one.texts[::-1] for one in found]
     ids = [one.id for one in found]
     assert [one.id for i, one in enumerate(read) if i not in ruined] == [
         name for i, name in enumerate(ids) if i not in ruined
@@ -89,7 +89,7 @@ def test_a_bad_candidate_leaves_the_others_of_its_list(tmp_path: Path, case: Cas
     assert (bad.reason, bad.place) == (reason, 1)
     count = SkipCount("skip")
     for one in found:
-        count.bad(one) if isinstance(one, BadList) else count.good(one)
+        count.bad(one) if isinstance(one, SkippedList) else count.good(one)
     assert (dict(count.reasons), dict(count.candidate_reasons)) == ({}, {reason: 1})
     assert bad.path.startswith(str(tmp_path / "wrong" / "lists"))
     assert count.first_candidates[reason].startswith(f"{bad.path}:{bad.line}: list {damaged.id}: ")
@@ -132,9 +132,9 @@ def test_a_list_of_bad_candidates_is_a_bad_list(tmp_path: Path, case: Case, reas
         tmp_path, lambda i, k, text: damage(form.candidate(1, 1).replace(KEY % 2, KEY % (k + 1))) if i == 1 else text
     )
     found = opened(case, path)
-    assert [isinstance(one, BadList) for one in found] == [False, True, False, False]
+    assert [isinstance(one, SkippedList) for one in found] == [False, True, False, False]
     bad = found[1]
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert (bad.reason, bad.size) == (reason, CANDIDATES)
     if case.name == "joined":
         last = found[-1]
@@ -152,10 +152,12 @@ def test_an_id_used_before_makes_a_bad_list_of_a_bad_one_too(tmp_path: Path, cas
     texts = [lists.whole(i, [lists.candidate(i, k) for k in range(CANDIDATES)]) for i in (0, 1)]
     path.write_bytes(texts[0] + lists.ruin(texts[0]) + texts[1])
     first, again, last = make_reader(case.spec).read(str(path))
-    assert isinstance(again, BadList)
+    assert isinstance(again, SkippedList)
     assert (first.id, again.reason, isinstance(last, NBestList)) == (again.id, "duplicate id", True)
     out = io.BytesIO()
-    items = [one if isinstance(one, BadList) else Ranked(one, np.arange(len(one)), one.base) for one in (first, last)]
+    items = [
+        one if isinstance(one, SkippedList) else Ranked(one, np.arange(len(one)), one.base) for one in (first, last)
+    ]
     write_ranked(out, make_reader(case.spec), [items[0], again, items[1]])
     path.write_bytes(out.getvalue())
     if case.name != "fairseq":  # its lists keep their numbers

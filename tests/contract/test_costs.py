@@ -15,7 +15,7 @@ from rerank.base.errors import RecipeError
 from rerank.data.shards import whole
 from rerank.extraction.content.base import make_reader
 from rerank.extraction.extraction import extract_training
-from rerank.readers.base import BadList, NBestList, Reader, SkipCount, read_lists, readers
+from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, read_lists, readers
 from rerank.readers.texts.text_list import TextList
 from rerank.runs.report import sections
 
@@ -55,7 +55,7 @@ def reader_of(name: str, scores: str | None) -> Reader:
 def read(reader: Reader, path: str) -> list[NBestList]:
     found = list(reader.read(path))
     assert len(found) == small_lists.LISTS
-    assert not any(isinstance(nbest, BadList) for nbest in found)
+    assert not any(isinstance(nbest, SkippedList) for nbest in found)
     return [nbest for nbest in found if isinstance(nbest, NBestList)]
 
 

@@ -19,7 +19,7 @@ from rerank.learn.base import Weights
 from rerank.models.inspection import provenance_rows
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import BadList, SkipCount, readers
+from rerank.readers.base import SkipCount, SkippedList, readers
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.trees.parses import ParseReader
 
@@ -47,12 +47,12 @@ def changed(form: Format, root: Path, change: Change) -> str:
     return form.write(root, found)
 
 
-def rank(model: Model, form: Format, path: str, policy: Any = "error") -> tuple[list[Ranked | BadList], SkipCount]:
+def rank(model: Model, form: Format, path: str, policy: Any = "error") -> tuple[list[Ranked | SkippedList], SkipCount]:
     scorer, count = Scorer(model), SkipCount(policy)
     return list(scorer.rank(scorer.read(make_reader(dict(form.reader)), path, count))), count
 
 
-def same(found: list[Ranked | BadList], expected: list[Ranked | BadList]) -> None:
+def same(found: list[Ranked | SkippedList], expected: list[Ranked | SkippedList]) -> None:
     for one, two in zip(found, expected, strict=True):
         assert isinstance(one, Ranked)
         assert isinstance(two, Ranked)
@@ -101,7 +101,7 @@ def test_a_list_that_lacks_a_column_is_bad(name: str, models: dict[str, Model], 
     with pytest.raises(DataError, match=r"list 2"):
         rank(model, form, path)
     found, count = rank(model, form, path, "skip")
-    assert isinstance(found[2], BadList)
+    assert isinstance(found[2], SkippedList)
     assert (count.reasons["columns"] + count.reasons["score"], count.skipped, count.lists) == (1, 1, LISTS - 1)
     same(found[:2] + found[3:], whole[:2] + whole[3:])
 
@@ -116,7 +116,7 @@ def test_a_file_that_lacks_a_column_has_no_usable_list(name: str, models: dict[s
     with pytest.raises(DataError, match=r"'tm'|'sum'|'mean'|'factor2'|P-"):
         rank(model, form, path)
     found, count = rank(model, form, path, "skip")
-    assert all(isinstance(each, BadList) for each in found)
+    assert all(isinstance(each, SkippedList) for each in found)
     assert (len(found), count.reasons["columns"]) == (LISTS, LISTS)
 
 
@@ -215,15 +215,15 @@ def test_lists_from_memory_are_held_to_the_columns_too(name: str, models: dict[s
     form, scorer = FORMATS[name], Scorer(models[name])
     path = form.write(tmp_path, small_lists.complete())
     whole = next(iter(make_reader(dict(form.reader)).read(path)))
-    assert not isinstance(whole, BadList)
-    assert not isinstance(scorer.content.open(whole), BadList)
+    assert not isinstance(whole, SkippedList)
+    assert not isinstance(scorer.content.open(whole), SkippedList)
     lacking = replace(whole, names=(form.base,), scores=whole.base.reshape(-1, 1), column=0, sources={})
     found = scorer.content.open(lacking)
-    assert isinstance(found, BadList)
+    assert isinstance(found, SkippedList)
     assert found.reason == "columns"
     other = replace(whole, names=("total", *whole.names), scores=np.insert(whole.scores, 0, 1.0, axis=1), column=0)
     found = scorer.content.open(other)
-    assert isinstance(found, BadList)
+    assert isinstance(found, SkippedList)
     assert f"the base score is 'total'; expected {form.base!r}" in found.message
 
 

@@ -9,8 +9,8 @@ from formats import CANDIDATES, CASES, FORMATS, LISTS, Case
 import rerank.readers
 from rerank.base.errors import DataError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import BadList
-from rerank.readers.sides import Beside, Side, in_step
+from rerank.readers.base import NBestList, SkippedList
+from rerank.readers.sides import Side, in_step
 
 assert rerank.readers  # importing it registers the formats
 
@@ -22,7 +22,7 @@ def whole(_i: int, _k: int, text: bytes) -> bytes:
     return text
 
 
-def beside(case: Case, path: str, of: str, entries: int) -> list[Beside]:
+def beside(case: Case, path: str, of: str, entries: int) -> list[tuple[NBestList | SkippedList, tuple[Any, ...]]]:
     """The lists of a file with the numbers of the lines of another that has so many of them."""
     spec = case.spec if case.form != "fairseq" else _by_id(case.spec)
     lines = ((number, number) for number in range(1, entries + 1))
@@ -37,9 +37,9 @@ def _by_id(spec: dict[str, Any]) -> dict[str, Any]:
 def test_bad_lists_use_up_their_entries(tmp_path: Path, case: Case) -> None:
     path = case.write(tmp_path, whole, (0, 2))
     found = beside(case, path, "list", LISTS)
-    assert [entry for one in found for entry in one.found] == [1, 2, 3, 4]
+    assert [entry for _, entries in found for entry in entries] == [1, 2, 3, 4]
     if not FORMATS[case.form].trees:  # whose trees are looked into later
-        assert [isinstance(one.nbest, BadList) for one in found] == [True, False, True, False]
+        assert [isinstance(nbest, SkippedList) for nbest, _ in found] == [True, False, True, False]
 
 
 @every_case
@@ -47,7 +47,7 @@ def test_candidates_have_their_entries(tmp_path: Path, case: Case) -> None:
     per_list = CANDIDATES * (1 + (case.name == "merged"))
     found = beside(case, case.write(tmp_path, whole), "candidate", LISTS * per_list)
     numbers = range(1, LISTS * per_list + 1)
-    assert [one.found for one in found] == [([*numbers[i * per_list : (i + 1) * per_list]],) for i in range(LISTS)]
+    assert [entries for _, entries in found] == [([*numbers[i * per_list : (i + 1) * per_list]],) for i in range(LISTS)]
 
 
 @every_case

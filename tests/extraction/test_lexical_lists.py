@@ -30,8 +30,8 @@ from rerank.features.table import FeatureTable, HashedTable, same_columns
 from rerank.features.text.lexical import Lexical
 from rerank.models.model import HEADER, Model, header_digest
 from rerank.models.reranker import load
-from rerank.readers.base import NBestList
-from rerank.readers.sides import Beside
+from rerank.readers.base import NBestList, SkippedList
+from rerank.readers.texts.text_list import TextList
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
 
@@ -67,16 +67,16 @@ def sign(directory: Path) -> None:
     (directory / HEADER).write_text(json.dumps(header))
 
 
-def raw_lists(settings: TextRecipe, split: str = "train") -> list[Beside]:
+def raw_lists(settings: TextRecipe, split: str = "train") -> list[NBestList | SkippedList]:
     return list(content_of(settings).read(settings.data, split))
 
 
-def check(lists: Lists, table: FeatureTable, place: int, raw: Beside, tables: LexicalTables) -> None:
+def check(lists: Lists, table: FeatureTable, place: int, raw: NBestList | SkippedList, tables: LexicalTables) -> None:
     """The list at a place has the columns that ``tables`` give, as far as they vary."""
     corpus = whole(lists)
-    assert isinstance(raw.nbest, NBestList)
-    words = tokenise(raw.nbest.texts)
-    expected = lexical_columns(tables, tokenise([raw.found[0]]).hashes, words.hashes, words.first)
+    assert isinstance(raw, TextList)
+    words = tokenise(raw.texts)
+    expected = lexical_columns(tables, tokenise([raw.source or b""]).hashes, words.hashes, words.first)
     found = free_values(corpus)[corpus.lists[place] : corpus.lists[place + 1]] / table.scale
     for j in range(table.free):
         column = expected[:, COLUMNS.index(table.name(j).removeprefix("Lexical|"))]

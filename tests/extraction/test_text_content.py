@@ -15,8 +15,7 @@ from rerank.metrics.bleu import Bleu
 from rerank.metrics.gain import Gain
 from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Wer
-from rerank.readers.base import SkipCount
-from rerank.readers.sides import Beside
+from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.texts.text_list import TextCandidate, TextList
 from rerank.recipes.text_recipe import TextRecipe
 
@@ -79,7 +78,7 @@ def test_pairs_hold_sources_and_references(data: Path) -> None:
     assert [pair.nbest.source for pair in pairs] == [b"x y", b"z", b"z"]  # type: ignore[attr-defined]
 
 
-def again(content: TextContent, settings: TextRecipe) -> Iterator[tuple[int, Beside]]:
+def again(content: TextContent, settings: TextRecipe) -> Iterator[tuple[int, NBestList | SkippedList]]:
     """The test lists, read again."""
     usable = [pair.nbest for pair in content.pairs(settings.data, "test", SkipCount("skip"))]
     return content.read_again(settings.data, "test", [nbest.id for nbest in usable], np.array([*map(len, usable)]))

@@ -18,7 +18,7 @@ from rerank.features.extract import Extractor
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import DIGIT, PUNCTUATION, TextView, make_view
-from rerank.readers.faults import Fault
+from rerank.readers.problems import Problem
 from rerank.readers.texts.text_list import SparseScores, TextList
 
 SYMBOLS = SymbolTable()
@@ -110,7 +110,7 @@ def test_bad_segmentations(segmentation: bytes, message: str) -> None:
     with pytest.raises(DataError, match=r"lists\.gz:11: list a: ") as caught:
         viewed(nbest, "x y")
     assert message in caught.value.message
-    assert isinstance(caught.value, Fault)
+    assert isinstance(caught.value, Problem)
     assert caught.value.reason == "segmentation"
 
 
@@ -127,7 +127,7 @@ def test_bad_segmentations(segmentation: bytes, message: str) -> None:
 )
 def test_bad_alignments(alignment: bytes, message: str) -> None:
     nbest = plain(b"a b", b"a b c", alignment=[b"", alignment])
-    with pytest.raises(Fault, match=r"lists\.gz:11: list a: ") as caught:
+    with pytest.raises(Problem, match=r"lists\.gz:11: list a: ") as caught:
         viewed(nbest, "x y")
     assert message in caught.value.message
     assert caught.value.reason == "alignment"
@@ -146,7 +146,7 @@ def test_any_bytes_give_spans_inside_or_an_error(field: bytes, segments: bool) -
     nbest = replace(nbest, segmentation=fields) if segments else replace(nbest, alignment=fields)
     try:
         view = viewed(nbest, "x y")
-    except Fault:
+    except Problem:
         return
     assert (view.spans >= 0).all()
     assert (view.spans[:, 1] <= 2).all()
@@ -159,11 +159,11 @@ def test_any_bytes_give_spans_inside_or_an_error(field: bytes, segments: bool) -
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e39])
 def test_scores_that_features_cannot_hold(value: float) -> None:
     nbest = replace(plain(b"a", b"b"), scores=np.array([[0.0, 1.0], [0.0, value]]), names=("score", "lm"))
-    with pytest.raises(Fault, match=r"lists\.gz:11: list a: found a score that is not finite") as caught:
+    with pytest.raises(Problem, match=r"lists\.gz:11: list a: found a score that is not finite") as caught:
         viewed(nbest)
     assert caught.value.reason == "infinite score"
     sparse = SparseScores(np.array([0, 0, 2]), [b"p", b"q"], np.array([1.0, value]))
-    with pytest.raises(Fault, match=r"lists\.gz:11: list a: found a sparse feature with the value"):
+    with pytest.raises(Problem, match=r"lists\.gz:11: list a: found a sparse feature with the value"):
         viewed(plain(b"a", b"b", sparse=sparse))
 
 

@@ -14,7 +14,7 @@ from rerank.features.text.view import make_view
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.prm import read_prm
-from rerank.readers.base import BadList, Fault, NBestList, Reader
+from rerank.readers.base import NBestList, Problem, Reader, SkippedList
 from rerank.readers.examples.svmlight import read_folds, read_svmlight, write_svmlight
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.texts.as_jsonl import WrittenAsJsonl
@@ -84,9 +84,9 @@ def check_lists(name: str, directory: Path, rng: Rng) -> int:
             found.id and (found.path in path or found.path.startswith(path)) and found.line >= 1,
             f"a place: {found.id!r} {found.path!r}",
         )
-        if isinstance(found, BadList):
+        if isinstance(found, SkippedList):
             bad += 1
-            holds(found.reason and found.message and str(found.error()), "a reason")
+            holds(found.reason and found.message and str(found.problem.advised()), "a reason")
             continue
         holds(spec.get("ids") == "ordinal" or found.id not in ids, f"an id twice: {found.id!r}")
         ids.add(found.id)
@@ -134,11 +134,11 @@ def look_into(nbest: NBestList, symbols: SymbolTable) -> None:
     if isinstance(nbest, TextList):
         try:
             make_view(nbest, nbest.source or b"a b c", symbols)
-        except Fault as error:
+        except Problem as error:
             holds(error.reason and error.message, "a reason")
         return
     parsed = parse_list(nbest, symbols)
-    if not isinstance(parsed, BadList):
+    if not isinstance(parsed, SkippedList):
         found, trees = parsed
         for t in range(min(len(found), 3)):
             again = parse_brackets([brackets(trees, t, symbols).encode("utf-8", "surrogateescape")], symbols)
@@ -163,12 +163,12 @@ def check_writing(reader: Reader, lists: list[NBestList], spec: dict[str, Any], 
     holds(_texts(again) == _texts(lists), "texts, written and read again")
 
 
-def _texts(lists: Sequence[NBestList | BadList]) -> list[Any]:
+def _texts(lists: Sequence[NBestList | SkippedList]) -> list[Any]:
     """The texts of all lists that have candidates; others are not in the files of all formats."""
     return [
-        one if isinstance(one, BadList) else [text.strip() for text in one.texts]
+        one if isinstance(one, SkippedList) else [text.strip() for text in one.texts]
         for one in lists
-        if isinstance(one, BadList) or len(one)
+        if isinstance(one, SkippedList) or len(one)
     ]
 
 

@@ -15,7 +15,7 @@ from rerank.learn.scoring import scores
 from rerank.models.model import Model
 from rerank.models.predictions import vote_model
 from rerank.models.scorer import Opened, Ranked, Scorer, rank, write_ranked
-from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.trees.berkeley import BerkeleyReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe
@@ -33,11 +33,11 @@ def corpus(small_run: Path) -> Corpus:
     return Data.load(load_recipe(small_run / "recipe.yaml"), small_run, ("test",)).others["test"].corpus.part(0)
 
 
-def ranked(scorer: Scorer, path: Path, policy: str = "error") -> list[Ranked | BadList]:
+def ranked(scorer: Scorer, path: Path, policy: str = "error") -> list[Ranked | SkippedList]:
     return list(scorer.rank(scorer.read(scorer.reader, str(path), SkipCount(policy))))  # type: ignore[arg-type]
 
 
-def opened(scorer: Scorer, found: Ranked | BadList) -> Opened:
+def opened(scorer: Scorer, found: Ranked | SkippedList) -> Opened:
     assert isinstance(found, Ranked)
     again = scorer.open(found.nbest)
     assert isinstance(again, Opened)
@@ -76,8 +76,8 @@ def test_votes_of_many_batches_keep_their_lists(model, small_data, tmp_path):
     lists[70] = "1\tbad\nno number\n(S1 (NN x))"
     small.write_lists(tmp_path / "many.gz", lists)
     found = ranked(Scorer(model, "voted"), tmp_path / "many.gz", "skip")
-    assert [isinstance(each, BadList) for each in found].index(True) == 70
-    ids = [each.id if isinstance(each, BadList) else each.nbest.id for each in found]
+    assert [isinstance(each, SkippedList) for each in found].index(True) == 70
+    ids = [each.id if isinstance(each, SkippedList) else each.nbest.id for each in found]
     assert ids == [text.split("\n")[0].split("\t")[1] for text in lists]
 
 
@@ -133,12 +133,12 @@ def test_bad_lists(model, tmp_path):
     for predictor in ("average", "voted"):
         scorer, count = Scorer(model, predictor), SkipCount("skip")
         found = list(scorer.rank(scorer.read(scorer.reader, str(tmp_path / "lists"), count)))
-        assert [isinstance(each, BadList) for each in found] == [False, False, True, True]
+        assert [isinstance(each, SkippedList) for each in found] == [False, False, True, True]
         assert [len(each.order) for each in found[:2]] == [1, 0]
         assert (count.lists, count.skipped) == (2, 2)
 
 
-BAD = BadList("bad", "file", 3, "score", "no score")
+BAD = SkippedList("bad", "file", 3, "score", "no score")
 
 
 def listed(form: str, name: str = "good") -> Ranked:

@@ -28,7 +28,7 @@ from rerank.data.symbols import known_hash
 from rerank.learn.voting import voting
 from rerank.models.model import Model
 from rerank.models.scorer import Opened, Ranked, Scorer
-from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.texts.text_list import SparseScores, TextList
 from rerank.runs import pipeline
 
@@ -111,7 +111,7 @@ def rank_all(scorer: Scorer, lists: list[NBestList]) -> list[Result]:
     return [result(each) for each in scorer.rank(opened)]
 
 
-def result(ranked: Ranked | BadList) -> Result:
+def result(ranked: Ranked | SkippedList) -> Result:
     assert isinstance(ranked, Ranked), ranked
     digest = hashlib.sha256(ranked.order.tobytes() + ranked.scores.tobytes()).hexdigest()
     return ranked.nbest.id, digest, ranked.unknown

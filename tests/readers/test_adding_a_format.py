@@ -13,7 +13,7 @@ from pages import files
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
 from rerank.models.scorer import Ranked, write_ranked
-from rerank.readers.base import BadList, SkipCount, read_lists
+from rerank.readers.base import SkipCount, SkippedList, read_lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import read_text_pairs
@@ -89,7 +89,9 @@ def test_bad_candidates_and_lists_have_their_outcomes(tmp_path: Path) -> None:
     out = io.BytesIO()
     found = list(reader.read(str(path)))
     write_ranked(
-        out, reader, [one if isinstance(one, BadList) else Ranked(one, np.arange(len(one)), one.base) for one in found]
+        out,
+        reader,
+        [one if isinstance(one, SkippedList) else Ranked(one, np.arange(len(one)), one.base) for one in found],
     )
     path.write_bytes(out.getvalue())
     again = list(read_lists(reader, str(path)))

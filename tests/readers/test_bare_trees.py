@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rerank.readers.base import BadList, NBestList, read_lists
+from rerank.readers.base import NBestList, SkippedList, read_lists
 from rerank.readers.trees.bare import BareReader
 
 ONE = b"(S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))"
@@ -22,7 +22,7 @@ VARIANTS = {
 }
 
 
-def read(path: Path, data: bytes) -> list[NBestList | BadList]:
+def read(path: Path, data: bytes) -> list[NBestList | SkippedList]:
     path.write_bytes(data)
     return list(BareReader().read(path))
 
@@ -72,7 +72,7 @@ def test_faults_of_headers_end_with_their_list(
     text: bytes, reason: str, line: int, message: str, tmp_path: Path
 ) -> None:
     found = read(tmp_path / "lists", text)
-    bad = next(one for one in found if isinstance(one, BadList))
+    bad = next(one for one in found if isinstance(one, SkippedList))
     assert (bad.reason, bad.line) == (reason, line)
     assert message in bad.message
     last = found[-1]

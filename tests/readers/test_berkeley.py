@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from outcomes import fault_of, outcome
+from outcomes import outcome, problem_of
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, NBestList, read_lists
+from rerank.readers.base import NBestList, SkippedList, read_lists
 from rerank.readers.trees import parses
 from rerank.readers.trees.berkeley import BerkeleyReader
 
@@ -29,18 +29,18 @@ HEADED = b"""2\twsj-1
 """
 
 
-def read(tmp_path: Path, data: bytes, reader: BerkeleyReader | None = None) -> list[NBestList | BadList]:
+def read(tmp_path: Path, data: bytes, reader: BerkeleyReader | None = None) -> list[NBestList | SkippedList]:
     path = tmp_path / "lists"
     path.write_bytes(data)
     return list((reader or BerkeleyReader()).read(path))
 
 
-def good(found: NBestList | BadList) -> NBestList:
+def good(found: NBestList | SkippedList) -> NBestList:
     assert isinstance(found, NBestList), found
     return found
 
 
-def outline(found: list[NBestList | BadList]) -> list[tuple[str, object]]:
+def outline(found: list[NBestList | SkippedList]) -> list[tuple[str, object]]:
     return [outcome(one) for one in found]
 
 
@@ -91,7 +91,7 @@ def test_bad_groups(tmp_path: Path, name: str) -> None:
     reason, data, line, message = BAD[name]
     found = read(tmp_path, GROUPS + data + GROUPS)
     assert outline(found) == [("0", 2), ("1", 0), ("2", 1), ("3", reason), ("4", 2), ("5", 0), ("6", 1)]
-    bad = fault_of(found[3])
+    bad = problem_of(found[3])
     assert bad.line == GROUPS.count(b"\n") + line
     assert message in bad.message
     with pytest.raises(DataError, match=f"lists:{bad.line}: list 3: .*--on-bad-list skip"):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from outcomes import fault_of, outcome
+from outcomes import outcome, problem_of
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadList, NBestList, SkipCount, read_lists
+from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
 from rerank.readers.trees import charniak
 from rerank.readers.trees.charniak import CharniakReader
 
@@ -19,18 +19,18 @@ B = b"1\tb\n-3\n(S1 (NN three))\n\n"
 C = b"1\tc\n-4.5\n(S1 (NN four))\n\n"
 
 
-def read(tmp_path: Path, data: bytes, reader: CharniakReader | None = None) -> list[NBestList | BadList]:
+def read(tmp_path: Path, data: bytes, reader: CharniakReader | None = None) -> list[NBestList | SkippedList]:
     path = tmp_path / "lists"
     path.write_bytes(data)
     return list((reader or CharniakReader()).read(path))
 
 
-def outline(found: list[NBestList | BadList]) -> list[tuple[str, object]]:
+def outline(found: list[NBestList | SkippedList]) -> list[tuple[str, object]]:
     """(id, number of candidates or the reason) of every list."""
     return [outcome(one) for one in found]
 
 
-def good(found: NBestList | BadList) -> NBestList:
+def good(found: NBestList | SkippedList) -> NBestList:
     assert isinstance(found, NBestList), found
     return found
 
@@ -70,7 +70,7 @@ def test_several_scores_and_the_column_of_the_base(tmp_path: Path) -> None:
     assert first.base.tolist() == [0.5, 0.25]
     assert good(read(tmp_path, data, CharniakReader(score=1))[0]).base.tolist() == [-1, -2]
     (bad,) = read(tmp_path, data, CharniakReader(score=3))
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert (bad.reason, bad.line) == ("columns", 2)
     assert "found 3 scores" in bad.message
 
@@ -141,8 +141,8 @@ def test_bad_lists_stand_in_their_places(tmp_path: Path, name: str) -> None:
     bad = found[1]
     assert [kind for _, kind in outline(found)] == [2, reason, 1, 1]
     assert [one.id for one in (found[0], *found[2:])] == ["a", "b", "c"]
-    assert (fault_of(bad).path, fault_of(bad).line) == (str(tmp_path / "lists"), A.count(b"\n") + line)
-    assert message in fault_of(bad).message
+    assert (problem_of(bad).path, problem_of(bad).line) == (str(tmp_path / "lists"), A.count(b"\n") + line)
+    assert message in problem_of(bad).message
     assert bad.id == {"header": "1", "duplicate id": "a"}.get(reason, bad.id)
 
 

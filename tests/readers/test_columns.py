@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import fault_of
+from outcomes import problem_of
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import BadList, NBestList, SkipCount, read_lists
+from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
 from rerank.readers.combined.joining import JoinedReader
 from rerank.readers.texts.text_list import TextList
 
@@ -135,9 +135,9 @@ def test_scores_that_are_no_numbers_make_a_bad_candidate(
     place: Path, scores: bytes, line: int, reason: str, part: str
 ) -> None:
     zero, _, two = read(place, LISTS, scores)
-    fault = fault_of(zero)
-    assert (fault.reason, fault.line, fault.path) == (reason, line, str(place / "1.gz"))
-    assert part in fault.message
+    problem = problem_of(zero)
+    assert (problem.reason, problem.line, problem.path) == (reason, line, str(place / "1.gz"))
+    assert part in problem.message
     assert len(zero) == 1
     assert isinstance(two, TextList)
     assert two.scores[0, 2] == 3.0
@@ -147,10 +147,10 @@ def test_the_scores_of_a_bad_candidate_go_with_it(place: Path) -> None:
     zero, _, two = read(place, LISTS.replace(b"-4", b"x"), b"1\n2\n3\n")
     assert isinstance(zero, TextList)
     assert isinstance(two, TextList)
-    assert (fault_of(zero).path, fault_of(zero).line) == (str(place / "0.gz"), 2)
+    assert (problem_of(zero).path, problem_of(zero).line) == (str(place / "0.gz"), 2)
     assert (zero.scores[:, 2].tolist(), two.scores[:, 2].tolist()) == ([1.0], [3.0])
     whole, _, two = read(place, LISTS.replace(b"-4", b"x").replace(b"-3", b"x"), b"1\n2\n3\n")
-    assert isinstance(whole, BadList)
+    assert isinstance(whole, SkippedList)
     assert isinstance(two, TextList)
     assert two.scores[:, 2].tolist() == [3.0]
 

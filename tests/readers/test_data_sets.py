@@ -10,7 +10,7 @@ import pytest
 
 from rerank.base.errors import RecipeError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import BadList
+from rerank.readers.base import SkippedList
 from rerank.readers.texts.text_list import TextList
 
 USER, FOUR, FIVE = (
@@ -22,13 +22,13 @@ PARALLEL = {
 }  # fmt: skip
 
 
-def read(root: Path, name: str, *items: dict[str, Any], **options: Any) -> list[TextList | BadList]:
+def read(root: Path, name: str, *items: dict[str, Any], **options: Any) -> list[TextList | SkippedList]:
     (root / "lists").write_text("".join(json.dumps(item) + "\n" for item in items))
     found = list(make_reader({"name": name, **options}).read(root / "lists"))
-    return [one for one in found if isinstance(one, TextList | BadList)]
+    return [one for one in found if isinstance(one, TextList | SkippedList)]
 
 
-def good(found: TextList | BadList) -> TextList:
+def good(found: TextList | SkippedList) -> TextList:
     assert isinstance(found, TextList), found
     return found
 
@@ -90,7 +90,7 @@ def test_keys_are_options_and_numbers_become_columns(tmp_path: Path) -> None:
 )
 def test_faults(name: str, item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:
     (bad,) = read(tmp_path, name, item)
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert (bad.reason, bad.line) == (reason, 1)
     assert message in bad.message
 
@@ -103,17 +103,17 @@ def test_json_that_is_not_one_object_per_line_is_told_how_to_become_so(
     for value, advice in (([{"a": 1}], "jq -c '.[]'"), ({"a": 1}, "jq -c .")):
         (tmp_path / "lists").write_text(json.dumps(value, indent=indent))
         first, *_ = make_reader({"name": name}).read(tmp_path / "lists")
-        assert isinstance(first, BadList)
+        assert isinstance(first, SkippedList)
         assert (advice[:5] in first.message) == (indent is not None or advice.endswith("'"))
 
 
 def test_numbers_that_are_asked_for_must_be_there(tmp_path: Path) -> None:
     (bad,) = read(tmp_path, "parallel", {"responses": ["a"]}, numbers={"score": "logps"})
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert "found null under 'logps' for the column 'score'" in bad.message
     pair, options = {"chosen": "a", "rejected": ["b"], "s": 1, "t": [1, 2]}, {"numbers": {"lm": ["s", "t"]}}
     (bad,) = read(tmp_path, "preferences", pair, **options)
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert "found 2 numbers under 't'; expected one for each text under 'rejected'" in bad.message
 
 
@@ -158,5 +158,5 @@ def test_what_a_user_may_name_twice_is_no_traceback(tmp_path: Path) -> None:
     one = good(*read(tmp_path, "parallel", {"prompt": ["a", "b"]}, texts="prompt", prompt="x"))
     assert one.texts == [b"a", b"b"]
     (bad,) = read(tmp_path, "parallel", {"prompt": ["a", "b"]}, texts="prompt")
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert "expected 'prompt', a text" in bad.message

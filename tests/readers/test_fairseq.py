@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import fault_of
+from outcomes import problem_of
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadList, SkipCount, read_lists
+from rerank.readers.base import SkipCount, SkippedList, read_lists
 from rerank.readers.texts.fairseq import FairseqReader
 from rerank.readers.texts.text_list import TextList
 
@@ -65,7 +65,7 @@ def test_lists_in_the_order_of_the_file_without_the_log(place: Path) -> None:
 def test_detokenised_texts(place: Path) -> None:
     (seven,) = read(place, SEVEN, text="D")
     assert seven.texts == [b"It rains.", b"It rain."]
-    bad = fault_of(*read(place, SEVEN.replace("D-7	-0.5	It rain.\n", ""), text="D"))
+    bad = problem_of(*read(place, SEVEN.replace("D-7	-0.5	It rain.\n", ""), text="D"))
     assert (bad.reason, bad.line) == ("record", 6)
     assert "text: H" in bad.message
 
@@ -88,7 +88,7 @@ def test_what_was_typed_in_a_session_is_the_log_before_its_source(place: Path) -
         (prompt + "".join(lists).replace("S-1\tI am <unk>\n", ""), 1),  # nothing that was typed
         (prompt + "".join(lists).replace("I am Ye\n", "-1\ta b\n"), 0),  # a record that was cut
     ):
-        assert fault_of(read(place, damaged)[which]).reason == "record"
+        assert problem_of(read(place, damaged)[which]).reason == "record"
 
 
 def test_empty_hypotheses_and_lists(place: Path) -> None:
@@ -143,12 +143,12 @@ BAD = {
 def test_what_is_bad_has_its_reason_and_the_lists_around_it_stay(place: Path, what: str) -> None:
     reason, text, line, part = BAD[what]
     before, found, after = read(place, ZERO + text + TWO)
-    fault = fault_of(found)
-    assert (fault.reason, fault.line) == (reason, line + ZERO.count("\n"))
-    assert part in fault.message
+    problem = problem_of(found)
+    assert (problem.reason, problem.line) == (reason, line + ZERO.count("\n"))
+    assert part in problem.message
     assert (before.id, after.id) == ("0", "2")
     count = SkipCount("skip")
-    assert len(list(read_lists(FairseqReader(), place, count=count))) == 3 - isinstance(found, BadList)
+    assert len(list(read_lists(FairseqReader(), place, count=count))) == 3 - isinstance(found, SkippedList)
     assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
 
 
@@ -163,7 +163,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("what", DAMAGES)
 @pytest.mark.parametrize("at", range(len(TWO.splitlines())))
-def test_a_damaged_record_is_the_fault_of_its_own_list(place: Path, what: str, at: int) -> None:
+def test_a_damaged_record_is_the_problem_of_its_own_list(place: Path, what: str, at: int) -> None:
     lines = TWO.splitlines(keepends=True)
     own = lines[at][:1]
     lines[at] = DAMAGES[what](lines[at].rstrip("\n")) + "\n"
@@ -176,13 +176,13 @@ def test_a_damaged_record_is_the_fault_of_its_own_list(place: Path, what: str, a
     elif (own, what) == ("S", "cut"):
         assert found.source == b""  # the same
     elif own != "D" or what not in ("lost", "cut"):
-        assert fault_of(found).reason in ("record", "columns")
+        assert problem_of(found).reason in ("record", "columns")
 
 
 def test_a_list_without_a_sound_record_is_a_bad_list(place: Path) -> None:
     for text in (SEVEN + TWO.replace("-2\t", "2\t") + ZERO, SEVEN + ZERO + TWO.replace("-2\t", "2\t")):
         lists = {one.id: one for one in read(place, text)}
-        assert isinstance(lists.pop("2"), BadList)
+        assert isinstance(lists.pop("2"), SkippedList)
         assert [(one.id, len(one), one.bad) for one in lists.values()] == [("7", 2, ()), ("0", 1, ())]
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import fault_of
+from outcomes import problem_of
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import Bad, BadList, NBestList, SkipCount, read_lists
+from rerank.readers.base import NBestList, Problem, SkipCount, SkippedList, read_lists
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import TextList
@@ -28,7 +28,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("jsonl") / "lists.jsonl"
 
 
-def read(place: Path, data: bytes | str, **options: Any) -> list[TextList | BadList]:
+def read(place: Path, data: bytes | str, **options: Any) -> list[TextList | SkippedList]:
     place.write_bytes(data if isinstance(data, bytes) else data.encode())
     return list(JsonlReader(**options).read(place))  # type: ignore[arg-type]
 
@@ -39,9 +39,9 @@ def one(place: Path, item: Any, **options: Any) -> TextList:
     return found
 
 
-def bad(place: Path, data: bytes | str, **options: Any) -> Bad:
+def bad(place: Path, data: bytes | str, **options: Any) -> Problem | SkippedList:
     found = read(place, data, **options)[-1]
-    return fault_of(found)
+    return problem_of(found)
 
 
 def written(nbest: NBestList, *args: Any, reader: JsonlReader | None = None) -> Any:
@@ -106,11 +106,11 @@ def test_the_first_list_decides_on_the_columns(place: Path) -> None:
     assert (empty.scores.shape, len(empty)) == ((0, 2), 0)
     assert first.sparse is not None
     assert first.sparse.names == [b"a", b"c"]
-    assert isinstance(third, BadList)
+    assert isinstance(third, SkippedList)
     assert (third.reason, third.line) == ("columns", 3)
     assert "'b'" in third.message
     named = read(place, text, dense=["a"])
-    assert [[fault.reason for fault in found.bad] for found in named if isinstance(found, TextList)] == [
+    assert [[problem.reason for problem in found.bad] for found in named if isinstance(found, TextList)] == [
         ["columns"], [], [], [],
     ]  # fmt: skip
     assert isinstance(named[1], TextList)
@@ -121,7 +121,7 @@ def test_candidates_without_a_base_score_do_not_decide_on_the_columns(place: Pat
     found = one(
         place, {"candidates": [{"text": "t", "lm": -1, "tm": 2}, "u", {"text": "v", "lm": -2, "tm": 3}]}, base="lm"
     )
-    assert (found.names, [fault.reason for fault in found.bad]) == (("lm", "tm"), ["score"])
+    assert (found.names, [problem.reason for problem in found.bad]) == (("lm", "tm"), ["score"])
     again = one(place, written(found), base="lm")
     assert (again.names, again.scores.tolist()) == (found.names, found.scores.tolist())
 
@@ -183,14 +183,14 @@ def test_what_is_bad_has_its_reason_and_the_lists_around_it_stay(place: Path, wh
     before, found, after = read(
         place, "{" + ids[0] + '"candidates": ["x"]}\n\n' + line + "\n{" + ids[1] + '"candidates": ["y"]}\n'
     )
-    fault = fault_of(found)
-    assert (fault.reason, fault.line, fault.path) == (reason, 3, str(place))
-    assert part in fault.message
-    assert len(fault.message) < 400
+    problem = problem_of(found)
+    assert (problem.reason, problem.line, problem.path) == (reason, 3, str(place))
+    assert part in problem.message
+    assert len(problem.message) < 400
     assert isinstance(before, TextList)
     assert isinstance(after, TextList)
     count = SkipCount("skip")
-    kept = [] if isinstance(found, BadList) else [[b"a"]]
+    kept = [] if isinstance(found, SkippedList) else [[b"a"]]
     assert [nbest.texts for nbest in read_lists(JsonlReader(), place, count=count)] == [[b"x"], *kept, [b"y"]]
     assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
     with pytest.raises(DataError, match=":3"):
@@ -212,9 +212,9 @@ def test_either_all_lists_have_base_scores_or_none_has(place: Path) -> None:
     }.items():
         *good, found = read(place, "\n".join(lines) + "\n")
         assert all(isinstance(one, TextList) for one in good)
-        assert message in fault_of(found).message
+        assert message in problem_of(found).message
     mixed = one(place, {"candidates": [{"text": "a", "score": 1}, "b"]})
-    assert ([fault.message for fault in mixed.bad], mixed.texts) == (
+    assert ([problem.message for problem in mixed.bad], mixed.texts) == (
         ["candidate 2 has no number 'score', the base score"],
         [b"a"],
     )
@@ -229,14 +229,18 @@ def test_ids(place: Path) -> None:
     found = read(place, named)
     assert [one.id for one in found] == ["7", "x", "7", "line-4"]
     twice, none = found[2:]
-    assert isinstance(twice, BadList)
+    assert isinstance(twice, SkippedList)
     assert (twice.reason, twice.line) == ("duplicate id", 3)
     assert "line 1" in twice.message
-    assert isinstance(none, BadList)
+    assert isinstance(none, SkippedList)
     assert (none.reason, none.line) == ("id", 4)
     assert "no 'id' here" in none.message
     assert [(type(one), one.id) for one in read(place, named, ids="ordinal")] == [(TextList, str(k)) for k in range(4)]
-    assert [type(one) for one in read(place, lines("", '"id": null, ', '"id": 1, '))] == [TextList, TextList, BadList]
+    assert [type(one) for one in read(place, lines("", '"id": null, ', '"id": 1, '))] == [
+        TextList,
+        TextList,
+        SkippedList,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from rerank.base.errors import DataError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import BadList, NBestList, read_lists
+from rerank.readers.base import NBestList, SkippedList, read_lists
 from rerank.readers.texts.text_list import TextList
 
 WORDS = b"utt-0001-1 it rained .\nutt-0001-2 it rains .\nutt-0002-1 \nutt-0002-2\tyes\n"
@@ -91,7 +91,7 @@ def test_a_cost_that_is_none_is_named_where_it_is(tmp_path: Path) -> None:
 
 def test_keys_of_single_transcripts_are_refused(tmp_path: Path) -> None:
     (bad,) = make_reader({"name": "kaldi"}).read(write(tmp_path, words=b"utt_1 it rains\n"))
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert (bad.reason, bad.line) == ("id", 1)
     assert "found the key 'utt_1'; expected an utterance and the number of a candidate, 'utt-1'" in bad.message
 
@@ -108,7 +108,7 @@ def test_numbers_of_candidates_follow_one_another(numbers: str, message: str, tm
     """As they do not where archives are put one behind the other, or have lost a line."""
     words = "".join(f"utt-{number} a{k}\n" for k, number in enumerate(numbers.split()))
     (bad,) = make_reader({"name": "kaldi"}).read(write(tmp_path, words=words.encode()))
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert (bad.reason, bad.line) == ("id", 1)
     assert message in bad.message
 
@@ -148,7 +148,7 @@ def test_an_utterance_of_several_jobs_is_bad(tmp_path: Path) -> None:
         tmp_path / "output.3", {"1best_recog/text": b"new A\nutt-0001 B\n", "1best_recog/score": b"new 1\nutt-0001 2\n"}
     )
     found = list(make_reader({"name": "espnet"}).read(tmp_path))
-    bad = [one for one in found if isinstance(one, BadList)]
+    bad = [one for one in found if isinstance(one, SkippedList)]
     assert [(one.id, one.line, one.reason) for one in bad] == [
         ("utt-0001", 1, "duplicate id"), ("utt-0002", 2, "duplicate id"), ("utt-0003", 3, "duplicate id"),
         ("utt-0001", 2, "duplicate id"),

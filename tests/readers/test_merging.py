@@ -10,13 +10,13 @@ import pytest
 import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import fault_of
+from outcomes import problem_of
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import BadList, NBestList, SkipCount, read_lists
+from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
 from rerank.readers.combined.merging import MergedReader
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.fairseq import FairseqReader
@@ -122,16 +122,16 @@ def test_numbers_in_another_order_are_an_error(place: Path) -> None:
 def test_what_is_bad_in_one_system_is_bad(place: Path) -> None:
     broken = TWO.replace(b"-9", b"x")
     zero, one, two = read(place, ONE, broken)
-    bad = fault_of(zero)
+    bad = problem_of(zero)
     assert isinstance(zero, TextList)
-    assert (bad.id, bad.reason, bad.line, bad.path) == ("0", "score", 2, str(place / "1.nbest"))
+    assert (bad.list_id, bad.reason, bad.line, bad.path) == ("0", "score", 2, str(place / "1.nbest"))
     assert (one.texts, two.texts) == ([b"y"], [b"z"])
     nameless = jsonl({"id": 0, "candidates": ["a"]}) + b"{\n" + jsonl({"id": 2, "candidates": ["c"]})
     whole = jsonl(*({"id": k, "candidates": [str(k)]} for k in range(3)))
-    assert [isinstance(one, BadList) for one in read(place, whole, nameless, of="jsonl")] == [False, True, False]
+    assert [isinstance(one, SkippedList) for one in read(place, whole, nameless, of="jsonl")] == [False, True, False]
     lettered = whole.replace(b'"id": ', b'"source": "", "reference": "", "x": ')
     assert [
-        isinstance(one, BadList) for one in read(place, lettered, lettered.replace(b'["1"]', b"7"), of="jsonl")
+        isinstance(one, SkippedList) for one in read(place, lettered, lettered.replace(b'["1"]', b"7"), of="jsonl")
     ] == [False, True, False]
 
 
@@ -245,8 +245,8 @@ def test_equal_trees_of_several_parsers_are_one_candidate_with_the_scores_of_all
     reader = MergedReader(of=[{"name": "charniak", "ids": "ordinal"}, "berkeley"])
     path = paths(place, CHARNIAK, BERKELEY)
     first, second = reader.read(path)
-    assert not isinstance(first, BadList)
-    assert not isinstance(second, BadList)
+    assert not isinstance(first, SkippedList)
+    assert not isinstance(second, SkippedList)
     assert first.names == ("score_1", "score_2", "system_1", "system_2")
     assert (first.column, first.duplicates, len(second)) == (0, 1, 1)
     assert first.texts == [b"(S1 (S (NN a) (VB b)))", b"(S1 (NP (NN a) (NN b)))", b"(ROOT (FRAG (NN a) (NN b)))"]
@@ -258,13 +258,13 @@ def test_equal_trees_of_several_parsers_are_one_candidate_with_the_scores_of_all
     assert second.scores.tolist() == [[-3, 0, 1, 0]]
     out = io.BytesIO()
     reader.write(out, first, [2, 1], np.array([0.0, 0.5, 1.0]))
-    reader.write_bad(out, BadList("1", "x", 1, "words", ""), first)
+    reader.write_bad(out, SkippedList("1", "x", 1, "words", ""), first)
     assert out.getvalue() == (
         b"2\t0\n1.0\t-30.0\n(ROOT (FRAG (NN a) (NN b)))\n0.5\t-2.0\n(S1 (NP (NN a) (NN b)))\n\n0\t1\n\n"
     )
     both = MergedReader(of=[{"name": "charniak", "ids": "ordinal"}, "berkeley"], base="score_2", duplicates="keep")
     first, _ = both.read(path)
-    assert not isinstance(first, BadList)
+    assert not isinstance(first, SkippedList)
     assert first.scores.tolist() == [[-1, -1, 1, 0], [-2, -2, 1, 0], [0, -20, 0, 1], [0, -30, 0, 1]]
     with pytest.raises(DataError, match=r"do not match.*ids: ordinal"):
         list(MergedReader(of=["charniak", "berkeley"]).read(path))

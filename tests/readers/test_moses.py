@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import fault_of, outcome
+from outcomes import outcome, problem_of
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadList, NBestList, SkipCount, read_lists
+from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
 from rerank.readers.decimal_kernel import DECIMAL, NO_DECIMAL, POWERS, UNDECIDED
 from rerank.readers.moses import lines as moses_lines
 from rerank.readers.moses.kernel import read_decimal
@@ -26,18 +26,18 @@ from rerank.readers.texts.text_list import SparseScores, TextList
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "translation"
 
 
-def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[TextList | BadList]:
+def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[TextList | SkippedList]:
     path = tmp_path / "lists"
     path.write_bytes(data)
     return list((reader or Moses()).read(path))
 
 
-def good(found: TextList | BadList) -> TextList:
+def good(found: TextList | SkippedList) -> TextList:
     assert isinstance(found, TextList), found
     return found
 
 
-def outline(found: list[TextList | BadList]) -> list[tuple[str, object]]:
+def outline(found: list[TextList | SkippedList]) -> list[tuple[str, object]]:
     """(id, number of candidates or the reason) of every list."""
     return [outcome(one) for one in found]
 
@@ -194,7 +194,7 @@ def test_which_values_are_columns_can_be_said(tmp_path: Path) -> None:
     assert first.base.tolist() == [2, 1]
     assert sparse_of(first) == [{"LM0": -1, "y_0": 3}, {"LM0": -2, "y_0": 5}]
     (bad,) = read(tmp_path, data, Moses(columns=("x", "z")))
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert (bad.reason, "'z'" in bad.message) == ("columns", True)
 
 
@@ -211,17 +211,17 @@ def test_the_first_lists_decide_what_is_a_column(tmp_path: Path) -> None:
     assert sparse_of(found[0]) == [{"P_x": 1}]
     assert sparse_of(found[7]) == [{}]
     late = b"".join(b"%d ||| a ||| LM0= -1 %s||| -1\n" % (i, b"P_x= 1 " if i != 27 else b"") for i in range(40))
-    assert [one.id for one in read(tmp_path, late) if isinstance(one, BadList)] == ["27"]
+    assert [one.id for one in read(tmp_path, late) if isinstance(one, SkippedList)] == ["27"]
 
 
 def test_a_label_with_another_number_of_values_gives_no_columns_of_the_same_names(tmp_path: Path) -> None:
     data = b"0 ||| a ||| T= 1 2 ||| 0\n1 ||| a ||| T= 1 2 3 ||| 0\n2 ||| a ||| T= 4 5 ||| 0\n"
     for found, missing in zip(read(tmp_path, data, Moses(features="dense")), ("T_2", "T_0", "T_2"), strict=True):
-        assert isinstance(found, BadList)
+        assert isinstance(found, SkippedList)
         assert f"found no value of '{missing}'" in found.message
     first, bad, last = read(tmp_path, data, Moses(columns=("T_0", "T_1")))
     assert (good(first).names, good(last).scores.tolist()) == (("T_0", "T_1", "score"), [[4, 5, 0]])
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
 
 
 def test_a_label_score_is_not_the_total(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_bad_lists_stand_in_their_places(tmp_path: Path, name: str) -> None:
     lines, reason, line, message = BAD[name]
     first, damaged, last = read(tmp_path, GOOD + lines + NEXT)
     assert (first.id, damaged.id, last.id, last.line) == ("0", "1", "2", 2 + lines.count(b"\n"))
-    bad = fault_of(damaged)
+    bad = problem_of(damaged)
     assert (bad.reason, bad.line, bad.path) == (reason, line, str(tmp_path / "lists"))
     assert message in bad.message
     assert good(first).scores.tolist() == [[1, 1, 2, -1]]
@@ -313,7 +313,7 @@ def test_bad_lists_stand_in_their_places(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="--on-bad-list skip"):
         list(read_lists(Moses(), tmp_path / "lists"))
     count = SkipCount("skip")
-    kept = ["0", "2"] if isinstance(damaged, BadList) else ["0", "1", "2"]
+    kept = ["0", "2"] if isinstance(damaged, SkippedList) else ["0", "1", "2"]
     assert [nbest.id for nbest in read_lists(Moses(), tmp_path / "lists", count=count)] == kept
     assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
 
@@ -327,7 +327,7 @@ def test_damage_in_the_first_list_does_not_decide(tmp_path: Path) -> None:
         b"junk\n0 ||| a |||\n",
     ):
         found = read(tmp_path, start + tail)
-        assert isinstance(found[0], BadList)
+        assert isinstance(found[0], SkippedList)
         assert [good(one).names for one in found[1:]] == [("F", "G_0", "G_1", "score")] * 4
     for features in (b"F= 1 G= 1", b"F= 1", b"G= 1 2"):  # none of these looks like a sparse feature
         lacking = b"0 ||| a ||| " + features + b" ||| -1\n" + tail + b"4 ||| a ||| F= 1 G= 1 2 ||| -1\n" * 10
@@ -375,7 +375,7 @@ def test_lists_of_too_many_candidates(tmp_path: Path, most: int, more: bytes, mo
 
 def test_a_file_of_something_else_is_a_bad_list(tmp_path: Path) -> None:
     (bad,) = read(tmp_path, b"2\ta\n-1.5\n(S1 (NN one))\n")
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert (bad.id, bad.reason, bad.line) == ("0", "fields", 1)
     assert "id ||| text ||| features ||| score" in bad.message
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rerank.readers.base import BadList, SkipCount, read_lists
+from rerank.readers.base import SkipCount, SkippedList, read_lists
 from rerank.readers.moses.reader import Moses
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList
@@ -79,11 +79,11 @@ def test_a_file_that_never_shows_a_column_lacks_it(tmp_path: Path) -> None:
     known = ScoreColumns(("lm_0", "gap", "score"), "score")
     (tmp_path / "lists").write_text("".join(f"{joshua(i, y)}\n" for i in range(25) for y in range(3)))
     found = list(Moses().knowing(known).read(tmp_path / "lists"))
-    assert all(isinstance(nbest, BadList) and nbest.reason == "columns" for nbest in found)
+    assert all(isinstance(nbest, SkippedList) and nbest.reason == "columns" for nbest in found)
     late = [joshua(i, y, " gap=1" * (i > 22)) for i in range(25) for y in range(3)]
     (tmp_path / "late").write_text("".join(f"{line}\n" for line in late))
     found = list(Moses().knowing(known).read(tmp_path / "late"))  # the first lists do not show that 0 is left out
-    assert [isinstance(nbest, BadList) for nbest in found] == [True] * 23 + [False] * 2
+    assert [isinstance(nbest, SkippedList) for nbest in found] == [True] * 23 + [False] * 2
 
 
 @interop

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from rerank.features.text.view import make_view
-from rerank.readers.base import BadList
-from rerank.readers.faults import Fault
+from rerank.readers.base import SkippedList
 from rerank.readers.moses.reader import Moses
+from rerank.readers.problems import Problem
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import make_reader
 from rerank.readers.texts.text_list import TextList
@@ -118,13 +118,13 @@ def test_marians_alignments_may_name_the_ends_of_sentences(tmp_path: Path) -> No
     view = make_view(replace(found, source=b"es regnet"), b"es regnet", None)
     assert view.point_first.tolist() == [0, 2, 3]
     assert view.points.tolist() == [[0, 0], [1, 1], [0, 0]]
-    with pytest.raises(Fault, match=r"'2-2' in the alignment points outside of the source, which has 1 word"):
+    with pytest.raises(Problem, match=r"'2-2' in the alignment points outside of the source, which has 1 word"):
         make_view(replace(found, source=b"es"), b"es", None)
     path = tmp_path / "moses"
     path.write_text("0 ||| it rains ||| F0= -3 ||| -1 |||  ||| 0-0 1-1 2-2\n")
     plain = next(iter(Moses().read(path)))
     assert isinstance(plain, TextList)
-    with pytest.raises(Fault, match=r"'2-2' in the alignment points outside of the source, which has 2 words"):
+    with pytest.raises(Problem, match=r"'2-2' in the alignment points outside of the source, which has 2 words"):
         make_view(replace(plain, source=b"es regnet"), b"es regnet", None)
 
 
@@ -174,4 +174,4 @@ def test_an_id_that_bars_follow_is_a_whole_number(tmp_path: Path) -> None:
     first, *gap, last = Moses().read(path)
     assert isinstance(first, TextList)
     assert (first.texts, [bad.reason for bad in first.bad]) == ([b"yes"] * 2, ["fields"])
-    assert (len(gap), last.id, last.size, isinstance(last, BadList)) == (6, "7", 0, False)
+    assert (len(gap), last.id, last.size, isinstance(last, SkippedList)) == (6, "7", 0, False)

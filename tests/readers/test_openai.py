@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import BadList, read_lists
+from rerank.readers.base import SkippedList, read_lists
 from rerank.readers.texts.text_list import TextList
 
 COMPLETION = {
@@ -49,13 +49,13 @@ SEVERAL = {  # a response of vLLM to several prompts (``return_token_ids``): no 
 }
 
 
-def read(root: Path, *items: dict[str, Any], **options: Any) -> list[TextList | BadList]:
+def read(root: Path, *items: dict[str, Any], **options: Any) -> list[TextList | SkippedList]:
     (root / "lists").write_text("".join(json.dumps(item) + "\n" for item in items))
     found = list(make_reader({"name": "openai", **options}).read(root / "lists"))
-    return [one for one in found if isinstance(one, TextList | BadList)]
+    return [one for one in found if isinstance(one, TextList | SkippedList)]
 
 
-def good(found: TextList | BadList) -> TextList:
+def good(found: TextList | SkippedList) -> TextList:
     assert isinstance(found, TextList), found
     return found
 
@@ -120,7 +120,7 @@ def test_what_is_written_is_what_was_read_and_new_scores_are_in_their_choices(
 )
 def test_faults(item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:
     (bad, other) = read(tmp_path, item, PLAIN, ids="ordinal")
-    assert isinstance(bad, BadList)
+    assert isinstance(bad, SkippedList)
     assert (bad.reason, bad.line) == (reason, 1)
     assert message in bad.message
     assert good(other).texts == [b"a", b"b"]

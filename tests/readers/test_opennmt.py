@@ -8,7 +8,7 @@ import pytest
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import BadList, NBestList, read_lists
+from rerank.readers.base import NBestList, SkippedList, read_lists
 from rerank.readers.texts.text_list import TextList
 
 BARE = b"it rains .\nit rain .\n\nyes\n"
@@ -17,7 +17,7 @@ TF = b"-0.350000 ||| it rains .\n-0.500000 ||| it rain .\n-0.75 |||\n-1.000000 |
 TF_WORDS = TF.replace(b" .", b" . ||| -0.1 -0.2").replace(b" |||\n", b" |||  ||| \n").replace(b"yes", b"yes ||| -1")
 
 
-def read(root: Path, data: bytes, n: int = 2) -> list[NBestList | BadList]:
+def read(root: Path, data: bytes, n: int = 2) -> list[NBestList | SkippedList]:
     (root / "lists").write_bytes(data)
     return list(make_reader({"name": "opennmt", "n": n}).read(root / "lists"))
 

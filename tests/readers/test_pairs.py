@@ -12,7 +12,7 @@ from reference_trees import trees, words_of
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.pairs import parse_list, read_pairs
 from rerank.readers.trees.trees import parse_brackets, to_nltk
@@ -134,9 +134,9 @@ def test_candidates_of_different_sentences(files: Files, name: str) -> None:
     assert isinstance(nbest, NBestList)
     bad = parse_list(nbest, files.symbols)
     if message is None:
-        assert not isinstance(bad, BadList)
+        assert not isinstance(bad, SkippedList)
     else:
-        assert isinstance(bad, BadList)
+        assert isinstance(bad, SkippedList)
         assert (bad.reason, bad.line) == ("words", 3 + 2 * (len(texts) - 1))
         assert message in bad.message
 

@@ -15,7 +15,7 @@ from rerank.base.registry import Registry
 from rerank.data.symbols import SymbolTable
 from rerank.features.text import view
 from rerank.readers import base
-from rerank.readers.base import BadList, NBestList, Reader, SkipCount, excerpt, readers
+from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, excerpt, readers
 from rerank.readers.trees.charniak import CharniakReader
 
 TEXTS = [b"(S (NN a) (-NONE- *) (VB b\xe9))", b"( (S (NP (NN a)) (VB c) ) )"]
@@ -74,7 +74,7 @@ def test_lists_are_frozen() -> None:
 
 
 def test_skip_count_under_error_and_skip() -> None:
-    bad = BadList("x", "file", 3, "score", "found 'high'; expected a number")
+    bad = SkippedList("x", "file", 3, "score", "found 'high'; expected a number")
     with pytest.raises(DataError) as caught:
         SkipCount().bad(bad)
     assert str(caught.value) == (
@@ -96,7 +96,7 @@ def test_skip_count_under_error_and_skip() -> None:
 
 def test_every_reason_is_in_the_table() -> None:
     """Reasons are the literals with which the package makes bad lists; fields of derivations are some too."""
-    place = {"Fault": 0, "_fault": 0, "number_of": 2, "BadList": 3}
+    place = {"Problem": 0, "_fault": 0, "number_of": 2, "SkippedList": 3}
     named = set(view._FORMS)
     for source in Path(rerank.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import fault_of
+from outcomes import problem_of
 
 from rerank.base.errors import RecipeError
 from rerank.readers.texts.sockeye import SockeyeReader
@@ -112,9 +112,9 @@ def test_what_is_bad_has_its_reason(place: Path, what: str) -> None:
     if isinstance(item, dict):
         item = {"sentence_id": 2, **item}
     _, found, after = read(place, NESTED, item, SINGLE)
-    fault = fault_of(found)
-    assert (fault.reason, fault.line) == (reason, 2)
-    assert part in fault.message
+    problem = problem_of(found)
+    assert (problem.reason, problem.line) == (reason, 2)
+    assert part in problem.message
     assert after.texts == [b"f"]
 
 

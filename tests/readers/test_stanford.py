@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rerank.readers.base import BadList, NBestList
+from rerank.readers.base import NBestList, SkippedList
 from rerank.readers.trees.stanford import StanfordReader
 
 PENN = b"""\
@@ -33,12 +33,12 @@ TWO = b"(ROOT (S (NP (PRP It)) (VP (VBN rained)) (. .)))"
 THREE = b"(ROOT (NP (NN Art)))"
 
 
-def read(root: Path, data: bytes) -> list[NBestList | BadList]:
+def read(root: Path, data: bytes) -> list[NBestList | SkippedList]:
     (root / "lists").write_bytes(data)
     return list(StanfordReader().read(root / "lists"))
 
 
-def written(nbest: NBestList | BadList, scores: np.ndarray | None = None) -> bytes:
+def written(nbest: NBestList | SkippedList, scores: np.ndarray | None = None) -> bytes:
     assert isinstance(nbest, NBestList)
     out = io.BytesIO()
     StanfordReader().write(out, nbest, scores=scores)
@@ -85,13 +85,13 @@ def test_a_sentence_without_a_parse_is_an_empty_list(tmp_path: Path) -> None:
 def test_a_list_without_its_start_is_bad_and_says_where(tmp_path: Path) -> None:
     first, lost, last = read(tmp_path, PENN + PENN.replace(b"# Parse 1 with", b"# Parse 1 wiht", 1))[1:]
     assert isinstance(first, NBestList)
-    assert isinstance(lost, BadList)
+    assert isinstance(lost, SkippedList)
     assert (lost.reason, lost.line) == ("header", 19)
     assert "found '# Parse 1 wiht score -38.3126' where a list starts" in lost.message
     assert isinstance(last, NBestList)
     assert last.texts == [THREE]
     (other,) = read(tmp_path, b"1\tx\n-3\n(NN x)\n")
-    assert isinstance(other, BadList)
+    assert isinstance(other, SkippedList)
     assert "expected '# Parse 1 with score ...'" in other.message
 
 
@@ -110,5 +110,5 @@ def test_the_best_parse_by_itself_before_every_list_is_not_a_candidate(tmp_path:
 
 def test_trees_without_a_list_are_refused(tmp_path: Path) -> None:
     (found,) = read(tmp_path, ONE + b"\n" + TWO + b"\n")
-    assert isinstance(found, BadList)
+    assert isinstance(found, SkippedList)
     assert found.reason == "header"

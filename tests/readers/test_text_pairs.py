@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, NBestList, Reader, SkipCount
+from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList
 from rerank.readers.moses.reader import Moses
 from rerank.readers.several import make_reader
 from rerank.readers.streams import PathLike
@@ -143,7 +143,7 @@ class Own(Reader):
     sources: tuple[bytes | None, ...] = (b"s0", b"s1")
     references: tuple[tuple[bytes, ...], ...] = ((b"r0",), (b"r1", b"R1"))
 
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         for i, (source, references) in enumerate(zip(self.sources, self.references, strict=True)):
             scores = np.zeros((1, 1))
             yield TextList(

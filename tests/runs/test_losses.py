@@ -7,7 +7,7 @@ from synthetic_report import SENTENCES
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.parseval import Parseval
 from rerank.readers.nbest import NBestList
-from rerank.readers.sides import Beside
+from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.treebank import GoldText
 from rerank.runs.evaluation import Selections
 from rerank.runs.loss_details import BracketLosses, WordLosses
@@ -19,6 +19,10 @@ F = next(measure for measure in MEASURES if measure.key == "f1")
 
 def nbest(*texts: str) -> NBestList:
     return NBestList("1", "a file", 1, [text.encode() for text in texts], range(len(texts)), np.zeros((len(texts), 1)))
+
+
+def texts(*candidates: str) -> TextList:
+    return TextList(**vars(nbest(*candidates)))
 
 
 @pytest.mark.parametrize("sizes", [[1], [3, 3, 3], [1, 2, 2, 2, 2, 2, 9], list(range(100)), [5, 1, 4, 1, 3]])
@@ -72,9 +76,9 @@ def test_scores_of_groups_and_what_is_left() -> None:
 def test_words() -> None:
     losses = WordLosses(2, named=True)
     places = {"base": 0, "chosen": 1, "oracle": 2}
-    beside = Beside(nbest("the the cat", "a cat sat", "the cat sat"), (b"le chat", (b"the cat sat", b"a cat was sat")))
-    losses.see(0, beside, beside.nbest, places)
-    losses.see(1, Beside(nbest("x x", "x x", "y"), (None, (b"y",))), nbest("x x", "x x", "y"), places)
+    lists = texts("the the cat", "a cat sat", "the cat sat").changed(references=(b"the cat sat", b"a cat was sat"))
+    losses.see(0, lists, places)
+    losses.see(1, texts("x x", "x x", "y").changed(references=(b"y",)), places)
     table = losses.table()
     assert table is not None
     assert table.headings == ["word", "missing", "too many", "wrong", "wrong in base", "wrong in oracle"]
@@ -84,8 +88,7 @@ def test_words() -> None:
 
 def test_words_are_not_counted_where_texts_need_not_be_those_of_the_references() -> None:
     losses = WordLosses(1, named=False)
-    beside = Beside(nbest("long text", "b", "c"), (b"a prompt", ()))
-    losses.see(0, beside, beside.nbest, {"base": 0, "chosen": 1, "oracle": 2})
+    losses.see(0, texts("long text", "b", "c").changed(source=b"a prompt"), {"base": 0, "chosen": 1, "oracle": 2})
     assert losses.table() is None
     assert (losses.length.tolist(), losses.length_of) == ([2], "source")
 
@@ -93,9 +96,8 @@ def test_words_are_not_counted_where_texts_need_not_be_those_of_the_references()
 def test_brackets() -> None:
     losses = BracketLosses(len(SENTENCES), Parseval())
     for i, (gold, base, chosen) in enumerate(SENTENCES):
-        lists = nbest(base, chosen, gold)
-        beside = Beside(lists, (GoldText(gold.encode(), 1, "gold"),))
-        losses.see(i, beside, lists, {"base": 0, "chosen": 1, "oracle": 2})
+        lists = nbest(base, chosen, gold).changed(gold=GoldText(gold.encode(), 1, "gold"))
+        losses.see(i, lists, {"base": 0, "chosen": 1, "oracle": 2})
     table = losses.table()
     assert table is not None
     rows = {row[0]: row for row in table.rows}

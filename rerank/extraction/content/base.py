@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,9 +19,8 @@ from rerank.features.sink import TooLargeError
 from rerank.features.template import EITHER, Template, make_template
 from rerank.metrics.base import Metric
 from rerank.readers import several
-from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
+from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, usable
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.sides import Beside
 from rerank.readers.streams import read_in
 from rerank.readers.texts.named_columns import SCORE
 from rerank.recipes.sections import SplitSettings, TemplateSettings
@@ -76,7 +76,7 @@ class Content(ABC, Generic[T]):
         """
         return usable(self.read(data, split), self.pair, count)
 
-    def read(self, data: SplitSettings, split: str) -> Iterator[Beside]:
+    def read(self, data: SplitSettings, split: str) -> Iterator[NBestList | SkippedList]:
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
 
@@ -86,29 +86,29 @@ class Content(ABC, Generic[T]):
         """
         sources = data.sources_of(split)
         for source in sources:
-            for raw in read_in(data.encoding, self.read_source(data, source)):
-                yield raw if len(sources) == 1 else raw.of(source)
+            for nbest in read_in(data.encoding, self.read_source(data, source)):
+                yield nbest if len(sources) == 1 else replace(nbest, id=f"{source}/{nbest.id}")
 
     @abstractmethod
-    def read_source(self, data: SplitSettings, source: str) -> Iterator[Beside]:
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[NBestList | SkippedList]:
         """``read`` for one source."""
 
     def read_again(
         self, data: SplitSettings, split: str, ids: Sequence[str], sizes: np.ndarray
-    ) -> Iterator[tuple[int, Beside]]:
+    ) -> Iterator[tuple[int, NBestList | SkippedList]]:
         """All lists of a split as ``read`` gives them, each with its number in the split's corpus, -1 if it has none.
 
         ids, sizes (int64 [L]): those of the corpus's lists. A list of the corpus has its candidates alone.
         """
         number = 0
-        for raw in self.read(data, split):
-            nbest = raw.nbest
-            if isinstance(nbest, BadList) or number == len(ids) or nbest.id != ids[number]:
-                yield -1, raw
+        for nbest in self.read(data, split):
+            if isinstance(nbest, SkippedList) or number == len(ids) or nbest.id != ids[number]:
+                yield -1, nbest
                 continue
             if len(nbest) != sizes[number]:
-                raw = raw._replace(nbest=self.without_bad(nbest))
-            yield number, raw
+                yield number, self.without_bad(nbest)
+            else:
+                yield number, nbest
             number += 1
 
     def learn(self, data: SplitSettings, split: str) -> LearnedTables | None:  # noqa: ARG002
@@ -121,7 +121,7 @@ class Content(ABC, Generic[T]):
         return None
 
     @abstractmethod
-    def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
+    def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
         """A list with its reference, both parsed and counted; None if it cannot be used.
 
         Raises
@@ -130,13 +130,13 @@ class Content(ABC, Generic[T]):
         """
 
     @abstractmethod
-    def open(self, nbest: NBestList) -> tuple[NBestList, T] | BadList:
+    def open(self, nbest: NBestList) -> tuple[NBestList, T] | SkippedList:
         """A list without a reference, minus the candidates that turn out to be bad, and what its candidates are."""
 
     def without_bad(self, nbest: NBestList) -> NBestList:
         """A list of a corpus, minus the candidates that turn out to be bad."""
         opened = self.open(nbest)
-        assert not isinstance(opened, BadList)
+        assert not isinstance(opened, SkippedList)
         return opened[0]
 
     @property
@@ -151,11 +151,11 @@ class Content(ABC, Generic[T]):
         """Those of the columns ``held`` that scores depend on: the base score's, and what features look at."""
         return self.held if "Dense" in self.free or self.user else self.held[:1]
 
-    def hold(self, nbest: N) -> N | BadList:
+    def hold(self, nbest: N) -> N | SkippedList:
         """A list with the score columns that lists are held to; a bad one if it lacks one, or the base score."""
         if self.scored and nbest.unscored and len(nbest):
             message = f"found no base score; expected {self.held[0]!r}, as in the training lists"
-            return BadList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
+            return SkippedList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
         return nbest if self.columns is None else hold(self.columns, nbest)
 
     def lengths(self, pair: Pair) -> tuple[int, int]:  # noqa: ARG002
@@ -216,7 +216,7 @@ class Content(ABC, Generic[T]):
         """The reference of a list as a report shows it."""
 
     def describe(
-        self, split: str, lists: Iterable[tuple[int, Beside]], chosen: Mapping[str, np.ndarray]  # noqa: ARG002
+        self, split: str, lists: Iterable[tuple[int, NBestList | SkippedList]], chosen: Mapping[str, np.ndarray]  # noqa: ARG002
     ) -> Description:  # fmt: skip
         """Measures of selections that need more than statistics, by selection; none by default.
 

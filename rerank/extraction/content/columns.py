@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from rerank.readers.base import BadList, NBestList
+from rerank.readers.base import NBestList, SkippedList
 from rerank.readers.score_columns import ScoreColumns
 
 N = TypeVar("N", bound=NBestList)
@@ -15,7 +15,7 @@ def columns_of(nbest: NBestList) -> ScoreColumns:
     return ScoreColumns(nbest.names, nbest.names[nbest.column] if nbest.names else None, nbest.by_source)
 
 
-def hold(columns: ScoreColumns, nbest: N) -> N | BadList:
+def hold(columns: ScoreColumns, nbest: N) -> N | SkippedList:
     """``nbest`` with ``columns`` alone, or its base score if these are none; a bad list where one of them is missing,
     if only in one of its sources."""
     if not len(nbest):
@@ -26,7 +26,7 @@ def hold(columns: ScoreColumns, nbest: N) -> N | BadList:
         return nbest
     message = _difference(columns, own)
     if message is not None:
-        return BadList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
+        return SkippedList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
     kept = [nbest.names.index(name) for name in columns.names] or [nbest.column]
     return nbest.changed(names=columns.names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
 

@@ -22,7 +22,7 @@ def with_set(recipe: ListRecipe) -> ListRecipe:
         return recipe
     plain = recipe.changed({"features.set": UNDERIVED})
     try:
-        lists = (raw.nbest for raw in content_of(plain).read(plain.data, plain.data.training))
+        lists = content_of(plain).read(plain.data, plain.data.training)
         shown = next((each for each in lists if isinstance(each, NBestList) and len(each)), None)
     except RerankError:
         return plain

@@ -23,11 +23,10 @@ from rerank.features.text.view import TextView, make_view
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import Gain
 from rerank.metrics.text import TextMetric
-from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.sides import Beside
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_pairs import NO_SOURCE, complete, settle, text_list, texts_beside
+from rerank.readers.texts.text_pairs import NO_SOURCE, complete, lists_of_texts, settle, text_list
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextDataSettings, TextRecipe
@@ -72,36 +71,33 @@ class TextContent(Content[TextView]):
         """The metrics of final figures."""
         return final_metrics(self.task, self.metric)
 
-    def read_source(self, data: SplitSettings, source: str) -> Iterator[Beside]:
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[TextList | SkippedList]:
         files = data.files_of(source)
         sources = files.get("sources")
-        for raw in texts_beside(
+        return lists_of_texts(
             make_reader(data.reader).knowing(self.shown),
             data.lists(source),
             references=files.get("references"),
             sources=sources[0] if sources else None,
             form=cast(TextDataSettings, data).form,
-        ):
-            if sources and isinstance(raw.nbest, TextList):
-                raw = raw._replace(nbest=replace(raw.nbest, source=raw.found[0]))
-            yield raw
+        )
 
     def learn(self, data: SplitSettings, split: str) -> LearnedTables | None:
         return None if self.lexical is None else learn(self.lexical, self.read(data, split))
 
-    def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
-        source, references = raw.found
+    def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
         needs_references, needs_source = not isinstance(self.metric, Gain), self.lexical is not None
-        nbest = complete(raw, needs_references=needs_references, needs_source=needs_source)
-        opened = nbest if isinstance(nbest, BadList) else self.open(replace(nbest, source=source or b""))
-        if isinstance(opened, BadList):
-            settle(raw, opened, count)
+        texts = nbest if isinstance(nbest, SkippedList) else text_list(nbest)
+        texts = complete(texts, needs_references=needs_references, needs_source=needs_source)
+        opened = texts if isinstance(texts, SkippedList) else self.open(texts.changed(source=texts.source or b""))
+        if isinstance(opened, SkippedList):
+            settle(opened, count)
             return None
-        settle(raw, opened[0], count)
+        settle(opened[0], count)
         count.scores.unknown.update(self.unknown(opened[0]))
-        return Pair(*opened, references)
+        return Pair(*opened, opened[0].references)
 
-    def open(self, nbest: NBestList) -> tuple[TextList, TextView] | BadList:
+    def open(self, nbest: NBestList) -> tuple[TextList, TextView] | SkippedList:
         """The words, phrases and scores of a list; without a source there are no phrases.
 
         The scores are those of ``columns`` where these are known: a list that lacks one is bad, and others are ignored.
@@ -112,14 +108,14 @@ class TextContent(Content[TextView]):
         """
         texts = text_list(nbest)
         if self.lexical is not None and texts.source is None:
-            return BadList.of(NO_SOURCE, texts.id, texts.path, texts.line)
+            return SkippedList.of(NO_SOURCE, texts.id, texts.path, texts.line)
         held = self.hold(texts if self.columns is None else self._measured_aside(texts))
-        if isinstance(held, BadList):
+        if isinstance(held, SkippedList):
             return held
         return texts.opened(self._view)
 
     def _view(self, nbest: TextList) -> TextView:
-        """What templates see of a list. Raises Fault."""
+        """What templates see of a list. Raises Problem."""
         lists = self._measured_aside(nbest)
         if self.columns is not None:
             lists = cast(TextList, hold(self.columns, lists))
@@ -156,7 +152,7 @@ class TextContent(Content[TextView]):
         return "\n".join(" ".join(text.decode("utf-8", "replace").splitlines()) for text in pair.gold)
 
     def describe(
-        self, split: str, lists: Iterable[tuple[int, Beside]], chosen: Mapping[str, np.ndarray]
+        self, split: str, lists: Iterable[tuple[int, NBestList | SkippedList]], chosen: Mapping[str, np.ndarray]
     ) -> Description:
         """The figures of the selections' texts by the field's reference implementations, with their signatures.
 
@@ -167,12 +163,12 @@ class TextContent(Content[TextView]):
             return Description({}, {})
         texts: dict[str, list[str]] = {name: [] for name in chosen}
         references: list[list[str]] = []
-        for i, raw in lists:
-            if i < 0 or isinstance(raw.nbest, BadList):
+        for i, nbest in lists:
+            if i < 0 or isinstance(nbest, SkippedList):
                 continue
-            references.append([decoded(text) for text in raw.found[1]])
+            references.append([decoded(text) for text in cast(TextList, nbest).references])
             for name, places in chosen.items():
-                texts[name].append(decoded(raw.nbest.texts[places[i]]) if places[i] >= 0 else "")
+                texts[name].append(decoded(nbest.texts[places[i]]) if places[i] >= 0 else "")
         found = Description({name: {} for name in texts}, {})
         if not all(references):
             named = ", ".join(metric.name for metric in self.final)

@@ -18,11 +18,9 @@ from rerank.features.scores import ScoreView, score_view, unfit
 from rerank.metrics.base import metrics
 from rerank.metrics.evaluation import check_errors, refused_list
 from rerank.metrics.parseval import Parseval
-from rerank.readers.base import BadList, Fault, NBestList, SkipCount
+from rerank.readers.base import NBestList, Problem, SkipCount, SkippedList
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.sides import Beside, in_step
-from rerank.readers.trees.pairs import open_list, parse_list, parse_pair
-from rerank.readers.trees.treebank import TreebankSide
+from rerank.readers.trees.pairs import lists_of_trees, open_list, parse_list, parse_pair
 from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets
 from rerank.readers.trees.words import unchanged
 from rerank.recipes.recipe import FeatureSettings, Recipe
@@ -62,22 +60,18 @@ class TreeContent(Content[Parses]):
         """The table to read a list with: labels that rules and templates ask about have the same ids in all tables."""
         return self.symbols if self.keeps_texts else self.symbols.copy()
 
-    def read_source(self, data: SplitSettings, source: str) -> Iterator[Beside]:
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[NBestList | SkippedList]:
         files = data.files_of(source)
         reader = make_reader(data.reader).knowing(self.shown, normal=self.normalize)
-        if "gold" in files:
-            yield from in_step(reader, data.lists(source), [TreebankSide(files["gold"])])
-            return
-        for raw in in_step(reader, data.lists(source), []):
-            yield raw._replace(found=(getattr(raw.nbest, "gold", None),))
+        return lists_of_trees(reader, data.lists(source), files.get("gold"))
 
-    def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
+    def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
         symbols, changed = self._table(), unchanged() if self.normalize else None
-        nbest, (gold,) = self._usable(raw.nbest), raw.found
-        if gold is None and isinstance(nbest, NBestList):
-            nbest = BadList.of(Fault("no reference", "no gold tree"), nbest.id, nbest.path, nbest.line)
-        pair = parse_pair(nbest, gold, symbols, changed)
-        if isinstance(pair, BadList):
+        nbest = self._usable(nbest)
+        if isinstance(nbest, NBestList) and nbest.gold is None:
+            nbest = SkippedList.of(Problem("no reference", "no gold tree"), nbest.id, nbest.path, nbest.line)
+        pair = parse_pair(nbest, symbols, changed)
+        if isinstance(pair, SkippedList):
             count.bad(pair)
             return None
         nbest, trees, gold = pair
@@ -85,23 +79,23 @@ class TreeContent(Content[Parses]):
         count.scores.unknown.update(self.unknown(nbest))
         return Pair(nbest, self._parses(nbest, trees, symbols), gold)
 
-    def open(self, nbest: NBestList) -> tuple[NBestList, Parses] | BadList:
+    def open(self, nbest: NBestList) -> tuple[NBestList, Parses] | SkippedList:
         symbols, usable = self._table(), self._usable(nbest)
-        if isinstance(usable, BadList):
+        if isinstance(usable, SkippedList):
             return usable
         found = parse_list(usable, symbols, unchanged() if self.normalize else None)
-        return found if isinstance(found, BadList) else (found[0], self._parses(*found, symbols))
+        return found if isinstance(found, SkippedList) else (found[0], self._parses(*found, symbols))
 
     def unknown(self, nbest: NBestList) -> tuple[str, ...]:
         """See ``Content.unknown``; a model of parses that names no columns knows none."""
         return unknown_columns(self.shown or ScoreColumns(()), nbest)
 
-    def _usable(self, nbest: NBestList | BadList) -> NBestList | BadList:
+    def _usable(self, nbest: NBestList | SkippedList) -> NBestList | SkippedList:
         """A list without the candidates whose scores cannot be features; a bad one if it lacks a score column."""
-        if isinstance(nbest, BadList):
+        if isinstance(nbest, SkippedList):
             return nbest
         held = self.hold(nbest)
-        return held if isinstance(held, BadList) else nbest.without(unfit(nbest))
+        return held if isinstance(held, SkippedList) else nbest.without(unfit(nbest))
 
     def _parses(self, nbest: NBestList, trees: Trees, symbols: SymbolTable) -> Parses:
         """What templates see of a list: its trees, and the scores that it is held to."""
@@ -112,9 +106,9 @@ class TreeContent(Content[Parses]):
     def without_bad(self, nbest: NBestList) -> NBestList:
         """See ``Content.without_bad``; with a gold tree, candidates need not have the same words."""
         usable = self._usable(nbest)
-        assert not isinstance(usable, BadList)
+        assert not isinstance(usable, SkippedList)
         found = open_list(usable, self._table(), unchanged() if self.normalize else None)
-        assert not isinstance(found, BadList)
+        assert not isinstance(found, SkippedList)
         return found[0]
 
     def extract(self, nbest: NBestList, content: Parses) -> ListFeatures:

@@ -10,7 +10,7 @@ from rerank.data.tokens import tokenise
 from rerank.features.scores import LARGEST, UNFIT, score_view
 from rerank.features.text.derivation import MALFORMED, ORDER, SOURCE, TARGET, is_blank, read_points, read_spans
 from rerank.kernels.compile import kernel
-from rerank.readers.faults import Fault
+from rerank.readers.problems import Problem
 from rerank.readers.texts.text_list import TextList
 
 DIGIT, PUNCTUATION = 1, 2  # a word's kind: it has a digit; it has neither letters nor digits
@@ -106,7 +106,7 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
 
     Raises
     ------
-    Fault: a segmentation or alignment is malformed or points outside source or candidate (reason
+    Problem: a segmentation or alignment is malformed or points outside source or candidate (reason
         "segmentation" or "alignment"), or features cannot hold a score (reason "infinite score").
     """
     N = len(nbest)
@@ -179,10 +179,10 @@ def _within(first: np.ndarray, points: np.ndarray, source: int, lengths: np.ndar
     return np.concatenate([[0], np.cumsum(kept)])[first], points[kept]
 
 
-def _fault(reason: str, message: str, nbest: TextList, y: int) -> Fault:
+def _fault(reason: str, message: str, nbest: TextList, y: int) -> Problem:
     """What is wrong with candidate ``y``."""
     line = nbest.lines[y] if len(nbest.lines) else nbest.line
-    return Fault(reason, message, line, path=nbest.path, list_id=nbest.id)
+    return Problem(reason, message, line, path=nbest.path, list_id=nbest.id)
 
 
 def _word(text: bytes) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadList, Fault, NBestList, Reader, readers
+from rerank.readers.base import NBestList, Problem, Reader, SkippedList, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.numerals import scores_of
 from rerank.readers.score_columns import check_names
@@ -68,7 +68,7 @@ class JoinedReader(Reader):
         *lists, scores = split_paths(path)
         return [*self.inner.paths(",".join(lists)), scores] if lists else [scores]
 
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         """See ``Reader.read``; after a list of unknown length nothing tells which scores belong to which candidates.
 
         Raises
@@ -82,8 +82,8 @@ class JoinedReader(Reader):
             raise DataError(message, path=stream_name(path))
         with open_stream(names[-1]) as stream:
             table = _Table(LineReader(stream), tuple(self.names))
-            for nbest, (rows,), _ in in_step(self._told(table.names), ",".join(names[:-1]), [table.side]):
-                yield nbest if isinstance(nbest, BadList) else _joined(nbest.named(), table, rows)
+            for nbest, (rows,) in in_step(self._told(table.names), ",".join(names[:-1]), [table.side]):
+                yield nbest if isinstance(nbest, SkippedList) else _joined(nbest.named(), table, rows)
 
     def _told(self, joined: tuple[str, ...]) -> Reader:
         """The reader of the lists, told not to look for the columns ``joined`` or for those joined in training."""
@@ -96,7 +96,7 @@ class JoinedReader(Reader):
         """See ``Reader.write``; writes as the reader of the lists does, without the joined columns."""
         self.inner.write(out, nbest.raw if isinstance(nbest.raw, NBestList) else nbest, order, scores)
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
         self.inner.write_bad(out, bad, like)
 
 
@@ -126,16 +126,16 @@ class _Table:
         return Side([self.lines.path], lines, ("line of scores", "lines of scores"), of="candidate")
 
     def row(self, line: tuple[int, bytes], _: int) -> list[float]:
-        """The scores of one candidate. Raises Fault."""
+        """The scores of one candidate. Raises Problem."""
         (number, text), path = line, self.lines.path
         row = scores_of(text, f"{len(self.names)} numbers, the scores of a candidate", number, path)
         if len(row) != len(self.names):
             message = f"found {len(row)} numbers; expected {len(self.names)} ({', '.join(self.names)})"
-            raise Fault("columns", message, number, path=path)
+            raise Problem("columns", message, number, path=path)
         return row
 
 
-def _joined(nbest: NBestList, table: _Table, lines: list[tuple[int, bytes]]) -> NBestList | BadList:
+def _joined(nbest: NBestList, table: _Table, lines: list[tuple[int, bytes]]) -> NBestList | SkippedList:
     """A list with the scores in ``lines``, one for each of its candidates in the file, bad ones included.
 
     A list that its reader writes as it is, scores and all, is kept for it without them.
@@ -144,9 +144,9 @@ def _joined(nbest: NBestList, table: _Table, lines: list[tuple[int, bytes]]) -> 
         message = f"the lists have a column {min(clash)!r} too; name the columns in the reader's option names"
         raise DataError(message, path=table.lines.path, line=1)
     found = each([lines[place] for place in nbest.places], table.row)
-    faults = {place: one for place, one in enumerate(found) if isinstance(one, Fault)}
-    rows = [[0.0] * len(table.names) if isinstance(one, Fault) else one for one in found]
+    problems = {place: one for place, one in enumerate(found) if isinstance(one, Problem)}
+    rows = [[0.0] * len(table.names) if isinstance(one, Problem) else one for one in found]
     scores = np.concatenate([nbest.scores, np.array(rows).reshape(len(rows), len(table.names))], axis=1)
     sources = {**nbest.by_source, _SOURCE: table.names}
     raw = nbest if nbest.raw is None or isinstance(nbest.raw, NBestList) else nbest.raw
-    return nbest.changed(scores=scores, names=(*nbest.names, *table.names), sources=sources, raw=raw).without(faults)
+    return nbest.changed(scores=scores, names=(*nbest.names, *table.names), sources=sources, raw=raw).without(problems)

@@ -23,7 +23,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
-from rerank.readers.base import BadList, NBestList, Reader, readers
+from rerank.readers.base import NBestList, Reader, SkippedList, readers
 from rerank.readers.combined.systems import System, next_lists, other_columns, system_name
 from rerank.readers.combined.united import Duplicates, Origin, UnitedColumns
 from rerank.readers.several import format_of, make_reader
@@ -71,16 +71,16 @@ class MergedReader(Checked, Reader):
     def paths(self, path: PathLike) -> list[str]:
         return [file for reader, own in self.systems(path) for file in reader.paths(own)]
 
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         """See ``Reader.read``; a list that is bad in one system is bad."""
         systems = [System(k, reader, own) for k, (reader, own) in enumerate(self.systems(path), start=1)]
         columns = UnitedColumns(systems, self.base)
         seen: set[str] = set()
         while heads := next_lists(systems, seen):
-            bad = next((head for _, head in heads if isinstance(head, BadList)), None)
+            bad = next((head for _, head in heads if isinstance(head, SkippedList)), None)
             parts = [(system, head) for system, head in heads if isinstance(head, NBestList)]
             if bad is None:
-                bad = next((fault for system, head in parts if (fault := other_columns(system, head))), None)
+                bad = next((problem for system, head in parts if (problem := other_columns(system, head))), None)
             yield (
                 columns.join(parts, self.duplicates, normal=self.normal)
                 if bad is None
@@ -137,7 +137,7 @@ class MergedReader(Checked, Reader):
             part, place = origin.places[i]
             inner.write(out, origin.parts[part], [place], new[part])
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
         inner, origin = self._format, None if like is None else like.raw
         if inner is None:
             JsonlReader().write_bad(out, bad, None)
@@ -153,7 +153,7 @@ class MergedReader(Checked, Reader):
         return self.within[0] if trees or (len(set(map(type, formats))) == 1 and not self.bounded) else None
 
 
-def _size(heads: list[tuple[System, NBestList | BadList]]) -> int | None:
+def _size(heads: list[tuple[System, NBestList | SkippedList]]) -> int | None:
     """How many candidates all systems have together; None if that is unknown."""
     sizes = [head.size for _, head in heads]
     return None if None in sizes else sum(size for size in sizes if size is not None)

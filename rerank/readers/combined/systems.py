@@ -3,7 +3,7 @@
 from collections import deque
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.base import NBestList, Reader, SkippedList
 from rerank.readers.streams import PathLike, stream_name
 from rerank.readers.texts.text_list import TextList
 
@@ -21,18 +21,18 @@ class System:
         self.names: tuple[str, ...] = ()
         self.base = ""
         self._lists = reader.read(path)
-        self._ahead: deque[NBestList | BadList] = deque()
+        self._ahead: deque[NBestList | SkippedList] = deque()
         while self.names == () and self._next():  # up to the first list that shows the columns
             last = self._ahead[-1]
             if isinstance(last, NBestList) and len(last):
                 self.names, self.base = last.names, last.names[last.column]
 
     @property
-    def head(self) -> NBestList | BadList | None:
+    def head(self) -> NBestList | SkippedList | None:
         """The next list, None at the end."""
         return self._ahead[0] if self._ahead or self._next() else None
 
-    def take(self) -> NBestList | BadList:
+    def take(self) -> NBestList | SkippedList:
         """Take the next list, which ``head`` has shown."""
         return self._ahead.popleft()
 
@@ -40,7 +40,7 @@ class System:
         found = next(self._lists, None)
         if found is None:
             return False
-        self._ahead.append(found if isinstance(found, BadList) else self._own(found))
+        self._ahead.append(found if isinstance(found, SkippedList) else self._own(found))
         return True
 
     def _own(self, found: NBestList) -> NBestList:
@@ -54,7 +54,7 @@ class System:
         return found.changed(names=tuple(names))
 
 
-def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, NBestList | BadList]]:
+def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, NBestList | SkippedList]]:
     """The next list, from every system that has it; ``seen`` are the ids of earlier lists."""
     open_systems = [(system, system.head) for system in systems]
     heads = [(system, head) for system, head in open_systems if head is not None]
@@ -74,7 +74,7 @@ def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, NBes
     return heads
 
 
-def _misaligned(systems: list[tuple[System, NBestList | BadList | None]]) -> DataError:
+def _misaligned(systems: list[tuple[System, NBestList | SkippedList | None]]) -> DataError:
     """The error for systems whose lists do not match."""
     shown = [
         f"{system.path} ends" if head is None else f"{system.path} has list {head.id} at line {head.line}"
@@ -88,9 +88,9 @@ def _misaligned(systems: list[tuple[System, NBestList | BadList | None]]) -> Dat
     return DataError(message, path=there.path, line=there.line, list_id=there.id)
 
 
-def other_columns(system: System, found: NBestList) -> BadList | None:
+def other_columns(system: System, found: NBestList) -> SkippedList | None:
     """A bad list if the columns are not those of the system's first list, else None."""
     if not len(found) or (found.names == system.names and found.names[found.column] == system.base):
         return None
     message = f"the columns are {', '.join(found.names)}; those of the file's first list are {', '.join(system.names)}"
-    return BadList(found.id, found.path, found.line, "columns", message)
+    return SkippedList(found.id, found.path, found.line, "columns", message)

@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadCandidate, NBestList
+from rerank.readers.base import NBestList, Problem
 from rerank.readers.combined.systems import System, system_name
 from rerank.readers.texts.text_list import SparseScores, TextList
 
@@ -117,12 +116,14 @@ def _of_texts(lists: list[TextList], places: list[tuple[int, int]]) -> dict[str,
     }
 
 
-def _join_bad(lists: Sequence[NBestList]) -> tuple[BadCandidate, ...]:
+def _join_bad(lists: Sequence[NBestList]) -> tuple[Problem, ...]:
     """The candidates that were left out of the lists, with their places among the candidates of all systems."""
     sizes = [found.size for found in lists]
     before = np.cumsum([0, *sizes]).tolist()
     return tuple(
-        replace(bad, place=bad.place + start) for found, start in zip(lists, before, strict=False) for bad in found.bad
+        problem.at(problem.list_id or "", problem.path or "", problem.line or 0, (problem.place or 0) + start)
+        for nbest, start in zip(lists, before, strict=False)
+        for problem in nbest.bad
     )
 
 

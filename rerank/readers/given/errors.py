@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.faults import Bad, BadCandidate, UnusableError
+from rerank.readers.problems import Problem
 
 
 class GivenError(DataError):
@@ -36,12 +36,12 @@ def check_for_files(found: str, **given: Any) -> None:
             raise RecipeError(f"found {value!r}, which is for files, and {found}; leave one of them out", key=name)
 
 
-def refusal(bad: Bad) -> GivenError:
+def refusal(problem: Problem) -> GivenError:
     """A list or a candidate that was given and cannot be used, as an error."""
-    # The lines of a list that has no file are its candidates.
-    k = bad.place + 1 if isinstance(bad, BadCandidate) else 0 if bad.path else bad.line
-    message, field = (f"candidate {k}: {bad.message}", f"candidates[{k - 1}]") if k else (bad.message, "candidates")
-    return GivenError(message, field, list_id=bad.id or None)
+    k = 0 if problem.path else problem.line or 0  # the lines of a list that has no file are its candidates
+    k = k if problem.place is None else problem.place + 1
+    message = f"candidate {k}: {problem.message}" if k else problem.message
+    return GivenError(message, f"candidates[{k - 1}]" if k else "candidates", list_id=problem.list_id or None)
 
 
 @contextmanager
@@ -49,8 +49,8 @@ def told(folder: str | None = None) -> Iterator[None]:
     """Within the block, errors in lists that have no file, or one in ``folder``, name the list and the candidate."""
     try:
         yield
-    except UnusableError as error:
-        raise error if error.bad.path else refusal(error.bad) from None
+    except Problem as problem:
+        raise problem if problem.path else refusal(problem) from None
     except DataError as error:
         if error.path and not (folder and error.path.startswith(folder)):
             raise

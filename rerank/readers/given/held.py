@@ -14,12 +14,12 @@ from typing import ClassVar
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.base import NBestList, Reader, SkippedList
 from rerank.readers.streams import PathLike, Writable
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import TextList
 
-Rows = Callable[[Reader], Iterator[NBestList | BadList]]  # for a reader that was told what to look for
+Rows = Callable[[Reader], Iterator[NBestList | SkippedList]]  # for a reader that was told what to look for
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class HeldReader(Reader):
 
     places: ClassVar[dict[str, Rows]] = {}
 
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         """See ``Reader.read``.
 
         Raises

@@ -15,10 +15,10 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.readers.candidate import NOTHING, Candidate
-from rerank.readers.faults import NUL
 from rerank.readers.given.errors import GivenError
 from rerank.readers.given.nbest import CandidateLike, is_tree
 from rerank.readers.nbest import NBestList
+from rerank.readers.problems import NUL
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import SparseScores, TextList
 

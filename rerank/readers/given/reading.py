@@ -9,20 +9,19 @@ from typing import Any, Unpack
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers import several
-from rerank.readers.base import BadList, NBestList, OnBadList, Reader, SkipCount, check_choice, counted, usable
+from rerank.readers.base import NBestList, OnBadList, Reader, SkipCount, SkippedList, check_choice, counted, usable
 from rerank.readers.given.errors import check_for_files, each_of
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
 from rerank.readers.given.nbest import NBest
 from rerank.readers.given.objects import ObjectLists
 from rerank.readers.given.tables import is_table, table
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, check_encoding, read_in
 from rerank.readers.texts.json_lines import JsonReader
-from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_pairs import texts_beside
+from rerank.readers.texts.text_pairs import lists_of_texts
+from rerank.readers.trees.pairs import lists_of_trees
 from rerank.readers.trees.parses import ParseReader
-from rerank.readers.trees.treebank import TreebankSide, treebank_files
+from rerank.readers.trees.treebank import treebank_files
 
 log = logging.getLogger("rerank")
 
@@ -57,7 +56,7 @@ class ListFile:
         others = [*(self.references or ()), *([] if self.sources is None else [self.sources])]
         return [*self.reader.paths(self.path), *(treebank_files(*others) if self.trees else others)]
 
-    def rows(self, known: ScoreColumns | None = None, *, normal: bool = False) -> Iterator[NBestList | BadList]:
+    def rows(self, known: ScoreColumns | None = None, *, normal: bool = False) -> Iterator[NBestList | SkippedList]:
         """The lists with their sources and references, bad ones in their places; known, normal: see ``Reader``.
 
         Raises
@@ -66,22 +65,15 @@ class ListFile:
         """
         return read_in(self.encoding, self._rows(known, normal))
 
-    def _rows(self, known: ScoreColumns | None, normal: bool) -> Iterator[NBestList | BadList]:
+    def _rows(self, known: ScoreColumns | None, normal: bool) -> Iterator[NBestList | SkippedList]:
         reader = self.reader.knowing(known, normal=normal)
         if self.trees:
-            sides = [] if self.references is None else [TreebankSide(treebank_files(*self.references))]
-            for raw in in_step(reader, self.path, sides):
-                yield raw.nbest.changed(gold=raw.found[0]) if sides and isinstance(raw.nbest, NBestList) else raw.nbest
+            yield from lists_of_trees(reader, self.path, self.references and treebank_files(*self.references))
             return
-        beside = texts_beside(reader, self.path, references=self.references, sources=self.sources, form=self.form)
-        for raw in beside:
-            if raw.missing is not None:
-                yield raw.missing
-            elif isinstance(raw.nbest, TextList):
-                source, references = raw.found
-                yield raw.nbest.changed(source=source, references=references)
-            else:
-                yield raw.nbest
+        references, sources, form = self.references, self.sources, self.form
+        for nbest in lists_of_texts(reader, self.path, references=references, sources=sources, form=form):
+            missing = None if isinstance(nbest, SkippedList) else nbest.missing
+            yield nbest if missing is None else SkippedList.of(missing, nbest.id, nbest.path, nbest.line)
 
 
 def read(

@@ -8,12 +8,11 @@ from typing import Literal
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import TRACE, BadList, NBestList, Reader, SkipCount, usable
+from rerank.readers.base import TRACE, NBestList, Reader, SkipCount, SkippedList, usable
 from rerank.readers.jackknife.manifest import GOLD, SENTENCES, Manifest
-from rerank.readers.sides import Beside, in_step
 from rerank.readers.streams import single_stdin
-from rerank.readers.trees.pairs import open_list
-from rerank.readers.trees.treebank import TreebankSide, read_treebank
+from rerank.readers.trees.pairs import lists_of_trees, open_list
+from rerank.readers.trees.treebank import read_treebank
 from rerank.readers.trees.trees import parse_brackets
 from rerank.readers.trees.words import GOLD as GOLD_TREES
 from rerank.readers.trees.words import normal_word, normalized, unchanged
@@ -48,7 +47,7 @@ class Joining:
         self._files, self._reader, self._count, self._ids = files, reader, count, ids
         self._symbols = SymbolTable()
 
-    def lists(self) -> Iterator[NBestList | BadList]:
+    def lists(self) -> Iterator[NBestList | SkippedList]:
         """All lists in the order of the treebank; bad ones that are skipped, in their places.
 
         Raises
@@ -58,33 +57,33 @@ class Joining:
         folds, number, owners = [self._fold(k) for k in range(len(self.places))], 0, dict[str, str]()
         for fold, length in self.manifest.order:
             for item in islice(folds[fold], length):
-                name = item.name if isinstance(item, BadList) else item.id
+                name = item.name if isinstance(item, SkippedList) else item.id
                 name = str(number) if self._ids == "number" else name
                 if (owner := owners.setdefault(name, item.path)) != item.path:
                     message = f"a list of {owner} has this id too; without --ids file lists are numbered"
                     raise DataError(message, path=item.path, line=item.line, list_id=name)
                 # The reason of a bad list may decide its name.
-                yield replace(item, id=name, reason="") if isinstance(item, BadList) else item.changed(id=name)
+                yield replace(item, id=name, reason="") if isinstance(item, SkippedList) else item.changed(id=name)
                 number += 1
         for rest in folds:
             next(rest, None)  # raises if there is more
 
-    def _fold(self, fold: int) -> Iterator[NBestList | BadList]:
+    def _fold(self, fold: int) -> Iterator[NBestList | SkippedList]:
         """The lists of a fold, each of them with the words of its sentence."""
 
-        def take(item: tuple[int, Beside], count: SkipCount) -> NBestList | BadList:
-            number, (nbest, (gold,), _) = item
-            found = nbest if isinstance(nbest, BadList) else self._compared(fold, number, nbest, gold.text)
-            if isinstance(found, BadList):
+        def take(item: tuple[int, NBestList | SkippedList], count: SkipCount) -> NBestList | SkippedList:
+            number, nbest = item
+            found = nbest if isinstance(nbest, SkippedList) else self._compared(fold, number, nbest, nbest.gold.text)
+            if isinstance(found, SkippedList):
                 count.bad(found)
             else:
                 count.good(found)
             return found
 
-        side = TreebankSide([str(self.places[fold] / GOLD)])
-        return usable(enumerate(in_step(self._reader, self._files[fold], [side])), take, self._count)
+        lists = lists_of_trees(self._reader, self._files[fold], [str(self.places[fold] / GOLD)])
+        return usable(enumerate(lists), take, self._count)
 
-    def _compared(self, fold: int, number: int, nbest: NBestList, gold: bytes) -> NBestList | BadList:
+    def _compared(self, fold: int, number: int, nbest: NBestList, gold: bytes) -> NBestList | SkippedList:
         """A list without its bad candidates; a bad list if there are no others.
 
         Raises
@@ -96,12 +95,12 @@ class Joining:
             found = open_list(nbest, self._symbols, changed)
             if changed is not None:
                 tree = normalized(tree, self._symbols, changed, GOLD_TREES)
-            if not isinstance(found, BadList):
+            if not isinstance(found, SkippedList):
                 other = same_yield(found[1], tree, 0, self._symbols.intern(TRACE))
                 if other < 0 and (changed is not None or not found[0].bad):
                     self.normalized += changed is not None and changed.total() > 0
                     return found[0]
-        if isinstance(found, BadList):
+        if isinstance(found, SkippedList):
             return found
         words = [yield_words(trees, t, self._symbols) for trees, t in ((found[1], other), (tree, 0))]
         line = found[0].lines[other]

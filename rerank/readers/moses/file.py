@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import LARGEST_GAP, BadList, Fault, excerpt
-from rerank.readers.faults import NUL
+from rerank.readers.base import LARGEST_GAP, Problem, SkippedList, excerpt
 from rerank.readers.moses.kernel import BEGIN, COUNT, FIRST, NUMBER, fill_columns
 from rerank.readers.moses.layout import (
     TOTAL,
@@ -27,6 +26,7 @@ from rerank.readers.moses.layout import (
 )
 from rerank.readers.moses.lines import FIRST_LISTS, MosesBlock
 from rerank.readers.moses.values import Values, read_values
+from rerank.readers.problems import NUL
 from rerank.readers.texts.drafts import Pieces
 from rerank.readers.texts.named_columns import OF_WORDS
 from rerank.readers.texts.text_list import SparseScores, TextList
@@ -59,7 +59,7 @@ class File:
         self.roles: dict[int, str] = {}
         self.next = reader.first_id
 
-    def lists(self, block: MosesBlock) -> Iterator[TextList | BadList]:
+    def lists(self, block: MosesBlock) -> Iterator[TextList | SkippedList]:
         """The lists of a block, and empty ones for ids that are left out."""
         self.layout = self.layout or find_layout(block)
         parsed = self._parse(block, self.layout or Layout(4, 2, 3))
@@ -78,7 +78,7 @@ class File:
             right &= block.ids >= 0
         values = read_values(block, layout, right)
         unread = np.zeros(n, np.bool_)
-        unread[list(values.faults)] = True
+        unread[list(values.problems)] = True
         if not self.names:
             self._name_columns(block, values, right & ~unread)
         elif not self.columns.hashes.all():
@@ -168,29 +168,29 @@ class File:
             self.next += 1
             yield self._empty(name, line)
 
-    def _fault(self, parsed: _Parsed, line: int) -> Fault:
+    def _fault(self, parsed: _Parsed, line: int) -> Problem:
         """What is wrong with a line."""
         block, fields = parsed.block, (self.layout or Layout(4, 2, 3)).fields
         text, count = block.line_text(line), int(block.rows[line, COUNT])
         if b"\0" in text:
-            return Fault("nul", NUL)
+            return Problem("nul", NUL)
         if count != fields:
             form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
-            return Fault("fields", f"found {count} fields in {excerpt(text)}; expected {fields}, {form}")
+            return Problem("fields", f"found {count} fields in {excerpt(text)}; expected {fields}, {form}")
         if self.reader.ids == "file" and block.ids[line] < 0:
             message = f"found the id {excerpt(block.field(line, 0))}; expected a whole number"
-            return Fault("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
-        if line in parsed.values.faults:
-            return parsed.values.faults[line]
+            return Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
+        if line in parsed.values.problems:
+            return parsed.values.problems[line]
         column = int(parsed.columns[line])
         if column:
             what = f"{'no' if column > 0 else 'more than one'} value of {self.columns.names[abs(column) - 1]!r}"
             why = "is a column in the file's first lists" if self.reader.asked is None else "column is asked for"
             message = f"found {what} in {excerpt(text)}; expected one, as that {why}"
-            return Fault("columns", f"{message} (the reader's option columns can name those that are meant)")
-        return Fault("infinite score", f"found NaN or an infinite value in {excerpt(text, 200)}")
+            return Problem("columns", f"{message} (the reader's option columns can name those that are meant)")
+        return Problem("infinite score", f"found NaN or an infinite value in {excerpt(text, 200)}")
 
-    def _list(self, parsed: _Parsed, name: str, begin: int, end: int, *, damaged: bool) -> TextList | BadList:
+    def _list(self, parsed: _Parsed, name: str, begin: int, end: int, *, damaged: bool) -> TextList | SkippedList:
         """A list without its bad lines, of which there are some if ``damaged``."""
         block, fields = parsed.block, parsed.fields
         if damaged and end - begin == 1 and _is_marker(block, begin):
@@ -207,7 +207,7 @@ class File:
             ended=self.layout is not None and self.layout.ended,
         )  # fmt: skip
         found = every.without({place: self._fault(parsed, begin + place) for place in bad})
-        if isinstance(found, BadList):
+        if isinstance(found, SkippedList):
             return found
         return (_unmarked(found) if block.marked else found).repeated(self.reader.duplicates)
 

@@ -25,7 +25,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rerank.base.ranges import Checked, Range
-from rerank.readers.base import BadList, NBestList, Reader, readers
+from rerank.readers.base import NBestList, Reader, SkippedList, readers
 from rerank.readers.moses.file import File
 from rerank.readers.moses.layout import TOTAL
 from rerank.readers.moses.lines import read_blocks
@@ -73,7 +73,7 @@ class Moses(Checked, Reader):
             return self.columns or None
         return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
 
-    def read(self, path: PathLike) -> Iterator[TextList | BadList]:
+    def read(self, path: PathLike) -> Iterator[TextList | SkippedList]:
         """See ``Reader.read``; ids that are left out give empty lists.
 
         Raises
@@ -106,7 +106,7 @@ class Moses(Checked, Reader):
             lines = [rescored(nbest, line, float(scores[i])) for line, i in zip(lines, chosen, strict=True)]
         out.write(b"".join([line + b"\n" for line in lines]))
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
         """See ``Reader.write_bad``; writes a line with an id, an empty text, and nothing else."""
         out.write(_marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
 

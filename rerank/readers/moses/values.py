@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.readers.base import Fault, excerpt
+from rerank.readers.base import Problem, excerpt
 from rerank.readers.decimal_kernel import POWERS
 from rerank.readers.moses.kernel import FIRST, Entries, parse_entries, parse_totals
 from rerank.readers.moses.layout import Layout, as_number
@@ -23,25 +23,25 @@ class Values(NamedTuple):
     length: int  # number of entries
     totals: np.ndarray  # float64 [n]: 0 if there is none
     words: np.ndarray  # float64 [n, 4]: the columns ``OF_WORDS``; [n, 0] if the lines have no scores of words
-    faults: dict[int, Fault]  # the lines with something that is not a number
+    problems: dict[int, Problem]  # the lines with something that is not a number
 
 
 def read_values(block: MosesBlock, layout: Layout, right: np.ndarray) -> Values:
     """The numbers of the lines that have the ``layout`` (``right``, bool [n])."""
-    n, faults = len(block.rows), dict[int, Fault]()  # the first fault of a line stays
-    entries, count = _entries(block, layout.features, right, faults)
-    words = np.empty((n, 0)) if layout.words < 0 else _of_words(*_entries(block, layout.words, right, faults))
+    n, problems = len(block.rows), dict[int, Problem]()  # the first problem of a line stays
+    entries, count = _entries(block, layout.features, right, problems)
+    words = np.empty((n, 0)) if layout.words < 0 else _of_words(*_entries(block, layout.words, right, problems))
     totals, slow = np.zeros(n), np.empty((n, 4), np.int64)
     if layout.score >= 0:
         data, scores = np.frombuffer(block.data, np.uint8), _spans(block, layout.score, right)
         undecided = parse_totals(data, scores, right, POWERS, totals, slow)
-        _decide(block, slow[:undecided], totals, faults, "the candidate's score")
-    return Values(entries, count, totals, words, faults)
+        _decide(block, slow[:undecided], totals, problems, "the candidate's score")
+    return Values(entries, count, totals, words, problems)
 
 
-def _entries(block: MosesBlock, field: int, right: np.ndarray, faults: dict[int, Fault]) -> tuple[Entries, int]:
+def _entries(block: MosesBlock, field: int, right: np.ndarray, problems: dict[int, Problem]) -> tuple[Entries, int]:
     """The labelled values in a field of every line, and how many there are."""
-    # Lines of another layout have empty spans: they have no entries, and their fields are reported as the fault.
+    # Lines of another layout have empty spans: they have no entries, and their fields are reported as the problem.
     spans = _spans(block, field, right)
     # Kernels cannot allocate, so the arrays have room for as many entries as the bytes may hold.
     room = _room(spans, block.pieces)
@@ -51,7 +51,7 @@ def _entries(block: MosesBlock, field: int, right: np.ndarray, faults: dict[int,
     )  # fmt: skip
     slow = np.empty((room, 4), np.int64)
     count, undecided = parse_entries(np.frombuffer(block.data, np.uint8), spans, POWERS, entries, slow)
-    _decide(block, slow[:undecided], entries.values, faults, "a number")
+    _decide(block, slow[:undecided], entries.values, problems, "a number")
     return entries, count
 
 
@@ -84,14 +84,16 @@ def _room(spans: np.ndarray, pieces: int) -> int:
     return min(pieces, int(((spans[:, 1] - spans[:, 0] + 1) // 2).sum())) + len(spans)
 
 
-def _decide(block: MosesBlock, slow: np.ndarray, values: np.ndarray, faults: dict[int, Fault], expected: str) -> None:
+def _decide(
+    block: MosesBlock, slow: np.ndarray, values: np.ndarray, problems: dict[int, Problem], expected: str
+) -> None:
     """Read the numbers that the kernels left aside, or note that they are not numbers."""
     for entry, line, begin, end in slow.tolist():
         text = block.data[begin:end]
         value = as_number(text) if entry >= 0 else None
         if value is not None:
             values[entry] = value
-        elif line not in faults:
+        elif line not in problems:
             found = excerpt(text) if text else "an empty field"
             where = " after it" if entry < 0 else ""
-            faults[line] = Fault("score", f"found {found}; expected {expected}{where}")
+            problems[line] = Problem("score", f"found {found}; expected {expected}{where}")

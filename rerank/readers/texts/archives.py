@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
-from rerank.readers.base import Fault, excerpt
-from rerank.readers.faults import NUL
+from rerank.readers.base import Problem, excerpt
 from rerank.readers.lines import LineReader
 from rerank.readers.numerals import scores_of
+from rerank.readers.problems import NUL
 
 
 class Keyed(NamedTuple):
@@ -79,15 +79,15 @@ class Archive:
 
 
 def text_of(line: Keyed) -> bytes:
-    """The text on a line. Raises Fault."""
+    """The text on a line. Raises Problem."""
     if b"\0" in line.key + line.value:
-        raise Fault("nul", NUL, line.number, path=line.path)
+        raise Problem("nul", NUL, line.number, path=line.path)
     return line.value
 
 
 def score_of(line: Keyed, text: bytes) -> float:
-    """The number in ``text``, which is on a line. Raises Fault."""
+    """The number in ``text``, which is on a line. Raises Problem."""
     values = scores_of(text, "the candidate's score", line.number, line.path)
     if len(values) != 1:
-        raise Fault("score", f"found {excerpt(text)}; expected the candidate's score", line.number, path=line.path)
+        raise Problem("score", f"found {excerpt(text)}; expected the candidate's score", line.number, path=line.path)
     return values[0]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.base import NBestList, Reader, SkippedList
 from rerank.readers.streams import Writable
 from rerank.readers.texts.jsonl import JsonlReader
 
@@ -17,5 +17,5 @@ class WrittenAsJsonl(Reader):
     ) -> None:
         JsonlReader().write(out, nbest, order, scores)
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
         JsonlReader().write_bad(out, bad, None)

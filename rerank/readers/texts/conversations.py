@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from rerank.readers.base import Fault
+from rerank.readers.base import Problem
 from rerank.readers.texts.json_lines import shown, text_of
 
 
@@ -14,12 +14,12 @@ class Said(NamedTuple):
 
 
 def said(value: Any, what: str) -> Said:
-    """A text, or the content of the last of several messages, ``{"role": ..., "content": ...}``. Raises Fault."""
+    """A text, or the content of the last of several messages, ``{"role": ..., "content": ...}``. Raises Problem."""
     if not is_conversation(value):
         return Said(text_of(value, what), None)
     for message in value:
         if "content" not in message:
-            raise Fault("text", f"found {shown(message)} in {what}; expected messages with a role and a content")
+            raise Problem("text", f"found {shown(message)} in {what}; expected messages with a role and a content")
     *before, last = [text_of(message["content"], what) for message in value]
     return Said(last, b"\n".join(before) if before else None)
 
@@ -30,6 +30,6 @@ def is_conversation(value: Any) -> bool:
 
 
 def whole(value: Any, what: str) -> bytes:
-    """A text, or all messages of a conversation, one to a line. Raises Fault."""
+    """A text, or all messages of a conversation, one to a line. Raises Problem."""
     text, before = said(value, what)
     return text if before is None else before + b"\n" + text

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from rerank.base.encoding import encoded
-from rerank.readers.base import BadCandidate, BadList, Fault
+from rerank.readers.base import Problem, SkippedList
 from rerank.readers.texts.text_list import SparseScores, TextList
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Draft:
 
     | field      | meaning |
     |------------|---------|
-    | candidates | an Entry for each candidate, or the Fault that makes it a bad one |
+    | candidates | an Entry for each candidate, or the Problem that makes it a bad one |
     | pieces     | what is needed to write each of them back |
     | head       | what is needed to write the list back |
     | lines      | the line of each of them; None: all are on that of the list |
@@ -59,7 +59,7 @@ class Draft:
     | unscored   | whether all base scores are 0 because there are none |
     """
 
-    candidates: list[Entry | Fault]
+    candidates: list[Entry | Problem]
     pieces: Sequence[Any]
     head: Any
     lines: Sequence[int] | None = None
@@ -69,30 +69,32 @@ class Draft:
     unscored: bool = False
 
 
-def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Fault]:
-    """The results of ``make`` (of an item and its number, from 1), or the faults that it raises."""
-    found: list[U | Fault] = []
+def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Problem]:
+    """The results of ``make`` (of an item and its number, from 1), or the problems that it raises."""
+    found: list[U | Problem] = []
     for number, item in enumerate(items, start=1):
         try:
             found.append(make(item, number))
-        except Fault as fault:
-            found.append(fault)
+        except Problem as problem:
+            found.append(problem)
     return found
 
 
-def text_list(draft: Draft, name: str, path: str, line: int, form: str, others: tuple[str, ...]) -> TextList | BadList:
+def text_list(
+    draft: Draft, name: str, path: str, line: int, form: str, others: tuple[str, ...]
+) -> TextList | SkippedList:
     """The list that a draft with ``names`` describes, without its bad candidates; a bad list if all of them are bad."""
     names = draft.names or ()
     lines = [line] * len(draft.candidates) if draft.lines is None else draft.lines
     good = [one for one in draft.candidates if isinstance(one, Entry)]
-    bad, pieces = list[BadCandidate](), list(draft.pieces)
+    bad, pieces = list[Problem](), list(draft.pieces)
     if len(good) < len(draft.candidates):
         found = list(enumerate(draft.candidates))
-        bad = [BadCandidate.of(one, name, path, lines[k], k) for k, one in found if isinstance(one, Fault)]
+        bad = [one.at(name, path, lines[k], k) for k, one in found if isinstance(one, Problem)]
         places = [k for k, one in found if isinstance(one, Entry)]
         lines, pieces = [lines[k] for k in places], [pieces[k] for k in places]
         if not good:
-            return BadList.of_all(bad)
+            return SkippedList.of_all(bad)
     named = [one.numbers for one in good if isinstance(one.numbers, dict)]
     rows: list[Any] = [[numbers.pop(key) for key in names] for numbers in named] or [one.numbers for one in good]
     scores = np.array(rows, np.float64)

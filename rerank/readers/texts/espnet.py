@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, NBestList, readers
+from rerank.readers.base import NBestList, SkippedList, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Place, Record
 from rerank.readers.streams import PathLike, open_stream, stream_name
@@ -63,7 +63,7 @@ class EspnetReader(WrittenAsJsonl, TextReader):
         """See ``Reader``: the files in the folder that ``path`` names."""
         return [file for job in _jobs(path) for folder in job for file in _files(folder)]
 
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         """See ``Reader.read``.
 
         Raises
@@ -145,7 +145,7 @@ def _together(first: _Folder, others: Sequence[_Folder]) -> Iterator[Record]:
 
 
 def _candidate(lines: tuple[Keyed, Keyed | None], _: int) -> Entry:
-    """What the lines of a candidate say. Raises Fault."""
+    """What the lines of a candidate say. Raises Problem."""
     text, score = lines
     if score is None:
         return Entry(text_of(text), {})

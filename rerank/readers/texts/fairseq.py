@@ -28,11 +28,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import LARGEST_GAP, BadList, Fault, NBestList, excerpt, readers
-from rerank.readers.faults import NUL
+from rerank.readers.base import LARGEST_GAP, NBestList, Problem, SkippedList, excerpt, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
 from rerank.readers.numerals import scores_of, word_scores
+from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
 from rerank.readers.texts.named_columns import OF_WORDS
@@ -99,7 +99,7 @@ class FairseqReader(TextReader):
     text: Literal["H", "D"] = "H"
     order: Literal["file", "id"] = "file"
 
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         lists = super().read(path)
         return lists if self.order == "file" else _by_number(lists, stream_name(path))
 
@@ -118,7 +118,7 @@ class FairseqReader(TextReader):
                     found.append(b"\t".join([name, repr(float(scores[i])).encode(), *text]))
         out.write(b"".join(record + b"\n" for record in found))
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
         """See ``Reader.write_bad``; writes an empty source and no hypothesis."""
         out.write(f"S-{bad.id}\t\n".encode())
 
@@ -129,11 +129,11 @@ class FairseqReader(TextReader):
     def draft(self, content: _Block, names: tuple[str, ...] | None) -> Draft:
         if content.stray is not None:
             line, text = content.stray
-            raise Fault("record", f"found {excerpt(text)}; expected {content.expected}", line)
+            raise Problem("record", f"found {excerpt(text)}; expected {content.expected}", line)
         head = _fields(content.head)
         if misplaced := head.keys() & {b"D", b"P", b"A"}:
             kind = min(misplaced).decode()
-            raise Fault("record", f"found '{kind}-{content.number}' before any 'H-{content.number}'")
+            raise Problem("record", f"found '{kind}-{content.number}' before any 'H-{content.number}'")
         found = each(content.hypotheses, self._hypothesis)
         if names not in _COLUMNS:
             names = _COLUMNS[any(isinstance(one, Entry) and len(one.numbers) > 1 for one in found)]
@@ -142,13 +142,13 @@ class FairseqReader(TextReader):
                 there = "no" if len(one.numbers) == 1 else "a"
                 message = f"the candidate has {there} record 'P-{content.number}', the scores of its words, unlike "
                 message += "others of the file; fairseq writes one after every 'H', or after none"
-                found[k] = Fault("columns", message)
+                found[k] = Problem("columns", message)
         source, target = (head[kind].strip() if kind in head else None for kind in (b"S", b"T"))
         references = () if target is None else (target,)
         return Draft(found, content.hypotheses, content.head, content.lines, names, source, references)
 
     def _hypothesis(self, records: list[bytes], _: int) -> Entry:
-        """What the records of a hypothesis say. Raises Fault."""
+        """What the records of a hypothesis say. Raises Problem."""
         fields = _fields(records)
         text, alignment = _text(fields, self.text), fields.get(b"A") or None
         return Entry(text, _scores(fields), alignment=None if alignment is None else alignment.strip())
@@ -211,7 +211,7 @@ def _lost(strays: list[Stray], near: set[int]) -> list[_Block]:
     return [_Block(number, stray[0], stray=stray) for number, stray in found if number not in near]
 
 
-def _by_number(lists: Iterator[NBestList | BadList], path: str) -> Iterator[NBestList | BadList]:
+def _by_number(lists: Iterator[NBestList | SkippedList], path: str) -> Iterator[NBestList | SkippedList]:
     """All lists by increasing number from 0, bad ones too; missing ones become lists without candidates."""
     found = sorted(lists, key=lambda one: int(one.id))
     names = next((one.names for one in found if isinstance(one, TextList) and len(one)), ("score",))
@@ -231,36 +231,36 @@ def _by_number(lists: Iterator[NBestList | BadList], path: str) -> Iterator[NBes
 
 
 def _fields(records: list[bytes]) -> dict[bytes, bytes]:
-    """What follows the first tab of the records, by the letter of their kind. Raises Fault."""
+    """What follows the first tab of the records, by the letter of their kind. Raises Problem."""
     found: dict[bytes, bytes] = {}
     for record in records:
         kind = record[:1]
         if kind in found and kind in b"STDPA":
-            raise Fault("record", f"two records {kind.decode()!r} where one is expected: {excerpt(record)}")
+            raise Problem("record", f"two records {kind.decode()!r} where one is expected: {excerpt(record)}")
         if kind in b"HDPA" and b"\t" not in record:
-            raise Fault("record", f"found {excerpt(record)}; expected a tab after the number")
+            raise Problem("record", f"found {excerpt(record)}; expected a tab after the number")
         if b"\0" in record:
-            raise Fault("nul", NUL)
+            raise Problem("nul", NUL)
         found[kind] = record.partition(b"\t")[2]
     return found
 
 
 def _text(fields: dict[bytes, bytes], kind: str) -> bytes:
-    """The text of a hypothesis. Raises Fault."""
+    """The text of a hypothesis. Raises Problem."""
     if kind.encode() not in fields:
-        raise Fault("record", f"a candidate without {kind!r}; set the reader's option text: H")
+        raise Problem("record", f"a candidate without {kind!r}; set the reader's option text: H")
     _, tab, text = fields[kind.encode()].partition(b"\t")
     if not tab:
-        raise Fault("record", f"no text after the score of {kind!r}; expected a tab and the text")
+        raise Problem("record", f"no text after the score of {kind!r}; expected a tab and the text")
     return text.strip()
 
 
 def _scores(fields: dict[bytes, bytes]) -> list[float]:
-    """The score of a hypothesis and, with P, statistics of the scores of its words. Raises Fault."""
+    """The score of a hypothesis and, with P, statistics of the scores of its words. Raises Problem."""
     total = fields[b"H"].partition(b"\t")[0]
     values = scores_of(total, "the candidate's score")
     if len(values) != 1:
-        raise Fault("score", f"found {excerpt(total)}; expected the candidate's score")
+        raise Problem("score", f"found {excerpt(total)}; expected the candidate's score")
     if b"P" in fields:
         values += word_scores(scores_of(fields[b"P"], "the scores of words") if fields[b"P"].strip() else [])
     return values

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, Fault, NBestList, excerpt, nameless
-from rerank.readers.faults import NUL
+from rerank.readers.base import NBestList, Problem, SkippedList, excerpt, nameless
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
+from rerank.readers.problems import NUL
 from rerank.readers.texts.drafts import Pieces
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_reader import TextReader
@@ -47,13 +47,13 @@ class JsonReader(TextReader):
                 named = found is not None if named is None else named
                 if named != (found is not None):
                     message = f"there is {'no' if named else 'a'} {self.id_key!r} here, unlike in the file's first list"
-                    raise Fault("id", f"{message}; the reader's option ids: ordinal ignores ids")
+                    raise Problem("id", f"{message}; the reader's option ids: ordinal ignores ids")
                 name = found
-            except Fault as fault:
-                item = fault
+            except Problem as problem:
+                item = problem
             yield Record(name, number, item)
 
-    def empty_item(self, bad: BadList, like: NBestList | None) -> dict[str, Any]:
+    def empty_item(self, bad: SkippedList, like: NBestList | None) -> dict[str, Any]:
         """The start of an object in place of a bad list: its id, if the lists of the file have ids."""
         head = like.raw.head if isinstance(like, TextList) and isinstance(like.raw, Pieces) else None
         named = not isinstance(head, dict) or self.id_key in head
@@ -61,25 +61,25 @@ class JsonReader(TextReader):
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
-    """The JSON object on a line; bytes that are not UTF-8 become surrogate escapes. Raises Fault."""
+    """The JSON object on a line; bytes that are not UTF-8 become surrogate escapes. Raises Problem."""
     try:
         item = json.loads(line.decode("utf-8", "surrogateescape"), object_pairs_hook=_unique)
     except RecursionError:
-        raise Fault("json", f"the JSON value {excerpt(line)} is nested too deeply; expected an object") from None
+        raise Problem("json", f"the JSON value {excerpt(line)} is nested too deeply; expected an object") from None
     except ValueError as error:  # also raised for a number of thousands of digits
         message = f"found {excerpt(line)}; expected a JSON object on one line: {error}"
         advice = (
             " (jq -c . writes objects that are spread over lines so)" if line.strip()[:2] in (b"{", b"[", b"[{") else ""
         )
-        raise Fault("json", message + advice) from None
+        raise Problem("json", message + advice) from None
     if not isinstance(item, dict):
         advice = " (jq -c '.[]' takes a list apart)" if isinstance(item, list) else ""
-        raise Fault("json", f"found {excerpt(line)}; expected a JSON object, {{...}}{advice}")
+        raise Problem("json", f"found {excerpt(line)}; expected a JSON object, {{...}}{advice}")
     return item
 
 
 def list_id(item: dict[str, Any], key: str) -> str | None:
-    """The id of an object, a text or a whole number; None if there is none. Raises Fault."""
+    """The id of an object, a text or a whole number; None if there is none. Raises Problem."""
     value = item.get(key)
     if value is None:
         return None
@@ -87,39 +87,39 @@ def list_id(item: dict[str, Any], key: str) -> str | None:
         return shown(value)
     if isinstance(value, str) and value:
         return value
-    raise Fault("id", f"found {shown(value)} under {key!r}; expected a text that is not empty, or a whole number")
+    raise Problem("id", f"found {shown(value)} under {key!r}; expected a text that is not empty, or a whole number")
 
 
 def text_of(value: Any, what: str) -> bytes:
-    """A JSON text as bytes, stripped. Raises Fault."""
+    """A JSON text as bytes, stripped. Raises Problem."""
     if not isinstance(value, str):
-        raise Fault("text", f"found {shown(value)}; expected {what}, a text")
+        raise Problem("text", f"found {shown(value)}; expected {what}, a text")
     if "\0" in value:
-        raise Fault("nul", f"in {what}: {NUL}")
+        raise Problem("nul", f"in {what}: {NUL}")
     return encoded(value).strip()
 
 
 def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
-    """A JSON list of texts. Raises Fault."""
+    """A JSON list of texts. Raises Problem."""
     if not isinstance(value, list):
-        raise Fault("text", f"found {shown(value)}; expected {what}, a list of texts")
+        raise Problem("text", f"found {shown(value)}; expected {what}, a list of texts")
     return tuple(text_of(one, what) for one in value)
 
 
 def number_of(value: Any, what: str, reason: str = "score") -> float:
-    """A JSON number. Raises Fault, with ``reason``, if it is not one."""
+    """A JSON number. Raises Problem, with ``reason``, if it is not one."""
     if type(value) is not float and type(value) is not int:  # bool is a subclass of int
-        raise Fault(reason, f"found {shown(value)}; expected {what}, a number")
+        raise Problem(reason, f"found {shown(value)}; expected {what}, a number")
     try:
         number = float(value)
     except OverflowError:
         number = float("inf")
     if number - number != 0.0:
-        raise Fault("infinite score", f"found {shown(value)}; expected {what}, a finite number")
+        raise Problem("infinite score", f"found {shown(value)}; expected {what}, a finite number")
     return number
 
 
-def json_line(item: dict[str, Any], nbest: NBestList | BadList) -> bytes:
+def json_line(item: dict[str, Any], nbest: NBestList | SkippedList) -> bytes:
     """An object as a line; values of the user's file that JSON does not allow, such as sockeye's ``Infinity``, stay.
 
     Raises
@@ -150,5 +150,5 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(item) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
-        raise Fault("json", f"the key {shown(twice)} comes twice in one object; remove one of them")
+        raise Problem("json", f"the key {shown(twice)} comes twice in one object; remove one of them")
     return item

@@ -20,7 +20,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
-from rerank.readers.base import BadList, Fault, NBestList, readers
+from rerank.readers.base import NBestList, Problem, SkippedList, readers
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import Writable
 from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
@@ -70,7 +70,7 @@ class JsonlReader(JsonReader):
         ]
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
         out.write(json_line({**self.empty_item(bad, like), "candidates": []}, bad))
 
     @property
@@ -80,7 +80,7 @@ class JsonlReader(JsonReader):
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         entries = content.get("candidates")
         if not isinstance(entries, list):
-            raise Fault("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
+            raise Problem("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
         source = content.get("source")
         return Draft(
             each(entries, _candidate),
@@ -92,7 +92,7 @@ class JsonlReader(JsonReader):
 
 
 def _candidate(entry: Any, k: int) -> Entry:
-    """Candidate ``k``. Raises Fault."""
+    """Candidate ``k``. Raises Problem."""
     return Entry(
         _text(entry, k), _numbers(entry, k), _derivation(entry, "segmentation"), _derivation(entry, "alignment")
     )
@@ -102,7 +102,7 @@ def _text(entry: Any, k: int) -> bytes:
     """The text of candidate ``k``."""
     if isinstance(entry, dict):
         if "text" not in entry:
-            raise Fault("text", f"candidate {k} has no 'text'")
+            raise Problem("text", f"candidate {k} has no 'text'")
         entry = entry["text"]
     return text_of(entry, f"candidate {k}")
 
@@ -119,16 +119,16 @@ def _numbers(entry: Any, k: int) -> dict[str, float]:
     if features is None:
         return found
     if not isinstance(features, dict):
-        raise Fault("columns", f"found {shown(features)} as 'features' of candidate {k}; expected an object")
+        raise Problem("columns", f"found {shown(features)} as 'features' of candidate {k}; expected an object")
     for name, value in features.items():
         if name in found:
-            raise Fault("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
+            raise Problem("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
         found[name] = number_of(value, f"feature {name!r} of candidate {k}", "columns")
     return found
 
 
 def _derivation(entry: Any, key: str) -> bytes | None:
-    """The text under ``key``, if there is one. Raises Fault."""
+    """The text under ``key``, if there is one. Raises Problem."""
     value = entry.get(key) if isinstance(entry, dict) else None
     return None if value is None else text_of(value, f"'{key}'")
 
@@ -137,7 +137,7 @@ def _references(item: Mapping[str, Any]) -> tuple[bytes, ...]:
     """The texts under "references", or the one under "reference"."""
     one, many = item.get("reference"), item.get("references")
     if one is not None and many is not None:
-        raise Fault("text", "both 'reference' and 'references'; expected one of them")
+        raise Problem("text", "both 'reference' and 'references'; expected one of them")
     if one is not None:
         return (text_of(one, "the reference"),)
     return () if many is None else texts_of(many, "the references")

@@ -19,7 +19,7 @@ from itertools import groupby, pairwise
 from typing import ClassVar
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, Fault, NBestList, excerpt, readers
+from rerank.readers.base import NBestList, Problem, SkippedList, excerpt, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
 from rerank.readers.score_columns import check_names
@@ -55,7 +55,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
     def files(self) -> int | None:
         return 1 + len(self.costs)
 
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         """See ``Reader.read``.
 
         Raises
@@ -79,24 +79,24 @@ class KaldiReader(WrittenAsJsonl, TextReader):
         first = _KEY.match(content[0][0].key)
         if first and first[2] != b"1":
             message = f"found the key {excerpt(first[0])} where a list starts; expected the first candidate, "
-            raise Fault("id", f"{message}{excerpt(first[1] + b'-1')}")
+            raise Problem("id", f"{message}{excerpt(first[1] + b'-1')}")
         found = [(k, int(key[2])) for k, (words, *_) in enumerate(content) if (key := _KEY.match(words.key))]
         for (k, before), (j, number) in pairwise(found):
             if number - before != j - k:
                 message = f"candidate {number} comes after candidate {before}; expected {before + j - k}: "
                 message += "is this several lists?" if number <= before else "are lines lost, or in another order?"
-                raise Fault("id", message)
+                raise Problem("id", message)
         return Draft(each(content, self._candidate), content, None, [words.number for words, *_ in content])
 
     def _candidate(self, lines: Sequence[Keyed], _: int) -> Entry:
-        """What the lines of a candidate say. Raises Fault."""
+        """What the lines of a candidate say. Raises Problem."""
         words, *costs = lines
         text = text_of(words)
         if not _KEY.match(words.key):
             message = (
                 f"found the key {excerpt(words.key)}; expected an utterance and the number of a candidate, 'utt-1'"
             )
-            raise Fault("id", message)
+            raise Problem("id", message)
         return Entry(text, {name: score_of(line, line.value) for name, line in zip(self.costs, costs, strict=True)})
 
 

@@ -1,6 +1,6 @@
 """Which of the named numbers of a file's candidates are columns of scores; the others are sparse features."""
 
-from rerank.readers.base import Fault
+from rerank.readers.base import Problem
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.drafts import Draft, Entry
 
@@ -29,11 +29,11 @@ class NamedColumns:
         self.others: tuple[str, ...] = ()  # what the first list's candidates have though it was not asked for
 
     def settle(self, draft: Draft) -> None:
-        """Give a draft the names of the columns; candidates that do not fit them become faults.
+        """Give a draft the names of the columns; candidates that do not fit them become problems.
 
         Raises
         ------
-        Fault: no candidate has the base score, and it is not "score", or those of the file's first list have it.
+        Problem: no candidate has the base score, and it is not "score", or those of the file's first list have it.
         """
         found = [one.numbers for one in draft.candidates if isinstance(one, Entry) and isinstance(one.numbers, dict)]
         scored = any(self.base in numbers for numbers in found)
@@ -42,7 +42,7 @@ class NamedColumns:
         if not scored:
             if found and (self.base != SCORE or self.scored):
                 advice = "; the reader's option base names another" if self.optional else ""
-                raise Fault("score", f"no candidate has a number {self.base!r}, the base score{advice}")
+                raise Problem("score", f"no candidate has a number {self.base!r}, the base score{advice}")
             draft.unscored = True
             for numbers in found:
                 numbers[SCORE] = 0.0
@@ -53,20 +53,22 @@ class NamedColumns:
                 draft.candidates[place] = self._misfit(one.numbers, place + 1, scored=scored) or one
         draft.names = self.names or (self.base,)
 
-    def _misfit(self, numbers: dict[str, float], k: int, *, scored: bool) -> Fault | None:
+    def _misfit(self, numbers: dict[str, float], k: int, *, scored: bool) -> Problem | None:
         """What is wrong with the numbers of candidate ``k`` of a list with base scores, or with zeros for them."""
         if self.base not in numbers:
-            return Fault("score", f"candidate {k} has no number {self.base!r}, the base score")
+            return Problem("score", f"candidate {k} has no number {self.base!r}, the base score")
         names = self.names or ()
         for name in names:
             if name not in numbers:
                 like = "the training lists" if self.trained else "the file's first list"
                 advice = "; name the dense columns in the reader's option dense" if self.optional else ""
-                return Fault("columns", f"candidate {k} does not have the number {name!r}, as all of {like} do{advice}")
+                return Problem(
+                    "columns", f"candidate {k} does not have the number {name!r}, as all of {like} do{advice}"
+                )
         for name in NUMBERS:
             if name in numbers and (name not in names or (name == self.base and scored and not self.scored)):
                 message = f"candidate {k} has the number {name!r}, which no candidate of the file's first list has"
-                return Fault("columns", message)
+                return Problem("columns", message)
         return None
 
     def _decide(self, found: list[dict[str, float]]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.readers.base import BadList, Fault, NBestList, readers
+from rerank.readers.base import NBestList, Problem, SkippedList, readers
 from rerank.readers.numerals import word_scores
 from rerank.readers.streams import Writable
 from rerank.readers.texts.drafts import Draft, Entry, each
@@ -65,7 +65,7 @@ class OpenAiReader(JsonReader):
             item = {**item, "response": {**response, "body": {**response["body"], "choices": choices}}}
         out.write(json_line(item, nbest))
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
         out.write(json_line({**self.empty_item(bad, like), "choices": []}, bad))
 
     @property
@@ -78,7 +78,7 @@ class OpenAiReader(JsonReader):
 
 
 def _choices(item: dict[str, Any]) -> list[Any]:
-    """The choices of a response, or of the one in the output of a batch. Raises Fault."""
+    """The choices of a response, or of the one in the output of a batch. Raises Problem."""
     body: Any = item
     response = item.get("response", ())
     if "choices" not in item and (response is None or isinstance(response, dict)):
@@ -86,23 +86,23 @@ def _choices(item: dict[str, Any]) -> list[Any]:
         if not isinstance(body, dict) or "choices" not in body:
             error = item.get("error") or (body.get("error") if isinstance(body, dict) else None)
             said = error.get("message") if isinstance(error, dict) else error
-            raise Fault("text", f"the request has no response: {shown(said)}; send it again")
+            raise Problem("text", f"the request has no response: {shown(said)}; send it again")
     choices = body.get("choices")
     if not isinstance(choices, list):
-        raise Fault("text", f"found {shown(choices)} under 'choices'; expected the choices of a response, a list")
+        raise Problem("text", f"found {shown(choices)} under 'choices'; expected the choices of a response, a list")
     prompts = {str(one["prompt_token_ids"]) for one in choices if isinstance(one, dict) and one.get("prompt_token_ids")}
     if len(prompts) > 1:
         message = f"the choices are answers to {len(prompts)} prompts; send every prompt in a request of its own"
-        raise Fault("text", message)
+        raise Problem("text", message)
     return choices
 
 
 def _candidate(choice: Any, k: int) -> Entry:
-    """Choice ``k``. Raises Fault."""
+    """Choice ``k``. Raises Problem."""
     if not isinstance(choice, dict):
-        raise Fault("text", f"found {shown(choice)}; expected choice {k}, an object")
+        raise Problem("text", f"found {shown(choice)}; expected choice {k}, an object")
     if "delta" in choice:
-        raise Fault("text", f"choice {k} is a piece of a stream; ask for whole responses, without 'stream'")
+        raise Problem("text", f"choice {k} is a piece of a stream; ask for whole responses, without 'stream'")
     message = choice.get("message")
     if "text" not in choice and isinstance(message, dict):
         text = text_of(message.get("content"), f"the content of the message of choice {k}")
@@ -116,7 +116,7 @@ def _candidate(choice: Any, k: int) -> Entry:
 
 
 def _log_probabilities(given: Any, k: int) -> dict[str, float]:
-    """The columns of choice ``k``: what is known of the log probabilities of its tokens. Raises Fault."""
+    """The columns of choice ``k``: what is known of the log probabilities of its tokens. Raises Problem."""
     if given is None:
         return {}
     chat = isinstance(given, dict) and "content" in given
@@ -124,7 +124,7 @@ def _log_probabilities(given: Any, k: int) -> dict[str, float]:
     if values is None:
         return {}
     if not isinstance(values, list) or (chat and not all(isinstance(one, dict) for one in values)):
-        raise Fault("columns", f"found {shown(values)} as 'logprobs' of choice {k}; expected those of its tokens")
+        raise Problem("columns", f"found {shown(values)} as 'logprobs' of choice {k}; expected those of its tokens")
     values = [one.get("logprob") if chat else one for one in values]
     # The first token of an echoed prompt has none.
     numbers = [number_of(one, f"a log probability of choice {k}") for one in values if one is not None]

@@ -26,11 +26,11 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
-from rerank.readers.base import BadList, Fault, NBestList, excerpt, readers
-from rerank.readers.faults import NUL
+from rerank.readers.base import NBestList, Problem, SkippedList, excerpt, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
 from rerank.readers.numerals import numbers, scores_of, word_scores
+from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
 from rerank.readers.texts.drafts import Draft, Entry, each
 from rerank.readers.texts.named_columns import OF_WORDS, SCORE
@@ -78,7 +78,7 @@ class OpenNmtReader(TextReader):
             rows = [_rescored(row, float(scores[i])) for row, i in zip(rows, chosen, strict=True)]
         out.write(b"\n".join([*rows, *[b""] * ((self.n or 0) - len(rows))]) + b"\n")
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
         """See ``Reader.write_bad``; writes n empty lines."""
         out.write(b"\n" * (self.n or 0))
 
@@ -123,14 +123,14 @@ def _parts(row: bytes) -> _Parts:
 
 
 def _candidate(row: bytes, _: int) -> Entry:
-    """What a line says. Raises Fault."""
+    """What a line says. Raises Problem."""
     if b"\0" in row:
-        raise Fault("nul", NUL)
+        raise Problem("nul", NUL)
     parts, found, alignment = _parts(row), dict[str, float](), None
     if parts.score is not None:
         values = scores_of(parts.score, "the candidate's score")
         if len(values) != 1:
-            raise Fault("score", f"found {excerpt(parts.score)}; expected the candidate's score")
+            raise Problem("score", f"found {excerpt(parts.score)}; expected the candidate's score")
         found[SCORE] = values[0]
     if not parts.text and parts.others[:1] == [b""]:
         found |= zip(OF_WORDS, word_scores([]), strict=True)
@@ -141,7 +141,7 @@ def _candidate(row: bytes, _: int) -> Entry:
             found |= zip(OF_WORDS, word_scores(values), strict=True)
         elif not _NUMERALS.match(field):
             message = f"found {excerpt(field)} after the text; expected the scores of its words, or a word alignment"
-            raise Fault("alignment", message)
+            raise Problem("alignment", message)
     return Entry(parts.text, found, alignment=alignment)
 
 

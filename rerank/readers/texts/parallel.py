@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.readers.base import BadList, Fault, NBestList, readers
+from rerank.readers.base import NBestList, Problem, SkippedList, readers
 from rerank.readers.streams import Writable
 from rerank.readers.texts.conversations import is_conversation, said, whole
 from rerank.readers.texts.drafts import Draft, Entry, each
@@ -77,7 +77,7 @@ class ParallelReader(JsonReader):
         item = {**nbest.raw.head, **{key: [row.get(key) for row in rows] for key in keys}}
         out.write(json_line(item, nbest))
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
         out.write(json_line({**self.empty_item(bad, like), self.texts: []}, bad))
 
     @property
@@ -88,7 +88,7 @@ class ParallelReader(JsonReader):
         texts = content.get(self.texts)
         if not isinstance(texts, list):
             message = f"found {shown(texts)} under {self.texts!r}; expected a list of texts"
-            raise Fault("text", f"{message}; the reader's option texts names the key")
+            raise Problem("text", f"{message}; the reader's option texts names the key")
         usual = {name: key for name, key in USUAL.items() if key in content}
         keys = usual if self.numbers is None else self.numbers
         for name, key in keys.items():
@@ -96,7 +96,7 @@ class ParallelReader(JsonReader):
             if not isinstance(values, list) or len(values) != len(texts):
                 found = f"{len(values)} entries" if isinstance(values, list) else shown(values)
                 message = f"found {found} under {key!r} for the column {name!r}; expected one for each of "
-                raise Fault("columns", f"{message}{len(texts)} texts")
+                raise Problem("columns", f"{message}{len(texts)} texts")
         named, once = (self.texts, *keys.values()), (self.prompt, self.reference, self.id)
         lists = [key for key, value in content.items() if isinstance(value, list) and len(value) == len(texts)]
         along = [key for key in lists if key in named or key not in once]
@@ -112,7 +112,7 @@ class ParallelReader(JsonReader):
         )
 
     def _candidate(self, row: dict[str, Any], k: int, keys: Mapping[str, str]) -> Entry:
-        """Candidate ``k``. Raises Fault."""
+        """Candidate ``k``. Raises Problem."""
         text = said(row[self.texts], f"text {k}").text
         given = {name: (row[key], key) for name, key in keys.items() if row[key] is not None}
         return Entry(text, {name: number_of(value, f"entry {k} of {key!r}") for name, (value, key) in given.items()})

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from rerank.base.errors import RecipeError
-from rerank.readers.base import Fault, readers
+from rerank.readers.base import Problem, readers
 from rerank.readers.texts.as_jsonl import WrittenAsJsonl
 from rerank.readers.texts.conversations import is_conversation, said, whole
 from rerank.readers.texts.drafts import Draft, Entry, each
@@ -69,36 +69,38 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
         answers = [*self._answers(content, 0), *self._answers(content, 1)]
         found = each(answers, self._candidate)
         order = sorted(range(len(found)), key=lambda k: str(answers[k].text))
-        candidates = [one if isinstance(one, Fault) else one[0] for one in (found[k] for k in order)]
-        before = dict.fromkeys(one[1] for one in found if not isinstance(one, Fault) and one[1])
+        candidates = [one if isinstance(one, Problem) else one[0] for one in (found[k] for k in order)]
+        before = dict.fromkeys(one[1] for one in found if not isinstance(one, Problem) and one[1])
         if len(before) > 1:
-            raise Fault("text", "the answers come after different messages; they need to be answers to the same prompt")
+            raise Problem(
+                "text", "the answers come after different messages; they need to be answers to the same prompt"
+            )
         source = None if (given := content.get(self.prompt)) is None else whole(given, f"{self.prompt!r}")
         return Draft(candidates, [answers[k] for k in order], None, source=source or next(iter(before), source))
 
     def _candidate(self, answer: _Answer, _: int) -> tuple[Entry, bytes | None]:
-        """The candidate that an answer is, and what was said before it. Raises Fault."""
+        """The candidate that an answer is, and what was said before it. Raises Problem."""
         text, before = said(answer.text, f"{self.chosen!r} or {self.rejected!r}")
         given = {name: value for name, value in answer.numbers.items() if value is not None}
         numbers = {name: number_of(value, f"the number {name!r} of an answer") for name, value in given.items()}
         return Entry(text, {GAIN: answer.gain} | numbers), before
 
     def _answers(self, content: dict[str, Any], side: int) -> list[_Answer]:
-        """What was chosen (0) or rejected (1). Raises Fault."""
+        """What was chosen (0) or rejected (1). Raises Problem."""
         key = (self.chosen, self.rejected)[side]
         if key not in content:
-            raise Fault("text", f"there is no {key!r}; the reader's options chosen and rejected name the keys")
+            raise Problem("text", f"there is no {key!r}; the reader's options chosen and rejected name the keys")
         several = isinstance(content[key], list) and not is_conversation(content[key])
         texts = content[key] if several else [content[key]]
         columns: dict[str, list[Any]] = {}
         for name, keys in (self.numbers or {}).items():
             if keys[side] not in content:
-                raise Fault("columns", f"there is no {keys[side]!r} for the column {name!r}")
+                raise Problem("columns", f"there is no {keys[side]!r} for the column {name!r}")
             values = content[keys[side]]
             columns[name] = values if several and isinstance(values, list) else [values]
             if len(columns[name]) != len(texts):
                 message = f"found {len(columns[name])} numbers under {keys[side]!r}; expected one for each text"
-                raise Fault("columns", f"{message} under {key!r}")
+                raise Problem("columns", f"{message} under {key!r}")
         return [
             _Answer(text, 1.0 - side, {name: values[k] for name, values in columns.items()})
             for k, text in enumerate(texts)

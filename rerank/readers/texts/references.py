@@ -25,8 +25,8 @@ from contextlib import ExitStack
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import check_choice, excerpt
-from rerank.readers.faults import NUL
 from rerank.readers.lines import LineReader
+from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, open_stream, single_stdin
 
 FORMS = ("lines", "tab", "id")

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from rerank.readers.base import BadList, Fault, NBestList, readers
+from rerank.readers.base import NBestList, Problem, SkippedList, readers
 from rerank.readers.streams import Writable
 from rerank.readers.texts.drafts import Draft, Entry, each
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of
@@ -79,7 +79,7 @@ class SockeyeReader(JsonReader):
             item[_FACTORS] = [row.factors for row in rows]
         out.write(json_line(item, nbest))
 
-    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
         """See ``Reader.write_bad``; writes what sockeye answers to an input that it cannot use."""
         item = self.empty_item(bad, like) | {"translation": "", "score": float("inf")}
         out.write(json_line(item, bad))
@@ -97,15 +97,15 @@ class SockeyeReader(JsonReader):
         for k, one in enumerate(found if len(widths) > 1 else ()):
             if isinstance(one, Entry) and len(one.numbers) != width:
                 message = f"translation {k + 1} has {len(one.numbers)} scores; most of the list have {width}"
-                found[k] = Fault("columns", message)
+                found[k] = Problem("columns", message)
         return Draft(found, rows, content, names=("score", *(f"factor{k}" for k in range(1, width))))
 
     def _candidate(self, row: _Row, k: int) -> Entry:
-        """Translation ``k``. Raises Fault."""
+        """Translation ``k``. Raises Problem."""
         if not row.values:
-            raise Fault("score", f"translation {k} has no score")
+            raise Problem("score", f"translation {k} has no score")
         if not isinstance(row.factors, dict):
-            raise Fault("columns", f"found {shown(row.factors)} under {_FACTORS!r}; expected objects")
+            raise Problem("columns", f"found {shown(row.factors)} under {_FACTORS!r}; expected objects")
         text = text_of(row.text, f"translation {k}")
         what = f"the score of translation {k}"
         if self.scores == "cost":
@@ -114,12 +114,12 @@ class SockeyeReader(JsonReader):
 
 
 def _rows(item: dict[str, Any]) -> list[_Row]:
-    """The translations of an object, not checked yet. Raises Fault."""
+    """The translations of an object, not checked yet. Raises Problem."""
     if "translations" not in item:
         for key in ("translation", "score"):
             if key not in item:
                 message = f"the object has no {key!r}, which sockeye writes with --output-type json"
-                raise Fault("text" if key == "translation" else "score", message)
+                raise Problem("text" if key == "translation" else "score", message)
         score = item["score"]
         if item["translation"] == "" and isinstance(score, float) and score - score != 0.0:
             return []
@@ -127,11 +127,11 @@ def _rows(item: dict[str, Any]) -> list[_Row]:
     texts, scores = item["translations"], item.get("scores")
     factors = item.get(_FACTORS)
     if not isinstance(texts, list):
-        raise Fault("text", f"found {shown(texts)} under 'translations'; expected a list of texts")
+        raise Problem("text", f"found {shown(texts)} under 'translations'; expected a list of texts")
     for key, values in (("scores", scores), (_FACTORS, [{}] * len(texts) if factors is None else factors)):
         if not isinstance(values, list) or len(values) != len(texts):
             found = f"{len(values)} entries" if isinstance(values, list) else shown(values)
-            raise Fault("columns", f"found {found} under {key!r}; expected one for each of {len(texts)} translations")
+            raise Problem("columns", f"found {found} under {key!r}; expected one for each of {len(texts)} translations")
     rows = []
     for k, (text, score) in enumerate(zip(texts, scores or [], strict=True)):
         nested = isinstance(score, list)

@@ -8,6 +8,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.readers.nbest import ListCandidate, NBestList
+from rerank.readers.problems import Problem
 
 
 class SparseScores(NamedTuple):
@@ -74,8 +75,9 @@ class TextList(NBestList):
     | ended        | bool                  | whether alignments may name the end of a sentence, after its last word |
     | segmentation | list of N bytes       | derivations, ``source span=target span ...`` in target order; or None |
     | alignment    | list of N bytes       | word alignments, ``source-target ...``; or None |
-    | source       | bytes or None         | the input, if the format holds it |
-    | references   | tuple of bytes        | references, if the format holds them |
+    | source       | bytes or None         | the input, if it is known |
+    | references   | tuple of bytes        | references, if they are known |
+    | missing      | Problem or None       | why an empty list takes the place of one that should be there |
     """
 
     kind: ClassVar[type[ListCandidate]] = TextCandidate
@@ -86,6 +88,7 @@ class TextList(NBestList):
     source: bytes | None = None
     references: tuple[bytes, ...] = ()
     ended: bool = False
+    missing: Problem | None = None
 
     @property
     def by_source(self) -> Mapping[str, tuple[str, ...]]:

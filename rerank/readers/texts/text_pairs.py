@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, Fault, NBestList, Reader, SkipCount, usable
-from rerank.readers.sides import Beside, Progress, Side, in_step
+from rerank.readers.base import NBestList, Problem, Reader, SkipCount, SkippedList, usable
+from rerank.readers.sides import Progress, Side, in_step
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.references import read_lines, read_references
 from rerank.readers.texts.text_list import TextList
 
 REFERENCES_KEY, SOURCES_KEY = "data.references", "data.sources"  # the settings that name the files
-NO_SOURCE = Fault(
+NO_SOURCE = Problem(
     "no source", f"no source: name the file with {SOURCES_KEY} (--sources), or use a format that holds it (jsonl)"
 )
 
@@ -56,55 +56,55 @@ def read_text_pairs(
     """
     count = count if count is not None else SkipCount()
 
-    def take(raw: Beside, count: SkipCount) -> TextPair | None:
-        nbest = settle(raw, complete(raw, needs_references=needs_references, needs_source=needs_source), count)
-        return None if nbest is None else TextPair(nbest, raw.found[0] or b"", raw.found[1])
+    def take(nbest: TextList | SkippedList, count: SkipCount) -> TextPair | None:
+        texts = settle(complete(nbest, needs_references=needs_references, needs_source=needs_source), count)
+        return None if texts is None else TextPair(texts, texts.source or b"", texts.references)
 
-    lists = texts_beside(reader, nbest_path, references=references, sources=sources, form=form)
+    lists = lists_of_texts(reader, nbest_path, references=references, sources=sources, form=form)
     yield from usable(lists, take, count)
 
 
-def complete(raw: Beside, *, needs_references: bool = True, needs_source: bool = False) -> TextList | BadList:
-    """The list, or a bad one if it lacks what is needed; see ``read_text_pairs``."""
-    nbest = raw.nbest if isinstance(raw.nbest, BadList) else text_list(raw.nbest)
-    if isinstance(nbest, BadList) or raw.missing is not None:
+def complete(
+    nbest: TextList | SkippedList, *, needs_references: bool = True, needs_source: bool = False
+) -> TextList | SkippedList:
+    """The list, or a bad one if it lacks something needed; see ``read_text_pairs``."""
+    if isinstance(nbest, SkippedList) or nbest.missing is not None:
         return nbest
-    source, references = raw.found
-    if needs_references and not references:
+    if needs_references and not nbest.references:
         message = f"no references: name their files with {REFERENCES_KEY}, or use a format that holds them (jsonl)"
-        return BadList.of(Fault("no reference", message), nbest.id, nbest.path, nbest.line)
-    if needs_source and source is None:
-        return BadList.of(NO_SOURCE, nbest.id, nbest.path, nbest.line)
+        return SkippedList.of(Problem("no reference", message), nbest.id, nbest.path, nbest.line)
+    if needs_source and nbest.source is None:
+        return SkippedList.of(NO_SOURCE, nbest.id, nbest.path, nbest.line)
     return nbest
 
 
-def settle(raw: Beside, nbest: TextList | BadList, count: SkipCount) -> TextList | None:
+def settle(nbest: TextList | SkippedList, count: SkipCount) -> TextList | None:
     """Count a list as good, bad or missing; returns it, or None if it cannot be used.
 
     Raises
     ------
     DataError: it is bad or missing, or has bad candidates, and the policy is "error".
     """
-    if raw.missing is not None:
-        count.bad(raw.missing)
-    if isinstance(nbest, BadList):
+    if isinstance(nbest, SkippedList):
         count.bad(nbest)
         return None
-    if raw.missing is None:
+    if nbest.missing is not None:
+        count.bad(SkippedList.of(nbest.missing, nbest.id, nbest.path, nbest.line))
+    else:
         count.good(nbest)
     return nbest
 
 
-def texts_beside(
+def lists_of_texts(
     reader: Reader,
     nbest_path: PathLike,
     *,
     references: Sequence[PathLike] | None = None,
     sources: PathLike | None = None,
     form: str = "lines",
-) -> Iterator[Beside]:
-    """Every list, usable or not, with its source (None if it is unknown) and its references, of which there may be
-    none; the parameters are those of ``read_text_pairs``.
+) -> Iterator[TextList | SkippedList]:
+    """Every list, usable or not, with the source and the references of the files where these are given; the parameters
+    are those of ``read_text_pairs``.
 
     Raises
     ------
@@ -112,14 +112,15 @@ def texts_beside(
         unreadable files.
     RecipeError: see ``read_references``.
     """
-    sides = [] if sources is None else [source_lines(sources)]
+    sides = {} if sources is None else {"source": source_lines(sources)}
     if references is not None:
         texts = read_references(references, form, reader.first_id)
-        sides.append(Side(references, enumerate(texts, start=1), ("line of references", "references")))
-    for raw in in_step(reader, nbest_path, sides, missing=_missing):
-        nbest, found = raw.nbest if isinstance(raw.nbest, BadList) else text_list(raw.nbest), list(raw.found)
-        source = found.pop(0) if sources is not None else getattr(nbest, "source", None)
-        yield raw._replace(found=(source, found[0] if found else getattr(nbest, "references", ())))
+        sides["references"] = Side(references, enumerate(texts, start=1), ("line of references", "references"))
+    for nbest, entries in in_step(reader, nbest_path, list(sides.values()), missing=_missing):
+        if isinstance(nbest, SkippedList):
+            yield nbest
+        else:
+            yield text_list(nbest).changed(**dict(zip(sides, entries, strict=True)))
 
 
 def source_lines(path: PathLike) -> Side:

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.readers.base import BadList
+from rerank.readers.base import SkippedList
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import ListReader, Make, Record
 from rerank.readers.texts.drafts import Draft, text_list
@@ -37,14 +37,14 @@ class TextReader(ListReader):
 
         Raises
         ------
-        Fault: it describes none.
+        Problem: it describes none.
         """
 
     def maker(self, lines: LineReader) -> Make:
         columns = NamedColumns(self.base, self.dense, self.known, optional=self.offers("dense"))
         names = None if self.known is None else self.known.names
 
-        def make(name: str, record: Record) -> TextList | BadList:
+        def make(name: str, record: Record) -> TextList | SkippedList:
             nonlocal names
             draft = self.draft(record.content, names)
             if draft.names is None:

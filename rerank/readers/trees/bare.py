@@ -24,7 +24,7 @@ from functools import partial
 import numpy as np
 
 from rerank.base.encoding import decoded
-from rerank.readers.base import Fault, NBestList, excerpt, readers
+from rerank.readers.base import NBestList, Problem, excerpt, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
 from rerank.readers.numerals import numbers
@@ -66,7 +66,7 @@ def _next_group(lines: LineReader, scored: bool) -> Record:
     first, found = lines.number + 1, block(lines, blank)
     if not scored and b"(" not in found[0]:
         message = f"found {excerpt(found[0])} where a list starts; expected its first tree, '(...)'"
-        return Record(None, first, Fault("header", message, first))
+        return Record(None, first, Problem("header", message, first))
     return Record(None, first, _parts(b"", _pieces(found, first), _GROUPS, scored))
 
 
@@ -77,11 +77,11 @@ def _next_counted(lines: LineReader, scored: bool) -> Record:
     found, pieces = _HEADER.match(head), _pieces(rest, first + 1)
     if found is None:
         message = f"found {excerpt(head)} where a list starts; expected its header: number of trees, list id"
-        return Record(None, first, Fault("header", message, first))
+        return Record(None, first, Problem("header", message, first))
     name, count = None if found[2] is None else decoded(found[2].strip()), int(found[1])
     if len(pieces) != count:
         message = f"the header says {count} trees; found {len(pieces)} before the next blank line or header"
-        return Record(name, first, Fault("too few" if len(pieces) < count else "too many", message, first))
+        return Record(name, first, Problem("too few" if len(pieces) < count else "too many", message, first))
     return Record(name, first, _parts(head, pieces, _COUNTED, scored))
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
 from rerank.readers.base import excerpt
-from rerank.readers.faults import NUL
 from rerank.readers.lines import LONGEST
+from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, open_stream
 
 _OPEN, _CLOSE, _NEWLINE, _NUL, _STAR = (np.uint8(ord(c)) for c in "()\n\0*")

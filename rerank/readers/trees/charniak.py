@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rerank.base.encoding import decoded
-from rerank.readers.base import Fault, NBestList, excerpt, readers
+from rerank.readers.base import NBestList, Problem, excerpt, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
 from rerank.readers.numerals import numbers
@@ -55,17 +55,17 @@ class CharniakReader(ParseReader):
         first = lines.number
         if not _is_header([head]):
             message = f"found {excerpt(head)} where a list starts; expected its header: number of candidates, list id"
-            return _bad(lines, None, Fault("header", message, first))
+            return _bad(lines, None, Problem("header", message, first))
         count, *rest = head.split(None, 1)
         if rest and (_is_tree(rest[0]) or rest[0].startswith(b"|||")):
             what = "a tree" if _is_tree(rest[0]) else "'|||'"
             message = f"found {excerpt(head)} where a list starts: {what} is not an id; is this of another program?"
-            return _bad(lines, None, Fault("header", message, first))
+            return _bad(lines, None, Problem("header", message, first))
         name = decoded(rest[0].strip()) if rest else None
         size = 2 * int(count)
-        fault = _find_fault(lines, size)
-        if fault is not None:
-            return _bad(lines, name, fault)
+        problem = _find_problem(lines, size)
+        if problem is not None:
+            return _bad(lines, name, problem)
         body = lines.ahead(size)
         lines.take(size)
         end = first + size + 1
@@ -88,9 +88,9 @@ def _is_start(look: list[bytes]) -> bool:
     return len(look) > 2 and _is_header(look) and bool(numbers(look[1])) and _is_tree(look[2])
 
 
-def _bad(lines: LineReader, name: str | None, fault: Fault) -> Record:
-    """A bad list; advances ``lines`` past it, from the line of the fault on."""
-    line = fault.line or lines.number
+def _bad(lines: LineReader, name: str | None, problem: Problem) -> Record:
+    """A bad list; advances ``lines`` past it, from the line of the problem on."""
+    line = problem.line or lines.number
     lines.take(max(0, line - 1 - lines.number))
     while look := lines.ahead(3):
         blank = not look[0].strip()
@@ -103,10 +103,10 @@ def _bad(lines: LineReader, name: str | None, fault: Fault) -> Record:
         elif _is_start(look):
             break
         lines.take(1)
-    return Record(name, line, fault)
+    return Record(name, line, problem)
 
 
-def _find_fault(lines: LineReader, size: int) -> Fault | None:
+def _find_problem(lines: LineReader, size: int) -> Problem | None:
     """What keeps the next ``size`` lines from being pairs of score and tree that end at a blank line or a header.
 
     A header may claim any number; at most twice as many lines as are really there are looked at.
@@ -114,16 +114,16 @@ def _find_fault(lines: LineReader, size: int) -> Fault | None:
     looked = _LOOK
     while True:
         look = lines.ahead(min(looked, size + 2))
-        fault = _misfit(look, size, lines.number + 1)
-        if fault is not None or len(look) < looked:
+        problem = _misfit(look, size, lines.number + 1)
+        if problem is not None or len(look) < looked:
             break
         looked *= 2
-    if fault is None and len(look) < size:
-        fault = _too_few(size, len(look), lines.number + 1)
-    return fault
+    if problem is None and len(look) < size:
+        problem = _too_few(size, len(look), lines.number + 1)
+    return problem
 
 
-def _misfit(look: list[bytes], size: int, first: int) -> Fault | None:
+def _misfit(look: list[bytes], size: int, first: int) -> Problem | None:
     """What is wrong with the first line in ``look`` that does not fit its place; ``first``: its first line's number."""
     body = look[:size]
     if not (all(text[:1] == b"(" for text in body[1::2]) and all(body)):
@@ -133,11 +133,11 @@ def _misfit(look: list[bytes], size: int, first: int) -> Fault | None:
     after = look[size:]
     if after and after[0].strip() and not _is_header(after):
         message = f"more follows than the {size // 2} candidates of the header: found {excerpt(after[0])}"
-        return Fault("too many", f"{message}; expected a blank line or the next header", first + size)
+        return Problem("too many", f"{message}; expected a blank line or the next header", first + size)
     return None
 
 
-def _too_few(size: int, found: int, first: int) -> Fault:
+def _too_few(size: int, found: int, first: int) -> Problem:
     extra = " and a score without its tree" if found % 2 else ""
     message = f"the header says {size // 2} candidates; found {found // 2}{extra}"
-    return Fault("too few", message, first + found)
+    return Problem("too few", message, first + found)

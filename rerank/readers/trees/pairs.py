@@ -1,14 +1,14 @@
 """Lists of parses together with their gold trees."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import TRACE, BadList, Fault, NBestList, OnBadList, Reader, SkipCount, usable
-from rerank.readers.sides import Beside, in_step
+from rerank.readers.base import TRACE, NBestList, OnBadList, Problem, Reader, SkipCount, SkippedList, usable
+from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike
 from rerank.readers.trees.treebank import GoldText, TreebankSide, treebank_files
 from rerank.readers.trees.trees import Trees, parse_brackets
@@ -18,7 +18,7 @@ from rerank.readers.trees.yields import difference, equal_form, same_yield, yiel
 
 def open_list(
     nbest: NBestList, symbols: SymbolTable, changed: Counter[str] | None = None
-) -> tuple[NBestList, Trees] | BadList:
+) -> tuple[NBestList, Trees] | SkippedList:
     """The list and its candidates' trees, without those that are malformed; a bad list ("brackets") if all are.
 
     With ``changed``, words of the trees are ``normalized``, and those that this changes are counted there; the texts of
@@ -28,17 +28,17 @@ def open_list(
         opened = nbest.opened(lambda own: own.trees(symbols))
     else:
         opened = nbest.opened(lambda own: own.changed(texts=bracket_words(own.texts)).trees(symbols))
-    if changed is None or isinstance(opened, BadList):
+    if changed is None or isinstance(opened, SkippedList):
         return opened
     return opened[0], normalized(opened[1], symbols, changed, CANDIDATES)
 
 
 def parse_list(
     nbest: NBestList, symbols: SymbolTable, changed: Counter[str] | None = None
-) -> tuple[NBestList, Trees] | BadList:
+) -> tuple[NBestList, Trees] | SkippedList:
     """``open_list``; a bad list ("words") too if the trees are those of different sentences."""
     opened = open_list(nbest, symbols, changed)
-    if isinstance(opened, BadList):
+    if isinstance(opened, SkippedList):
         return opened
     nbest, trees = opened
     trace = symbols.intern(TRACE)
@@ -49,7 +49,7 @@ def parse_list(
         return nbest, trees
     differing = difference(yield_words(trees, first, symbols), yield_words(trees, k, symbols))
     message = f"candidates {first + 1} and {k + 1} have different words: {differing}{equal_form(trees, trees, symbols)}"
-    return BadList.of(Fault("words", message), nbest.id, nbest.path, nbest.lines[k])
+    return SkippedList.of(Problem("words", message), nbest.id, nbest.path, nbest.lines[k])
 
 
 def read_pairs(
@@ -76,36 +76,51 @@ def read_pairs(
     """
     count = count if count is not None else SkipCount(on_bad_list)
 
-    def take(raw: Beside, count: SkipCount) -> tuple[NBestList, Trees, Trees] | None:
+    def take(nbest: NBestList | SkippedList, count: SkipCount) -> tuple[NBestList, Trees, Trees] | None:
         changed = unchanged() if normalize else None
-        pair = parse_pair(raw.nbest, raw.found[0], symbols, changed)
-        if isinstance(pair, BadList):
+        pair = parse_pair(nbest, symbols, changed)
+        if isinstance(pair, SkippedList):
             count.bad(pair)
             return None
         count.good(pair[0], changed)
         return pair
 
-    told, side = reader.knowing(reader.known, normal=normalize), TreebankSide(treebank_files(gold_path))
-    yield from usable(in_step(told, nbest_path, [side]), take, count)
+    told = reader.knowing(reader.known, normal=normalize)
+    yield from usable(lists_of_trees(told, nbest_path, treebank_files(gold_path)), take, count)
+
+
+def lists_of_trees(
+    reader: Reader, path: PathLike, gold: Sequence[PathLike] | None
+) -> Iterator[NBestList | SkippedList]:
+    """Every list, usable or not, with its gold tree if there are files of ``gold`` trees.
+
+    Raises
+    ------
+    DataError: more or fewer gold trees than lists; unreadable files.
+    """
+    sides = [] if gold is None else [TreebankSide(gold)]
+    for nbest, entries in in_step(reader, path, sides):
+        yield nbest.changed(gold=entries[0]) if entries and isinstance(nbest, NBestList) else nbest
 
 
 def parse_pair(
-    nbest: NBestList | BadList, gold: GoldText, symbols: SymbolTable, changed: Counter[str] | None = None
-) -> tuple[NBestList, Trees, Trees] | BadList:
-    """A list, its trees and its gold tree, or why they cannot be used; ``changed`` as in ``open_list``.
+    nbest: NBestList | SkippedList, symbols: SymbolTable, changed: Counter[str] | None = None
+) -> tuple[NBestList, Trees, Trees] | SkippedList:
+    """A list with its trees and its gold tree parsed, or why they cannot be used; ``changed`` as in ``open_list``.
 
     Whose words are those of the gold tree is for the metric to say.
     """
-    found = nbest if isinstance(nbest, BadList) else open_list(nbest, symbols, changed)
-    if isinstance(found, BadList):
+    found = nbest if isinstance(nbest, SkippedList) else open_list(nbest, symbols, changed)
+    if isinstance(found, SkippedList):
         return found
     nbest, trees = found
+    gold: GoldText = nbest.gold
     texts = [gold.text] if changed is None else bracket_words([gold.text])
     try:
         tree = parse_brackets(texts, symbols, lines=[gold.line])
     except DataError as error:
-        fault = Fault("gold tree", f"in the gold tree: {error.message}{bracket_advice(texts[0])}", error.line)
-        return BadList.of(fault, nbest.id, gold.path, gold.line)
+        problem = Problem("gold tree", f"in the gold tree: {error.message}{bracket_advice(texts[0])}", error.line)
+        return SkippedList.of(problem, nbest.id, gold.path, gold.line)
     if changed is not None:
         tree = normalized(tree, symbols, changed, GOLD)
     return nbest, trees, tree

@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.readers.base import BadList, Fault, NBestList, excerpt
-from rerank.readers.faults import NUL
+from rerank.readers.base import NBestList, Problem, SkippedList, excerpt
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import ListReader, Make, Record
 from rerank.readers.numerals import numbers
+from rerank.readers.problems import NUL
 
 
 class Parts(NamedTuple):
@@ -62,15 +62,15 @@ class ParseReader(ListReader):
 
     def maker(self, lines: LineReader) -> Make:
 
-        def make(name: str, record: Record) -> NBestList | BadList:
+        def make(name: str, record: Record) -> NBestList | SkippedList:
             parts: Parts = record.content
             if lines.nul and b"\0" in parts.head:
-                raise Fault("nul", NUL)
-            scores, faults = parse_scores(parts.scores, parts.score_lines, self.score)
+                raise Problem("nul", NUL)
+            scores, problems = parse_scores(parts.scores, parts.score_lines, self.score)
             texts, where, form = parts.texts, parts.lines, parts.form
             found = name, lines.path, record.line, texts, where, scores, self.score
             every = NBestList(*found, form=form, unscored=parts.unscored)
-            return every.without(_tree_faults(texts, lines.nul) | faults)
+            return every.without(_tree_problems(texts, lines.nul) | problems)
 
         return make
 
@@ -96,18 +96,18 @@ def failed(tree: bytes) -> bool:
     return not tree.strip(b"() \t")
 
 
-def _tree_faults(texts: list[bytes], nul: bool) -> dict[int, Fault]:
-    """The candidates that are not trees, with their faults; ``nul``: whether there may be NUL bytes."""
-    faults: dict[int, Fault] = {}
+def _tree_problems(texts: list[bytes], nul: bool) -> dict[int, Problem]:
+    """The candidates that are not trees, with their problems; ``nul``: whether there may be NUL bytes."""
+    problems: dict[int, Problem] = {}
     for i, text in enumerate(texts):
         if nul and b"\0" in text:
-            faults[i] = Fault("nul", NUL)
+            problems[i] = Problem("nul", NUL)
         elif text[:1] != b"(" and text.lstrip()[:1] != b"(":
-            faults[i] = Fault("tree", f"found {excerpt(text)}; expected the candidate's tree, '(...)'")
-    return faults
+            problems[i] = Problem("tree", f"found {excerpt(text)}; expected the candidate's tree, '(...)'")
+    return problems
 
 
-def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, dict[int, Fault]]:
+def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, dict[int, Problem]]:
     """Score lines as float64 [N, K], and what is wrong with some of them, by place; the rows of these mean nothing.
 
     K > ``column`` whenever N > 0. If lines have different numbers of scores, the most frequent number is right.
@@ -121,9 +121,9 @@ def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple
     return scores, _infinite(texts, lines, scores)
 
 
-def _parse_rows(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, dict[int, Fault]]:
+def _parse_rows(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, dict[int, Problem]]:
     """``parse_scores`` line by line."""
-    faults: dict[int, Fault] = {}
+    problems: dict[int, Problem] = {}
     rows = [numbers(text) for text in texts]
     widths = Counter(len(row) for row in rows if row is not None and len(row) > column)
     width = widths.most_common(1)[0][0] if widths else column + 1
@@ -132,22 +132,22 @@ def _parse_rows(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[
         if row is None:
             message = f"found {excerpt(texts[i])}; expected the candidate's score"
             advice = "" if texts[i].strip() else "; let the parser write one (-tree_likelihood, -confidence)"
-            faults[i] = Fault("score", message + advice, lines[i])
+            problems[i] = Problem("score", message + advice, lines[i])
         elif len(row) <= column:
             message = f"found {len(row)} scores; the reader's option score: {column} needs at least one more"
-            faults[i] = Fault("columns", message, lines[i])
+            problems[i] = Problem("columns", message, lines[i])
         elif len(row) != width:
             message = f"found {len(row)} scores; most candidates of the list have {width}"
-            faults[i] = Fault("columns", message, lines[i])
+            problems[i] = Problem("columns", message, lines[i])
         else:
             scores[i] = row
-    return scores, _infinite(texts, lines, scores) | faults
+    return scores, _infinite(texts, lines, scores) | problems
 
 
-def _infinite(texts: list[bytes], lines: Sequence[int], scores: np.ndarray) -> dict[int, Fault]:
+def _infinite(texts: list[bytes], lines: Sequence[int], scores: np.ndarray) -> dict[int, Problem]:
     """The lines whose scores are not finite."""
     return {
-        i: Fault("infinite score", f"found {excerpt(texts[i])}; expected finite scores", lines[i])
+        i: Problem("infinite score", f"found {excerpt(texts[i])}; expected finite scores", lines[i])
         for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)).tolist()
     }
 

@@ -20,7 +20,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from rerank.readers.base import Fault, NBestList, excerpt, readers
+from rerank.readers.base import NBestList, Problem, excerpt, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
 from rerank.readers.streams import Writable
@@ -54,20 +54,20 @@ class StanfordReader(ParseReader):
         """The parses up to one that is not the next of a list."""
         first, last = lines.number + 1, 0
         scores, texts, places, score_places = list[bytes](), list[bytes](), list[int](), list[int]()
-        fault: Fault | None = None
+        problem: Problem | None = None
         while lines.skip_blank():
             line = lines.ahead(1)[0]
             found = _MARK.match(line)
             number = int(found[2] or b"1") if found else 0
-            if last and (number <= 1 or (number != last + 1 and fault is None)):
+            if last and (number <= 1 or (number != last + 1 and problem is None)):
                 break
             place = lines.number + 1
             rest = block(lines, lambda line: line.startswith(_STARTS))
             if not found and not last and line[:1] == b"(" and lines.skip_blank():
                 continue  # the best parse
-            if number != last + 1 and fault is None:
+            if number != last + 1 and problem is None:
                 message = f"found {excerpt(line)} where a list starts; expected '# Parse 1 with score ...'"
-                fault = Fault("header", message, place)
+                problem = Problem("header", message, place)
             last = max(number, 1)
             if found is not None and found[1][:1] == b"#":
                 start, text = _tree(rest)
@@ -75,7 +75,7 @@ class StanfordReader(ParseReader):
                 places.append(place + start)
                 scores.append((found[3] or b"").strip())
                 score_places.append(place)
-        return Record(None, first, fault or Parts(b"", scores, texts, places, score_places, "stanford"))
+        return Record(None, first, problem or Parts(b"", scores, texts, places, score_places, "stanford"))
 
 
 def _tree(lines: Sequence[bytes]) -> tuple[int, bytes]:

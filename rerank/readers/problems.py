@@ -1,0 +1,110 @@
+"""The one way to say that a list or a candidate cannot be used."""
+
+import copyreg
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+from rerank.base.errors import DataError
+
+NUL = "a NUL byte; the file is damaged or not a text file"
+
+
+class Problem(DataError):  # noqa: N818 - a value as often as an error
+    """Why a list or a candidate cannot be used. A format gives the reason; ``at`` adds which list or candidate it is.
+
+    Parameters
+    ----------
+    reason: a key of the table in ``rerank.readers.base``.
+    message: what was found and what was expected.
+    path, line: where it is; by default the place of the list or candidate.
+    list_id: the list.
+    place: the candidate's place in its list, from 0; None for the list as a whole.
+    advice: what to do about it, which ``advised`` adds to the message.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        line: int | None = None,
+        *,
+        path: str | None = None,
+        list_id: str | None = None,
+        place: int | None = None,
+        advice: str = "",
+    ) -> None:
+        super().__init__(message, path=path, line=line, list_id=list_id)
+        self.reason, self.place, self.advice = reason, place, advice
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: exceptions forget keyword arguments."""
+        return copyreg.__newobj__, (Problem, *self.args), vars(self)  # type: ignore[attr-defined]
+
+    def at(self, list_id: str, path: str, line: int, place: int | None = None) -> "Problem":
+        """The problem of a list or candidate, with its place where the format has named no other."""
+        line, path = self.line or line, self.path or path
+        return Problem(self.reason, self.message, line, path=path, list_id=list_id, place=place)
+
+    @property
+    def concerns(self) -> str:
+        """What cannot be used: a "list" or a "candidate"."""
+        return "list" if self.place is None else "candidate"
+
+    def advised(self, advice: str = "") -> "Problem":
+        """The same as an error that ends with advice: its own or else, by default, how to continue without it."""
+        advice = self.advice or advice
+        if not advice:
+            advice = f"fix or remove the {self.concerns}, or leave out such {self.concerns}s with --on-bad-list skip "
+            advice += "(in a recipe: data.on_bad_list: skip)"
+        advised = copy(self)
+        advised.args = DataError(f"{self.message}; {advice}", path=self.path, line=self.line, list_id=self.list_id).args
+        return advised
+
+
+@dataclass(frozen=True)
+class SkippedList:
+    """Takes the place of a list that cannot be used.
+
+    size: the number of its candidates, if known. advice: what the whole file seems to be, and what to do about it.
+    """
+
+    id: str
+    path: str
+    line: int
+    reason: str
+    message: str
+    size: int | None = None
+    advice: str = ""
+
+    @staticmethod
+    def of(problem: Problem, list_id: str, path: str, line: int) -> "SkippedList":
+        """The list ``list_id`` at a place, where the problem does not name another."""
+        return SkippedList(list_id, problem.path or path, problem.line or line, problem.reason, problem.message)
+
+    @staticmethod
+    def of_all(problems: Sequence[Problem]) -> "SkippedList":
+        """A list without a usable candidate; the first of their problems gives the reason."""
+        first = problems[0]
+        return SkippedList(
+            first.list_id or "", first.path or "", first.line or 0, first.reason, first.message, len(problems)
+        )
+
+    @property
+    def problem(self) -> Problem:
+        """Why the list cannot be used."""
+        return Problem(self.reason, self.message, self.line, path=self.path, list_id=self.id, advice=self.advice)
+
+    def __str__(self) -> str:
+        return str(self.problem)
+
+    @property
+    def name(self) -> str:
+        """An id for a list that takes its place, different from all others in the file."""
+        return nameless(self.line) if self.reason in ("header", "duplicate id") else self.id
+
+
+def nameless(line: int) -> str:
+    """A substitute for the id of a list whose own is unknown."""
+    return f"line-{line}"
