@@ -14,8 +14,8 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rerank.base.encoding import PlainMessages
 from rerank.base.errors import RerankError
-from rerank.base.escaping import PlainMessages
 
 if TYPE_CHECKING:
     from rerank.features.own import feature

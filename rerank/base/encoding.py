@@ -1,8 +1,26 @@
-"""Texts in UTF-8 as files have them: bytes that are not UTF-8 are surrogate escapes in a ``str``, and survive."""
+"""Texts of files: as UTF-8, made safe to show, and made into names of files.
 
+Bytes that are not UTF-8 are surrogate escapes in a ``str``, and survive. Ids, words and names come from strangers:
+printed raw, an escape sequence clears or retitles the screen, a line break forges a message, and a bidirectional
+override changes what a reader sees. ``plain`` guards every way out: what commands print (``progress.PlainConsole``),
+what is logged (``PlainMessages``), error messages, tables and pages of reports. ``shown`` keeps passwords and tokens in
+URLs out of messages and logs.
+"""
+
+import logging
+import os
 import re
+import unicodedata
+import zlib
 
 _HALF = re.compile("([\ud800-\udc7f\udd00-\udfff]+)")  # surrogates that do not escape a byte
+# Most text is printable ASCII: one search for anything else is all that it costs.
+_SUSPECT = re.compile(r"[^\x20-\x7e]")
+_LOGIN = re.compile(r"(?<=://)(?<!github://)[^/?#\s]*@")  # a name and password; GitHub's has its repository there
+_QUERY = re.compile(r"(://[^?\s]*\?)[^\s#\"'<>]+")
+RULE = "letters, digits and _, with . + - and spaces between them"  # of names that users give to splits and the like
+LONGEST = 100  # bytes of a name: names made from it have to be file names too
+_NAME = re.compile(r"\w([\w .+-]*[\w+-])?")
 
 
 def decoded(text: bytes) -> str:
@@ -17,3 +35,68 @@ def encoded(text: str) -> bytes:
     except UnicodeEncodeError:
         errors = ("surrogateescape", "surrogatepass")
         return b"".join(part.encode("utf-8", errors[k % 2]) for k, part in enumerate(_HALF.split(text)))
+
+
+def plain(text: str, kept: str = "") -> str:
+    """``text`` with \\x1b, \\u202e and the like in place of unprintable characters, except for those in ``kept``.
+
+    Unprintable are control characters, line ends, direction marks and other invisible format characters, halves of
+    surrogate pairs, and code points that Unicode has not assigned. Spaces of all widths stay.
+    """
+    return _SUSPECT.sub(lambda match: _plain_letter(match[0], kept), text)
+
+
+def _plain_letter(letter: str, kept: str) -> str:
+    if letter.isprintable() or letter in kept or unicodedata.category(letter) == "Zs":
+        return letter
+    return ascii(letter)[1:-1]
+
+
+def has_login(text: str) -> bool:
+    """Whether there is a URL with a user's name or password in ``text``."""
+    return _LOGIN.search(text) is not None
+
+
+def shown(text: str) -> str:
+    """``text`` with its URLs as they may be shown and stored: without name and password, and ``...`` for their queries,
+    which may hold a token."""
+    return _QUERY.sub(r"\1...", _LOGIN.sub("", text)) if "://" in text else text
+
+
+class PlainMessages(logging.Filter):
+    """Makes the arguments of a log message plain, so that it stays on one line, and tells no secrets."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                plain(shown(str(value))) if isinstance(value, str | os.PathLike | BaseException) else value
+                for value in record.args
+            )
+        return True
+
+
+def is_name(text: str) -> bool:
+    """Whether ``text`` can be part of a file's name as it is: it follows ``RULE``, is not empty, and not too long."""
+    return _NAME.fullmatch(text) is not None and len(os.fsencode(text)) <= LONGEST
+
+
+def file_name(name: str) -> str:
+    """``name`` as (part of) the name of a file: as it is, or with a digest, so that two names never share a file."""
+    if is_name(name):
+        return name
+    data = name.encode("utf-8", "surrogatepass")
+    cleaned = re.sub(r"[^\w.+-]+", "_", name).strip("._+-")[: LONGEST // 8]
+    return f"{cleaned or '_'}-{zlib.crc32(data):08x}"
+
+
+def check_split(name: str) -> str:
+    """``name``, if it can be the name of a split; else a ``ValueError`` that says what to write instead."""
+    if is_name(name):
+        return name
+    message = f"the name of a split may have {RULE}, and at most {LONGEST} bytes"
+    folder, slash, last = name.rpartition("/")
+    if slash and is_name(last):
+        message += f"; for files elsewhere, name the folder in data.root ({folder or '/'}) and the split {last!r}"
+    elif slash:
+        message += "; for files elsewhere, name the folder in data.root"
+    raise ValueError(message)

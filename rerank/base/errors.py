@@ -5,13 +5,24 @@ Exit codes of the command line: 1 for a failed run (``RunError``), 2 for everyth
 a recipe, a data file, a model or a command line, 128 + n if signal n stopped it.
 """
 
-from rerank.base.escaping import plain, shown
+import logging
+import os
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Self
+
+from rerank.base.encoding import plain, shown
 
 LONGEST_NAME = 100  # characters of an id or key in a message
 LONGEST_MESSAGE = 2000
+MEMORY = "out of memory; use fewer lists, examples or features (a larger features.min_lists leaves out more)"
+Warnings = list[tuple[int, str]]  # level and message
 
 
-def _shown(text: str, longest: int = LONGEST_NAME, kept: str = "") -> str:
+def _start(text: str, longest: int = LONGEST_NAME, kept: str = "") -> str:
     """The start of a text, as a message shows it."""
     start = plain(text[:longest], kept)
     return start if len(text) <= longest else f"{start}..."
@@ -19,8 +30,8 @@ def _shown(text: str, longest: int = LONGEST_NAME, kept: str = "") -> str:
 
 def placed(place: str, message: str, kept: str = "\t") -> str:
     """A message preceded by its place, both made plain except for the characters ``kept``, and without secrets."""
-    message = _shown(shown(message), LONGEST_MESSAGE, kept)
-    return f"{_shown(place, LONGEST_MESSAGE)}: {message}" if place else message
+    message = _start(shown(message), LONGEST_MESSAGE, kept)
+    return f"{_start(place, LONGEST_MESSAGE)}: {message}" if place else message
 
 
 class RerankError(Exception):
@@ -46,7 +57,7 @@ class DataError(RerankError):
         self.message, self.path, self.line, self.list_id = message, path, line, list_id
         place = ":".join(str(part) for part in (path and shown(path), line) if part is not None)
         if list_id is not None:
-            place = f"{place}: list {_shown(list_id)}" if place else f"list {_shown(list_id)}"
+            place = f"{place}: list {_start(list_id)}" if place else f"list {_start(list_id)}"
         super().__init__(placed(place, message))
 
 
@@ -55,7 +66,7 @@ class RecipeError(RerankError):
 
     def __init__(self, message: str, *, key: str | None = None, path: str | None = None) -> None:
         self.message, self.key, self.path = message, key, path
-        place = ": ".join(part for part in (shown(path or ""), _shown(key or "")) if part)
+        place = ": ".join(part for part in (shown(path or ""), _start(key or "")) if part)
         super().__init__(placed(place, message, kept="\n\t"))  # YAML's own messages have several lines
 
 
@@ -79,3 +90,96 @@ class StoppedError(RunError):
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+class UnforeseenError(RunError):
+    """Wraps an exception that is not a ``RerankError``; can be pickled, whatever that exception holds.
+
+    traceback: the full traceback, as Python prints it.
+    """
+
+    def __init__(self, message: str, traceback: str = "") -> None:
+        super().__init__(message)
+        self.traceback = traceback
+
+    @classmethod
+    def of(cls, error: BaseException) -> Self:
+        """The wrapper of an ``error`` that was raised; its message says which list or file was being processed."""
+        if isinstance(error, cls):
+            return error
+        try:
+            details = "".join(traceback.format_exception(error))
+        except Exception as another:  # out of memory, or an exception of a user's part that cannot even be shown
+            details = f"{type(error).__name__}, which cannot be shown: {type(another).__name__}\n"
+        place, what = _at_hand(error), _described(error)
+        return cls(placed("" if what.startswith(place) else place, what), details)
+
+
+def _described(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return MEMORY
+    if isinstance(error, OSError) and error.strerror:
+        return f"{os.fspath(error.filename)!s}: {error.strerror}" if error.filename else error.strerror
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"unexpected {type(error).__name__}{': ' if text else ''}{text}"
+
+
+def _at_hand(error: BaseException) -> str:
+    """The list or file that was being processed by the innermost function of the package that knows of one.
+
+    It is read off the functions' variables, so that nothing needs to be recorded while all goes well.
+    """
+    file = ""
+    for frame in reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)]):
+        if str(frame.f_globals.get("__name__")).startswith("rerank."):
+            for path, line, name in _lists(frame):
+                if not file or file == path:
+                    return f"{path}:{line}: list {name}"
+            file = file or next(_files(frame), "")
+    return file
+
+
+def _lists(frame: FrameType) -> Iterator[tuple[str, int, str]]:
+    """Path, line and id of the lists among the variables of a function."""
+    for value in frame.f_locals.values():
+        nbest = getattr(value, "nbest", value)  # the list itself, or something that holds it
+        path, line, name = (getattr(nbest, key, None) for key in ("path", "line", "id"))
+        if isinstance(path, str) and isinstance(line, int) and isinstance(name, str):
+            yield path, line, name
+
+
+def _files(frame: FrameType) -> Iterator[str]:
+    """The paths among the variables of a function."""
+    for name in ("path", "nbest", "file", "entry", "directory"):
+        if isinstance(value := frame.f_locals.get(name), str | os.PathLike):
+            yield os.fspath(value)
+
+
+class _Collector(logging.Filter):
+    """Takes warnings out of the log of threads that collect them."""
+
+    thread = threading.local()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        warnings: Warnings | None = getattr(self.thread, "warnings", None)
+        if warnings is None or record.levelno < logging.WARNING:
+            return True
+        warnings.append((record.levelno, record.getMessage()))
+        return False
+
+
+logging.getLogger("rerank").addFilter(_Collector())
+
+
+@contextmanager
+def collected_warnings() -> Iterator[Warnings]:
+    """The warnings that this thread logs within the block, for whoever is to show them: once, or in order of tasks."""
+    before, warnings = getattr(_Collector.thread, "warnings", None), Warnings()
+    _Collector.thread.warnings = warnings
+    try:
+        yield warnings
+    finally:
+        _Collector.thread.warnings = before

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from rerank.base.escaping import plain
+from rerank.base.encoding import plain
 
 T = TypeVar("T")
 log = logging.getLogger("rerank")

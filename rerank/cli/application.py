@@ -18,10 +18,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from rerank import __version__
-from rerank.base.errors import DataError, RecipeError, RerankError, StoppedError
+from rerank.base.errors import DataError, RecipeError, RerankError, StoppedError, UnforeseenError
 from rerank.base.interrupts import Interrupted
 from rerank.base.progress import console
-from rerank.base.unforeseen import UnforeseenError
 from rerank.cli.answer import answering, out
 from rerank.cli.ending import Command, command_line, unforeseen
 

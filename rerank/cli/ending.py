@@ -7,8 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
-from rerank.base.errors import RunError
-from rerank.base.unforeseen import UnforeseenError
+from rerank.base.errors import RunError, UnforeseenError
 
 DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rerank.base.encoding import plain
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.escaping import plain
 from rerank.cli.answer import show
 from rerank.cli.application import ListReader, ModelPlace, Predictor, Trusted, command, model_for
 

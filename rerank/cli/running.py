@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
-from rerank.base.names import file_name
 from rerank.cli.answer import show
 from rerank.cli.application import Sets, command, own_parts
 from rerank.cli.ending import Command

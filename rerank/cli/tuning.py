@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
-from rerank.base.names import file_name
 from rerank.cli.answer import out, show
 from rerank.cli.application import Sets, command
 from rerank.cli.running import Address, EngineName, RecipeFile, Resume, Workers, engine_of, read_recipe

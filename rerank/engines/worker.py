@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from rerank.base.errors import RerankError
-from rerank.base.kept_warnings import Warnings, kept_warnings
+from rerank.base.errors import RerankError, UnforeseenError, Warnings, collected_warnings
 from rerank.base.progress import console
-from rerank.base.unforeseen import UnforeseenError
 
 WATCH_SECONDS = 1.0
 
@@ -43,7 +41,7 @@ def carry_out(function: Callable[[Any], Any], task: Any) -> Done:
         logger.setLevel(logging.WARNING)
         console.quiet = True  # the run's own process shows progress
     try:
-        with kept_warnings() as kept:
+        with collected_warnings() as kept:
             return Done(function(task), kept)
     except RerankError:
         raise

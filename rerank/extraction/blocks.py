@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import RerankError
-from rerank.base.kept_warnings import Warnings, kept_warnings
+from rerank.base.errors import RerankError, Warnings, collected_warnings
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content
 from rerank.extraction.lexical import kept_tables
@@ -136,7 +135,7 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
     kept = job.spool.kept(block.number, job.key(block))
     if (known := kept.load(mmap=True)) is not None:
         return Summary.of_header(known[0])
-    with kept_warnings() as warnings:
+    with collected_warnings() as warnings:
         summary, parts = _extract(job, block)
     summary = summary._replace(warnings=warnings)
     kept.save(summary.as_header(), {name: array for part in parts for name, array in part._asdict().items()})

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.encoding import file_name
 from rerank.base.errors import DataError, RerankError
-from rerank.base.names import file_name
 from rerank.data.shards import Shards, part_of
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction.content import metric_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Literal, TypeVar
 
+from rerank.base.encoding import plain
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.escaping import plain
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import Problem, SkippedList
 from rerank.readers.score_count import ScoreCount

@@ -16,9 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, TypeVar, cast
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import encoded, shown
 from rerank.base.errors import DataError, RerankError, RunError
-from rerank.base.escaping import shown
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
 from rerank.storage.files import put_file, temporary_file
 from rerank.storage.locks import Lock

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from rerank.base.encoding import check_split
 from rerank.base.errors import RecipeError
-from rerank.base.names import check_split
 from rerank.base.ranges import Range
 from rerank.metrics.base import TestName
 from rerank.readers.streams import check_encoding

@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from rerank.base.encoding import has_login
 from rerank.base.errors import RecipeError
-from rerank.base.escaping import has_login
 from rerank.base.ranges import Range, described, hints_of
 from rerank.base.registry import nearest, texts_in
 

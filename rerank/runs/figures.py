@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
-from rerank.base.names import file_name
 from rerank.recipes.figures import ListFigure, check_names
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.data import Curve

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from rerank.base.encoding import shown
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.escaping import shown
 from rerank.storage.files import new_directory, new_file, remove, remove_leftovers
 
 log = logging.getLogger("rerank")

@@ -12,7 +12,7 @@ import small
 import yaml
 from commands import Command, failed
 
-from rerank.base.unforeseen import UnforeseenError
+from rerank.base.errors import UnforeseenError
 from rerank.extraction.content.trees import TreeContent
 from rerank.readers.base import read_lists
 from rerank.readers.trees.charniak import CharniakReader

@@ -14,7 +14,7 @@ from commands import Command, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rerank.base.escaping import plain
+from rerank.base.encoding import plain
 from rerank.models.weights_text import escaped, unescaped
 
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from engine_tasks import break_down, die, die_once, meet, own_id, square, warn
 
-from rerank.base.errors import DataError, RecipeError, RunError
-from rerank.base.unforeseen import UnforeseenError
+from rerank.base.errors import DataError, RecipeError, RunError, UnforeseenError
 from rerank.engines.patient import PatientEngine
 from rerank.engines.settings import Engine, EngineSettings, LocalEngine, open_engine
 

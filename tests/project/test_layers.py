@@ -63,7 +63,7 @@ def graph() -> dict[str, set[str]]:
     known = modules()
     found = {name: imports(path, known) for name, path in known.items()}
     return found | {
-        "rerank": {"rerank.base.errors", "rerank.base.escaping"}
+        "rerank": {"rerank.base.errors", "rerank.base.encoding"}
     }  # which it loads for a name it is asked for
 
 

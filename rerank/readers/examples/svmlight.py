@@ -12,8 +12,8 @@ from typing import Literal, NoReturn
 
 import numpy as np
 
+from rerank.base.encoding import plain
 from rerank.base.errors import DataError
-from rerank.base.escaping import plain
 from rerank.data.class_names import canonical, canonical_order
 from rerank.data.labelled import MOST_COLUMNS, Labelled
 from rerank.readers.decimal_kernel import LARGEST, POWERS

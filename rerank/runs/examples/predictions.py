@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.names import file_name
+from rerank.base.encoding import file_name
 from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.evaluation import Selections

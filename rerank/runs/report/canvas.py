@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from xml.sax.saxutils import escape, quoteattr
 
-from rerank.base.escaping import plain
+from rerank.base.encoding import plain
 from rerank.runs.report.scale import Scale
 
 WIDTH, HEIGHT = 410.0, 270.0  # px; the page scales figures to its columns

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rerank.base.escaping import plain
+from rerank.base.encoding import plain
 from rerank.runs.report import figures, sections, summary
 from rerank.runs.report.choices import choice_table
 from rerank.runs.report.data import Report

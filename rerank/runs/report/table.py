@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from rerank.base.escaping import plain
+from rerank.base.encoding import plain
 from rerank.runs.report.measures import NONE, Measure, count, measures_of, primary_of
 from rerank.runs.report.rows import Row, result_rows
 from rerank.runs.report.spread import Spread

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from rerank.base.escaping import plain
+from rerank.base.encoding import plain
 from rerank.runs.report.brackets import Tree, differences, read_trees
 
 EM = 13.0  # px; size of labels and words

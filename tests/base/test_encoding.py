@@ -8,8 +8,8 @@ import small
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rerank.base.encoding import LONGEST, file_name, is_name
 from rerank.base.errors import RecipeError
-from rerank.base.names import LONGEST, file_name, is_name
 from rerank.recipes.settings import validate
 from rerank.recipes.text_recipe import TextRecipe
 
