@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rerank.base.interrupts import Interrupted
-from rerank.cli import every  # noqa: F401 - registers the commands
+from rerank.cli import load_commands
 from rerank.cli.application import app
 from rerank.cli.folds import group
 
+load_commands()
 COMMANDS = {
     (command.name or command.callback.__name__): command for command in app.registered_commands if command.callback
 } | {f"folds {command.name}": command for command in group.registered_commands}

@@ -22,7 +22,7 @@ import rerank.features.text
 import rerank.readers  # noqa: F401 - this, and the two above, register parts
 from rerank import estimators
 from rerank.base.errors import RecipeError
-from rerank.cli import every  # noqa: F401 - registers the commands
+from rerank.cli import load_commands
 from rerank.cli.application import app
 from rerank.estimators.base import SHARED, OnlineClassifier
 from rerank.features.parse.local import LocalTree
@@ -38,6 +38,7 @@ from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.text_recipe import TextRecipe
 
+load_commands()
 MARK = re.compile(r"^(?:\[[\w./-]+\]\([\w./-]+\) )?(<!-- (\w+)((?: [\w.-]+)*) -->)$", re.MULTILINE)
 EXAMPLES = Path(__file__).with_name("features.txt")
 SCRIPTS = Path(__file__).parents[1] / "examples"

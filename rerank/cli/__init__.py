@@ -8,17 +8,27 @@ import gc
 import io
 import os
 import sys
+from importlib import import_module
 
 from rich.markup import escape
 
 from rerank.base.errors import RerankError
 from rerank.base.interrupts import Interrupted, handled
 from rerank.base.progress import console
+from rerank.cli.answer import unforeseen
 from rerank.cli.application import app
-from rerank.cli.ending import unforeseen
 
-__all__ = ["app", "main"]
+__all__ = ["app", "load_commands", "main"]
+COMMANDS = (
+    "decoding", "evaluating", "exporting", "folds", "inspecting", "listing", "lists", "oracles", "running", "serving",
+)  # fmt: skip
 COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
+
+
+def load_commands() -> None:
+    """Import the modules of commands, which register them with ``app``."""
+    for name in COMMANDS:
+        import_module(f"rerank.cli.{name}")
 
 
 def main() -> None:
@@ -31,9 +41,7 @@ def main() -> None:
     gc.set_threshold(COLLECTED, 20, 50)
     try:
         with handled():
-            # Importing the command modules registers them; an interrupt may come meanwhile.
-            from rerank.cli import every  # noqa: F401
-
+            load_commands()  # an interrupt may come meanwhile
             try:
                 app(standalone_mode=True)
             finally:

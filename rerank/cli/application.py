@@ -21,8 +21,7 @@ from rerank import __version__
 from rerank.base.errors import DataError, RecipeError, RerankError, StoppedError, UnforeseenError
 from rerank.base.interrupts import Interrupted
 from rerank.base.progress import console
-from rerank.cli.answer import answering, out
-from rerank.cli.ending import Command, command_line, unforeseen
+from rerank.cli.answer import Command, answering, command_line, out, unforeseen
 
 if TYPE_CHECKING:
     from rerank.models.model import Model

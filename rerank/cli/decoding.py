@@ -118,7 +118,7 @@ def decode(
 
 def _of_base_scores(metric: dict[str, Any]) -> "Scorer":
     """What scores lists by their base scores, for a metric with these settings."""
-    from rerank.models.base_model import base_model
+    from rerank.models.decoding import base_model
     from rerank.models.scorer import Scorer
     from rerank.recipes.loading import read_settings
     from rerank.recipes.recipe import ListRecipe

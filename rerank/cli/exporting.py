@@ -32,8 +32,7 @@ def export(
 ) -> None:
     """The weights of a model as text: one name and weight per line; with --json, an object that holds these."""
     from rerank.models.model import Model, model_files
-    from rerank.models.moses_weights import moses_lines
-    from rerank.models.weights_text import weight_lines
+    from rerank.models.weights_text import moses_lines, weight_lines
     from rerank.readers.streams import open_output
     from rerank.storage.outputs import check_apart
 

@@ -19,7 +19,7 @@ from rerank.base.errors import RunError
 from rerank.base.interrupts import SIGNALS
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import ModelPlace, Predictor, Trusted, command
-from rerank.models.service.limits import DEFAULTS, Limits
+from rerank.models.service import DEFAULTS, Limits
 
 log = logging.getLogger("rerank")
 BACKLOG = 64  # connections that wait to be accepted, and are at a time

@@ -14,7 +14,7 @@ from rerank.learn.folds import choose, padded, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import oracles
-from rerank.models.unscaled import one_base, raw_weights
+from rerank.models.model import one_base, raw_weights
 
 NAME = "logistic"  # of its choices, among those of the predictors
 

@@ -9,10 +9,9 @@ from rerank.data.shards import Lists
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.metrics.base import Metric
-from rerank.models.model import Model
+from rerank.models.model import Model, standard_weights
 from rerank.models.predictions import corpus_score
 from rerank.models.provenance import Provenance
-from rerank.models.unscaled import standard_weights
 from rerank.readers.score_columns import ScoreColumns
 
 

@@ -1,11 +1,10 @@
 """Models: weights, feature table and provenance in one directory of plain files.
 
-Layout: ``model.json`` (version, settings, provenance, SHA-256 of all files, itself included), ``{last,average}.npy``
-(and ``mert.npy`` where the model was tuned),
-``table.json`` with ``table_*.npy`` (see features.table), ``seen_digests.npy`` (of training lists), ``state_*.npy`` (the
-learner's state, to continue training) and ``votes_*.npy`` (the logged updates, to vote). Nothing in it is executable;
-arrays are read without objects.
-docs/models.md describes the format for other programs.
+Nothing in it is executable; arrays are read without objects. docs/models.md describes the format for other programs.
+
+Corpora hold dense columns standardised, models hold weights for the values as they are: with x' = scale · x in a
+corpus, a weight w' of training is the weight w = scale · w' of the values as files have them. The column of the
+template BaseScore is the base score, whose one weight is what both are together.
 """
 
 import hashlib
@@ -21,11 +20,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from rerank.base.errors import ModelError, RecipeError
-from rerank.features.table import HashedTable, Table, load_table
+from rerank.features.table import FeatureTable, HashedTable, Table, load_table
 from rerank.learn.base import Weights, learners
-from rerank.models.provenance import Decision, Provenance, decodings_of
-from rerank.models.trust import Trust, require_trusted
-from rerank.models.unscaled import one_base
+from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe, Recipe
 from rerank.recipes.settings import first_fault
@@ -77,12 +74,7 @@ class Model:
     seen: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def weights_of(self, predictor: str) -> Weights:
-        """The weights of a predictor.
-
-        Raises
-        ------
-        ModelError: the model has none for it; says which it has.
-        """
+        """The weights of a predictor; a ``ModelError`` that says which there are if the model has none for it."""
         if predictor not in self.weights:
             raise ModelError(f"no weights of {predictor!r}; it has {', '.join(self.weights)}")
         return self.weights[predictor]
@@ -96,12 +88,7 @@ class Model:
         return Decision.model_validate({"predictor": self.about.get("decode") or usual, "ranked_by": usual})
 
     def save(self, directory: Path | str) -> None:
-        """Write the model; it appears under its name only when complete.
-
-        Raises
-        ------
-        RunError: the directory cannot be written.
-        """
+        """Write the model; it appears under its name only when complete."""
         with new_directory(directory) as new:
             self._write(new)
 
@@ -271,12 +258,7 @@ def _check_settings(model: Model) -> None:
 
 
 def _adopt_state(model: Model) -> None:
-    """Lay the state out as its learner does, where an earlier program did otherwise, and check that it is one.
-
-    Raises
-    ------
-    ValueError: it is no state of this learner over this table.
-    """
+    """Lay the state out as its learner does, where an earlier program did otherwise, and check that it is one."""
     spec = model.settings.get("learner", {})
     if not model.state or spec.get("name", "") not in learners:
         return
@@ -330,15 +312,39 @@ def _digest(path: Path) -> str:
 
 
 def recipe_of(model: Model) -> ListRecipe:
-    """The recipe that a model was trained by.
-
-    Raises
-    ------
-    ModelError: it was trained on something other than lists.
-    """
+    """The recipe that a model was trained by; a ``ModelError`` if it was trained on something other than lists."""
     task = model.settings.get("task")
     if task in METRICS:
         return TextRecipe.model_validate(model.settings)
     if task != "parse":
         raise ModelError(f"a model of {task or 'another task'}; only models of N-best lists rerank lists")
     return Recipe.model_validate(model.settings)
+
+
+def raw_weights(weights: Weights, table: Table) -> Weights:
+    """Weights of standardised columns folded back: those of the values as they are."""
+    return _times(weights, table, 1.0)
+
+
+def standard_weights(weights: Weights, table: Table) -> Weights:
+    """The inverse of ``raw_weights``."""
+    return _times(weights, table, -1.0)
+
+
+def _times(weights: Weights, table: Table, power: float) -> Weights:
+    if not isinstance(table, FeatureTable) or table.free == 0:
+        return weights
+    w = np.array(weights.w)
+    w[: table.free] *= table.scale**power
+    return Weights(w, weights.base)
+
+
+def one_base(weights: Weights, table: Table, *, standard: bool = False) -> Weights:
+    """The same with the weight of the table's ``base_column`` in that of the base score; ``standard``: weights of
+    standardised columns."""
+    j = table.base_column
+    if j is None or weights.w[j] == 0.0:
+        return weights
+    w = np.array(weights.w)
+    added, w[j] = float(w[j]) * (float(table.scale[j]) if standard else 1.0), 0.0
+    return Weights(w, weights.base + added)

@@ -16,9 +16,9 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
 from rerank.models.drift import Drift
 from rerank.models.model import Model
+from rerank.models.provenance import Trust
 from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
-from rerank.models.trust import Trust
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import NBestList, OnBadList, SkipCount, SkippedList
 from rerank.readers.given.errors import GivenError, check_for_files, each_of, refusal

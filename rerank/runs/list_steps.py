@@ -22,9 +22,8 @@ from rerank.learn.contract import accepted
 from rerank.models.dense_line import NAME as LINE
 from rerank.models.dense_line import dense_line
 from rerank.models.drift import columns_seen
-from rerank.models.model import HEADER, Model
+from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import provenance
-from rerank.models.unscaled import one_base, raw_weights
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe, Single
 from rerank.recipes.settings import files_named

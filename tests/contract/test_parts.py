@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import rerank.models.unscaled
+import rerank.models.model
 from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry
 from rerank.features.template import templates
@@ -17,7 +17,7 @@ from rerank.learn.base import learners
 from rerank.metrics.base import metrics
 from rerank.readers.base import readers
 
-assert rerank.models.unscaled  # importing it registers the parts
+assert rerank.models.model  # importing it registers the parts
 
 every_registry = pytest.mark.parametrize(
     "registry", [learners, templates, readers, metrics], ids=lambda registry: registry.kind

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import rerank
 from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.models.base_model import base_model
-from rerank.models.decoding import Decoded, best_expected, decode, probabilities
+from rerank.models.decoding import Decoded, base_model, best_expected, decode, probabilities
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker

@@ -10,8 +10,7 @@ import small_texts
 import rerank
 from rerank.learn.base import Weights, learners
 from rerank.models.model import Model
-from rerank.models.moses_weights import moses_lines
-from rerank.models.weights_text import named_weights
+from rerank.models.weights_text import moses_lines, named_weights
 
 FEATURES = {"set": None, "templates": ["BaseScore", "Dense", "PhrasePair"], "min_lists": 2}
 

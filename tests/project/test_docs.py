@@ -19,7 +19,7 @@ from reference_texts import EIN_MANN, extracted
 from rendered_features import names_of, parsed
 from typer.main import get_command
 
-from rerank.cli import evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving, tuning  # noqa: F401 - for commands
+from rerank.cli import load_commands
 from rerank.cli.application import UsageError, app
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
@@ -36,6 +36,8 @@ from rerank.recipes.recipe import Recipe
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
 from rerank.runs.stages import epoch_lines, stage_lines
+
+load_commands()
 
 
 def all_fences(language: str) -> Iterator[Any]:

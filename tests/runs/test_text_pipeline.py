@@ -21,10 +21,9 @@ from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import epoch_order
 from rerank.metrics.base import chosen_rows
 from rerank.metrics.oracle import oracle
-from rerank.models.model import Model
+from rerank.models.model import Model, standard_weights
 from rerank.models.predictions import vote_model
 from rerank.models.scorer import Scorer
-from rerank.models.unscaled import standard_weights
 from rerank.readers.base import SkipCount, SkippedList
 from rerank.readers.moses.reader import Moses
 from rerank.runs import pipeline

@@ -1,1 +1,15 @@
-"""A model at work for other programs: requests over HTTP, what is measured of them, and a page to try it."""
+"""What one request may ask for."""
+
+from typing import NamedTuple
+
+
+class Limits(NamedTuple):
+    """The bytes of a request, words of a text and levels of a tree in it, and seconds to rank it."""
+
+    bytes: int = 4 << 20
+    words: int = 10_000
+    depth: int = 500
+    seconds: float = 30.0
+
+
+DEFAULTS = Limits()

@@ -22,10 +22,9 @@ from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.models.drift import Drift
 from rerank.models.reranker import Reranker
+from rerank.models.service import DEFAULTS, Limits
 from rerank.models.service.connections import PATIENCE
-from rerank.models.service.guard import GuardedApp
-from rerank.models.service.limits import DEFAULTS, Limits
-from rerank.models.service.measures import MeasuredApp, Measures
+from rerank.models.service.middleware import GuardedApp, MeasuredApp, Measures
 from rerank.models.service.requests import answer
 from rerank.readers.given.errors import GivenError
 from rerank.recipes.text_recipe import TextRecipe

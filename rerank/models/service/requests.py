@@ -14,7 +14,7 @@ from rerank.features.scores import LARGEST
 from rerank.models.drift import Drift
 from rerank.models.ranking import Ranking
 from rerank.models.reranker import Reranker
-from rerank.models.service.limits import DEFAULTS, Limits
+from rerank.models.service import DEFAULTS, Limits
 from rerank.readers.candidate import Candidate
 from rerank.readers.given.errors import GivenError
 from rerank.readers.trees.trees import CLOSE, OPEN

@@ -25,8 +25,8 @@ from rerank.learn.base import Weights
 from rerank.learn.base_weight import make_learner
 from rerank.models.decoding import gain_functions
 from rerank.models.model import Model
+from rerank.models.provenance import require_trusted
 from rerank.models.scorer import Scorer
-from rerank.models.trust import require_trusted
 
 DECODING: dict[str, Any] = {"kind": "mbr", "sharpness": 1.0, "deviation": 1.0, "threshold": 0.5, "most": 9}
 MORE: dict[str, Any] = {
