@@ -1,6 +1,6 @@
 """What the extractor gives, as feature names with values; and random lists of trees over the same words."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from rerank.data.symbols import SymbolTable
 from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.collecting import ListFeatures
-from rerank.features.counting import TableBuilder
+from rerank.features.counting import FeatureCounter, Pruning, add_counts, make_table
 from rerank.features.extract import Extractor
+from rerank.features.table import FeatureTable, columns_of
 from rerank.features.template import make_template
 from rerank.readers.trees.trees import Trees, parse_brackets
 
@@ -20,6 +21,26 @@ from rerank.readers.trees.trees import Trees, parse_brackets
 def parsed(trees: Sequence[nltk.Tree | str], symbols: SymbolTable) -> Trees:
     """Trees of one list as arrays."""
     return parse_brackets([str(tree).encode() for tree in trees], symbols)
+
+
+class TableBuilder:
+    """Counts the features of lists in this process and makes their table; the parameters are those of Pruning."""
+
+    def __init__(self, templates: Sequence[str], min_lists: int, free: Collection[str] = ()) -> None:
+        self._pruning = Pruning(tuple(templates), min_lists, free)
+        self._counter = FeatureCounter()
+
+    def add(self, features: ListFeatures) -> np.ndarray:
+        """Count the features of one list; returns their provisional ids (int32 [F])."""
+        return self._counter.add(features)
+
+    def finish(self, symbols: SymbolTable) -> tuple[FeatureTable, np.ndarray]:
+        """The table, and the column of every provisional id (int32, ABSENT for pruned features)."""
+        counts, place = self._counter.finish()
+        kept = add_counts([counts], self._pruning.limits)
+        known = {int(h): symbols.text_of_hash(int(h)) for h in np.unique(kept.symbols)}
+        table = make_table([kept], self._pruning, {h: text for h, text in known.items() if text is not None})
+        return table, columns_of(counts.hashes, table.hashes, table.free)[place]
 
 
 def names_of(features: ListFeatures, extractor: Extractor) -> list[str]:

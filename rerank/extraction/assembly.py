@@ -12,8 +12,8 @@ from rerank.base.errors import RunError
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Sizes, part_directory
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
-from rerank.features.counting import CollisionCount, KeptFeatures, add_counts, symbols_of
-from rerank.features.rows import ListRows, RowsPart, kept_entries, make_corpus, origins
+from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, add_counts
+from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import HashedTable, hashed_columns
 
 RANGE = 1 << 20  # about how many counts are added up at once
@@ -36,19 +36,8 @@ def divide_hashes(features: Sequence[int]) -> list[HashRange]:
 
 def count_range(spool: Spool, limits: np.ndarray, task: HashRange) -> KeptFeatures:
     """The features of a range of hashes that are kept; limits: see ``add_counts``."""
-    blocks, places = [], []
-    for block in range(task.blocks):
-        hashes = spool.array(block, "hashes")
-        a = int(np.searchsorted(hashes, np.uint64(task.first)))
-        b = int(np.searchsorted(hashes, np.uint64(task.last), side="right"))
-        counts, template = spool.array(block, "counts"), spool.array(block, "template")
-        blocks.append((hashes[a:b].copy(), counts[a:b].copy(), template[a:b].copy()))  # too many to stay mapped
-        places.append(a)
-    kept, seen = add_counts(blocks, limits)
-    kept = kept._replace(place=kept.place + np.array(places, np.int64)[kept.block])
-    arrays = ("symbol_first", "symbol_count", "symbols", "names")
-    names = ([spool.array(block, name) for name in arrays] for block in range(task.blocks))
-    return KeptFeatures(kept.hashes, kept.template, *symbols_of(kept, names), seen)
+    blocks = [spool.load(block, FeatureCounts).between(task.first, task.last) for block in range(task.blocks)]
+    return add_counts(blocks, limits)
 
 
 def texts_of(spool: Spool, blocks: int, symbols: np.ndarray) -> dict[int, str]:
@@ -70,23 +59,18 @@ def count_collisions(table: HashedTable, spool: Spool, blocks: int) -> dict[str,
     return collisions.about()
 
 
-class Measured(NamedTuple):
-    """A block once the columns are known."""
-
-    sizes: np.ndarray  # int64 [L]: bytes that each list will take
-    dense: Corpus | None  # the lists with their free columns alone, where these are to be scaled
-
-
-def measure_block(numbering: Numbering, block: int) -> Measured:
-    """How large the lists of a block will be, and what their free columns hold, before they are scaled."""
-    rows, column = numbering.spool.load(block, ListRows), numbering.of_block(block)
+def measure_block(numbering: Numbering, block: int) -> tuple[np.ndarray, Corpus | None]:
+    """The bytes that each list of a block will take (int64 [L]), and the lists with their free columns alone, not yet
+    scaled; None where there is nothing to be scaled."""
+    column = numbering.of_block(block)
+    rows = numbering.spool.load(block, ListRows).numbered(column)
     candidate = 8 * (3 + rows.stats.shape[1])  # offset, score, gain, statistics
     one = 8 * (2 + rows.reference.shape[1])  # offset, weight, statistics of the reference
-    sizes = 8 * kept_entries(rows, column) + candidate * np.diff(rows.lists) + one
+    sizes = 8 * rows.nonzeros() + candidate * np.diff(rows.lists) + one
     if column is None or not (free := numbering.free):
-        return Measured(sizes, None)
-    part = RowsPart(rows, np.where(column < free, column, -1).astype(np.int32), 0, rows.lists.size - 1)
-    return Measured(sizes, make_corpus(part, free, {}, np.ones(free)))
+        return sizes, None
+    dense = rows._replace(ids=np.where(rows.ids < free, rows.ids, -1).astype(np.int32))
+    return sizes, make_corpus(dense, 0, sizes.size, free, {}, np.ones(free))
 
 
 class BlockPart(NamedTuple):
@@ -122,9 +106,8 @@ def write_shard(job: ShardJob, task: tuple[int, tuple[BlockPart, ...]]) -> list[
         pieces = []
         for block, first, last in sections:
             rows = job.numbering.spool.load(block, ListRows)
-            rows = origins(rows) if place == job.origins else rows
-            part = RowsPart(rows, job.numbering.of_block(block), first, last)
-            pieces.append(make_corpus(part, job.numbering.width, job.about, job.scale))
+            rows = (rows.origins() if place == job.origins else rows).numbered(job.numbering.of_block(block))
+            pieces.append(make_corpus(rows, first, last, job.numbering.width, job.about, job.scale))
         if not place.is_dir():
             raise RunError("the extraction was stopped")  # by the process waiting for this one
         shard = concatenate(pieces)

@@ -164,7 +164,7 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     if known is not None:
         return Summary(ids, count, 0, []), [rows.rows(), seen.finish()]
     counts, place = counter.finish()
-    parts: list[Any] = [rows.rows(place), seen.finish(), counts, Texts.of(content.symbols)]
+    parts: list[Any] = [rows.rows().numbered(place), seen.finish(), counts, Texts.of(content.symbols)]
     if hashed:
         order = np.argsort(place)
         parts.append(Shared(collisions.owner[order], collisions.shared[order]))

@@ -221,10 +221,10 @@ class Extraction:
         """
         numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
         sizes, spread = list[np.ndarray](), ColumnSpread(table.free)
-        for block in self._map(partial(measure_block, numbering), range(len(self._features))):
-            sizes.append(block.sizes)
-            if block.dense is not None:
-                spread.add(block.dense)
+        for of_lists, dense in self._map(partial(measure_block, numbering), range(len(self._features))):
+            sizes.append(of_lists)
+            if dense is not None:
+                spread.add(dense)
         if isinstance(table, FeatureTable) and self._known is None:
             table = replace(table, scale=spread.scale())
         about: dict[str, Any] = {"metric": self._content.metric.signature, "split": self._split}

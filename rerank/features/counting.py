@@ -4,14 +4,14 @@ A block is a run of lists that one process counts. Blocks are added up range by 
 needs memory for more than its range, and the sums do not depend on the blocks or on who counted them.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.symbols import SymbolTable, find_slot
+from rerank.data.symbols import find_slot
 from rerank.features.collecting import ListFeatures
-from rerank.features.table import FeatureTable, HashIndex, columns_of, new_index
+from rerank.features.table import FeatureTable, HashIndex, new_index
 from rerank.kernels.compile import kernel
 
 
@@ -54,15 +54,9 @@ def copy_ranges(source: np.ndarray, first: np.ndarray, last: np.ndarray, at: np.
 
 @kernel
 def number_ranges(
-    source: np.ndarray,
-    first: np.ndarray,
-    last: np.ndarray,
-    index: HashIndex,
-    known: int,
-    names: np.ndarray,
-    at: np.ndarray,
-    out: np.ndarray,
-) -> int:
+    source: np.ndarray, first: np.ndarray, last: np.ndarray, index: HashIndex, known: int, names: np.ndarray,
+    at: np.ndarray, out: np.ndarray,
+) -> int:  # fmt: skip
     """``copy_ranges`` of hashes, but by their numbers in ``index``; new ones are numbered ``known``, ``known`` + 1, ...
     and entered in ``names``. Returns how many are then known."""
     for i in range(first.shape[0]):
@@ -92,6 +86,11 @@ class FeatureCounts(NamedTuple):
     symbol_count: np.ndarray  # [U]
     symbols: np.ndarray  # [S]
     names: np.ndarray  # uint64 [M]
+
+    def between(self, first: int, last: int) -> "FeatureCounts":
+        """The features with hashes first..last, copied: of many blocks, not all that is on disk can stay mapped."""
+        a, b = (int(np.searchsorted(self.hashes, np.uint64(h), side)) for h, side in ((first, "left"), (last, "right")))
+        return FeatureCounts(*(array[a:b].copy() for array in self[:5]), self.symbols, self.names)
 
 
 class FeatureCounter:
@@ -147,67 +146,55 @@ def narrow(numbers: np.ndarray) -> np.ndarray:
 _NOTHING = tuple(np.empty(0, kind) for kind in (np.uint64, np.int32, np.int64))
 
 
-class Kept(NamedTuple):
-    """The K features of some blocks that vary in enough lists, sorted by hash."""
-
-    hashes: np.ndarray  # uint64 [K]
-    template: np.ndarray  # int32 [K]
-    block: np.ndarray  # int64 [K]: the first block that has the feature,
-    place: np.ndarray  # int64 [K]: and where
-
-
-def add_counts(
-    blocks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], limits: np.ndarray
-) -> tuple[Kept, np.ndarray]:
-    """Add up the counts of ``blocks``: each is its hashes (uint64, sorted), counts and template (whole numbers).
-
-    limits: int32 [T], the number of lists in which a feature of each template must vary to be kept.
-    Returns the kept features, and how many features of every template were seen (int64 [T]).
-    """
-    sizes = np.array([hashes.size for hashes, _, _ in blocks], np.int64)
-    starts = _starts(sizes)
-    empty = np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.int32)
-    hashes, counts, template = (np.concatenate(parts) for parts in zip(empty, *blocks, strict=True))
-    if not hashes.size:
-        nothing = np.empty(0, np.int64)
-        return Kept(hashes, template, nothing, nothing), np.zeros(limits.size, np.int64)
-    order = np.argsort(hashes, kind="stable")  # fast on sorted runs; the first block's feature comes first
-    ordered = hashes[order]
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    total = np.add.reduceat(counts[order], first, dtype=np.int64)
-    origin = order[first]
-    seen = np.bincount(template[origin], minlength=limits.size)
-    origin = origin[total >= limits[template[origin]]]
-    block = np.searchsorted(starts, origin, side="right") - 1
-    return Kept(hashes[origin], template[origin], block, origin - starts[block]), seen
-
-
-def symbols_of(kept: Kept, blocks: Iterable[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """(lengths int64 [K], symbols uint64) of the kept features; ``blocks``: what ``FeatureCounts`` has of symbols."""
-    lengths = np.zeros(kept.hashes.size, np.int64)
-    found = []
-    for number, (first, count, symbols, names) in enumerate(blocks):
-        own = np.flatnonzero(kept.block == number)
-        if own.size:
-            begin, lengths[own] = first[kept.place[own]].astype(np.int64), count[kept.place[own]]
-            starts = _starts(lengths[own])
-            found.append((own, names[symbols[np.repeat(begin - starts[:-1], lengths[own]) + np.arange(starts[-1])]]))
-    at = _starts(lengths)
-    joined = np.empty(int(at[-1]), np.uint64)
-    for own, piece in found:
-        begin = _starts(lengths[own])
-        copy_ranges(_frozen(piece), begin[:-1], begin[1:], at[own], joined)
-    return lengths, joined
-
-
 class KeptFeatures(NamedTuple):
-    """Kept features, sorted by hash, and the number of features seen in their range of hashes."""
+    """The K features of some blocks that vary in enough lists, sorted by hash."""
 
     hashes: np.ndarray  # uint64 [K]
     template: np.ndarray  # int32 [K]
     lengths: np.ndarray  # int64 [K]: the number of symbols of each
     symbols: np.ndarray  # uint64
-    seen: np.ndarray  # int64 [T]: features seen of every template
+    seen: np.ndarray  # int64 [T]: features seen of every template, kept or not
+
+
+def add_counts(blocks: Sequence[FeatureCounts], limits: np.ndarray) -> KeptFeatures:
+    """Add up the counts of ``blocks``.
+
+    limits: int32 [T], the number of lists in which a feature of each template must vary to be kept.
+    """
+    starts = _starts(np.array([block.hashes.size for block in blocks], np.int64))
+    hashes, counts, template = (
+        np.concatenate([empty, *(getattr(block, name) for block in blocks)])
+        for name, empty in zip(("hashes", "counts", "template"), _NOTHING, strict=True)
+    )
+    order = np.argsort(hashes, kind="stable")  # fast on sorted runs; the first block's feature comes first
+    ordered = hashes[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: hashes.size])
+    total = np.add.reduceat(counts[order], first, dtype=np.int64) if first.size else first
+    origin = order[first]
+    seen = np.bincount(template[origin], minlength=limits.size)
+    origin = origin[total >= limits[template[origin]]]
+    number = np.searchsorted(starts, origin, side="right") - 1  # of the first block that has the feature
+    symbols = _symbols_of(blocks, number, origin - starts[number])
+    return KeptFeatures(hashes[origin], template[origin].astype(np.int32), *symbols, seen)
+
+
+def _symbols_of(
+    blocks: Sequence[FeatureCounts], number: np.ndarray, place: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(lengths int64 [K], symbols uint64) of features at these places in the blocks with these numbers."""
+    lengths, pieces = np.zeros(number.size, np.int64), []
+    for block, (*_, firsts, counts, symbols, names) in enumerate(blocks):
+        chosen = np.flatnonzero(number == block)
+        if chosen.size:
+            begin, lengths[chosen] = firsts[place[chosen]].astype(np.int64), counts[place[chosen]]
+            starts = _starts(lengths[chosen])
+            places = np.repeat(begin - starts[:-1], lengths[chosen]) + np.arange(starts[-1])
+            pieces.append((chosen, starts, names[symbols[places]]))
+    at = _starts(lengths)
+    joined = np.empty(int(at[-1]), np.uint64)
+    for chosen, starts, piece in pieces:
+        copy_ranges(_frozen(piece), starts[:-1], starts[1:], at[chosen], joined)
+    return lengths, joined
 
 
 class Pruning(NamedTuple):
@@ -255,27 +242,6 @@ def make_table(ranges: Sequence[KeptFeatures], pruning: Pruning, texts: Mapping[
     return FeatureTable(
         hashes[order], template[order], first, ordered, pruning.templates, dict(sorted(texts.items())), about, scale
     )
-
-
-class TableBuilder:
-    """Counts the features of lists in this process and makes their table; the parameters are those of Pruning."""
-
-    def __init__(self, templates: Sequence[str], min_lists: int, free: Collection[str] = ()) -> None:
-        self._pruning = Pruning(tuple(templates), min_lists, free)
-        self._counter = FeatureCounter()
-
-    def add(self, features: ListFeatures) -> np.ndarray:
-        """Count the features of one list; returns their provisional ids (int32 [F])."""
-        return self._counter.add(features)
-
-    def finish(self, symbols: SymbolTable) -> tuple[FeatureTable, np.ndarray]:
-        """The table, and the column of every provisional id (int32, ABSENT for pruned features)."""
-        counts, place = self._counter.finish()
-        kept, seen = add_counts([counts[:3]], self._pruning.limits)
-        columns = KeptFeatures(*kept[:2], *symbols_of(kept, [counts[3:]]), seen)
-        known = {int(h): symbols.text_of_hash(int(h)) for h in np.unique(columns.symbols)}
-        table = make_table([columns], self._pruning, {h: text for h, text in known.items() if text is not None})
-        return table, columns_of(counts.hashes, table.hashes, table.free)[place]
 
 
 class CollisionCount:

@@ -10,18 +10,24 @@ from rerank.features.collecting import ListFeatures
 from rerank.kernels.compile import kernel
 
 LARGEST = np.finfo(np.float32).max
+
+# Lists are kept by feature until all of train has been counted: only then is it known which features get columns. As
+# this takes more room than anything else in an extraction, it is packed. Most features count how often something
+# occurs, relative to the list: whole numbers around 0, which fit into a byte. Others (scores, rates) are kept apart as
+# float32, in order, with LONG as a mark in their places. Lists are short, so that the place of a candidate in its list,
+# and the number of candidates in which a feature fires, fit into one or two bytes as well.
 LONG = np.int8(-128)  # in place of a value that is no whole number from -127 to 127
 
 
 class ListRows(NamedTuple):
-    """L lists whose features have no columns yet, in the smallest types that hold them; read-only.
+    """L lists whose features may have no columns yet, in the smallest types that hold them; read-only.
 
     N candidates, F features that vary in a list (counted once per list) and their E values; otherwise as in Corpus.
     """
 
     lists: np.ndarray  # int64 [L + 1]: candidates of list i are lists[i]..lists[i + 1]
     features: np.ndarray  # int64 [L + 1]: features of list i are features[i]..features[i + 1]
-    ids: np.ndarray  # int32 [F]: numbers of the features
+    ids: np.ndarray  # int32 [F]: numbers of the features, or their columns, negative for those without one
     entries: np.ndarray  # uint8, uint16 or int32 [F]: the number of entries of a feature
     origin: np.ndarray  # int8 [F]: what was subtracted from its values, LONG where that is in ``long_origin``
     long_origin: np.ndarray  # float32, in the order of the features
@@ -34,14 +40,25 @@ class ListRows(NamedTuple):
     stats: np.ndarray  # float64 [N, K]
     reference: np.ndarray  # float64 [L, R]
 
+    def numbered(self, number: np.ndarray | None) -> "ListRows":
+        """The same lists with other ``ids``: ``number`` (int32) maps the old ones to the new ones; None: the same."""
+        return self if number is None else self._replace(ids=_frozen(number[self.ids]))
 
-class RowsPart(NamedTuple):
-    """Lists first..last - 1 of ``rows``; ``column`` (int32), if not None, maps numbers of features to columns."""
+    def nonzeros(self) -> np.ndarray:
+        """int64 [L]: how many entries each list has of features with a column."""
+        total = _offsets(np.where(self.ids >= 0, self.entries, 0))
+        return np.asarray(np.diff(total[self.features]))
 
-    rows: ListRows
-    column: np.ndarray | None
-    first: int
-    last: int
+    def origins(self) -> "ListRows":
+        """What was subtracted from the values of every list, as those of one candidate without scores or statistics."""
+        kept, lists = np.flatnonzero(self.origin), self.lists.size - 1
+        features = np.searchsorted(kept, self.features).astype(np.int64)
+        origin, nothing = self.origin[kept], np.zeros(kept.size, np.uint8)
+        longs = _offsets(origin == LONG)[features]
+        flat, wide = np.zeros(lists), np.zeros((lists, 0))
+        entries = self.ids[kept], np.ones(kept.size, np.uint8), nothing.view(np.int8), self.long_origin[:0], nothing
+        values = origin, self.long_origin, longs
+        return ListRows(*map(_frozen, (np.arange(lists + 1), features, *entries, *values, flat, flat, wide, wide)))
 
 
 @kernel
@@ -68,6 +85,7 @@ def fill_rows(
     values: np.ndarray,
 ) -> None:
     """Write the entries of the features ``order`` (by column) to their rows, which continue at ``at`` (int64 [N])."""
+    # Each row has a pointer to its end. As features come by column, every row is sorted by column without being sorted.
     for k in range(order.shape[0]):
         i = order[k]
         for e in range(np.uint64(first[i]), np.uint64(first[i + 1])):
@@ -116,6 +134,7 @@ class RowBuilder:
     ) -> None:
         """Add one list: base and gain float64 [N], stats float64 [N, K], reference float64 [R]."""
         candidate, entries = features.candidate, np.diff(features.first)
+        # The last of 256 candidates has the number 255, but a feature of all of them has 256 entries.
         if base.size <= 1 << 16:
             candidate = candidate.astype(np.uint8 if base.size <= 1 << 8 else np.uint16)
         if base.size < 1 << 16:
@@ -123,32 +142,20 @@ class RowBuilder:
         values = *short(features.origin), candidate, *short(features.value)
         self._lists.append((ids, entries, *values, base, gain, stats, reference))
 
-    def rows(self, number: np.ndarray | None = None) -> ListRows:
-        """What was added; ``number`` (int32), if not None, maps ids to numbers of features."""
+    def rows(self) -> ListRows:
+        """The lists that were added."""
         if not self._lists:
             return ListRows(*map(_frozen, (_offsets([]), _offsets([]), *_NOTHING)))
         ids, *flat, longs, base, gain, stats, reference = zip(*self._lists, strict=True)
-        numbers = np.concatenate(ids)
-        return ListRows(
-            *map(
-                _frozen,
-                (
-                    _offsets([own.size for own in base]),
-                    _offsets([part.size for part in ids]),
-                    numbers if number is None else number[numbers],
-                    *map(np.concatenate, (*flat, longs)),
-                    _offsets([part.size for part in longs]),
-                    *map(np.concatenate, (base, gain, stats)),
-                    np.stack(reference),
-                ),
-            )
-        )
+        lists, features, places = (_offsets([part.size for part in parts]) for parts in (base, ids, longs))
+        values = *map(np.concatenate, (ids, *flat, longs)), places, *map(np.concatenate, (base, gain, stats))
+        return ListRows(*map(_frozen, (lists, features, *values, np.stack(reference))))
 
     def finish(
         self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
     ) -> Corpus:
         """The corpus; ``column`` (int32) maps ids to columns; None: ids are columns. See ``make_corpus``."""
-        return make_corpus(RowsPart(self.rows(), column, 0, len(self._lists)), width, about, scale)
+        return make_corpus(self.rows().numbered(column), 0, len(self._lists), width, about, scale)
 
 
 _NOTHING = (
@@ -176,47 +183,36 @@ def restored(small: np.ndarray, long: np.ndarray) -> np.ndarray:
     return values
 
 
-def origins(rows: ListRows) -> ListRows:
-    """What was subtracted from the values of every list, as those of one candidate without scores or statistics."""
-    kept, lists = np.flatnonzero(rows.origin), rows.lists.size - 1
-    features = np.searchsorted(kept, rows.features).astype(np.int64)
-    own, nothing = rows.origin[kept], np.zeros(kept.size, np.uint8)
-    longs = _offsets(own == LONG)[features]
-    flat, wide = np.zeros(lists), np.zeros((lists, 0))
-    entries = rows.ids[kept], np.ones(kept.size, np.uint8), nothing.view(np.int8), rows.long_origin[:0], nothing
-    values = own, rows.long_origin, longs
-    return ListRows(*map(_frozen, (np.arange(lists + 1), features, *entries, *values, flat, flat, wide, wide)))
-
-
-def make_corpus(piece: RowsPart, width: int, about: dict[str, Any], scale: np.ndarray | None = None) -> Corpus:
-    """The lists of ``piece`` as a corpus; features with a negative column are dropped.
+def make_corpus(
+    rows: ListRows, first: int, last: int, width: int, about: dict[str, Any], scale: np.ndarray | None = None
+) -> Corpus:
+    """Lists first..last - 1 of ``rows``, whose ids are columns, as a corpus.
 
     The table's ``scale`` (float64 [free]) multiplies the values of the first columns, which are the corpus's free ones;
     see dense.py.
     """
-    first, last, own = piece.first, piece.last, piece.rows
-    lists = own.lists[first : last + 1] - own.lists[first]
-    candidates = slice(int(own.lists[first]), int(own.lists[last]))
-    rows = np.zeros(int(lists[-1]) + 1, np.int64)
-    for part in _lists_of(piece):
-        count_rows(part.column, part.offsets, part.candidate, rows[1 + part.first : 1 + part.last])
-    np.cumsum(rows, out=rows)
-    columns, values = np.empty(int(rows[-1]), np.int32), np.empty(int(rows[-1]), np.float32)
-    for part in _lists_of(piece):
-        at, value = rows[part.first : part.last].copy(), restored(part.value, part.long_value)
+    lists = rows.lists[first : last + 1] - rows.lists[first]
+    candidates = slice(int(rows.lists[first]), int(rows.lists[last]))
+    starts = np.zeros(int(lists[-1]) + 1, np.int64)
+    for part in _lists_of(rows, first, last):
+        count_rows(part.column, part.offsets, part.candidate, starts[1 + part.first : 1 + part.last])
+    np.cumsum(starts, out=starts)
+    columns, values = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.float32)
+    for part in _lists_of(rows, first, last):
+        at, value = starts[part.first : part.last].copy(), restored(part.value, part.long_value)
         fill_rows(_by_column(part.column), part.column, part.offsets, part.candidate, value, at, columns, values)
     if scale is not None and scale.size:
-        scale_values(rows, columns, values, scale)
+        scale_values(starts, columns, values, scale)
     limit_values(values)
     return Corpus(
         lists=lists,
-        rows=rows,
+        rows=starts,
         columns=columns,
         values=values,
-        base=np.array(own.base[candidates]),
-        gain=np.array(own.gain[candidates]),
-        stats=np.array(own.stats[candidates]),
-        reference=np.array(own.reference[first:last]),
+        base=np.array(rows.base[candidates]),
+        gain=np.array(rows.gain[candidates]),
+        stats=np.array(rows.stats[candidates]),
+        reference=np.array(rows.reference[first:last]),
         weight=np.ones(last - first),
         width=width,
         about=about,
@@ -224,17 +220,10 @@ def make_corpus(piece: RowsPart, width: int, about: dict[str, Any], scale: np.nd
     )
 
 
-def kept_entries(rows: ListRows, column: np.ndarray | None) -> np.ndarray:
-    """int64 [L]: how many nonzeros each list has once its features have columns (negative: dropped), as in RowsPart."""
-    columns = rows.ids if column is None else column[rows.ids]
-    total = _offsets(np.where(columns >= 0, rows.entries, 0))
-    return np.asarray(np.diff(total[rows.features]))
-
-
 class _OneList(NamedTuple):
-    """A list of a piece."""
+    """A list among others."""
 
-    first: int  # of its candidates, counted in the piece
+    first: int  # of its candidates, counted from those of the first list
     last: int  # + 1
     column: np.ndarray  # int32: of its features
     offsets: np.ndarray  # int64: where the entries of each begin, and where those of the last one end
@@ -243,27 +232,24 @@ class _OneList(NamedTuple):
     long_value: np.ndarray
 
 
-def _lists_of(piece: RowsPart) -> Iterator[_OneList]:
-    """All lists of a piece."""
-    rows = piece.rows
-    begin, end = int(rows.features[piece.first]), int(rows.features[piece.last])
-    ids = rows.ids[begin:end]
-    columns = _frozen(ids if piece.column is None else piece.column[ids])
+def _lists_of(rows: ListRows, first: int, last: int) -> Iterator[_OneList]:
+    """Lists first..last - 1, one after the other."""
+    begin, end = int(rows.features[first]), int(rows.features[last])
     before = int(np.sum(rows.entries[:begin], dtype=np.int64))
-    starts = _offsets(rows.entries[begin:end])
-    origin = rows.lists[piece.first]
-    for i in range(piece.first, piece.last):
+    starts, columns = _offsets(rows.entries[begin:end]), _frozen(rows.ids[begin:end])
+    for i in range(first, last):
         a, b = int(rows.features[i]) - begin, int(rows.features[i + 1]) - begin
         p, q = int(starts[a]), int(starts[b])
-        own, long = slice(before + p, before + q), rows.long_value[rows.longs[i] : rows.longs[i + 1]]
-        first, last = int(rows.lists[i] - origin), int(rows.lists[i + 1] - origin)
-        entries = starts[a : b + 1] - p, rows.candidate[own], rows.value[own], long
-        yield _OneList(first, last, columns[a:b], *entries)
+        entries, long = slice(before + p, before + q), rows.long_value[rows.longs[i] : rows.longs[i + 1]]
+        candidates = (int(rows.lists[k] - rows.lists[first]) for k in (i, i + 1))
+        values = rows.candidate[entries], rows.value[entries], long
+        yield _OneList(*candidates, columns[a:b], starts[a : b + 1] - p, *values)
 
 
 def _by_column(column: np.ndarray) -> np.ndarray:
-    """Indices of the features that have a column, in column order (one sort of packed 64-bit keys)."""
+    """Indices of the features that have a column, in column order."""
     kept = np.flatnonzero(column >= 0)
+    # Column and index in one 64-bit number: a plain sort of these is several times as fast as an argsort.
     packed = (column[kept].astype(np.int64) << 32) | kept
     packed.sort()
     return packed & 0xFFFFFFFF

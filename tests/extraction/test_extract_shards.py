@@ -27,7 +27,7 @@ from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.extraction.seen import SeenSample
 from rerank.extraction.spool import Shared, Spool
-from rerank.features.counting import add_counts
+from rerank.features.counting import FeatureCounts, add_counts
 from rerank.features.table import HashedTable, Table
 from rerank.recipes.recipe import ListRecipe
 
@@ -313,22 +313,26 @@ def test_counts_add_up(counted: list[dict[int, int]], least: int) -> None:
     def template(h: int) -> int:
         return h % 3  # a feature's template is always the same
 
-    arrays = []
-    for block in counted:
-        hashes = sorted(block)
-        numbers = np.array([block[h] for h in hashes], np.int32), np.array([template(h) for h in hashes], np.int32)
-        arrays.append((np.array(hashes, np.uint64), *numbers))
+    blocks = []
+    for number, block in enumerate(counted):  # the one symbol of a feature says which block it is from
+        hashes = np.array(sorted(block), np.uint64)
+        counts = np.array([block[int(h)] for h in hashes], np.uint8)
+        places, ones = np.arange(hashes.size, dtype=np.uint8), np.ones(hashes.size, np.uint8)
+        symbols = np.zeros(hashes.size, np.uint8), np.array([number], np.uint64)
+        blocks.append(FeatureCounts(hashes, counts, (hashes % np.uint64(3)).astype(np.uint8), places, ones, *symbols))
     limits = np.array([least, 1, least], np.int32)
-    kept, seen = add_counts(arrays, limits)
     total: Counter[int] = Counter()
     for block in counted:
         total.update(block)
-    assert kept.hashes.tolist() == sorted(h for h, n in total.items() if n >= limits[template(h)])
-    assert kept.template.tolist() == [template(h) for h in kept.hashes.tolist()]
-    assert seen.tolist() == [sum(template(h) == t for h in total) for t in range(3)]
-    for h, number, place in zip(kept.hashes, kept.block, kept.place, strict=True):
-        assert number == min(i for i, block in enumerate(counted) if int(h) in block)
-        assert arrays[number][0][place] == h
+    for first, last in ((1, 12), (3, 7)):
+        kept = add_counts([block.between(first, last) for block in blocks], limits)
+        seen = [h for h in total if first <= h <= last]
+        assert kept.hashes.tolist() == sorted(h for h in seen if total[h] >= limits[template(h)])
+        assert kept.template.tolist() == [template(h) for h in kept.hashes.tolist()]
+        assert kept.seen.tolist() == [sum(template(h) == t for h in seen) for t in range(3)]
+        assert kept.lengths.tolist() == [1] * kept.hashes.size
+        origin = [min(i for i, block in enumerate(counted) if h in block) for h in kept.hashes.tolist()]
+        assert kept.symbols.tolist() == origin
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_texts import Lines, One, lists_of_texts, text_list
+from rendered_features import TableBuilder
 
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
-from rerank.features.counting import TableBuilder
 from rerank.features.dense import ColumnSpread, standard_scale
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable, HashedTable, load_table

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rendered_features import parsed
+from rendered_features import TableBuilder, parsed
 
 from rerank.base.errors import ModelError
 from rerank.data.symbols import SymbolTable, text_hash
 from rerank.features.collecting import ListFeatures
-from rerank.features.counting import CollisionCount, TableBuilder
+from rerank.features.counting import CollisionCount
 from rerank.features.extract import Extractor
 from rerank.features.table import (
     ABSENT,
