@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -23,11 +23,12 @@ from rerank.models.weights_text import named_weights
 from rerank.readers.base import NBestList, OnBadList, SkipCount, SkippedList
 from rerank.readers.given.errors import GivenError, check_for_files, each_of, refusal
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
-from rerank.readers.given.lists import SCORE, texts_given, trees_given
+from rerank.readers.given.lists import texts_given, trees_given
 from rerank.readers.given.nbest import CandidateLike, NBest
 from rerank.readers.given.tables import is_table, table
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike
+from rerank.readers.texts.named_columns import SCORE
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.text_recipe import TextRecipe
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from rerank.models.decoding import Decoded, Gains
 
 log = logging.getLogger("rerank")
+# A list: its candidates, an ``NBest``, or a dict that is a JSON line.
+Candidates: TypeAlias = NBest | Mapping[str, Any] | Iterable[CandidateLike]
 BATCH = 64  # lists that are voted on together
 
 
@@ -99,11 +102,11 @@ class Reranker:
         columns = self._columns or ScoreColumns((SCORE,), SCORE)
         return (columns.base or SCORE, *(name for name in columns.names if name != columns.base))
 
-    def rank(self, candidates: NBest | Iterable[CandidateLike], source: str | None = None) -> Ranking:
+    def rank(self, candidates: Candidates, source: str | None = None) -> Ranking:
         """Candidates for one input, best first.
 
-        candidates: texts or trees, with or without numbers, or an ``NBest``; see ``NBest``. source: their input, for
-        features that look at it.
+        candidates: texts or trees, with or without numbers; an ``NBest``, which see; or a dict of a JSON line. source:
+        their input, for features that look at it.
 
         Raises
         ------
@@ -114,7 +117,7 @@ class Reranker:
         assert isinstance(ranked, Ranked)
         return Ranking(given, ranked, self._explain, self.predictor)
 
-    def best(self, candidates: NBest | Iterable[CandidateLike], source: str | None = None) -> Any:
+    def best(self, candidates: Candidates, source: str | None = None) -> Any:
         """The best of some candidates, as it was given; or a tree fused of them, see ``Ranking.best``.
 
         Raises
@@ -125,7 +128,7 @@ class Reranker:
 
     def decode(
         self,
-        candidates: NBest | Iterable[CandidateLike],
+        candidates: Candidates,
         source: str | None = None,
         *,
         how: str | None = None,
@@ -154,7 +157,7 @@ class Reranker:
 
     def rank_many(
         self,
-        lists: Iterable[NBest | Iterable[CandidateLike]] | PathLike,
+        lists: Iterable[Candidates] | PathLike,
         *,
         format: str | Mapping[str, Any] | None = None,
         sources: PathLike | None = None,
@@ -291,9 +294,12 @@ class Reranker:
             log.warning("%s", line)
 
     def _taken(
-        self, candidates: NBest | Iterable[CandidateLike], source: str | None, name: str = ""
+        self, candidates: Candidates, source: str | None, name: str = ""
     ) -> tuple[Sequence[CandidateLike], NBestList]:
         """The candidates as they were given, and as a list."""
+        if isinstance(candidates, Mapping) and "candidates" in candidates:
+            source = candidates.get("source") if source is None else source
+            name, candidates = str(candidates.get("id", name)), candidates["candidates"]
         if isinstance(candidates, NBest):
             given, name, rows = candidates.candidates, candidates.id, candidates.rows
             source = candidates.source if source is None else source

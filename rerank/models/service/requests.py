@@ -1,6 +1,8 @@
 """What clients ask for, as JSON: lists to rank, checked field by field, and their rankings."""
 
+import difflib
 import re
+from collections.abc import Collection
 from typing import Annotated, Any
 
 import numpy as np
@@ -28,9 +30,9 @@ LEAF = re.compile(r"[^\s()]\s*\)")
 
 
 class GivenCandidate(Section):
-    """A candidate: its text or its tree in brackets, and what is known of it."""
+    """A candidate: its text or its tree in brackets, and what is known of it, such as further numbers by name."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(strict=True, extra="allow")
 
     text: str | None = None
     tree: str | None = None
@@ -53,11 +55,11 @@ class RankRequest(Section):
     the candidate in the order that the best one is compared with; 0 for none. decode: whether to give the text of the
     answer, which may be a tree that is no candidate."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(strict=True, extra="allow")
 
     candidates: list[Annotated[GivenCandidate, BeforeValidator(_as_object)]] = Field(min_length=1, max_length=MOST)
     source: str | None = None
-    id: str | None = None
+    id: Annotated[str | None, BeforeValidator(lambda value: str(value) if type(value) is int else value)] = None
     explain: Annotated[int, Range(0)] = 0
     decode: bool = False
 
@@ -91,6 +93,9 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
         place, message = first_fault(RankRequest, error)
         field = _field(place)
         raise (GivenError(message, field) if field else DataError(message)) from None
+    _check_names(asked)
+    for y, each in enumerate(asked.candidates):
+        _check_names(each, model.columns, f"candidates[{y}].")
     _check_sizes(asked, limits, trees=not isinstance(model.recipe, TextRecipe))
     ranking = model.rank(given["candidates"], asked.source)
     if drift is not None:
@@ -100,7 +105,7 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
         raise GivenError(message, "explain")
     best = ranking.best
     found = {
-        "id": asked.id,
+        "id": given.get("id"),
         "order": ranking.order.tolist(),
         "scores": ranking.scores.tolist(),
         "best": {"tree": best.text} if isinstance(best, Candidate) else best,
@@ -112,6 +117,19 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
     if asked.decode:
         found["decoded"] = {"text": ranking.text, "place": ranking.place}
     return as_json(found), len(ranking)
+
+
+def _check_names(section: Section, columns: Collection[str] = (), place: str = "") -> None:
+    """Refuse a name that looks like that of a field which was not given: others are of ``columns``, or of no interest.
+
+    Raises
+    ------
+    GivenError: there is one.
+    """
+    absent = [field for field in type(section).model_fields if field not in section.model_fields_set]
+    for name in section.model_extra or ():
+        if name not in columns and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
+            raise GivenError(f"unknown setting; did you mean {near[0]}?", f"{place}{name}")
 
 
 def _check_sizes(asked: RankRequest, limits: Limits, *, trees: bool) -> None:

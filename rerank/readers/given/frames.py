@@ -14,9 +14,10 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.readers.given.errors import each_of
-from rerank.readers.given.lists import SCORE, checked_text, text_list, tree_list
+from rerank.readers.given.lists import checked_text, text_list, tree_list
 from rerank.readers.given.nbest import GAIN, NBest, is_tree
 from rerank.readers.score_columns import ScoreColumns, check_names
+from rerank.readers.texts.named_columns import SCORE
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
 

@@ -1,7 +1,8 @@
 """Candidates in memory to lists as readers give them.
 
-A list of texts has the score columns that it is asked to have; what else a candidate has under ``columns`` is left out,
-and what it has under ``features`` is sparse. Bad candidates are errors that say which one it is.
+A candidate that is a dict is what a JSON line holds for one: its numbers stand under their names, and those that are no
+score columns are sparse features. Where they are sorted already, under ``columns`` and ``features``, columns that are
+not asked for are left out. Bad candidates are errors that say which one it is.
 """
 
 from array import array
@@ -20,12 +21,20 @@ from rerank.readers.given.nbest import CandidateLike, is_tree
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.named_columns import NUMBERS, SCORE
 from rerank.readers.texts.text_list import SparseScores, TextList
 
 DERIVATIONS = "segmentation", "alignment"
 KEYS = "text", "tree", "score", "columns", "features", *DERIVATIONS  # of a candidate that is a dict
-SCORE = "score"  # the base score, where it has no other name
 FORM = "jsonl"  # the format that texts are written in
+
+
+class FlatCandidate(Candidate):
+    """A candidate with ``numbers`` by name, of which the list decides whether they are columns or features."""
+
+    __slots__ = ("numbers",)
+    numbers: Mapping[str, float]
+
 
 MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 _PLAIN = {key.rstrip("s"): key for key in KEYS}
@@ -43,7 +52,7 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
     if isinstance(given, Candidate):
         return given
     if isinstance(given, MAPPINGS):
-        if (wrong := _wrong_keys(tuple(given))) is not None:
+        if (wrong := _wrong_keys(keys := tuple(given))) is not None:
             raise GivenError(f"candidate {k}: {wrong}", _place(k))
         get = given.get
         columns, features = get("columns") or NOTHING, get("features") or NOTHING
@@ -53,10 +62,17 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
         if get("text") is None and get("tree") is None:
             key = "text" if "text" in given else "tree"
             raise GivenError(f"candidate {k}: found None as its {key}; expected a text", _place(k, key))
-        return Candidate(
+        numbers = {name: given[name] for name in _own_keys(keys) if _is_number(given[name])}
+        candidate = (FlatCandidate if numbers else Candidate)(
             get("text"), get("score"), columns, features,
             tree=get("tree"), segmentation=get("segmentation"), alignment=get("alignment"),
         )  # fmt: skip
+        if isinstance(candidate, FlatCandidate):
+            candidate.numbers = numbers
+            if twice := [name for name in numbers if name in columns or name in features]:
+                message = f"candidate {k} has two numbers called {twice[0]!r}; rename one of them"
+                raise GivenError(message, _place(k, twice[0]))
+        return candidate
     if isinstance(given, tuple) and len(given) == 2 and given[0] is not None:
         return Candidate(tree=given[0], score=given[1]) if is_tree(given[0]) else Candidate(given[0], given[1])
     if is_tree(given):
@@ -84,6 +100,34 @@ def _wrong_keys(keys: tuple[Any, ...]) -> str | None:
     return None
 
 
+@lru_cache(maxsize=256)
+def _own_keys(keys: tuple[Any, ...]) -> tuple[str, ...]:
+    """Those keys of a candidate that may name numbers."""
+    return tuple(key for key in keys if isinstance(key, str) and key not in KEYS)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _sorted_out(candidates: list[Candidate], columns: ScoreColumns) -> list[Candidate]:
+    """The candidates with their numbers among their columns or their features."""
+    names = {*columns.names, *NUMBERS}
+    return [
+        Candidate(
+            each.text,
+            each.score,
+            {**each.columns, **{name: value for name, value in each.numbers.items() if name in names}},
+            {**{name: value for name, value in each.numbers.items() if name not in names}, **each.features},
+            segmentation=each.segmentation,
+            alignment=each.alignment,
+        )
+        if isinstance(each, FlatCandidate)
+        else each
+        for each in candidates
+    ]
+
+
 def texts_given(
     given: Iterable[CandidateLike],
     columns: ScoreColumns | None = None,
@@ -102,8 +146,7 @@ def texts_given(
     ------
     DataError: a candidate lacks a column, has something that is not a finite number, or is not a text.
     """
-    candidates = [candidate_of(each, k) for k, each in enumerate(given, start=1)]
-    columns = columns_shown(candidates) if columns is None else columns
+    candidates, columns = _candidates(given, columns)
     return text_list(
         _texts(candidates), _scores(candidates, columns, scored), columns, name,
         sparse=_sparse(candidates, columns.names), **_said(candidates, columns),
@@ -133,8 +176,7 @@ def trees_given(
     ------
     DataError: see ``texts_given``.
     """
-    candidates = [candidate_of(each, k) for k, each in enumerate(given, start=1)]
-    columns = columns_shown(candidates) if columns is None else columns
+    candidates, columns = _candidates(given, columns)
     scores = _scores(candidates, columns, scored)
     return tree_list(_texts(candidates), scores, columns, name, **_said(candidates, columns))
 
@@ -149,10 +191,20 @@ def tree_list(texts: list[bytes], scores: np.ndarray, columns: ScoreColumns, nam
     )  # fmt: skip
 
 
+def _candidates(given: Iterable[CandidateLike], columns: ScoreColumns | None) -> tuple[list[Candidate], ScoreColumns]:
+    """The candidates of a list, and the columns that it has."""
+    candidates = [candidate_of(candidate, k) for k, candidate in enumerate(given, start=1)]
+    columns = columns_shown(candidates) if columns is None else columns
+    return _sorted_out(candidates, columns), columns
+
+
 def columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
-    """The columns that the first of some candidates has."""
-    own = candidates[0].columns if candidates else ()
-    return ScoreColumns(tuple(dict.fromkeys((SCORE, *own))), SCORE)
+    """The columns of a first list: those of its first candidate, and the numbers that all of its candidates have."""
+    columns = candidates[0].columns if candidates else ()
+    numbers = [candidate.numbers if isinstance(candidate, FlatCandidate) else NOTHING for candidate in candidates]
+    shared = set.intersection(*map(set, numbers)).union(NUMBERS) if numbers else set()
+    names = [name for candidate in numbers for name in candidate if name in shared]
+    return ScoreColumns(tuple(dict.fromkeys((SCORE, *columns, *names))), SCORE)
 
 
 def checked_text(value: Any, what: str, field: str) -> bytes:
@@ -255,7 +307,7 @@ def _number(k: int, name: str, base: str) -> str:
 def _expected(base: str, names: Sequence[str], scored: bool) -> str:
     others = ", ".join(repr(name) for name in names if name != base)
     return f"expected a score for all candidates{', as in the training lists' if scored else ' or for none'}" + (
-        f", and the columns {others}, which a dict has under 'columns'" if others else ""
+        f", and the columns {others}, which a dict has under their names" if others else ""
     )
 
 

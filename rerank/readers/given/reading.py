@@ -95,7 +95,7 @@ def read(
         pandas, polars, pyarrow or another library, where a row is a candidate (a lazy one is collected); or a file of
         one, by its ending: .parquet, .arrow or .feather. Or dicts, each what a line of a JSON format holds.
     format: the name of the format ("charniak", "moses", "jsonl", ...) or a mapping of name and options; of dicts,
-        by default "preferences".
+        by default "jsonl" if the first has ``candidates``, else "preferences".
     references: the files of references or, for lists of trees, of gold trees; not for lists that hold their own. Of a
         data frame, the column of references.
     sources: a file with the input of every list, one per line; not for lists that hold their own.
@@ -117,12 +117,12 @@ def read(
         check_for_files("a data frame", format=format, sources=sources, encoding=encoding)
         right: dict[str, Any] = {} if references is None else {"references": references}
         return FrameLists.of(table(given) if isinstance(given, str | os.PathLike) else given, {**columns, **right})
-    settings = {"name": format} if isinstance(format, str) else dict(format or {"name": "preferences"})
     if not isinstance(given, str | os.PathLike):
         check_for_files("dicts", references=references, sources=sources, encoding=encoding)
-        return _of_objects(given, settings, on_bad_list)
+        return _of_objects(given, format, on_bad_list)
     if format is None:
         raise RecipeError(f"found {os.fspath(given)!r}; expected the format of its lists", key="format")
+    settings = {"name": format} if isinstance(format, str) else dict(format)
     try:
         encoding = None if encoding is None else check_encoding(encoding)
     except ValueError as error:
@@ -140,14 +140,19 @@ def read(
     )
 
 
-def _of_objects(given: Any, settings: Mapping[str, Any], on_bad_list: OnBadList) -> ObjectLists:
+def _of_objects(given: Any, format: str | Mapping[str, Any] | None, on_bad_list: OnBadList) -> ObjectLists:
     """Dicts as lists."""
-    reader = several.make_reader(settings, "format")
-    if not isinstance(reader, JsonReader):
-        message = f"{settings['name']!r} is no format of JSON lines, which dicts could have"
-        raise RecipeError(f"{message}; expected jsonl, preferences or parallel", key="format")
     if not isinstance(given, Iterable):
         raise DataError(f"found {type(given).__name__}; expected a path, a data frame, or several dicts")
+    if format is None:
+        first = next(rest := iter(given), None)
+        given = chain([first], rest) if rest is given else given
+        format = "jsonl" if isinstance(first, Mapping) and "candidates" in first else "preferences"
+    reader = several.make_reader(format, "format")
+    if not isinstance(reader, JsonReader):
+        name = format if isinstance(format, str) else format.get("name")
+        message = f"{name!r} is no format of JSON lines, which dicts could have"
+        raise RecipeError(f"{message}; expected jsonl, preferences or parallel", key="format")
     return ObjectLists(given, reader, on_bad_list)
 
 

@@ -35,7 +35,7 @@ def lists_given(
         if not isinstance(nbest, NBest):
             raise DataError(f"found a list of the type {type(nbest).__name__}; expected rerank.NBest")
         if columns is None and nbest.rows is None and len(nbest):
-            columns = columns_shown([_candidate(nbest)])
+            columns = columns_shown([candidate_of(given, k) for k, given in enumerate(nbest.candidates, start=1)])
         try:
             rows = _rows(nbest, texts, columns)
             yield _with_gains(rows, nbest) if gains else rows
@@ -101,10 +101,11 @@ def _check_columns(nbest: NBest, columns: ScoreColumns | None) -> None:
     known = set() if columns is None else {*columns.names, GAIN}
     gains = nbest.gains or ()
     for k, given in enumerate(nbest.candidates, start=1):
-        own = candidate_of(given, k).columns
-        if GAIN in own and k <= len(gains) and own[GAIN] != gains[k - 1]:
+        candidate = candidate_of(given, k)
+        numbers = {**candidate.columns, **getattr(candidate, "numbers", {})}
+        if GAIN in numbers and k <= len(gains) and numbers[GAIN] != gains[k - 1]:
             raise DataError(f"candidate {k}: {_TWO_GAINS}")
-        if unknown := own.keys() - known:
+        if unknown := candidate.columns.keys() - known:
             message = f"candidate {k} has the column {min(unknown)!r}, which the first candidate of all does not have"
             raise DataError(f"{message}; numbers that few candidates have are 'features'")
 

@@ -7,9 +7,9 @@ Three lines this reads::
     {"reference": "4", "candidates": [{"text": "4", "logprob": -0.7, "gain": 1.0}, {"text": "5", "logprob": -0.9}]}
 
 An object needs only ``candidates``. A candidate is a text, or an object with the key ``text``. Its numbers are
-the values of its other keys that are numbers (``score``, ``gain``, whatever there is) and those under ``features``. A
-number that all candidates of a file's first list have is a dense column, which all candidates of the file must then
-have; the others are sparse features. Texts under ``segmentation`` and ``alignment`` are derivations.
+the values of its other keys that are numbers (``score``, ``gain``, whatever there is) and those under ``columns`` and
+``features``. A number that all candidates of a file's first list have is a dense column, which all candidates of the
+file must then have; the others are sparse features. Texts under ``segmentation`` and ``alignment`` are derivations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -115,15 +115,16 @@ def _numbers(entry: Any, k: int) -> dict[str, float]:
     for name, value in entry.items():
         if type(value) is float or type(value) is int or (name in NUMBERS and value is not None):
             found[name] = number_of(value, f"{name!r} of candidate {k}")
-    features = entry.get("features")
-    if features is None:
-        return found
-    if not isinstance(features, dict):
-        raise Problem("columns", f"found {shown(features)} as 'features' of candidate {k}; expected an object")
-    for name, value in features.items():
-        if name in found:
-            raise Problem("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
-        found[name] = number_of(value, f"feature {name!r} of candidate {k}", "columns")
+    for key in ("columns", "features"):
+        nested = entry.get(key)
+        if nested is None:
+            continue
+        if not isinstance(nested, dict):
+            raise Problem("columns", f"found {shown(nested)} as {key!r} of candidate {k}; expected an object")
+        for name, value in nested.items():
+            if name in found:
+                raise Problem("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
+            found[name] = number_of(value, f"{key.removesuffix('s')} {name!r} of candidate {k}", "columns")
     return found
 
 

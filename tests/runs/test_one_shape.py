@@ -1,0 +1,100 @@
+"""One shape of a candidate: the JSON line that trained a model is what everything else takes."""
+
+import json
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from commands import Command
+
+import rerank
+from rerank.models.service.requests import answer
+
+TRAINING: dict[str, Any] = {"features": ["Dense", "Given"], "metric": "gain", "epochs": 3, "seed": 1}
+
+
+def line(i: int) -> dict[str, Any]:
+    """A list as a JSON line has it; some candidates have a number that the others lack."""
+    generator = np.random.default_rng(i)
+    candidates: list[dict[str, Any]] = [
+        {"text": f"{i} is {k}", "score": generator.normal(), "lm": generator.normal(), "gain": float(k == i % 3)}
+        for k in range(4)
+    ]
+    candidates[i % 3]["right"] = 0.1 * i
+    return {"id": i, "source": f"what is {i}", "candidates": candidates}
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[str]:
+    return [json.dumps(line(i)) for i in range(20)]
+
+
+@pytest.fixture(scope="module")
+def model(lines: list[str]) -> rerank.Reranker:
+    return rerank.fit(map(json.loads, lines), **TRAINING)
+
+
+def test_a_training_line_goes_everywhere_as_it_is(lines: list[str], model: rerank.Reranker, tmp_path: Path) -> None:
+    (tmp_path / "lists.jsonl").write_text("\n".join(lines))
+    read = rerank.fit(rerank.read(tmp_path / "lists.jsonl", "jsonl"), **TRAINING)
+    assert read.to_json() == model.to_json()
+    given = [json.loads(each) for each in lines]
+    expected = [(ranking.order.tolist(), ranking.scores.tolist()) for ranking in read.rank_many(given)]
+    assert [len(order) for order, _ in expected] == [4] * len(lines)
+
+    def same(rankings: Iterable[rerank.Ranking]) -> bool:
+        return [(ranking.order.tolist(), ranking.scores.tolist()) for ranking in rankings] == expected
+
+    assert same(map(model.rank, given))
+    assert same(model.rank(each["candidates"], each["source"]) for each in given)
+    assert same(model.rank_many(tmp_path / "lists.jsonl", format="jsonl"))
+    served = [json.loads(answer(model, each.encode())[0]) for each in lines]
+    assert [(each["order"], each["scores"]) for each in served] == expected
+    assert [each["id"] for each in served] == [each["id"] for each in given]
+
+
+def test_nested_numbers_say_the_same(lines: list[str], model: rerank.Reranker) -> None:
+    for each in map(json.loads, lines):
+        nested = [
+            {
+                "text": one["text"],
+                "score": one["score"],
+                "columns": {"lm": one["lm"]},
+                "features": {"right": one["right"]} if "right" in one else {},
+            }
+            for one in each["candidates"]
+        ]
+        flat, sorted_out = model.rank(each), model.rank(nested, each["source"])
+        assert flat.scores.tolist() == sorted_out.scores.tolist()
+
+
+def test_lists_with_flat_candidates_train_as_their_lines_do(lines: list[str], model: rerank.Reranker) -> None:
+    lists = [rerank.NBest(str(each["id"]), each["candidates"], each["source"]) for each in map(json.loads, lines)]
+    assert rerank.fit(lists, **TRAINING).to_json() == model.to_json()
+
+
+@pytest.mark.parametrize("library", [pandas, polars], ids=["pandas", "polars"])
+def test_the_candidates_of_lines_are_rows(
+    lines: list[str], library: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Numbers that few candidates have are no column of a data frame, so the model has none."""
+    given = [json.loads(each) for each in lines]
+    for each in given:
+        for candidate in each["candidates"]:
+            candidate.pop("right", None)
+    model = rerank.fit(given, **TRAINING)
+    rows = [{"id": each["id"], "source": each["source"], **one} for each in given for one in each["candidates"]]
+    scored = model.score_frame(library.DataFrame(rows), into=("new", "rank"), group="id", text="text", source="source")
+    expected = [ranking.scores[np.argsort(ranking.order)].tolist() for ranking in model.rank_many(given)]
+    assert scored["new"].to_numpy().tolist() == list(chain(*expected))
+    (tmp_path / "lists.jsonl").write_text("".join(json.dumps(each) + "\n" for each in given))
+    model.save(tmp_path / "model")
+    command: Command = request.getfixturevalue("rerank")  # the name is taken by the package
+    out = command("rerank", str(tmp_path / "model"), str(tmp_path / "lists.jsonl"), "--n-best", "9")
+    ranked = [json.loads(each)["candidates"] for each in out.out.splitlines()]
+    assert [[one["score"] for one in each] for each in ranked] == [sorted(each, reverse=True) for each in expected]
