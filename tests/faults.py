@@ -177,4 +177,4 @@ def without_date(value: Any) -> Any:
 
 def partial(directory: Path) -> list[str]:
     """Files and directories below one that have temporary names."""
-    return [str(path) for path in directory.rglob(".*.partial")]
+    return [str(path) for path in directory.rglob(".*.rerank")]

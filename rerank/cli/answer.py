@@ -14,7 +14,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from rerank.base.errors import RunError, UnforeseenError
+from rerank.base.errors import RerankError, RunError, UnforeseenError
 
 # Trees, features and names are shown as they are, whatever brackets and colons they hold. Without a terminal there
 # is no width to fit: tables keep their natural one.
@@ -102,11 +102,11 @@ def unforeseen(error: BaseException) -> RunError:
 
 def _kept(text: bytes) -> str:
     """Store the traceback ``text``; returns where it is."""
-    from rerank.storage.written import has_written
+    from rerank.storage.outputs import LOG, noted
 
     try:
-        log = None if Command.output is None else Command.output / "log.txt"
-        if log is not None and Command.output is not None and has_written(Command.output, log.name):
+        log = None if Command.output is None else Command.output / LOG
+        if log is not None and LOG in noted(log.parent) and log.is_file():
             with log.open("ab") as out:
                 out.write(text)
             return f"the traceback is in {log}"
@@ -114,5 +114,5 @@ def _kept(text: bytes) -> str:
         with os.fdopen(number, "wb") as out:
             out.write(text)
         return f"the traceback is in {name}"
-    except OSError as error:
-        return f"the traceback cannot be written ({error.strerror})"
+    except (OSError, RerankError) as error:
+        return f"the traceback cannot be written ({error})"

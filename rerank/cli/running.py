@@ -241,7 +241,7 @@ def tune(
     from rerank.runs.report.choices import choice_table
     from rerank.runs.report.table import plain_text
     from rerank.storage.files import write_text
-    from rerank.storage.written import claim
+    from rerank.storage.outputs import output_file
 
     given, _ = read_recipe(recipe, set_, output)
     if not isinstance(given, ListRecipe):
@@ -260,7 +260,7 @@ def tune(
         settings = settings.changed({"seeds": [settings.seed + number for number in range(SEEDS)]})
     with engine_of(given, engine, workers, address) as opened:
         metrics = pipeline.run(settings, output, resume=resume, stages=("train",), engine=opened)
-    target = claim(output, pipeline.CHOSEN)
+    target = output_file(output, pipeline.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())
     table = choice_table(metrics)
     shown = (table.rich() if out.is_terminal else plain_text(table.rich()).rstrip("\n"), table.note)

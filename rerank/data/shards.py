@@ -17,7 +17,7 @@ from rerank.data.corpus import Corpus, concatenate
 from rerank.data.part import Change, KeptColumns, Part
 from rerank.data.shares import share_of
 from rerank.storage.arrays import DAMAGE
-from rerank.storage.checksums import seal, verify
+from rerank.storage.digests import seal, verify
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1

@@ -132,13 +132,14 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
     DataError, RecipeError: see the readers, metrics and templates.
     RunError: they cannot be written.
     """
-    kept = job.spool.kept(block.number, job.key(block))
-    if (known := kept.load(mmap=True)) is not None:
-        return Summary.of_header(known[0])
+    key = job.key(block)
+    if (known := job.spool.known(block.number, key)) is not None:
+        return Summary.of_header(known)
     with collected_warnings() as warnings:
         summary, parts = _extract(job, block)
     summary = summary._replace(warnings=warnings)
-    kept.save(summary.as_header(), {name: array for part in parts for name, array in part._asdict().items()})
+    arrays = {name: array for part in parts for name, array in part._asdict().items()}
+    job.spool.save(block.number, key, summary.as_header(), arrays)
     return summary
 
 

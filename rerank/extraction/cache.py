@@ -1,12 +1,13 @@
 """Extracted splits on disk, each under the digest of everything that it was made from."""
 
+import glob
 import hashlib
 import json
-from contextlib import nullcontext
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from rerank.base.encoding import file_name
 from rerank.base.errors import DataError, RerankError
@@ -19,11 +20,13 @@ from rerank.features.table import Table, load_table
 from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
-from rerank.storage.arrays import DAMAGE, read_array
-from rerank.storage.checksums import seal, verify
-from rerank.storage.files import put_directory, scratch_directory
-from rerank.storage.kept_spool import drop_spool, kept_spool
+from rerank.storage.arrays import DAMAGE, read_array, save_arrays
+from rerank.storage.digests import seal, verify
+from rerank.storage.files import remove, remove_leftovers, reported, scratch_directory
+from rerank.storage.locks import lock
 from rerank.storage.strict_json import as_json
+
+log = logging.getLogger("rerank")
 
 
 class CorpusCache:
@@ -55,29 +58,69 @@ class CorpusCache:
     ) -> Path:
         """The directory of a split, which is written if need be."""
         place, files = self.directory / _settings_key(recipe, split, training), recipe.data.files(split)
-        before = self.directory.iterdir() if self.directory.is_dir() else ()
-        known = any(path.name.startswith(place.name) for path in before)
         with nullcontext(self._inputs) if self._inputs is not None else Inputs() as inputs:
-            if known and (entry := _named(place, files, inputs)).exists():
-                drop_spool(place)
+            if (entry := _existing(place, files, inputs)) is not None:
                 return entry
-            with kept_spool(place) as spool, scratch_directory(place) as new:
-                found, made = write_extracted(recipe, split, table, new, spool, engine or LocalEngine(), inputs)
-                if table is None:
-                    (new / "table").mkdir()
-                    made.save(new / "table")
-                    seal(new / "table")
-                _save(found, new)
-                put_directory(new, entry := _named(place, files, inputs), keep=True)
-            return entry
+            with _held(place) as spool:
+                if (entry := _existing(place, files, inputs)) is not None:  # another process has just made it
+                    return entry
+                with scratch_directory(spool / "entry") as new:
+                    found, made = write_extracted(recipe, split, table, new, spool, engine or LocalEngine(), inputs)
+                    if table is None:
+                        (new / "table").mkdir()
+                        made.save(new / "table")
+                        seal(new / "table")
+                    _save(found, new)
+                    return new.rename(_named(place, files, inputs))
+
+
+@contextmanager
+def _held(place: Path) -> Iterator[Path]:
+    """The directory for the blocks of what will become ``place``, for this process alone; others wait.
+
+    It may hold blocks from before: a process that is killed or interrupted leaves it; an error removes it.
+
+    Raises
+    ------
+    RunError: it cannot be made.
+    """
+    spool, path = place.with_name(f".{place.name}.blocks"), place.with_name(f".{place.name}.lock")
+    with reported(spool):
+        spool.parent.mkdir(parents=True, exist_ok=True)
+        if (held := lock(path)) is None:
+            log.info("waiting for another run, which extracts the same lists")
+            held = lock(path, wait=True)
+        spool.mkdir(exist_ok=True)
+    assert held is not None
+    try:
+        remove_leftovers(spool)
+        if done := len(list(spool.glob("[0-9]*"))):
+            log.info("%d blocks are left of an extraction that was stopped", done)
+        yield spool
+        remove(spool)
+    except Exception:
+        with suppress(OSError):
+            remove(spool)
+        raise
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        held.close()
+
+
+def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path | None:
+    """The entry of ``files``, whose digests are only taken if there is one with the same settings and code."""
+    if not any(place.parent.glob(f"{glob.escape(place.name)}-*")):
+        return None
+    entry = _named(place, files, inputs)
+    return entry if entry.exists() else None
 
 
 def _save(extracted: Extracted, directory: Path) -> None:
     """Write what is known of a split next to its shards."""
     header = {"ids": extracted.ids, "about": extracted.about, "origins": extracted.origins is not None}
     (directory / "split.json").write_text(as_json(header))
-    for name, array in extracted.seen._asdict().items():
-        np.save(directory / f"seen_{name}.npy", array, allow_pickle=False)
+    save_arrays(directory, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
     seal(directory)
 
 

@@ -18,7 +18,8 @@ from rerank.features.lexical.model1 import estimate, some_texts
 from rerank.features.lexical.tables import LexicalTables
 from rerank.readers.base import NBestList, SkippedList
 from rerank.readers.texts.text_pairs import complete, text_list
-from rerank.storage.checkpoints import KeptResult
+from rerank.storage.arrays import read_array, save_arrays
+from rerank.storage.files import new_directory
 
 if TYPE_CHECKING:
     from rerank.features.text.lexical import Lexical
@@ -82,9 +83,9 @@ def learn(lexical: "Lexical", lists: Iterable[NBestList | SkippedList]) -> Learn
 
 def keep_tables(directory: Path, tables: LexicalTables) -> str:
     """Leave tables in a directory for ``kept_tables``, which finds them by their digest, the result."""
-    digest = tables.digest
-    _place(directory, digest).save({}, tables.arrays())
-    return digest
+    with new_directory(_place(directory, tables.digest), keep=True, synced=False) as new:
+        save_arrays(new, tables.arrays())
+    return tables.digest
 
 
 def kept_tables(directory: Path, digest: str) -> LexicalTables:
@@ -94,11 +95,11 @@ def kept_tables(directory: Path, digest: str) -> LexicalTables:
     ------
     RunError: they are gone: the process that waits for this one has been stopped.
     """
-    found = _place(directory, digest).load(mmap=True)
-    if found is None:
+    files = sorted(_place(directory, digest).glob("*.npy"))
+    if not files:
         raise RunError(f"cannot read the lexical tables in {directory}: the extraction was stopped")
-    return LexicalTables.of(found[1])
+    return LexicalTables.of({path.stem: read_array(path, mmap=True) for path in files})
 
 
-def _place(directory: Path, digest: str) -> KeptResult:
-    return KeptResult(directory / f"lexical-{digest[:16]}", digest, synced=False)
+def _place(directory: Path, digest: str) -> Path:
+    return directory / f"lexical-{digest[:16]}"

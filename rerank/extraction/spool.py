@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from rerank.features.table import (
     look_up,
     new_index,
 )
-from rerank.storage.arrays import read_array
-from rerank.storage.checkpoints import KeptResult
+from rerank.storage.arrays import DAMAGE, read_array, save_arrays
+from rerank.storage.files import new_directory, new_file, remove
+from rerank.storage.strict_json import as_json, read_object
 
-TABLE = "table"  # in the spool: the hashes of the table's features
+TABLE = "table.npy"  # in the spool: the hashes of the table's features
+HEADER = "block.json"
 T = TypeVar("T")
 
 
@@ -68,16 +70,29 @@ class Spool:
         """The directory of a block."""
         return Path(self.directory) / f"{number:06d}"
 
-    def kept(self, number: int, key: str) -> KeptResult:
-        """The place of a block's result.
+    def known(self, number: int, key: str) -> dict[str, Any] | None:
+        """The header of a block that is there, from before; None if it is not, or of other work, which is removed."""
+        try:
+            header = read_object(self.path(number) / HEADER)
+            if header["key"] == key:
+                return dict(header["about"])
+        except DAMAGE:
+            pass
+        remove(self.path(number))
+        return None
+
+    def save(self, number: int, key: str, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Leave a block, with a header ``about`` it.
 
         Raises
         ------
-        RunError: the spool is gone: the process that waits for this one has been stopped.
+        RunError: the spool is gone, for the process that waits for this one has been stopped; or it cannot be written.
         """
         if not Path(self.directory).is_dir():
             raise RunError(f"cannot write {self.path(number)}: the extraction was stopped")
-        return KeptResult(self.path(number), key, synced=False)
+        with new_directory(self.path(number), keep=True, synced=False) as new:
+            save_arrays(new, arrays)
+            (new / HEADER).write_text(as_json({"key": key, "about": about}), encoding="utf-8")
 
     def array(self, number: int, name: str) -> np.ndarray:
         """An array of a block, memory-mapped."""
@@ -107,9 +122,9 @@ class Numbering:
         """The columns of ``table``, which is left in the spool."""
         if isinstance(table, HashedTable):
             return Numbering(spool, None, table.width, 0, known)
-        place = Path(spool.directory) / TABLE
-        KeptResult(place, "", synced=False).save({}, {"hashes": table.hashes})
-        return Numbering(spool, str(place / "hashes.npy"), table.width, table.free, known)
+        with new_file(place := Path(spool.directory, TABLE)) as new, new.open("wb") as out:
+            np.save(out, table.hashes, allow_pickle=False)
+        return Numbering(spool, str(place), table.width, table.free, known)
 
     def of_block(self, block: int) -> np.ndarray | None:
         """int32 [U]: the columns of a block's features; None if it has columns."""

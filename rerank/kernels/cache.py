@@ -16,13 +16,13 @@ import zlib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from numba.core import config as _config
 
 from rerank.kernels import compiling  # noqa: F401 - shows when kernels are compiled
 from rerank.storage.files import reason, remove, remove_leftovers
-from rerank.storage.locks import Lock
+from rerank.storage.locks import lock
 
 config: Any = _config  # numba fills the module's attributes at run time
 log = logging.getLogger("rerank")
@@ -31,7 +31,7 @@ USED = ".used"  # in a state's directory: locked by the processes that use it, t
 FILES, SUMS = "*.nb[ic]", ".sums"  # kernels; beside them a line for each that was written: CRC-32 and name
 DAYS, KEPT, YOUNG = 30, 8, 1  # see ``_remove_unused``
 DAY = 86400.0
-_locks: list[Lock] = []  # of the directories that this process uses, until it ends
+_locks: list[IO[str]] = []  # of the directories that this process uses, until it ends
 _known: dict[str, set[tuple[str, int]]] = {}  # by directory: the kernels that are whole, and when they were written
 
 
@@ -46,7 +46,7 @@ def state_directory(state: str) -> str:
     new = not path.exists()
     try:
         _make_private(path)
-        lock = _use(path)
+        held = _use(path)
         problem = _problem(path)
         if problem is None and stat.S_IMODE(path.stat().st_mode) & 0o077:
             problem = f"{path} is open to other users; remove it"
@@ -55,7 +55,7 @@ def state_directory(state: str) -> str:
     if problem is not None:
         log.warning("compiled kernels are kept for this process only: %s", problem)
         return _own(state)
-    _locks.append(lock)
+    _locks.append(held)
     if new:
         _remove_unused(place)
     return str(path)
@@ -119,7 +119,7 @@ def _problem(place: Path) -> str | None:
     return None
 
 
-def _use(path: Path) -> Lock:
+def _use(path: Path) -> IO[str]:
     """Lock a directory so that nobody removes it, after making it again if it was removed, and mark it as used."""
     while True:
         _make_private(path)
@@ -127,13 +127,11 @@ def _use(path: Path) -> Lock:
         try:
             os.close(os.open(used, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
             os.utime(used)
-            lock = Lock.take(used, wait=True, shared=True)
+            held = lock(used, wait=True, shared=True)
         except FileNotFoundError:  # another process has just removed it
             continue
-        assert lock is not None
-        if lock.still_at(used):
-            return lock
-        lock.release()
+        assert held is not None
+        return held
 
 
 @cache
@@ -209,13 +207,9 @@ def _remove_unused(place: Path) -> None:
         if days < (DAYS if rank < KEPT else YOUNG):
             continue
         try:
-            lock = Lock.take(path / USED)
-            if lock is None:
-                continue
-            try:
-                if lock.known and lock.still_at(path / USED):
-                    remove(path)
-            finally:
-                lock.release()
+            held = lock(path / USED)
+            if held is not None:
+                remove(path)
+                held.close()
         except OSError as error:
             log.debug("%s stays: %s", path, error)

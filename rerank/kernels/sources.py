@@ -24,11 +24,11 @@ COMPILATION = ("kernels/compile.py", "kernels/shortcuts.py")
 EXTRACTION = (*COMPILATION, "data", "extraction", "features", "metrics", "readers")
 TRAINING = (
     *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/base_score.py", "runs/mert.py",
-    "runs/ensembles.py", "runs/kept.py", "runs/run.py", "runs/training.py",
+    "runs/ensembles.py", "runs/run.py", "runs/training.py",
 )  # fmt: skip
 CLASSIFICATION = (
     *COMPILATION, "data", "features/dense.py", "kernels/by_type.py", "learn", "metrics",
-    "models/predictions.py", "readers", "runs/examples", "runs/kept.py",
+    "models/predictions.py", "readers", "runs/examples",
 )  # fmt: skip
 INSTALLED = {"site-packages", "dist-packages"}
 

@@ -16,7 +16,7 @@ from rerank.learn.base import Learner, State, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.workspace import EpochStats
-from rerank.storage.checkpoints import Checkpoint
+from rerank.storage.results import Checkpoint
 
 logger = logging.getLogger("rerank")
 POINTS = 20  # points of the curves of an epoch
@@ -115,14 +115,15 @@ def train(
     ------
     RecipeError: the learner cannot learn from such pairs.
     RunError: a checkpoint cannot be written, or numbers leave the range of floating-point numbers.
-    Interrupted: the run was told to stop; a checkpoint is written first.
+    Interrupted: the run was told to stop; a checkpoint of the last whole epoch is written first, unless the signal
+        came within an epoch over several parts, which is given up.
     """
     require_source(learner, pairs)
     course = Course.begin(learner, corpus, warm, logged=epochs if keep_log is True else int(keep_log))
     last, look = course.epoch + epochs, Look(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
     if checkpoint is not None and (stored := checkpoint.load()) is not None:
         course.restore(*stored)
-        logger.info("continuing after epoch %d, part %d", course.epoch, course.visited)
+        logger.info("continuing after epoch %d", course.epoch)
     training = course.training
     if learner.batch and not training.weights:
         start = time.perf_counter()
@@ -132,20 +133,16 @@ def train(
         last = course.epoch
     with deferred():
         while course.epoch < last and not course.stopped(patience):
-            for index in part_order(part_count(corpus), seed, course.epoch, shuffle)[course.visited :]:
+            for number, index in enumerate(part_order(part_count(corpus), seed, course.epoch, shuffle)):
+                if number:
+                    check()
                 visit(course, corpus, oracle, int(index), seed, shuffle, any_ties, pairs)
-                pause(course, checkpoint)
             course.finish_epoch(look)
-            pause(course, checkpoint)
+            if checkpoint is not None and (checkpoint.due() or requested()):
+                checkpoint.save(*course.saved())
+            check()
     training.log = course.log.cut(course.marks) if course.log is not None else None
     return training
-
-
-def pause(course: "Course", checkpoint: Checkpoint | None) -> None:
-    """A point where training can stop: write a checkpoint if one is due or a signal has come, and obey the signal."""
-    if checkpoint is not None and (checkpoint.due() or requested()):
-        checkpoint.save(*course.saved())
-    check()
 
 
 def visit(
@@ -176,7 +173,6 @@ def visit(
     course.seconds += time.perf_counter() - start
     course.nonzeros += part.nonzeros
     course.stats += stats
-    course.visited += 1
 
 
 @dataclass(frozen=True)
@@ -194,8 +190,8 @@ class Look:
 class Course:
     """How far a training has come: everything that continuing depends on.
 
-    epoch: how many are finished; logged: how many of them log their updates; visited, stats, seconds, nonzeros: of the
-    epoch that is under way.
+    epoch: how many are finished; logged: how many of them log their updates; stats, seconds, nonzeros: of the epoch
+    that is under way.
     """
 
     training: Training
@@ -203,7 +199,6 @@ class Course:
     log: UpdateLog | None
     epoch: int
     logged: int = 0
-    visited: int = 0
     stats: list[EpochStats] = field(default_factory=list)
     seconds: float = 0.0
     nonzeros: int = 0
@@ -243,7 +238,7 @@ class Course:
             own, score = look.weigh(own)
             weights[look.predictor], line["base_weight"] = own, own.base
         self.epoch += 1
-        self.visited, self.stats, self.seconds, self.nonzeros = 0, [], 0.0, 0
+        self.stats, self.seconds, self.nonzeros = [], 0.0, 0
         if look.evaluate_train is not None:
             line["train"] = look.evaluate_train(own)
         if look.evaluate_dev is not None:
@@ -270,7 +265,7 @@ class Course:
         return {"last": self.learner.last(state), "average": self.learner.average(state)}
 
     def saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The course as JSON and arrays; the best predictors follow from the best state and their base."""
+        """The course after an epoch, as JSON and arrays; the best predictors follow from the best state and bases."""
         training = self.training
         arrays = {f"state_{name}": np.asarray(array) for name, array in self.state._asdict().items()}
         if training.state is not None:
@@ -278,11 +273,10 @@ class Course:
         if self.log is not None:
             arrays |= {f"log_{name}": array for name, array in self.log.arrays().items()}
         kept = ("epoch", "history", "samples", "mistakes", "nonzero_weights", "radius", "skipped")
-        own = ("epoch", "visited", "seconds", "nonzeros", "best_score", "marks")
         header = {
             "training": {name: getattr(training, name) for name in kept},
             "base": {name: weights.base for name, weights in training.weights.items()},
-            "course": {name: getattr(self, name) for name in own} | {"stats": [list(part) for part in self.stats]},
+            "course": {name: getattr(self, name) for name in ("epoch", "best_score", "marks")},
         }
         return header, arrays
 
@@ -293,7 +287,7 @@ class Course:
             setattr(training, name, value)
         for name, value in header["course"].items():
             setattr(self, name, value)
-        self.stats, self.marks = [EpochStats(*part) for part in self.stats], (int(self.marks[0]), int(self.marks[1]))
+        self.marks = (int(self.marks[0]), int(self.marks[1]))
         self.state = kind(**{name: arrays[f"state_{name}"] for name in self.state._fields})
         if self.log is not None:
             self.log = UpdateLog.from_arrays({key[4:]: array for key, array in arrays.items() if key[:4] == "log_"})

@@ -27,7 +27,8 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe, Recipe
 from rerank.recipes.settings import first_fault
 from rerank.recipes.text_recipe import METRICS, TextRecipe
-from rerank.storage.arrays import DAMAGE, read_array
+from rerank.storage.arrays import DAMAGE, read_array, save_arrays
+from rerank.storage.digests import digest as digest_of
 from rerank.storage.files import new_directory
 from rerank.storage.remote import below, is_url, local_directory, local_path
 from rerank.storage.strict_json import as_json, read_object
@@ -99,14 +100,13 @@ class Model:
         arrays |= {f"votes_{name}": array for name, array in self.votes.items()}
         arrays |= {f"brackets_{name}": array for name, array in self.brackets.items()}
         arrays |= {SEEN: self.seen} if self.seen.size else {}
-        for name, array in arrays.items():
-            np.save(directory / f"{name}.npy", array, allow_pickle=False)
+        save_arrays(directory, arrays)
         header = {
             "version": FORMAT_VERSION,
             "settings": self.settings,
             "about": self.about,
             "base": {name: weights.base for name, weights in self.weights.items()},
-            "files": {path.name: _digest(path) for path in sorted(directory.iterdir())},
+            "files": {path.name: digest_of(path) for path in sorted(directory.iterdir())},
         }
         header["digest"] = header_digest(header)
         (directory / HEADER).write_text(as_json(header, indent=1))
@@ -224,7 +224,7 @@ def _check_files(source: Path, digests: dict[str, str]) -> None:
         path = source / name
         if name == HEADER or not stat.S_ISREG(path.lstat().st_mode):
             raise ValueError(f"{name} is not a plain file")
-        if _digest(path) != digest:
+        if digest_of(path) != digest:
             raise ModelError(CHANGED, path=str(path))
 
 
@@ -304,11 +304,6 @@ def header_digest(header: dict[str, Any]) -> str:
     """Digest of a header without its own digest, however its JSON is laid out."""
     content = {key: value for key, value in header.items() if key != "digest"}
     return hashlib.sha256(as_json(content, sort_keys=True).encode()).hexdigest()
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def recipe_of(model: Model) -> ListRecipe:

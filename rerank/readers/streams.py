@@ -19,8 +19,7 @@ from typing import IO, Any, Protocol, TypeVar, cast
 from rerank.base.encoding import encoded, shown
 from rerank.base.errors import DataError, RerankError, RunError
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
-from rerank.storage.files import put_file, temporary_file
-from rerank.storage.locks import Lock
+from rerank.storage.files import put_file, temporary_path
 from rerank.storage.remote import local_path
 
 PathLike = str | os.PathLike[str]
@@ -315,7 +314,6 @@ class OutputStream:
     def __init__(self, path: PathLike) -> None:
         self.path = os.fspath(path)
         self._temporary: Path | None = None
-        self._lock: Lock | None = None
         try:
             self._raw = self._open()
         except (OSError, ValueError) as error:
@@ -347,7 +345,6 @@ class OutputStream:
             if self._temporary is not None:
                 put_file(self._temporary, Path(os.path.realpath(self.path)))
                 self._temporary = None
-                self._release()
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -362,12 +359,6 @@ class OutputStream:
                     file.close()
             self._temporary.unlink(missing_ok=True)
             self._temporary = None
-            self._release()
-
-    def _release(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
 
     def __enter__(self) -> "OutputStream":
         return self
@@ -388,8 +379,8 @@ class OutputStream:
             os.stat(target)  # a name that is too long would be found out at the end
         if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe; a directory fails here
             return open(target, "wb")
-        self._temporary, self._lock = temporary_file(Path(target))
-        return open(self._temporary, "wb")
+        self._temporary = temporary_path(Path(target))
+        return open(self._temporary, "xb")
 
     def _failure(self, error: Exception) -> RerankError:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:

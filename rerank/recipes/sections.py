@@ -266,8 +266,8 @@ class TrainingSettings(Section):
     predictor.
     pairs: which two candidates pairwise losses compare.
     dense: train the weights of dense columns; false: they stay 0, for MERT to set.
-    checkpoint: at least so many seconds, and twenty times what a checkpoint takes to write, lie between two checkpoints
-    of training and voting, from which ``--resume`` continues.
+    checkpoint: at least so many seconds, and twenty times what it takes to write, lie between two epochs that are saved
+    in training, from the last of which ``--resume`` continues.
     mixing: train sections of the lists separately, on all workers, and combine them.
     ensemble: train several models and sum up their weights; dev is needed, and there is no voted predictor.
     share: train on so much of the training lists, drawn from the seed; features are those of all.

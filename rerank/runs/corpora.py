@@ -21,7 +21,6 @@ from rerank.models.model import Model, recipe_of
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT, HoldoutSettings
-from rerank.storage.files import remove_leftovers
 
 ODD = "absent", "unknown_columns", "lowest_first", "normalized", "refused"  # reported where it applies; see SkipCount
 
@@ -50,7 +49,6 @@ class Data:
     ) -> "Data":
         """Extract, by ``engine``, or take from the cache, the training split and ``splits``, from ``inputs``."""
         store = cache_of(directory, inputs)
-        remove_leftovers(store.directory)
         training, table, key = store.training(recipe, engine)
         others = {
             split: training if split == recipe.data.training else store.split(recipe, split, table, key, engine)

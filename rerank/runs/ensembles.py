@@ -16,8 +16,7 @@ from rerank.learn.scoring import scores
 from rerank.metrics.base import Metric
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.kept import UNFINISHED
-from rerank.runs.run import Run
+from rerank.runs.run import Run, beside
 from rerank.runs.training import column_norms, largest, trained_on, trained_once
 
 log = logging.getLogger("rerank")
@@ -72,7 +71,7 @@ def train_ensemble(
     corpus, data = shared(corpus, share, recipe.seed), (trained_on(data[0], recipe), *data[1:])
     for number, single in enumerate(every := members(recipe)):
         log.info("member %d of %d: %s, seed %d", number + 1, len(every), single.learner["name"], single.seed)
-        own = None if place is None else place / UNFINISHED / f"member-{number}"
+        own = None if place is None else beside(place, f"member-{number}")
         runs.append(trained_once(name, single, corpus, dev, metric, data, own, engine))
     settings = recipe.training.ensemble
     assert settings is not None

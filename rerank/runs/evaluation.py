@@ -14,12 +14,9 @@ from rerank.metrics.base import Metric, TestName
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.significance import compare
 from rerank.recipes.loading import load_recipe
-from rerank.storage.arrays import DAMAGE, open_archive
+from rerank.storage.arrays import DAMAGE, read_archive
 from rerank.storage.files import new_file
 from rerank.storage.strict_json import as_json
-
-# An archive that claims more is damaged: bytes of ids, and statistics per candidate.
-MOST_HEADER, MOST_STATISTICS = 1 << 30, 1024
 
 
 @dataclass(frozen=True)
@@ -75,19 +72,17 @@ class Selections:
         DataError: missing or damaged.
         """
         try:
-            with open_archive(path) as stored:
-                header = json.loads(stored.read("header", np.uint8, (None,), MOST_HEADER).tobytes())
-                ids, signature = [str(each) for each in header["ids"]], str(header["signature"])
-                most = 8 * len(ids) * MOST_STATISTICS
-                reference = stored.read("reference", np.float64, (len(ids), None), most)
-                rows = {
-                    name[5:]: stored.read(name, np.float64, (len(ids), None), most)
-                    for name in stored.names
-                    if name.startswith("rows_")
-                }
-                if len({each.shape for each in rows.values()}) > 1:
-                    raise ValueError("its selections have statistics of different kinds")
-                return Selections(ids, signature, reference, rows, str(path))
+            arrays = read_archive(path)
+            header = json.loads(arrays.pop("header").tobytes())
+            ids, signature = [str(name) for name in header["ids"]], str(header["signature"])
+            for name, array in arrays.items():
+                if array.dtype != np.float64 or array.ndim != 2 or len(array) != len(ids):
+                    raise ValueError(f"{name} is {array.dtype} {array.shape}; expected float64 ({len(ids)}, any)")
+            reference = arrays.pop("reference")
+            rows = {name.removeprefix("rows_"): array for name, array in arrays.items()}
+            if len({array.shape for array in rows.values()}) > 1:
+                raise ValueError("its selections have statistics of different kinds")
+            return Selections(ids, signature, reference, rows, str(path))
         except FileNotFoundError:
             raise DataError("no such file; has the run finished?", path=str(path)) from None
         except DAMAGE as error:

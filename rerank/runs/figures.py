@@ -18,7 +18,7 @@ from rerank.runs.report.reported import written_score
 from rerank.runs.report.rows import dev_of, groups_of, splits_of
 from rerank.runs.report.spread import Spread
 from rerank.storage.files import write_text
-from rerank.storage.written import claim
+from rerank.storage.outputs import output_file
 
 AXES = {"mistakes": "mistakes (cumulative)", "nonzero_weights": "nonzero weights"}
 
@@ -61,7 +61,7 @@ def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], curves: Sequenc
 def write_figures(directory: Path, drawings: Sequence[FigureDrawing]) -> None:
     """Every figure as a file of its own."""
     for drawing in drawings:
-        write_text(claim(directory, "figures", f"{file_name(drawing.name)}.svg"), drawing.standalone())
+        write_text(output_file(directory, "figures", f"{file_name(drawing.name)}.svg"), drawing.standalone())
 
 
 def _course(figure: ListFigure, curves: Mapping[str, Sequence[Curve]]) -> FigureDrawing:

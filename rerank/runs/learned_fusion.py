@@ -18,9 +18,8 @@ from rerank.metrics.decoding.fusion import Fusion
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, shared_lists
 from rerank.runs.ensembles import members, spread
-from rerank.runs.kept import UNFINISHED
 from rerank.runs.lists_again import ListAgain, run_scores, see_again
-from rerank.runs.run import Run
+from rerank.runs.run import Run, beside
 from rerank.runs.training import trained_on, trained_once
 
 log = logging.getLogger("rerank")
@@ -118,7 +117,7 @@ def learn_brackets(
         log.info("learned fusion: fold %d of %d", fold + 1, FOLDS)
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
         lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
-        kept = None if run.place is None else run.place / UNFINISHED / f"fold-{fold}"
+        kept = None if run.place is None else beside(run.place, f"fold-{fold}")
         own = trained_once(run.name, single, rest, dev, metric, lists, kept, engine)
         held = section(corpus, first, last)
         scored.append(run_scores(own, held) / spread(held, own.weights[single.predictor]))

@@ -34,7 +34,6 @@ from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, t
 from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import check_ensemble, train_ensemble
 from rerank.runs.figures import check_figures
-from rerank.runs.kept import RUNS, is_finished, place_of
 from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
 from rerank.runs.mert import check_mert, tune_run
 from rerank.runs.opening import open_files
@@ -44,8 +43,8 @@ from rerank.runs.run import Run, check_stored
 from rerank.runs.stages import Stages
 from rerank.runs.steps import Metrics, Steps, code_of
 from rerank.runs.training import check_batch, check_mixing, check_pairs, check_room, train_run, trained_on
+from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.strict_json import read_object
-from rerank.storage.written import claim
 
 log = logging.getLogger("rerank")
 OFTEN = 0.05  # the share of candidates that repeat another from which on it is said
@@ -119,7 +118,7 @@ class ListSteps(Steps[ListRecipe]):
             self._train(tasks)
         self.runs = []
         for task in tasks:
-            if not is_finished(task.stored):
+            if not task.stored.exists():
                 raise DataError("nothing is trained here; run `rerank train` first", path=str(self.directory))
             self.runs.append(task.load())
             join_base(self.runs[-1], self.data.table)
@@ -130,7 +129,7 @@ class ListSteps(Steps[ListRecipe]):
         """Train and store all runs that are not stored already, side by side where there are workers."""
         pending, engine = {}, self.engine
         for number, task in enumerate(tasks):
-            if is_finished(task.stored):
+            if task.stored.exists():
                 check_stored(task.stored, task.digests)  # before others are trained in vain
                 continue
             _check_warm_start(task.recipe, self.data.table)
@@ -149,7 +148,7 @@ class ListSteps(Steps[ListRecipe]):
         data, mert = self.data, single.mert if isinstance(single, TextRecipe) else None
         dev = data.others[single.data.dev].corpus if single.data.dev else None
         tuned, table = (data.others[mert.split].corpus, data.table) if mert is not None else (None, None)
-        stored = place_of(self.directory, place)
+        stored = output_file(self.directory.absolute(), RUNS, f"{place}.npz")
         return RunTask(name, single, data.training.corpus, dev, tuned, table, _digests(data, single), stored)
 
     def decode(self) -> None:
@@ -225,7 +224,7 @@ class ListSteps(Steps[ListRecipe]):
     def predict(self) -> None:
         write_predictions(self.recipe, self.directory, self.data, self.served, self.chosen, self.tested)
         for split in self.tested:
-            self.chosen.selections[split].save(claim(self.directory, "predictions", prediction_files(split)[1]))
+            self.chosen.selections[split].save(output_file(self.directory, "predictions", prediction_files(split)[1]))
 
     def curve(self) -> dict[str, Any]:
         chosen, data, metric, tests = self.chosen, self.data, self.metric, self.tested
@@ -234,7 +233,7 @@ class ListSteps(Steps[ListRecipe]):
             """The run of a share of the training lists, unless it is stored already."""
             single = chosen.recipe.changed({"training.share": share})
             task = self._task(chosen.name, single, f"share-{share:g}")
-            if not is_finished(task.stored):
+            if not task.stored.exists():
                 log.info("learning curve: %g %% of the training lists", 100 * share)
                 train_task(task, self.engine)
             return task.load()

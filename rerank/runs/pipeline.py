@@ -1,5 +1,6 @@
 """From a recipe to results, whatever the recipe is about: one run in a directory, stage by stage."""
 
+import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,14 +9,14 @@ from typing import Any
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import TaskRecipe
-from rerank.runs.kept import RUNS, forget_votes
 from rerank.runs.stages import Stages
 from rerank.runs.steps import Metrics, Steps
+from rerank.storage.arrays import DAMAGE
 from rerank.storage.files import write_text
-from rerank.storage.outputs import finished, output_directory, say_finished
-from rerank.storage.strict_json import as_json
-from rerank.storage.written import claim, remove_written
+from rerank.storage.outputs import RUNS, output_directory, output_file, remove_results
+from rerank.storage.strict_json import as_json, read_object
 
+log = logging.getLogger("rerank")
 STAGES = "train", "test"
 CHOSEN = "chosen.yaml"  # the recipe that `rerank tune` leaves
 # What is removed before a new run.
@@ -54,18 +55,16 @@ def run(
         results = RESULTS + steps.results
         with output_directory(directory, steps.recipe.as_yaml(), results, resume=resume, inputs=steps.files):
             last = "report" if both else "model"  # the stage that ends a finished run; the test of one is done again
-            done = finished(directory, {last}) if steps.trains else None
+            done = _finished(directory, last) if steps.trains else None
             if done is None:
                 work = Stages(directory / "history.jsonl")
                 done = _stages(steps, work)
                 done |= {"stages": work.summary(), "seconds": _since(start), "code": steps.code}
                 write_text(directory / "metrics.json", as_json(done, indent=1) + "\n")
             else:
-                say_finished(directory, done, steps.code)
+                _say_finished(directory, done["code"] == steps.code)
             if both:
-                remove_written(directory, [RUNS])
-            else:
-                forget_votes(directory)
+                remove_results(directory, [RUNS])
             return done
 
 
@@ -98,7 +97,7 @@ def _stages(steps: Steps[Any], work: Stages) -> Metrics:
     """Stage by stage; returns the content of metrics.json except for the stages, the time and the code."""
     start, recipe = time.monotonic(), steps.recipe
     for name in steps.predictions:
-        claim(steps.directory, "predictions", name)
+        output_file(steps.directory, "predictions", name)
     with work.stage("extract") as found:
         found |= steps.extract()
     with work.stage("train", runs=len(steps.singles)) as found:
@@ -120,6 +119,24 @@ def _stages(steps: Steps[Any], work: Stages) -> Metrics:
         with work.stage("report"):
             steps.report(metrics, _since(start))
     return metrics
+
+
+def _finished(directory: Path, stage: str) -> Metrics | None:
+    """The content of metrics.json if the run in ``directory`` has done a stage, else None."""
+    try:
+        metrics = read_object(directory / "metrics.json")
+        return metrics if stage in dict(metrics["stages"]) and "code" in metrics else None
+    except DAMAGE:
+        return None
+
+
+def _say_finished(directory: Path, same: bool) -> None:
+    """Say that there is nothing to do, and whether the code that did it is the same."""
+    if same:
+        log.info("%s: already finished; run it without --resume to do it again", directory)
+        return
+    message = "%s: already finished, by a program or a module of yours that has changed since; "
+    log.warning(message + "run it without --resume to do it again", directory)
 
 
 def _since(start: float) -> float:

@@ -84,7 +84,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.ranking import ranked_lists
 from rerank.runs.run import Run
-from rerank.storage.written import claim
+from rerank.storage.outputs import output_file
 
 
 def describe(
@@ -107,7 +107,7 @@ def prediction_files(split: str) -> tuple[str, str, str]:
 
 def made_room(directory: Path, split: str, number: int) -> Path:
     """Where one of the ``prediction_files`` of a split goes."""
-    target = claim(directory, "predictions", prediction_files(split)[number])
+    target = output_file(directory, "predictions", prediction_files(split)[number])
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 from rerank import __version__
 from rerank.base.errors import DataError
 from rerank.base.progress import counting
-from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, part_count, selected
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Learner, Weights
@@ -31,11 +29,9 @@ from rerank.metrics.oracle import base_choice, oracles, statistics_of
 from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.evaluation import Selections
-from rerank.runs.kept import UNFINISHED, kept
 from rerank.runs.report.data import Curve
 from rerank.storage.arrays import DAMAGE
-from rerank.storage.checkpoints import Checkpoint, OtherWorkError
-from rerank.storage.files import remove
+from rerank.storage.results import Checkpoint, KeptResult, OtherWorkError
 from rerank.storage.strict_json import as_json
 
 
@@ -100,10 +96,7 @@ class Run:
         self._votes = None
 
     def evaluate(self, split: str, extracted: Extracted, training: Lists, metric: Metric) -> None:
-        """Score base, oracle and all predictors on a split, and test the predictors against the base.
-
-        Where the run has a place, voting saves its progress there and continues from it, for splits from a cache.
-        """
+        """Score base, oracle and all predictors on a split, and test the predictors against the base."""
         corpus = extracted.corpus
         choices = {
             "base": selected(corpus, lambda part: base_choice(part.lists, part.base)),
@@ -144,17 +137,18 @@ class Run:
             self.choices[split][name] = chosen
 
     def _voted(self, split: str, extracted: Extracted, votes: Votes) -> np.ndarray:
-        """The candidates (int64 [L]) that win the vote."""
-        numbers = count()  # parts come in order
+        """The candidates (int64 [L]) that win the vote; kept beside the run, for splits from a cache."""
+        kept = None
+        if self.place is not None and extracted.key:
+            kept = KeptResult(beside(self.place, f"votes-{split}"), key_of(self.recipe, extracted.key, self.data))
+            if (stored := kept.load()) is not None:
+                return stored[1]["winners"]
         total = block_count(votes) * part_count(extracted.corpus)
         with counting(f"vote {split}", total=total, unit="blocks of predictors") as shown:
-
-            def winners(part: Corpus) -> np.ndarray:
-                stage = f"{extracted.key}-{next(numbers)}"
-                checkpoint = checkpoint_of(self.recipe, stage, self.data, self.place if extracted.key else None)
-                return best(part, vote(votes, part, checkpoint=checkpoint, on_block=shown.advance))
-
-            return selected(extracted.corpus, winners)
+            winners = selected(extracted.corpus, lambda part: best(part, vote(votes, part, on_block=shown.advance)))
+        if kept is not None:
+            kept.save({}, {"winners": winners})
+        return winners
 
     def entry(self) -> dict[str, Any]:
         """The run in metrics.json."""
@@ -182,7 +176,7 @@ class Run:
             dev_scores=[line["dev"] for line in scored],
         )
 
-    def save(self, directory: Path) -> None:
+    def save(self, place: Path) -> None:
         """Keep the run for ``--resume`` and for the stage ``test``; what was kept of its training is removed.
 
         Raises
@@ -200,56 +194,65 @@ class Run:
             "points": self.points,
             "base": {name: weights.base for name, weights in self.weights.items()},
         }
-        kept(directory, " ".join(self.data)).save(header, arrays)
-        remove(directory / UNFINISHED)
+        KeptResult(place, " ".join(self.data)).save(header, arrays)
+        for path in place.parent.glob(f"{place.stem}.*.npz"):
+            path.unlink()
 
     @staticmethod
-    def load(directory: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run":
+    def load(place: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run":
         """Read what ``save`` wrote; ``data``: see ``check_stored``.
 
         Raises
         ------
         DataError: damaged, or trained on something else or by other code.
         """
-        with _stored(directory):
-            header, arrays = kept(directory, " ".join(data)).read()
+        with _stored(place):
+            header, arrays = KeptResult(place, " ".join(data)).read()
             weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
             training, history, points = (header[key] for key in ("training", "history", "points"))
             run = Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
-            return replace(run, place=directory)
+            return replace(run, place=place)
 
 
-def check_stored(directory: Path, data: tuple[str, ...]) -> None:
+def check_stored(place: Path, data: tuple[str, ...]) -> None:
     """Refuse a stored run that cannot be used; ``data`` are the digests of the lists and the code that made it.
 
     Raises
     ------
     DataError: damaged, or trained on something else or by other code.
     """
-    with _stored(directory):
-        kept(directory, " ".join(data)).check()
+    with _stored(place):
+        KeptResult(place, " ".join(data)).read(arrays=False)
 
 
 @contextmanager
-def _stored(directory: Path) -> Iterator[None]:
+def _stored(place: Path) -> Iterator[None]:
     """Say of a stored run that cannot be read what to do about it."""
     try:
         yield
     except OtherWorkError:
         message = "trained before the files of its lists, the program or a module of yours changed"
-        raise DataError(f"{message}; train again without --resume", path=str(directory)) from None
+        raise DataError(f"{message}; train again without --resume", path=str(place)) from None
     except DAMAGE as error:
         message = f"a stored run is damaged ({error}); remove it and continue with --resume"
-        raise DataError(message, path=str(directory)) from None
+        raise DataError(message, path=str(place)) from None
 
 
 def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], place: Path | None) -> Checkpoint | None:
     """Where a stage of the run at ``place`` saves its progress; ``data``: digests of the run's lists and code."""
     if place is None:
         return None
+    return Checkpoint(beside(place, stage), key_of(recipe, stage, data), recipe.training.checkpoint)
+
+
+def key_of(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:
+    """The key of what a stage of a run leaves: a digest of its settings, of its lists and of the code."""
     settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "figures", "reported"})
-    text = as_json([__version__, stage, data, settings])
-    key = hashlib.sha256(text.encode()).hexdigest()
-    return Checkpoint(place / UNFINISHED / stage, key, recipe.training.checkpoint)
+    return hashlib.sha256(as_json([__version__, stage, data, settings]).encode()).hexdigest()
+
+
+def beside(place: Path, stage: str) -> Path:
+    """Where what is known of a stage of the run at ``place`` is kept."""
+    return place.with_name(f"{place.stem}.{stage}.npz")

@@ -33,9 +33,8 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings
 from rerank.runs.base_score import HELD_OUT, held_out, judge_base, training_base
-from rerank.runs.kept import is_finished
 from rerank.runs.run import Run, checkpoint_of
-from rerank.storage.checkpoints import Checkpoint
+from rerank.storage.results import Checkpoint
 
 log = logging.getLogger("rerank")
 NOTHING = 1e-100  # weights below it say nothing
@@ -55,7 +54,7 @@ def train_run(
 
     ``data`` are the digests of ``corpus`` and of the other lists that the run depends on. A run that continues from
     another model has neither bounds nor votes: both need all updates from the first, and only its own are logged.
-    ``place``: the directory of the run, where checkpoints are saved and read. ``engine``: the one whose workers train
+    ``place``: where the run belongs, and checkpoints beside it. ``engine``: the one whose workers train
     sections, where there is mixing.
     """
     split = recipe.data.dev
@@ -120,7 +119,7 @@ def trained_once(
     engine: Engine | None = None,
 ) -> Run:
     """``train_run``, and keep the run at ``place``; if it is there already, it is not trained again."""
-    if place is not None and is_finished(place):
+    if place is not None and place.exists():
         return Run.load(place, name, recipe, data)
     found = train_run(name, recipe, corpus, dev, metric, data, place, engine)
     if place is not None:
@@ -304,7 +303,7 @@ def _train(
         made = make_learner(learner, base=training_base(settings.warm_start, corpus) if automatic else 1.0)
         if settings.mixing is not None:
             log.info("mixing %d sections: no voted predictor, and no mistake bounds", settings.mixing.shards)
-            mixing, beside = Mixing(**settings.mixing.model_dump()), checkpoint.directory if checkpoint else None
+            mixing, beside = Mixing(**settings.mixing.model_dump()), checkpoint.path if checkpoint else None
             return train_mixed(made, corpus, targets, mixing=mixing, engine=engine, workspace=beside, **how)
         keep_log = settings.warm_start is None and (settings.vote or 1)
         return train(made, corpus, targets, keep_log=keep_log, **how)

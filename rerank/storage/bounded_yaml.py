@@ -16,42 +16,7 @@ TAGS = {
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-3 is a number, as everywhere else, and a repeated key is an error.
-
-    Size, depth and tags are checked while the text is composed: a few lines of aliases can expand to gigabytes, and
-    merge keys (<<) and some tags (!!pairs) do expand them when values are constructed.
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = self._values = 0
-        self._sizes: dict[int, int] = {}  # number of values in a node, with aliases expanded, by its identity
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event, before = self.peek_event(), self._values  # type: ignore[no-untyped-call]
-        alias = isinstance(event, yaml.AliasEvent)
-        self._depth += 1
-        if self._depth > DEEPEST:
-            raise yaml.MarkedYAMLError(problem=f"nested too deep, more than {DEEPEST}", problem_mark=event.start_mark)
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        if alias and id(node) not in self._sizes:
-            raise yaml.MarkedYAMLError(
-                problem=f"the alias *{event.anchor} is used within its own value", problem_mark=event.start_mark
-            )
-        key = index is None and parent is not None
-        self._values += self._sizes[id(node)] if alias else not key
-        if self._values > MOST_VALUES:
-            problem = f"more than {MOST_VALUES:,} values, counting those of an alias (*name) wherever it is used"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
-        if node is not None and not alias:
-            self._sizes[id(node)] = self._values - before
-            if node.tag not in TAGS:
-                shown = node.tag.replace("tag:yaml.org,2002:", "!!")
-                raise yaml.MarkedYAMLError(
-                    problem=f"found the tag {shown}; recipes may not have tags", problem_mark=event.start_mark
-                )
-        return node
+    """YAML in which 1e-3 is a number, as everywhere else, and a repeated key is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
@@ -82,10 +47,39 @@ for _class in (_Loader, _Dumper):
 
 def read_yaml(text: str) -> Any:
     """The content of ``text``; if it is not valid, a ValueError says what is wrong."""
+    loader = _Loader(text)
     try:
-        return yaml.load(text, _Loader)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _count(node, {}, 1)  # before values are made: a few lines of aliases can expand to gigabytes
+        return loader.construct_document(node)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from None
+    except RecursionError:
+        raise ValueError(f"nested too deep, more than {DEEPEST}") from None
+
+
+def _count(node: yaml.Node, sizes: dict[int, int], depth: int) -> int:
+    """The number of values in a node, with aliases expanded; ``sizes``: by identity, those of nodes before it, 0 while
+    a node is being counted."""
+    problem = ""
+    if id(node) not in sizes and depth <= DEEPEST:
+        sizes[id(node)] = 0
+        pairs = isinstance(node, yaml.MappingNode)
+        parts = [part for _, part in node.value] if pairs else node.value if isinstance(node, yaml.SequenceNode) else []
+        sizes[id(node)] = 1 + sum(_count(part, sizes, depth + 1) for part in parts)
+        if node.tag not in TAGS:
+            problem = f"found the tag {node.tag.replace('tag:yaml.org,2002:', '!!')}; recipes may not have tags"
+    elif id(node) not in sizes:
+        problem = f"nested too deep, more than {DEEPEST}"
+    elif not sizes[id(node)]:
+        problem = "an alias is used within its own value"
+    if sizes.get(id(node), 0) > MOST_VALUES:
+        problem = f"more than {MOST_VALUES:,} values, counting those of an alias (*name) wherever it is used"
+    if problem:
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    return sizes[id(node)]
 
 
 def yaml_value(text: str, what: str) -> Any:

@@ -1,6 +1,10 @@
-"""The directory that a run writes its results to: held by one run at a time, prepared, and logged to."""
+"""The directory that a run writes its results to: it belongs to one run, held by one at a time, and logged to.
 
-import json
+Its note says so, a file that only this program writes: a first line, then the names of what runs have written there,
+one per line, each noted before it is written. Whatever is there without being noted is somebody else's: it is neither
+replaced nor removed.
+"""
+
 import logging
 import os
 import socket
@@ -8,19 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from rerank.base.errors import RecipeError, RunError
-from rerank.storage.arrays import DAMAGE
-from rerank.storage.files import check_local, reason, remove, remove_leftovers, write_text
-from rerank.storage.locks import Lock
-from rerank.storage.written import check_removable, claim, remove_written, written
+from rerank.storage.digests import foreign
+from rerank.storage.files import remove, remove_leftovers, reported, write_text
+from rerank.storage.locks import lock
 
 log = logging.getLogger("rerank")
-STARTING = ".starting"  # exists while the results of an earlier run are removed
-LOCK = ".rerank.lock"
-HELD = (".runs", "predictions", "figures")  # directories whose files are noted one by one
-FILES = ("recipe.yaml", "log.txt", "model", STARTING)  # what every run writes
+NOTE, LOCK = ".rerank-run", ".rerank.lock"
+HEAD = "rerank keeps the results of a run here; these are what it has written:"
+RECIPE, LOG, MODEL, RUNS = "recipe.yaml", "log.txt", "model", ".runs"
+HELD = (RUNS, "predictions", "figures")  # directories; what is in them is noted file by file
 
 
 @contextmanager
@@ -29,14 +31,14 @@ def output_directory(
 ) -> Iterator[None]:
     """Within the block, this is the only run in ``directory``, which holds its recipe and is prepared and logged to.
 
-    results: names below the directory that a new run starts without; inputs: the files that the run reads.
+    results: what a new run starts without; inputs: the files that the run reads.
 
     Raises
     ------
     RecipeError: the directory holds something else, or an input, or is to be resumed with other settings.
     RunError: another run is working there, or it cannot be written.
     """
-    check_apart([directory / name for name in (*results, *HELD, *FILES)], inputs)
+    check_apart([directory / name for name in (*results, RECIPE, LOG, MODEL)], inputs)
     with sole_run(directory):
         prepare_output(directory, resolved, results, resume=resume)
         with log_file(directory):
@@ -45,75 +47,128 @@ def output_directory(
 
 @contextmanager
 def sole_run(directory: Path) -> Iterator[None]:
-    """Hold the lock of a directory, which is made if needed; it ends with the process, however that ends.
+    """Hold a directory, which is made if needed, until the end of the block or of the process.
 
     Raises
     ------
-    RunError: another run holds it, or it cannot be written.
+    RecipeError: its lock is somebody else's. RunError: another run holds it, or it cannot be written.
     """
-    check_local(directory)
     path = directory / LOCK
-    try:
+    with reported(directory):
         directory.mkdir(parents=True, exist_ok=True)
-        lock = _lock(path)
-    except OSError as error:
-        raise RunError(f"cannot write {directory}: {reason(error)}") from error
+        held = lock(path)
+        holder = path.read_text(encoding="utf-8", errors="replace").strip()
     try:
+        if held is None:
+            message = (
+                f"another run is at work there ({holder or 'of another process'}); wait for it, or use another --output"
+            )
+            raise RunError(f"{directory}: {message}")
+        if holder and not holder.startswith("process "):
+            raise RecipeError("this was not written by a run; move it, or use another --output", path=str(path))
+        since = datetime.now().astimezone().isoformat(timespec="seconds")
         with suppress(OSError):  # a full disk: the next file says so
-            since = datetime.now().astimezone().isoformat(timespec="seconds")
             path.write_text(f"process {os.getpid()} on {socket.gethostname()} since {since}\n")
-        yield
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
     finally:
-        with suppress(OSError):
-            path.unlink()
-        lock.release()
+        if held is not None:
+            held.close()
 
 
-def _lock(path: Path) -> Lock:
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    lock = Lock.take_made(path, lambda: os.close(os.open(path, flags, 0o666)))
-    if lock is None:
-        holder = path.read_text(errors="replace").strip() or "of another process"
-        message = f"another run is at work there ({holder}); wait for it, or use another --output"
-        raise RunError(f"{path.parent}: {message}")
-    if path.stat().st_size and not path.read_bytes().startswith(b"process "):
-        lock.release()
-        raise RecipeError("this was not written by a run; move it, or use another --output", path=str(path))
-    return lock
+def output_file(directory: Path, *names: str) -> Path:
+    """The path ``directory``/``names`` for a run to write, which is noted as its own from here on.
+
+    Raises
+    ------
+    RecipeError: a name leads elsewhere, or is taken by something that no run has written.
+    RunError: the note cannot be written.
+    """
+    for name in names:
+        if name in ("", ".", "..") or Path(name).name != name or not name.isprintable():
+            raise RecipeError(f"{name!r} cannot be the name of a file in {directory}; use another")
+    path, name = directory.joinpath(*names), "/".join(names)
+    if name not in noted(directory):
+        if os.path.lexists(path):
+            message = f"the directory holds {name!r}, which was not written by a run; move it, or use another --output"
+            raise RecipeError(message, path=str(directory))
+        with reported(directory / NOTE):
+            directory.mkdir(parents=True, exist_ok=True)
+            with (directory / NOTE).open("a", encoding="utf-8") as note:
+                note.write(f"{name}\n" if note.tell() else f"{HEAD}\n{name}\n")
+                note.flush()
+                os.fsync(note.fileno())
+    return path
+
+
+def noted(directory: Path) -> list[str]:
+    """The names of what runs have written in ``directory``; empty if there was no run.
+
+    Raises
+    ------
+    RecipeError: the note is somebody else's. RunError: it cannot be read.
+    """
+    note = directory / NOTE
+    with reported(note), suppress(FileNotFoundError):
+        head, *names = note.read_text(encoding="utf-8", errors="replace").split("\n")
+        if head and head != HEAD:
+            raise RecipeError("this was not written by a run; move it, or use another --output", path=str(note))
+        return [name for name in names if name]
+    return []
 
 
 def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> None:
-    """Write the resolved recipe; without ``resume``, remove the ``results`` of an earlier run, and nothing else.
+    """Write the resolved recipe; without ``resume``, remove the ``results`` of earlier runs, and nothing else.
 
     Raises
     ------
     RecipeError: the directory holds something else, or is to be resumed with other settings.
     RunError: it cannot be written.
     """
-    held = [name for name in (*results, *FILES) if os.path.lexists(directory / name)]
-    if held and not written(directory):
-        message = f"the directory holds {held[0]!r}, but no run; use another --output, or move it"
-        raise RecipeError(message, path=str(directory))
-    stored, starting = directory / "recipe.yaml", directory / STARTING
-    # A run that was killed while it removed earlier results has left nothing to continue from.
-    fresh = not resume or starting.exists() or not stored.exists()
-    if not fresh and _text(stored) != resolved:
-        message = "the directory holds a run with other settings; use another --output, or run again without --resume"
-        raise RecipeError(message, path=str(stored))
-    check_removable(directory, (*results, "model"))
-    for name in (*FILES, *(name for name in results if name not in HELD)):
-        claim(directory, name)
-    try:
-        for place in (directory, *(below for name in HELD for below in _below(directory / name))):
+    with reported(directory):
+        known, recipe = noted(directory), directory / RECIPE
+        held = [name for name in (*results, RECIPE, LOG, MODEL) if os.path.lexists(directory / name)]
+        if held and not known:
+            message = f"the directory holds {held[0]!r}, but no run; use another --output, or move it"
+            raise RecipeError(message, path=str(directory))
+        # The recipe goes first and comes last: a run that was killed between has left nothing to continue from.
+        fresh = not resume or RECIPE not in known or not recipe.exists()
+        if not fresh and recipe.read_text(encoding="utf-8", errors="replace") != resolved:
+            message = (
+                "the directory holds a run with other settings; use another --output, or run again without --resume"
+            )
+            raise RecipeError(message, path=str(recipe))
+        if MODEL in known and (other := foreign(directory / MODEL)) is not None:
+            raise RecipeError("this was not written by a run; move it, or use another --output", path=str(other))
+        for name in (RECIPE, LOG, MODEL, *(name for name in results if name not in HELD)):
+            output_file(directory, name)
+        for place in (directory, *(directory / name for name in HELD)):
             remove_leftovers(place)
         if fresh:
-            write_text(starting, "")
-            remove_written(directory, results)
-            write_text(stored, resolved)
+            remove(recipe)
+            remove_results(directory, results)
+            write_text(recipe, resolved)
         (directory / "predictions").mkdir(exist_ok=True)
-        remove(starting)
-    except OSError as error:
-        raise RunError(f"cannot write {directory}: {reason(error)}") from error
+
+
+def remove_results(directory: Path, names: Iterable[str]) -> None:
+    """Remove what runs have written at ``names`` and below them, and directories left empty by that.
+
+    Raises
+    ------
+    OSError: something cannot be removed.
+    """
+    chosen = set(names)
+    for path in [directory / name for name in noted(directory) if name.split("/")[0] in chosen]:
+        for part in (path, *path.parent.glob(f"{path.stem}.*.npz")):  # a run, and what is kept beside it
+            if foreign(part) is None:
+                remove(part)
+    for name in chosen.intersection(HELD):
+        with suppress(OSError):  # something else is there, and stays
+            (directory / name).rmdir()
 
 
 def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> None:
@@ -132,36 +187,6 @@ def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> 
                 raise RecipeError(message, path=str(path))
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise RunError(f"cannot read {path}: {reason(error)}") from error
-
-
-def _below(directory: Path) -> list[Path]:
-    return [directory, *(path for path in directory.rglob("*") if path.is_dir())]
-
-
-def finished(directory: Path, stages: set[str]) -> dict[str, Any] | None:
-    """The content of metrics.json if the run in ``directory`` has done all of ``stages``, else None."""
-    try:
-        metrics = json.loads((directory / "metrics.json").read_text(encoding="utf-8"))
-        return metrics if stages <= metrics["stages"].keys() else None
-    except DAMAGE:
-        return None
-
-
-def say_finished(directory: Path, metrics: dict[str, Any], code: str) -> None:
-    """Say that the run in ``directory`` is finished already, and whether ``code``, the digest of the training code, is
-    still the one in its ``metrics``."""
-    if metrics.get("code") == code:
-        log.info("%s: already finished; run it without --resume to do it again", directory)
-        return
-    message = "%s: already finished, by a program or a module of yours that has changed since; "
-    log.warning(message + "run it without --resume to do it again", directory)
-
-
 @contextmanager
 def log_file(directory: Path) -> Iterator[None]:
     """Within the block, everything that is logged also goes to log.txt in ``directory``.
@@ -170,10 +195,8 @@ def log_file(directory: Path) -> Iterator[None]:
     ------
     RunError: it cannot be opened. If it cannot be written later, one warning says so and the run continues.
     """
-    try:
-        handler = _LogFile(directory / "log.txt", mode="a", encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"cannot write {directory / 'log.txt'}: {reason(error)}") from error
+    with reported(directory / LOG):
+        handler = _LogFile(directory / LOG, mode="a", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     try:

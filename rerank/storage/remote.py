@@ -37,6 +37,7 @@ FOLDER = "RERANK_DOWNLOADS"  # the variable that names where copies are kept
 SIZE, GB = "RERANK_DOWNLOADS_GB", 20.0  # the variable that says how much they may take, and what it says by default
 PROTOCOLS = "https", "http", "s3", "gs", "hf"
 HERE = "localhost", "127.0.0.1", "::1"  # hosts that are reached without a network
+STALE = 3600.0  # seconds after which nobody is writing what is half-fetched
 PATIENCE = 60.0  # seconds without an answer, or without a byte
 EXTRA = "pip install 'rerank-nbest[remote]'"
 # What a server says of a file that differs each time, such as the signed address that it is sent from.
@@ -214,7 +215,7 @@ def _fetch(found: _Found, target: Path, most: int) -> int:
             raise DataError(f"{message}; fetch it and name its copy, or set ${SIZE}", path=found.url)
 
     log.info("fetching %s", found.url)
-    remove_leftovers(downloads())
+    remove_leftovers(downloads(), age=STALE)
     check(found.about.get("size"), 0)
     try:
         found.files.get_file(found.place, str(target), callback=Callback(hooks={"size": check}))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rerank.base.errors import RunError
-from rerank.storage.arrays import open_plain
+from rerank.storage.arrays import check_plain
 
 
 def as_json(
@@ -52,10 +52,9 @@ def read_object(path: Path) -> dict[str, Any]:
     ValueError: damaged, or not an object; begins with the file's name.
     OSError: it cannot be read.
     """
-    with open_plain(path) as stream:
-        text = stream.read()
+    check_plain(path)
     try:
-        return parse_object(text)
+        return parse_object(path.read_bytes())
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
 

@@ -10,11 +10,11 @@ import small_classes
 import yaml
 from commands import Command, refused
 
-from rerank.storage.written import HEAD, NOTE
+from rerank.storage.outputs import HEAD, NOTE
 
 # What a run writes or removes at the top of its output directory, as files of somebody else's.
 NAMES = [
-    "recipe.yaml", "metrics.json", "history.jsonl", "report.html", "log.txt", ".starting", ".rerank.lock", NOTE,
+    "recipe.yaml", "metrics.json", "history.jsonl", "report.html", "log.txt", ".rerank.lock", NOTE,
     "model/model.json", "model/notes.txt", "predictions/test.nbest.gz", "predictions/notes.txt", ".runs/0000/run.json",
 ]  # fmt: skip
 

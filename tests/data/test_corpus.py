@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rerank.base.errors import DataError, RunError
 from rerank.data.corpus import Corpus, concatenate
-from rerank.storage.checksums import seal
+from rerank.storage.digests import seal
 
 WIDTH = 7
 ARRAYS = {

@@ -267,7 +267,7 @@ def test_an_interrupted_extraction_leaves_its_spool_only(stage, data, tmp_path, 
     store = CorpusCache(tmp_path / "cache")
     with pytest.raises(KeyboardInterrupt):
         store.training(small.recipe(data, data={"shard_size": 0.02}), Interrupted())
-    assert [path.suffix for path in store.directory.iterdir()] == [".spool"]
+    assert [path.suffix for path in store.directory.iterdir()] == [".blocks"]
 
 
 def test_a_warning_is_given_once(data, monkeypatch, caplog):
@@ -292,7 +292,7 @@ def test_a_block_that_is_done_again_stays_what_it_is(tmp_path):
     """A worker may die after it has written a block, and before anybody has heard of it."""
     spool, shared = Spool(str(tmp_path)), Shared(np.array([3, 5], np.uint64), np.array([True, False]))
     for _ in range(2):
-        spool.kept(4, "key").save({}, shared._asdict())
+        spool.save(4, "key", {}, shared._asdict())
     found = spool.load(4, Shared)
     assert (found.owner.tolist(), found.shared.tolist()) == ([3, 5], [True, False])
 
@@ -300,7 +300,7 @@ def test_a_block_that_is_done_again_stays_what_it_is(tmp_path):
 def test_a_spool_that_is_gone_is_an_error(tmp_path):
     spool = Spool(str(tmp_path / "gone"))
     with pytest.raises(RunError, match=r"cannot write .*gone/000004: the extraction was stopped"):
-        spool.kept(4, "key")
+        spool.save(4, "key", {}, {})
     assert not (tmp_path / "gone").exists()
 
 

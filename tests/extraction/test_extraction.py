@@ -19,7 +19,7 @@ from rerank.extraction.extraction import Extracted, extract_split, extract_train
 from rerank.features.table import HashedTable
 from rerank.runs import pipeline
 from rerank.runs.corpora import cache_of
-from rerank.storage.checksums import seal
+from rerank.storage.digests import seal
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 

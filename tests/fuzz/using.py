@@ -34,7 +34,7 @@ from rerank.recipes.settings import validate
 from rerank.runs import pipeline
 from rerank.runs.evaluation import compare_runs
 from rerank.runs.examples.sets import Sets
-from rerank.storage.checksums import seal
+from rerank.storage.digests import seal
 
 from .reading import Rng, holds, options
 

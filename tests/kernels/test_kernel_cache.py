@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -21,7 +22,7 @@ def forget() -> None:
     for function in (kernel_cache._place, kernel_cache._own, state_directory):
         function.cache_clear()
     for lock in kernel_cache._locks:
-        lock.release()
+        lock.close()
     kernel_cache._locks.clear()
     kernel_cache._known.clear()
 
@@ -158,8 +159,8 @@ def test_what_nobody_uses_goes(home: Path) -> None:
     (foreign / "mine.txt").write_text("")
     own = used_before(place, "mine", 99)
     held = used_before(place, "d" * 16, 40)
-    hold = "import sys; from rerank.storage.locks import Lock; from pathlib import Path\n"
-    hold += "lock = Lock.take(Path(sys.argv[1]), shared=True); print(flush=True); sys.stdin.read()"
+    hold = "import sys; from rerank.storage.locks import lock; from pathlib import Path\n"
+    hold += "held = lock(Path(sys.argv[1]), shared=True); print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", hold, str(held / USED)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
@@ -180,17 +181,16 @@ def test_what_nobody_uses_goes(home: Path) -> None:
 
 @pytest.mark.usefixtures("home")
 def test_a_state_that_is_removed_meanwhile_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    take, removed = kernel_cache.Lock.take, list[Path]()
+    lock, removed = kernel_cache.lock, list[Path]()
 
-    def slow(path: Path, **how: bool) -> kernel_cache.Lock | None:
-        """Another process removes the directory between opening and locking."""
-        lock = take(path, **how)
+    def slow(path: Path, **how: bool) -> IO[str] | None:
+        """Another process removes the directory before it is locked."""
         if not removed:
             removed.append(path)
             kernel_cache.remove(path.parent)
-        return lock
+        return lock(path, **how)
 
-    monkeypatch.setattr(kernel_cache.Lock, "take", slow)
+    monkeypatch.setattr(kernel_cache, "lock", slow)
     assert (Path(state_directory(STATE)) / USED).exists()
     assert removed
 

@@ -19,7 +19,7 @@ from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.voting import voting
 from rerank.learn.voting.voting import vote
-from rerank.storage.checkpoints import Checkpoint
+from rerank.storage.results import Checkpoint
 
 
 def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, any_ties: bool = False) -> np.ndarray:

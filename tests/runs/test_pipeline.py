@@ -203,16 +203,16 @@ def test_resume_refuses_other_settings_and_other_data(small_data, workspace, tmp
         pipeline.run(recipe, directory, resume=True)
 
 
-@pytest.mark.parametrize("damaged", ["result.json", "average.npy", "state_w.npy", "log_a.npy"])
 @pytest.mark.parametrize("how", ["empty", "cut short", "a bit flipped"])
-def test_a_damaged_stored_run(small_data, workspace, damaged, how):
+def test_a_damaged_stored_run(small_data, workspace, how):
     recipe, directory = small.recipe(small_data), workspace / "damaged"
     pipeline.run(recipe, directory, stages=("train",))
-    file = directory / ".runs" / "0000" / "trained" / damaged
+    file = directory / ".runs" / "0000.npz"
     content = file.read_bytes()
-    flipped = content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]
+    half = len(content) // 2
+    flipped = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
     file.write_bytes({"empty": b"", "cut short": content[:-9], "a bit flipped": flipped}[how])
-    with pytest.raises(DataError, match=f"a stored run is damaged .*{damaged if damaged != 'result.json' else ''}"):
+    with pytest.raises(DataError, match="a stored run is damaged"):
         pipeline.run(recipe, directory, resume=True, stages=("test",))
 
 

@@ -12,11 +12,8 @@ import small
 from programs import PATIENCE
 
 from rerank.base.errors import RecipeError, RunError
-from rerank.storage import outputs, written
-from rerank.storage.checksums import seal
-from rerank.storage.files import temporary_path
-from rerank.storage.outputs import finished, log_file, output_directory, prepare_output, sole_run
-from rerank.storage.written import NOTE, claim
+from rerank.storage import outputs
+from rerank.storage.outputs import NOTE, log_file, output_directory, output_file, prepare_output, sole_run
 
 RESULTS = (".runs", "metrics.json", "history.jsonl", "predictions")
 HOLD = """
@@ -32,15 +29,11 @@ with sole_run(Path(sys.argv[1])):
 def filled(directory: Path, resolved: str) -> dict[str, bytes]:
     """A directory with results of a run, and what is in it."""
     prepare_output(directory, resolved, RESULTS, resume=False)
-    for names in ((".runs", "0000"), ("predictions", "test"), ("metrics.json",), ("history.jsonl",), ("model",)):
-        path = claim(directory, *names)
+    for names in ((".runs", "0000.npz"), ("predictions", "test"), ("metrics.json",), ("history.jsonl",), ("model",)):
+        path = output_file(directory, *names)
         path.parent.mkdir(exist_ok=True)
-        if names[0] == ".runs":
-            path.mkdir()
-            (path / "run.json").write_text(f"of {resolved}")
-            seal(path)
-        else:
-            path.write_text(f"of {resolved}")
+        path.write_text(f"of {resolved}")
+    (directory / ".runs" / "0000.training.npz").write_text("beside it")
     return files(directory)
 
 
@@ -76,22 +69,6 @@ class TestOneRunAtATime:
             assert str(os.getpid()) in (tmp_path / ".rerank.lock").read_text()
         assert not (tmp_path / ".rerank.lock").exists()
 
-    def test_a_lock_that_was_removed_meanwhile_is_none(self, tmp_path, monkeypatch):
-        take, removed = outputs.Lock.take, []
-
-        def slow(path: Path) -> outputs.Lock | None:
-            """Another run ends between opening and locking, and removes the file."""
-            lock = take(path)
-            if not removed:
-                path.unlink()
-                removed.append(path)
-            return lock
-
-        monkeypatch.setattr(outputs.Lock, "take", slow)
-        with sole_run(tmp_path):
-            assert (tmp_path / ".rerank.lock").exists()
-        assert removed
-
     def test_a_refused_run_changes_nothing(self, tmp_path):
         before = filled(tmp_path, "mine")
         with sole_run(tmp_path):
@@ -124,7 +101,7 @@ class TestPreparing:
         prepare_output(tmp_path, "new", RESULTS, resume=True)
         assert files(tmp_path) == {"recipe.yaml": b"new"}
 
-    @pytest.mark.parametrize("steps", range(12))
+    @pytest.mark.parametrize("steps", range(9))
     def test_killed_while_it_makes_room(self, tmp_path, monkeypatch, steps):
         """Whatever was done when the process died: the new run can be resumed, and finds nothing of the old one."""
         filled(tmp_path, "old")
@@ -144,7 +121,6 @@ class TestPreparing:
         with monkeypatch.context() as patched:
             patched.setattr(outputs, "write_text", dies(outputs.write_text))
             patched.setattr(outputs, "remove", dies(outputs.remove))
-            patched.setattr(written, "remove", dies(written.remove))
             try:
                 prepare_output(tmp_path, "new", RESULTS, resume=False)
                 done = True
@@ -160,32 +136,14 @@ class TestPreparing:
 
     def test_leftovers_go(self, tmp_path):
         prepare_output(tmp_path, "same", RESULTS, resume=False)
-        for place in ("", "predictions", "predictions/deep", ".runs/0000", "figures", "mine"):
+        for place in ("", "predictions", ".runs", "figures", "mine"):
             (tmp_path / place).mkdir(parents=True, exist_ok=True)
-            (left := temporary_path(tmp_path / place / "x")).write_text("")
-            (tmp_path / place / ".x.0123456789abcdef.partial").write_text("somebody else's")
+            (tmp_path / place / ".x.01234567.rerank").write_text("")
+            (tmp_path / place / ".x.partial").write_text("somebody else's")
         prepare_output(tmp_path, "same", RESULTS, resume=True)
-        foreign = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob(".x.0123456789abcdef.partial")}
-        assert len(foreign) == 6
-        assert set(files(tmp_path)) == {"recipe.yaml", f"mine/{left.name}", *foreign}
-
-
-@pytest.mark.parametrize(
-    ("text", "stages", "found"),
-    [
-        ('{"stages": {"train": {}, "report": {}}}', {"report"}, True),
-        ('{"stages": {"train": {}}}', {"report"}, False),
-        ('{"stages": {"train": {}}}', {"train"}, True),
-        ("{}", {"train"}, False),
-        ('{"stages": []}', {"train"}, False),
-        ("[]", {"train"}, False),
-        ("{", {"train"}, False),
-    ],
-)
-def test_whether_a_run_is_finished(tmp_path, text, stages, found):
-    assert finished(tmp_path, stages) is None
-    (tmp_path / "metrics.json").write_text(text)
-    assert (finished(tmp_path, stages) is not None) == found
+        foreign = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob(".x.partial")}
+        assert len(foreign) == 5
+        assert set(files(tmp_path)) == {"recipe.yaml", "mine/.x.01234567.rerank", *foreign}
 
 
 class TestLog:

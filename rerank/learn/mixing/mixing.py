@@ -50,8 +50,8 @@ from rerank.learn.trainer import (
 )
 from rerank.learn.workspace import EpochStats
 from rerank.storage.arrays import read_array
-from rerank.storage.checkpoints import Checkpoint
 from rerank.storage.files import scratch_directory
+from rerank.storage.results import Checkpoint
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from rerank.learn.voting.faint import GROUP
 from rerank.learn.voting.kernel import FaintRoom, Sums, Tables, Terms, vote_block
 from rerank.learn.voting.moves import ROWS, MoveFinder, Moves
 from rerank.learn.voting.votes import Votes
-from rerank.storage.checkpoints import Checkpoint
+from rerank.storage.results import Checkpoint
 
 BLOCK = 512 * ROWS  # predictors at a time
 LARGEST_LIST = 1 << 34  # bytes that a thread may need for a list

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt, model_v
 from rerank.base.errors import DataError
 from rerank.readers.inputs import Inputs
 from rerank.storage.arrays import DAMAGE
-from rerank.storage.checksums import verify
+from rerank.storage.digests import verify
 from rerank.storage.strict_json import as_json, read_object
 
 NAME = "folds.json"

@@ -22,7 +22,7 @@ from rerank.readers.trees.treebank import GoldText, read_treebank, treebank_file
 from rerank.readers.trees.trees import parse_brackets
 from rerank.readers.trees.words import escaped, normal_word
 from rerank.readers.trees.yields import yield_words
-from rerank.storage.checksums import seal
+from rerank.storage.digests import seal
 from rerank.storage.files import new_directory, remove_leftovers, write_text
 from rerank.storage.outputs import LOCK, check_apart, sole_run
 

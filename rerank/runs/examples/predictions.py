@@ -16,7 +16,7 @@ from rerank.runs.examples.sets import ExampleSet
 from rerank.runs.examples.shown import groups_of, hardest_table
 from rerank.runs.report.table import TextTable
 from rerank.storage.files import write_text
-from rerank.storage.written import claim
+from rerank.storage.outputs import output_file
 
 MOST = 12  # up to so many runs are all compared with one another; of more, each with the best
 
@@ -53,7 +53,7 @@ def write_predictions(directory: Path, name: str, tested: Tested, results: Seque
             found = (classes[each.predicted[i]] for each in own)
             lines.append("\t".join([str(i + 1), str(folds[i]), classes[label[i]], *found]))
         level = f"-noise{noise:g}" if noise else ""
-        target = claim(directory, "predictions", f"{file_name(name)}{level}.tsv")
+        target = output_file(directory, "predictions", f"{file_name(name)}{level}.tsv")
         write_text(target, "\n".join(lines) + "\n")
 
 

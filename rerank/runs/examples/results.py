@@ -13,8 +13,8 @@ from rerank import __version__
 from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings
 from rerank.runs.examples.sets import ExampleSet
-from rerank.runs.kept import kept
 from rerank.runs.report.spread import Spread
+from rerank.storage.results import KeptResult
 from rerank.storage.strict_json import as_json
 
 
@@ -127,12 +127,12 @@ def save_results(place: Path, key: str, results: list[Result]) -> None:
     entries = [{name: getattr(each, name) for name in PLAIN} for each in results]
     arrays = {f"{i}-{name}": found for i, each in enumerate(results) for name, found in each.predictions.items()}
     arrays |= {f"margins-{i}": each.margins for i, each in enumerate(results)}
-    kept(place, key).save({"results": entries}, arrays)
+    KeptResult(place, key).save({"results": entries}, arrays)
 
 
 def load_results(place: Path, key: str, spec: Spec) -> list[Result] | None:
     """What ``save_results`` kept; None where there is nothing that can be read."""
-    stored = kept(place, key).load()
+    stored = KeptResult(place, key).load()
     if stored is None:
         return None
     header, arrays = stored

@@ -29,12 +29,11 @@ from rerank.runs.examples.shown import best_of, features_table, groups_of, mean_
 from rerank.runs.examples.tables import as_data
 from rerank.runs.examples.tuning import Tuned, points_of
 from rerank.runs.figures import write_figures
-from rerank.runs.kept import place_of
 from rerank.runs.learning import CurvePoint, learning_curve
 from rerank.runs.report.table import TextTable
 from rerank.runs.stages import Stages
 from rerank.runs.steps import Metrics, Steps, code_of
-from rerank.storage.written import claim
+from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
 
@@ -100,7 +99,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
     def _kept(self, single: Spec) -> list[Result]:
         draw = partial(self.sets.draw, single.set)
         key = key_of(draw(self.recipe.run_seeds[0]), single, self.code)
-        place = place_of(self.directory, key)
+        place = output_file(self.directory, RUNS, f"{key}.npz")
         found = load_results(place, key, single)
         if found is None:
             found = run_spec(single, draw, self.engine, self.sets.sources[single.set])
@@ -142,7 +141,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         if len(self.found) == 1:
             (only,) = self.found
             wrong = selections_of(only.predictions, self.tested[only.set].label)
-            wrong.save(claim(self.directory, "predictions", "test.selections.npz"))
+            wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
     def curve(self) -> dict[str, Any]:
         """See ``Steps``: by set, of the best run there, with the parameters that were tuned on all examples."""
