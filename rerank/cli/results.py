@@ -2,25 +2,32 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from rerank.cli.answer import out, show
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
-from rerank.runs.report.reported import reported_table
-from rerank.runs.report.summary import signatures, summary
-from rerank.runs.report.table import plain_text, results_table
+from rerank.runs.report.headline import headline, results_on_terminal, signatures
+from rerank.runs.report.list_tables import reported_table
+from rerank.runs.report.table import plain_text
 from rerank.runs.steps import Metrics
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def fitting(table: Table) -> "RenderableType":
+    """A table as the output has room for it: as it is on a terminal, else as text of its natural width."""
+    return table if out.is_terminal else plain_text(table).rstrip("\n")
 
 
 def show_counts(recipe: TaskRecipe, corpora: Mapping[str, Any]) -> None:
     """Show what was read: ``corpora`` of metrics.json."""
     if not isinstance(recipe, ListRecipe):
-        from rerank.runs.examples.page import sets_table
+        from rerank.runs.examples.tables import sets_table
 
-        table = sets_table(corpora).rich()
-        show(table if out.is_terminal else plain_text(table), corpora=corpora)
+        show(fitting(sets_table(corpora).rich()), corpora=corpora)
         return
     table = Table("split", "lists", "candidates", "nonzeros", "columns", "skipped lists", "skipped candidates")
     for split, counts in corpora.items():
@@ -43,24 +50,19 @@ def show_training(result: Metrics, model: Path) -> None:
 def show_results(recipe: TaskRecipe, result: Metrics) -> None:
     """Show ``result``, the content of metrics.json."""
     if not isinstance(recipe, ListRecipe):
-        _show_tables(recipe, result)
+        from rerank.recipes.example_recipe import ClassificationRecipe
+        from rerank.runs.examples.tables import tables_of
+
+        assert isinstance(recipe, ClassificationRecipe)
+        for table in tables_of(recipe, result["tables"]):
+            show(fitting(table.rich()), f"{table.note}\n")
+        show(metrics=result)
         return
+    after = [] if out.is_terminal else ["\n"]
     for split in dict.fromkeys(recipe.data.tests):
-        table = results_table(result, split, wide=not out.is_terminal)
-        show(table if out.is_terminal else plain_text(table))
+        show(fitting(results_on_terminal(result, split, wide=not out.is_terminal)), *after)
     show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
-    headline = summary(result)
-    if headline is not None:
-        show(headline["sentence"], headline=headline["sentence"])
-    reported = reported_table(result)
-    if reported is not None:
-        show(reported.rich() if out.is_terminal else plain_text(reported.rich()).rstrip("\n"))
-
-
-def _show_tables(recipe: Any, result: Metrics) -> None:
-    """The tables that a recipe over labelled examples asks for."""
-    from rerank.runs.examples.tables import tables_of
-
-    shown = [(table.rich(), table.note) for table in tables_of(recipe, result["tables"])]
-    lines = [(table if out.is_terminal else plain_text(table).rstrip("\n"), f"{note}\n") for table, note in shown]
-    show(*(line for pair in lines for line in pair), metrics=result)
+    if said := headline(result):
+        show(said["sentence"], headline=said["sentence"])
+    if reported := reported_table(result):
+        show(fitting(reported.rich()))

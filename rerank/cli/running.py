@@ -7,7 +7,7 @@ import typer
 
 from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
-from rerank.cli.answer import Command, out, show
+from rerank.cli.answer import Command, show
 from rerank.cli.application import Sets, command, own_parts
 
 if TYPE_CHECKING:
@@ -235,11 +235,11 @@ def tune(
     Every one is trained with all seeds (three if the recipe names none). The simplest within one standard error of the
     best goes to OUTPUT/chosen.yaml.
     """
+    from rerank.cli.results import fitting
     from rerank.recipes.recipe import ListRecipe
     from rerank.runs import pipeline
     from rerank.runs.choice import chosen_recipe
-    from rerank.runs.report.choices import choice_table
-    from rerank.runs.report.table import plain_text
+    from rerank.runs.report.list_tables import choice_table
     from rerank.storage.files import write_text
     from rerank.storage.outputs import output_file
 
@@ -263,5 +263,4 @@ def tune(
     target = output_file(output, pipeline.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())
     table = choice_table(metrics)
-    shown = (table.rich() if out.is_terminal else plain_text(table.rich()).rstrip("\n"), table.note)
-    show(*shown, f"recipe: {target}", choice=metrics["choice"], recipe=target)
+    show(fitting(table.rich()), table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)

@@ -15,8 +15,8 @@ from rerank.metrics.oracle import base_choice
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
+from rerank.runs.closer_look import list_gains
 from rerank.runs.corpora import Data
-from rerank.runs.shown import list_gains
 
 APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions
 HARDLY = 0.05  # the share of what a random candidate lacks that an oracle gains at the least

@@ -33,11 +33,11 @@ from rerank.runs.corpora import Data
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
 from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import check_ensemble, train_ensemble
-from rerank.runs.figures import check_figures
 from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
+from rerank.runs.list_figures import check_figures
+from rerank.runs.list_page import write_page
 from rerank.runs.mert import check_mert, tune_run
 from rerank.runs.opening import open_files
-from rerank.runs.page import write_page
 from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
 from rerank.runs.run import Run, check_stored
 from rerank.runs.stages import Stages

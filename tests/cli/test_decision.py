@@ -16,7 +16,7 @@ from rerank.models.model import Model
 from rerank.models.scorer import Scorer
 from rerank.runs import pipeline
 from rerank.runs.decoding import _used
-from rerank.runs.report.summary import summary
+from rerank.runs.report.headline import headline
 
 DECIDED = {  # by name: how a recipe comes to it
     "average": {"decode": {"use": "best"}},
@@ -46,11 +46,11 @@ def test_the_headline_is_of_what_the_model_hands_out(
 ) -> None:
     name, place = decided
     metrics, lists = json.loads((place / "metrics.json").read_text()), small_data / "test.nbest.gz"
-    headline, f1 = summary(metrics), metrics["splits"]["test"][name]["f1"]
-    assert headline is not None
-    assert f"reaches F {100 * f1:.2f} with its {name} predictor" in headline["sentence"]
+    said, f1 = headline(metrics), metrics["splits"]["test"][name]["f1"]
+    assert said is not None
+    assert f"reaches F {100 * f1:.2f} with its {name} predictor" in said["sentence"]
     test = metrics["significance"]["test"][f"{name}_vs_base"]
-    assert headline["tiles"][2]["value"].lstrip("+−") == f"{100 * abs(test['difference']):.2f}"
+    assert said["tiles"][2][1].lstrip("+−") == f"{100 * abs(test['difference']):.2f}"
     assert metrics["decision"] == json.loads((place / "model" / "model.json").read_text())["about"]["decision"]
     assert metrics["decision"]["predictor"] == metrics["predictor"] == name
 

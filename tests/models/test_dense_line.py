@@ -17,7 +17,8 @@ from rerank.models.dense_line import dense_line
 from rerank.runs import list_steps, pipeline
 from rerank.runs.corpora import Data
 from rerank.runs.evaluation import Selections, compare_runs
-from rerank.runs.report.table import plain_text, results_table
+from rerank.runs.report.headline import results_on_terminal
+from rerank.runs.report.table import plain_text
 
 METRIC = Gain()
 
@@ -44,7 +45,7 @@ def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.M
     assert found["significance"]["test"]["logistic_vs_base"]["difference"] > 0
     assert set(found["logistic"]["weights"]) == {"base", "Dense|reward", "Dense|length"}
     assert found["logistic"]["weights"]["Dense|reward"] > 0
-    table = plain_text(results_table(found, "test", wide=True))
+    table = plain_text(results_on_terminal(found, "test", wide=True))
     assert table.count("dense columns alone") == 1
     assert "dense columns alone" in (directory / "report.html").read_text()
     stored = Selections.load(directory / "predictions" / "test.selections.npz")
@@ -53,7 +54,7 @@ def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.M
     assert same["a"] == pytest.approx(own["gain"])
     console = Console(width=80)
     with console.capture() as captured:
-        console.print(results_table(found, "test"))
+        console.print(results_on_terminal(found, "test"))
     assert "…" not in captured.get()
 
 
@@ -94,7 +95,7 @@ def test_without_dense_columns_there_is_no_line(tmp_path: Path, workspace: Path,
     found = pipeline.run(small_rankings.recipe(root, features=words), workspace / "rankings" / "none")
     assert found["logistic"] is None
     assert "logistic" not in found["splits"]["test"]
-    assert "dense columns alone" not in plain_text(results_table(found, "test"))
+    assert "dense columns alone" not in plain_text(results_on_terminal(found, "test"))
     assert "logistic" not in json.loads((small_run / "metrics.json").read_text())["splits"]["test"]
 
 

@@ -14,10 +14,10 @@ from rerank.data.labelled import from_csr
 from rerank.models.inspection import find_features, shares
 from rerank.models.model import Model
 from rerank.runs import pipeline
-from rerank.runs.examples.baselines import fit_baseline, make_baseline
-from rerank.runs.examples.curves import trace
+from rerank.runs.examples.example_figures import trace
 from rerank.runs.examples.experiment import run_spec
 from rerank.runs.examples.fitting import fit
+from rerank.runs.examples.scikit import fit_baseline, make_baseline
 from rerank.runs.examples.sets import Sets
 from rerank.runs.stages import epoch_lines
 

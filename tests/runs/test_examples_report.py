@@ -9,9 +9,10 @@ import small_classes
 from browser import assert_nothing_overflows, look, needs_browser
 
 from rerank.runs import pipeline
+from rerank.runs.examples.example_figures import fold_figures
 from rerank.runs.examples.fitting import margins
 from rerank.runs.examples.results import Result
-from rerank.runs.examples.shown import CLASSES, confusion_table, fold_figures
+from rerank.runs.examples.tested import CLASSES, confusion_table
 
 TWO = [{"name": "perceptron"}, {"name": "PA", "set": {"learner": {"name": "pa", "variant": "1"}}}]
 

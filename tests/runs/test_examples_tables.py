@@ -10,7 +10,7 @@ import small_classes
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.examples.results import Result
 from rerank.runs.examples.tables import as_data, cells_of, mean_ranks, ranks_table, results_table, seconds_table
-from rerank.runs.report.spread import Spread
+from rerank.runs.report.numbers import Spread
 
 RUNS = [{"name": "A"}, {"name": "B"}, {"name": "C"}]
 

@@ -10,8 +10,7 @@ from rerank.readers.nbest import NBestList
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.treebank import GoldText
 from rerank.runs.evaluation import Selections
-from rerank.runs.loss_details import BracketLosses, WordLosses
-from rerank.runs.losses import changes_row, loss_table, size_groups
+from rerank.runs.losses import BracketLosses, WordLosses, changes_row, loss_table, size_groups
 from rerank.runs.report.measures import MEASURES
 
 F = next(measure for measure in MEASURES if measure.key == "f1")
@@ -44,7 +43,8 @@ def test_where_most_lists_are_full_the_others_are_a_group() -> None:
 def test_changes() -> None:
     base, chosen = np.array([0, 5, 10, 15]), np.array([1, 6, 10, 16])
     gains = np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.75, 0.25, 0.5, 0.5])
-    assert changes_row("test", base, chosen, gains) == ["test", "1 (25.0 %)", "1 (25.0 %)", "1", "1", "4"]
+    cells = ["test", "1 (25.0 %)", "1 (25.0 %)", "1", "1", "4"]
+    assert list(changes_row("test", base, chosen, gains).values()) == cells
 
 
 def test_scores_of_groups_and_what_is_left() -> None:

@@ -6,39 +6,36 @@ import xml.etree.ElementTree as ET
 import pytest
 from synthetic_report import make_curve, make_metrics, make_report, make_run, make_runs, make_sweep
 
-from rerank.runs.report.canvas import PALETTE
-from rerank.runs.report.data import Curve, LearningCurve
-from rerank.runs.report.figures import (
+from rerank.runs.report.curves import (
     POINTS,
-    dev_figure,
     learning_figure,
     legend,
-    mistakes_figure,
-    ranks_figure,
+    rank_figure,
     sweep_figure,
-    sweep_split,
     sweeps_of,
-    weights_figure,
+    training_figures,
 )
+from rerank.runs.report.data import Curve, LearningCurve
 from rerank.runs.report.measures import primary_of
+from rerank.runs.report.plot import PALETTE
+
+SVG = "{http://www.w3.org/2000/svg}"
+LEARNING = LearningCurve([950, 4753, 9507], {"dev": [0.83, 0.834, 0.84], "test": [0.82, 0.83, 0.838]}, "")
 
 
 def all_figures():
     report = make_report()
-    series = legend(report.curves, report.metrics)
-    return {
-        "mistakes": mistakes_figure(report.curves, series),
-        "weights": weights_figure(report.curves, series),
-        "dev": dev_figure(report.curves, series, primary_of(report.metrics), 0.8263),
-        "ranks1": ranks_figure([90, 10, 3, 0, 1]),
-        "ranks2": ranks_figure([5]),
+    mistakes, weights, dev = training_figures(report.curves, report.metrics)
+    figures = {
+        "mistakes": mistakes,
+        "weights": weights,
+        "dev": dev,
+        "ranks1": rank_figure("test", [90, 10, 3, 0, 1]),
+        "ranks2": rank_figure("test", [5]),
         "learning": learning_figure(LEARNING, primary_of(report.metrics)),
-        "sweep": sweep_figure(make_sweep().metrics, "average"),
+        "sweep": sweep_figure(make_sweep().metrics),
     }
-
-
-SVG = "{http://www.w3.org/2000/svg}"
-LEARNING = LearningCurve([950, 4753, 9507], {"dev": [0.83, 0.834, 0.84], "test": [0.82, 0.83, 0.838]}, "")
+    return {name: figure.svg for name, figure in figures.items()}
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +116,7 @@ def test_a_line_a_run(drawn):
 def test_long_curves_are_thinned_to_their_ends():
     steps = list(range(10_001))
     curve = Curve("a", 1, steps, [step * step for step in steps], steps)
-    (line,) = paths(mistakes_figure([curve], legend([curve], {})), "--series-1")
+    (line,) = paths(training_figures([curve], {})[0].svg, "--series-1")
     assert 2 < len(line) <= POINTS
     assert line[0][0] < line[-1][0]
     assert line[0][1] > line[-1][1]
@@ -141,7 +138,7 @@ class TestLegend:
         assert series[0].label == "r03"
         if names > len(PALETTE):
             assert (series[-1].label, series[-1].number) == ("6 others", 0)
-            ET.fromstring(mistakes_figure(curves, series))
+            ET.fromstring(training_figures(curves, make_metrics(runs, 3))[0].svg)
 
     def test_no_curves(self):
         assert legend([], {}) == []
@@ -150,53 +147,41 @@ class TestLegend:
         curve = Curve('$x^2$ "_<b>', 1, [0, 1], [0, 1], [0, 1])
         series = legend([curve], {})
         assert series[0].label == '$x^2$ "_<b>'
-        assert 'x^2$ "_<b>: 0 at 0' in ET.fromstring(mistakes_figure([curve], series)).get("aria-label")
+        assert 'x^2$ "_<b>: 0 at 0' in ET.fromstring(training_figures([curve], {})[0].svg).get("aria-label")
 
 
 class TestRanks:
-    def bars(self, svg):
-        return list(ET.fromstring(svg).iter(f"{SVG}rect"))
-
-    def test_a_bar_a_rank(self):
-        assert len(self.bars(ranks_figure([4, 3, 2]))) == 3
-
     def test_long_lists_share_bars(self):
-        svg = ranks_figure([1] * 1000)
-        assert len(self.bars(svg)) == 50
+        svg = rank_figure("test", [1] * 1000).svg
+        assert len(list(ET.fromstring(svg).iter(f"{SVG}rect"))) == 50
         assert "rank of the oracle by base score (bars of 20 ranks)" in words(svg)
 
     def test_counts_that_differ_much_are_on_a_log_scale(self):
-        assert "lists (log scale)" in words(ranks_figure([5000, 9, 8, 7]))
-        assert "lists" in words(ranks_figure([20, 9, 8, 7]))
-
-    def test_no_lists(self):
-        assert ET.fromstring(ranks_figure([])).tag.endswith("svg")
+        assert "lists (log scale)" in words(rank_figure("test", [5000, 9, 8, 7]).svg)
+        assert "lists" in words(rank_figure("test", [20, 9, 8, 7]).svg)
 
 
 class TestSweep:
     def test_only_runs_that_differ_in_l1_alone_and_at_least_three(self):
         assert [len(family) for family in sweeps_of(make_sweep().metrics)] == [5]
-        assert sweeps_of(make_report().metrics) == []
+        assert sweep_figure(make_report().metrics) is None
         two = [make_run(f"r{l1}", 1, {"name": "vrda", "l1": l1}, 0.8, 0.8, 10) for l1 in (0.1, 0.2)]
         other = make_run("r", 1, {"name": "vrda", "l1": 0.3, "eta": 2.0}, 0.8, 0.8, 10)
         assert sweeps_of({"runs": [*two, other]}) == []
-
-    def test_no_grid_no_figure(self):
-        assert sweep_figure(make_report().metrics, "average") is None
 
     def test_dev_scores_of_training_do_where_dev_was_not_evaluated(self):
         metrics = make_sweep().metrics
         for run in metrics["runs"]:
             del run["splits"]["dev"]
-        assert sweep_split(metrics, "average") == "test"
+        assert sweep_figure(metrics).caption.startswith("Score on test against")
         metrics["runs"] = [run | {"dev": run["splits"]["test"]["average"]["f1"]} for run in metrics["runs"]]
-        assert sweep_split(metrics, "average") == "dev"
-        assert "base 82.32" in words(sweep_figure(metrics, "average"))
+        assert sweep_figure(metrics).caption.startswith("Score on dev against")
+        assert "base 82.32" in words(sweep_figure(metrics).svg)
 
     def test_a_grid_without_results(self):
         metrics = make_sweep().metrics | {"splits": {}}
         metrics["runs"] = [run | {"splits": {}} for run in metrics["runs"]]
-        assert sweep_figure(metrics, "average") is None
+        assert sweep_figure(metrics) is None
 
     def test_two_families_and_a_model_without_weights(self):
         runs = [
@@ -204,8 +189,7 @@ class TestSweep:
             for name in ("vrda", "tg")
             for l1 in (0.1, 0.2, 5.0)
         ]
-        metrics = make_metrics(runs, 0)
-        svg = sweep_figure(metrics, "average")
+        svg = sweep_figure(make_metrics(runs, 0)).svg
         assert words(svg).count("λ = 0.2") == 0, "the ends alone are labelled where lines are many"
         assert words(svg).count("λ = 5") >= 1
 

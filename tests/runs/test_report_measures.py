@@ -1,16 +1,17 @@
-"""How numbers are written in reports."""
+"""How numbers are written in reports, their spread, and the measures of a run."""
 
 import doctest
 import math
 
 import pytest
 
-from rerank.runs.report import measures
-from rerank.runs.report.measures import MEASURES, duration, fixed, measures_of, number, p_value, primary_of, signed
+from rerank.runs.report import numbers
+from rerank.runs.report.measures import MEASURES, measures_of, primary_of
+from rerank.runs.report.numbers import Spread, duration, fixed, number, p_value, signed
 
 
 def test_the_examples_in_the_docstrings():
-    assert doctest.testmod(measures).failed == 0
+    assert doctest.testmod(numbers).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_durations_carry_over(seconds, text):
     assert duration(seconds) == text
 
 
-@pytest.mark.parametrize("write", [fixed, signed, number, p_value, duration, measures.count])
+@pytest.mark.parametrize("write", [fixed, signed, number, p_value, duration, numbers.count])
 def test_what_is_not_a_number_is_a_dash(write):
     assert write(None) == write(math.nan) == write(math.inf) == "–"
 
@@ -57,3 +58,19 @@ def test_the_primary_measure_of_other_tasks():
     assert primary_of({"splits": {"test": {"base": {"ter": 60.0, "chrf": 50.0, "bleu": 30.0}}}}).key == "bleu"
     assert primary_of({"splits": {"test": {"base": {"wer": 0.1}}}}).lower_is_better
     assert primary_of({}).key == "f1"
+
+
+def test_sample_standard_deviation_and_standard_error():
+    mean, deviation, error, values = Spread.of([0.1, 0.2, 0.3, 0.4])
+    assert (mean, values) == (pytest.approx(0.25), 4)
+    assert deviation == pytest.approx((0.05 / 3) ** 0.5)
+    assert error == pytest.approx(deviation / 2)
+
+
+def test_one_value_has_no_deviation():
+    assert Spread.of([0.5]) == (0.5, None, None, 1)
+
+
+def test_missing_values_do_not_count():
+    assert Spread.known([1.0, 3.0, None]) == Spread.of([1.0, 3.0])
+    assert Spread.known([None]) is None

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 from synthetic_report import make_metrics, make_run, make_runs
 
-from rerank.runs.report.table import plain_text, results_table
+from rerank.runs.report.headline import results_on_terminal
+from rerank.runs.report.table import plain_text
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def single(name="only", **more):
 
 def lines(metrics, split="test"):
     """Cells of the plain text's lines, by first cell."""
-    return plain_text(results_table(metrics, split, wide=True)).splitlines()
+    return plain_text(results_on_terminal(metrics, split, wide=True)).splitlines()
 
 
 def test_numbers_of_base_and_oracle(metrics):
@@ -40,19 +41,14 @@ def test_numbers_of_several_seeds(metrics):
 
 
 def test_one_seed_has_no_deviation():
-    text = plain_text(results_table(single(), "test"))
+    text = plain_text(results_on_terminal(single(), "test"))
     assert "±" not in text
     assert "seeds" not in text
     assert "1,234" in text
 
 
-def test_no_voted_predictor():
-    assert "voted" not in plain_text(results_table(single(voted=False), "test"))
-    assert "voted" in plain_text(results_table(single(), "test"))
-
-
 def test_plain_text_is_never_cut_or_coloured():
-    text = plain_text(results_table(single("a rather long name of a run " * 6), "test"))
+    text = plain_text(results_on_terminal(single("a rather long name of a run " * 6), "test"))
     assert "…" not in text
     assert "\x1b" not in text
     assert text.count("rather") == 6
@@ -62,7 +58,7 @@ def test_plain_text_is_never_cut_or_coloured():
 def test_eighty_columns_are_enough(metrics):
     console = Console(file=io.StringIO(), width=80, color_system=None)
     with console.capture() as captured:
-        console.print(results_table(metrics, "test"))
+        console.print(results_on_terminal(metrics, "test"))
     text = captured.get()
     assert "…" not in text
     assert re.search(r"300,813 +better,", text)
@@ -71,9 +67,4 @@ def test_eighty_columns_are_enough(metrics):
 
 
 def test_names_are_not_taken_for_markup():
-    assert "[red]x[/red]" in plain_text(results_table(single("[red]x[/red]"), "test"))
-
-
-def test_no_results():
-    empty = {"schema": 1, "task": "parse", "splits": {}}
-    assert "predictor" in plain_text(results_table(empty, "test"))
+    assert "[red]x[/red]" in plain_text(results_on_terminal(single("[red]x[/red]"), "test"))

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rerank.runs.report.data import Example, Report
+from rerank.runs.report.headline import signatures
 from rerank.runs.report.html import render
-from rerank.runs.report.summary import signatures
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0"
 

@@ -15,7 +15,7 @@ from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
 from rerank.learn.voting.voting import vote
 from rerank.recipes.example_recipe import Spec
-from rerank.runs.examples.baselines import fit_baseline, predict_baseline
+from rerank.runs.examples.scikit import fit_baseline, predict_baseline
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from rerank import __version__
 from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings
 from rerank.runs.examples.sets import ExampleSet
-from rerank.runs.report.spread import Spread
+from rerank.runs.report.numbers import Spread
 from rerank.storage.results import KeptResult
 from rerank.storage.strict_json import as_json
 
@@ -141,3 +141,22 @@ def load_results(place: Path, key: str, spec: Spec) -> list[Result] | None:
         own = {name.partition("-")[2]: found for name, found in arrays.items() if name.startswith(f"{i}-")}
         results.append(Result(spec=spec, predictions=own, margins=arrays[f"margins-{i}"], **entry))
     return results
+
+
+def mean_error(result: Result) -> float:
+    """The mean error over the folds."""
+    return float(np.mean(result.values("error")))
+
+
+def best_of(results: Sequence[Result]) -> Result:
+    """The result with the lowest error, the first of equals."""
+    return min(results, key=mean_error)
+
+
+def groups_of(results: Sequence[Result]) -> Mapping[str, list[Result]]:
+    """The results of the first seed and the lowest noise, by set."""
+    groups: dict[str, list[Result]] = {}
+    for each in results:
+        if each.seed == results[0].seed and each.noise == results[0].noise:
+            groups.setdefault(each.set, []).append(each)
+    return groups

@@ -1,11 +1,16 @@
-"""Parts of scikit-learn by name, and a clear message where it is not installed."""
+"""Parts of scikit-learn by name, with a clear message where it is not installed; batch classifiers to compare with."""
 
+import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from rerank.base.errors import RecipeError
+import numpy as np
+import scipy.sparse
+
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import nearest
+from rerank.data.labelled import Labelled
 from rerank.recipes.settings import Settings
 
 
@@ -15,6 +20,13 @@ class ScikitPart(NamedTuple):
     module: str
     name: str
     usual: Mapping[str, Any] = {}
+
+
+BASELINES = {
+    "naive-bayes": ScikitPart("naive_bayes", "MultinomialNB"),
+    "maxent": ScikitPart("linear_model", "LogisticRegression", {"max_iter": 1000, "random_state": 0}),
+    "svm": ScikitPart("svm", "LinearSVC", {"max_iter": 1000, "random_state": 0, "tol": 0.01}),
+}
 
 
 def scikit(module: str, key: str) -> Any:
@@ -41,15 +53,51 @@ def part_named(parts: Mapping[str, ScikitPart], settings: Settings, key: str, re
     name = settings.get("name")
     if not isinstance(name, str) or name not in parts:
         raise RecipeError(f"found {name!r}; {nearest(str(name), parts)}", key=f"{key}.name")
-    module, cls, usual = parts[name]
-    made = getattr(scikit(module, key), cls)(**usual)
-    own, known = own_settings(settings), set(made.get_params()) - set(refused)
-    for each in own:
-        if each not in known:
-            raise RecipeError(f"{cls} has no {each!r} here; {nearest(each, known)}", key=key)
-    return made.set_params(**own)
+    module, class_name, usual = parts[name]
+    made = getattr(scikit(module, key), class_name)(**usual)
+    parameters, known = _parameters(settings), set(made.get_params()) - set(refused)
+    for parameter in parameters:
+        if parameter not in known:
+            raise RecipeError(f"{class_name} has no {parameter!r} here; {nearest(parameter, known)}", key=key)
+    return made.set_params(**parameters)
 
 
-def own_settings(settings: Settings) -> Settings:
+def _parameters(settings: Settings) -> Settings:
     """The settings of a part without its name."""
-    return {each: value for each, value in settings.items() if each != "name"}
+    return {key: value for key, value in settings.items() if key != "name"}
+
+
+def make_baseline(settings: Settings, key: str = "baseline") -> Any:
+    """The classifier that ``settings`` describe; see ``part_named``."""
+    return part_named(BASELINES, settings, key)
+
+
+def _matrix(examples: Labelled) -> scipy.sparse.csr_matrix:
+    """The features as scipy's CSR matrix [n, D], float64."""
+    values = np.asarray(examples.values, dtype=np.float64)
+    shape = (examples.size, examples.width)
+    return scipy.sparse.csr_matrix((values, np.array(examples.columns), np.array(examples.rows)), shape=shape)
+
+
+def fit_baseline(settings: Settings, train: Labelled, key: str = "baseline") -> Any:
+    """The classifier fitted to ``train``; its classes are indices into those of ``train``.
+
+    Raises
+    ------
+    DataError: examples that it cannot be fitted to.
+    """
+    made = make_baseline(settings, key)
+    if settings["name"] == "maxent" and "solver" not in settings and len(train.classes) == 2:
+        # For two classes only, but on wide sparse rows many times faster than the solver that serves all.
+        made.set_params(**{"solver": "liblinear", "dual": True, "tol": 0.01} | _parameters(settings))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that iterations ended: the settings are the recipe's
+            return made.fit(_matrix(train), train.label, sample_weight=train.weight)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{settings['name']} cannot be fitted to the training examples: {error}") from None
+
+
+def predict_baseline(fitted: Any, examples: Labelled) -> np.ndarray:
+    """int64 [n]: the class of every example."""
+    return np.asarray(fitted.predict(_matrix(examples)), dtype=np.int64)

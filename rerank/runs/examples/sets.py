@@ -18,7 +18,6 @@ from rerank.readers.examples.svmlight import read_folds, read_svmlight
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
 from rerank.recipes.example_recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
-from rerank.runs.examples.splits import draw_folds, fold_numbers
 from rerank.runs.examples.texts import read_newsgroups, read_texts
 
 log = logging.getLogger("rerank")
@@ -219,3 +218,33 @@ def read_vocabulary(path: str, width: int) -> tuple[str, ...]:
     if len(lines) < width:
         raise DataError(f"found {len(lines)} names for {width} features; expected a line for each", path=path)
     return tuple(lines)
+
+
+def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """int64 [n]: fold numbers 0..count - 1, each fold with its share of every class, and sizes that differ by at most
+    one.
+
+    Raises
+    ------
+    DataError: fewer examples than folds.
+    """
+    if label.size < count:
+        raise DataError(f"{label.size} examples cannot make {count} folds; expected data.folds.count of at most that")
+    order = np.random.default_rng(seed).permutation(label.size)
+    order = order[np.argsort(label[order], kind="stable")]  # one class after the other, each in random order
+    folds = np.empty(label.size, np.int64)
+    folds[order] = np.arange(label.size) % count
+    return folds
+
+
+def fold_numbers(folds: np.ndarray, path: str) -> np.ndarray:
+    """The different fold numbers, ascending.
+
+    Raises
+    ------
+    DataError: there is only one, so that nothing is left to train on.
+    """
+    numbers = np.unique(folds)
+    if numbers.size < 2:
+        raise DataError(f"all examples are in fold {numbers[0]}; expected at least two folds", path=path)
+    return numbers

@@ -16,20 +16,19 @@ from rerank.metrics.classification import Classification
 from rerank.models.model import Model
 from rerank.recipes.example_recipe import ClassificationRecipe, Spec
 from rerank.recipes.settings import files_named
-from rerank.runs.examples.baselines import make_baseline
-from rerank.runs.examples.drawing import Traced, check_figures, draw_all, traces_of
+from rerank.runs.examples.example_figures import Traced, check_figures, draw_all, traces_of
+from rerank.runs.examples.example_page import UNIT, write_page
 from rerank.runs.examples.experiment import run_spec
 from rerank.runs.examples.fitting import make_learner
 from rerank.runs.examples.models import train_model
-from rerank.runs.examples.page import UNIT, write_page
-from rerank.runs.examples.predictions import Tested, selections_of, significance_of, write_predictions
-from rerank.runs.examples.results import Result, key_of, load_results, save_results
+from rerank.runs.examples.results import Result, best_of, groups_of, key_of, load_results, mean_error, save_results
+from rerank.runs.examples.scikit import make_baseline
 from rerank.runs.examples.sets import Sets
-from rerank.runs.examples.shown import best_of, features_table, groups_of, mean_error
 from rerank.runs.examples.tables import as_data
+from rerank.runs.examples.tested import Tested, features_table, selections_of, significance_of, write_predictions
 from rerank.runs.examples.tuning import Tuned, points_of
-from rerank.runs.figures import write_figures
 from rerank.runs.learning import CurvePoint, learning_curve
+from rerank.runs.report.plot import write_figures
 from rerank.runs.report.table import TextTable
 from rerank.runs.stages import Stages
 from rerank.runs.steps import Metrics, Steps, code_of
@@ -164,9 +163,8 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         return learning_curve(best.spec.recipe, Classification(), ones, best.set, UNIT, best, train, look)
 
     def report(self, metrics: Metrics, seconds: float) -> None:
-        drawings = draw_all(self.recipe, self.found, self.traced)
-        write_figures(self.directory, drawings)
-        metrics["figures"] = [drawing.as_data() for drawing in drawings]
+        figures = draw_all(self.recipe, self.found, self.traced)
+        write_figures(self.directory, figures, metrics)
         write_page(
             self.directory / "report.html",
             self.recipe,
@@ -175,7 +173,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             results=self.found,
             tested=self.tested,
             features=self.features,
-            drawings=drawings,
+            figures=figures,
         )
 
 

@@ -1,4 +1,4 @@
-"""Tables over sets and runs: means with their spread and the paper's numbers, mean ranks, times."""
+"""Tables over sets and runs: means with their spread and the paper's numbers, ranks, times; how all were trained."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,11 @@ import numpy as np
 
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.examples.results import Result
-from rerank.runs.report.measures import NONE, fixed
-from rerank.runs.report.spread import Spread
+from rerank.runs.examples.tuning import Tuned
+from rerank.runs.report.list_tables import first_to_last, learner_text
+from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed, signed
 from rerank.runs.report.table import TextTable
+from rerank.runs.report.verdict import verdict
 
 Data = Mapping[str, Any]  # ``as_data``, or one of its results
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
@@ -180,3 +182,91 @@ def ranks_table(recipe: ClassificationRecipe, data: Data) -> TextTable | None:
                 best.add((number, place + 1))
     note = f"rank among {len(runs)} runs, mean over {len(sets)} sets" + _source(recipe, "ranks")
     return TextTable("Mean rank by noise", ["noise", *runs], lines, 1, best, note)
+
+
+def sets_table(corpora: Mapping[str, Any]) -> TextTable:
+    """How large the sets are."""
+    rows = [
+        {
+            "set": name,
+            "examples": count(entry["examples"]),
+            "tested": count(entry["test_examples"]),
+            "nonzeros": count(entry["nonzeros"]),
+            "columns": count(entry["columns"]),
+            "divisions": count(entry["splits"]),
+            "examples of each class": ", ".join(f"{label}: {number:,}" for label, number in entry["classes"].items()),
+        }
+        for name, entry in corpora.items()
+    ]
+    return TextTable.of("Sets", rows)
+
+
+def training_table(metrics: Mapping[str, Any]) -> TextTable:
+    """How every result was trained; means where there are several folds."""
+    rows = []
+    for run in metrics["runs"]:
+        training, tested = run["training"], run["splits"]["test"]
+        mistakes = [sum(epoch) / len(epoch) for epoch in zip(*training["mistakes"], strict=True)]
+        errors = {
+            f"{name} (%)": fixed(100 * tested[name]["error"]) if name in tested else NONE
+            for name in ("last", "average", "voted")
+        }
+        rows.append(
+            {
+                "set": run["set"],
+                "run": run["name"],
+                "learner": learner_text(run["learner"]),
+                **_place(metrics, run),
+                "epochs": count(training["epochs"]),
+                "mistakes, first → last epoch": first_to_last(mistakes),
+                "training error (%)": fixed(100 * run["train_error"]),
+                **errors,
+                "time of a fold": duration(sum(training["seconds"]) / len(training["seconds"])),
+            }
+        )
+    return TextTable.of("All results", rows, texts=3)
+
+
+def _place(metrics: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, str]:
+    """The noise level and seed of a result; empty where all have the same."""
+    noises, seeds = (len({each[key] for each in metrics["runs"]}) > 1 for key in ("noise", "seed"))
+    return {"noise": f"{run['noise']:g}" if noises else "", "seed": str(run["seed"]) if seeds else ""}
+
+
+def tuned_table(metrics: Mapping[str, Any]) -> TextTable:
+    """The choices of tuning; empty where nothing was tuned."""
+    rows = []
+    for run in metrics["runs"]:
+        if run["tuned"]:
+            tuned = Tuned.from_dict(run["tuned"])
+            chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in tuned.point.items())
+            rows.append(
+                {
+                    "set": run["set"],
+                    "run": run["name"],
+                    "parameters": chosen or "the recipe's",
+                    **_place(metrics, run),
+                    "epochs": count(tuned.epochs),
+                    "held-out error (%)": fixed(100 * tuned.error),
+                    "the recipe's (%)": NONE if tuned.default is None else fixed(100 * tuned.default),
+                }
+            )
+    return TextTable.of("Chosen on held-out examples", rows, texts=3)
+
+
+def significance_tables(metrics: Mapping[str, Any]) -> list[TextTable]:
+    """One table per set: every pair of runs that was tested."""
+    tables = []
+    for place, pairs in metrics["significance"].items():
+        rows = [
+            {
+                "runs": pair.replace("_vs_", " against "),
+                "test": test["test"].replace("_", " ").replace("mcnemar", "McNemar"),
+                "difference (points)": signed(100 * test["difference"]),
+                "interval": " to ".join(signed(100 * end) for end in test["interval"]),
+                "the first is": verdict(test, lower_is_better=True),
+            }
+            for pair, test in pairs.items()
+        ]
+        tables.append(TextTable.of(place, rows, texts=2))
+    return tables

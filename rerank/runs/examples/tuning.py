@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.errors import DataError
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Weights
 from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings, grid_points
-from rerank.runs.examples.baselines import fit_baseline, predict_baseline
 from rerank.runs.examples.fitting import predicted, train_on
-from rerank.runs.examples.splits import divided
+from rerank.runs.examples.scikit import fit_baseline, predict_baseline
+from rerank.runs.examples.sets import draw_folds
 
 log = logging.getLogger("rerank")
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
@@ -139,3 +140,39 @@ def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float
         evaluate_dev=accuracy,
     )
     return [1.0 - line["dev"] for line in training.history]
+
+
+def divided(label: np.ndarray, share: float | None, folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """How tuning divides examples, as indices that train and indices that judge: by ``folds``, or once by ``share``.
+
+    With fewer examples than folds, each is a fold of its own.
+
+    Raises
+    ------
+    DataError: too few examples for two parts.
+    """
+    if share is not None or label.size < 2:
+        return [held_out(label, share or 0.5, seed)]
+    drawn = draw_folds(label, min(folds, label.size), seed)
+    return [(np.flatnonzero(drawn != k), np.flatnonzero(drawn == k)) for k in range(int(drawn.max()) + 1)]
+
+
+def held_out(label: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices (ascending) of a part to train on and of one to test on, with ``share`` of every class.
+
+    Raises
+    ------
+    DataError: too few examples for two parts.
+    """
+    if label.size < 2:
+        raise DataError(f"{label.size} training examples leave nothing to hold out for tuning; give more examples")
+    rng = np.random.default_rng(seed)
+    taken = np.zeros(label.size, np.bool_)
+    for each in np.unique(label):
+        members = rng.permutation(np.flatnonzero(label == each))
+        taken[members[: round(share * members.size)]] = True
+    if not taken.any() or taken.all():  # classes too small to be divided class by class
+        order = rng.permutation(label.size)
+        taken[:] = False
+        taken[order[: min(max(1, round(share * label.size)), label.size - 1)]] = True
+    return np.flatnonzero(~taken), np.flatnonzero(taken)

@@ -1,21 +1,17 @@
-"""What a report is made of; the pipeline fills these, everything in this package reads them."""
+"""The content of a report; the pipeline fills these, everything in this package reads them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from rerank.runs.report.lines import FigureDrawing
+from rerank.runs.report.plot import Figure
 from rerank.runs.report.table import TextTable
 
 
-@dataclass(frozen=True)
-class ShownContribution:
-    """One feature's part in the choice of a candidate over the base candidate.
-
-    ``difference`` is the feature's value on the chosen candidate minus its value on the base candidate;
-    ``contribution`` = weight · difference is what it adds to the score of the chosen one over the base one.
-    """
+class ShownContribution(NamedTuple):
+    """One feature's part in the choice of a candidate over the base candidate: ``difference`` is the feature's value on
+    the chosen one minus its value on the base candidate, ``contribution`` is weight · difference."""
 
     feature: str
     weight: float
@@ -71,7 +67,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Curve:
-    """How one run went: what had happened when ``samples[i]`` lists had been processed (counted over all epochs).
+    """The course of one run: what had happened when ``samples[i]`` lists had been processed (counted over all epochs).
 
     ``mistakes`` (cumulative) and ``nonzero_weights`` belong to ``samples``; ``dev_scores``, the metric's primary
     measure on the dev split, to ``dev_samples`` (one per epoch).
@@ -110,7 +106,7 @@ class LearningCurve:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that one report shows.
+    """Everything that the report of a run over lists shows.
 
     Parameters
     ----------
@@ -132,7 +128,7 @@ class Report:
     date: datetime
     seconds: float
     curves: Sequence[Curve] = ()
-    figures: Sequence[FigureDrawing] = ()
+    figures: Sequence[Figure] = ()
     examples: Sequence[Example] = ()
     environment: Sequence[str] = ()
     changes: TextTable | None = None

@@ -1,7 +1,8 @@
-"""The report of a run as one self-contained HTML page: no scripts, nothing from a network."""
+"""Reports as self-contained HTML pages: no scripts, nothing from a network."""
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,26 +10,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rerank.base.encoding import plain
-from rerank.runs.report import figures, sections, summary
-from rerank.runs.report.choices import choice_table
+from rerank.runs.report import curves, headline, list_tables
 from rerank.runs.report.data import Report
-from rerank.runs.report.measures import NONE, duration, primary_of
-from rerank.runs.report.reported import reported_table
-from rerank.runs.report.rows import runs_of
+from rerank.runs.report.example_parts import example_parts
+from rerank.runs.report.measures import primary_of
+from rerank.runs.report.numbers import NONE, duration
+from rerank.runs.report.rows import runs_of, splits_of
 from rerank.storage.files import write_text
 
 # Characters that HTML does not allow: controls, lone surrogates (of bytes that are not UTF-8), noncharacters.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-
-
-def render(report: Report) -> str:
-    """The page; the same report gives the same text.
-
-    Raises
-    ------
-    DataError: an example of the task ``parse`` is not a bracketed tree.
-    """
-    return fill("lists.html.j2", _content(report))
 
 
 def fill(template: str, content: Mapping[str, Any]) -> str:
@@ -49,6 +40,89 @@ def _plain(value: Any) -> Any:
     return plain(value, kept="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def frame(
+    metrics: Mapping[str, Any],
+    recipe: str,
+    date: datetime,
+    seconds: float,
+    *,
+    runs: str,
+    sections: Mapping[str, Any],
+    environment: Sequence[str],
+) -> dict[str, Any]:
+    """The part of its content that every report has: see ``page.html.j2``.
+
+    runs: their kind, in the singular. sections: their headings, with something false for those that have no content.
+    """
+    ended, number = date.strftime("%Y-%m-%d %H:%M %Z").strip(), len(runs_of(metrics))
+    titles = [*(title for title, content in sections.items() if content), "Settings"]
+    return {
+        "title": str(metrics.get("name") or "Unnamed run"),
+        "task": str(metrics.get("task", "")),
+        "facts": [ended, f"{number} {runs}{'s' if number > 1 else ''}", duration(seconds)],
+        "sections": [(title.lower().replace(" ", "-"), title) for title in titles],
+        "recipe": recipe.rstrip("\n"),
+        "provenance": [
+            ("finished", ended),
+            ("duration", duration(seconds)),
+            ("version", f"rerank {metrics.get('version', '')}".rstrip()),
+            ("seed", str(metrics.get("seed", NONE))),
+            ("metric", str(metrics.get("metric", NONE))),
+        ],
+        "environment": environment,
+    }
+
+
+def render(report: Report) -> str:
+    """The page of a run over lists; the same report gives the same text.
+
+    Raises
+    ------
+    DataError: an example of the task ``parse`` is not a bracketed tree.
+    """
+    metrics = report.metrics
+    measure, task = primary_of(metrics), str(metrics.get("task", ""))
+    examples = [example_parts(example, task, measure) for example in report.examples]
+    sections = {
+        "Results": True,
+        "Gains and losses": report.changes or any(report.losses.values()),
+        "Weights": report.weights,
+        "Examples": examples,
+        "Training": True,
+        "Data": True,
+    }
+    shown = frame(
+        metrics,
+        report.recipe,
+        report.date,
+        report.seconds,
+        runs="run",
+        sections=sections,
+        environment=report.environment,
+    )
+    content = {
+        "summary": headline.headline(metrics),
+        "results": [headline.results_on_page(metrics, split) for split in splits_of(metrics)],
+        "notes": headline.notes(metrics),
+        "reported": list_tables.reported_table(metrics),
+        "figures": report.figures,
+        "signature": metrics.get("metric"),
+        "signatures": headline.signatures(metrics),
+        "changes": report.changes,
+        "losses": report.losses,
+        "weights": report.weights,
+        "examples": examples,
+        "legend": curves.legend(report.curves, metrics),
+        "curves": curves.training_figures(report.curves, metrics),
+        "learning": [curves.learning_figure(report.learning, measure), curves.sweep_figure(metrics)],
+        "tables": [table(metrics) for table in list_tables.TRAINING],
+        "bound": list_tables.bound(metrics),
+        "data": [table(metrics) for table in list_tables.DATA],
+        "ranks": curves.rank_figures(metrics),
+    }
+    return fill("lists.html.j2", shown | content)
+
+
 def write_report(path: Path | str, report: Report) -> None:
     """Write the page to ``path``; it appears under its name only when complete.
 
@@ -58,90 +132,3 @@ def write_report(path: Path | str, report: Report) -> None:
     RunError: the file cannot be written.
     """
     write_text(path, render(report))
-
-
-def frame(
-    *,
-    title: str,
-    task: str,
-    facts: Sequence[str],
-    sections: Sequence[str],
-    summary: Mapping[str, Any] | None,
-    recipe: str,
-    provenance: Sequence[tuple[str, str]],
-    environment: Sequence[str],
-    about: str = "",
-) -> dict[str, Any]:
-    """What every report has, whatever it is of: see ``page.html.j2``.
-
-    sections: their headings. summary: ``tiles``, each with ``name``, ``value`` and ``note``, and the ``sentence`` that
-    says what came out.
-    """
-    named = [{"id": section.lower().replace(" ", "-"), "title": section} for section in (*sections, "Settings")]
-    return {
-        "title": title,
-        "task": task,
-        "facts": facts,
-        "sections": named,
-        "summary": summary,
-        "recipe": recipe.rstrip("\n"),
-        "provenance": provenance,
-        "environment": environment,
-        "about": about,
-    }
-
-
-def _content(report: Report) -> dict[str, Any]:
-    metrics = report.metrics
-    measure, task = primary_of(metrics), str(metrics.get("task", ""))
-    legend = figures.legend(report.curves, metrics)
-    ended = report.date.strftime("%Y-%m-%d %H:%M %Z").strip()
-    runs = len(runs_of(metrics))
-    examples = [sections.example(shown, task, measure) for shown in report.examples]
-    optional = [
-        ("Gains and losses", bool(report.changes or any(report.losses.values()))),
-        ("Weights", bool(report.weights)),
-        ("Examples", bool(examples)),
-    ]
-    titles = ["Results", *(title for title, there in optional if there), "Training", "Data"]
-    return frame(
-        title=str(metrics.get("name") or "Unnamed run"),
-        task=task,
-        facts=[ended, f"{runs} run{'s' if runs > 1 else ''}", duration(report.seconds)],
-        sections=titles,
-        summary=summary.summary(metrics),
-        recipe=report.recipe,
-        provenance=[
-            ("finished", ended),
-            ("duration", duration(report.seconds)),
-            ("version", f"rerank {metrics.get('version', '')}".rstrip()),
-            ("seed", str(metrics.get("seed", NONE))),
-        ],
-        environment=report.environment,
-    ) | {
-        "results": summary.results(metrics),
-        "notes": summary.notes(metrics),
-        "signature": metrics.get("metric"),
-        "signatures": summary.signatures(metrics),
-        "changes": report.changes,
-        "losses": report.losses,
-        "weights": report.weights,
-        "learning": sections.learning(report.learning, measure),
-        "legend": legend,
-        "curves": sections.curves(report, legend),
-        "sweep": sections.sweep(metrics),
-        "figures": [{"svg": Markup(each.svg), "caption": each.caption} for each in report.figures],
-        "reported": reported_table(metrics),
-        "tables": [
-            choice_table(metrics),
-            sections.training(metrics),
-            sections.mert(metrics),
-            sections.mert_weights(metrics),
-        ],
-        "bound": sections.bound(metrics),
-        "data": [table(metrics) for table in sections.DATA],
-        "ranks": sections.ranks(metrics),
-        "examples": examples,
-        "has_trees": any(shown["drawings"] for shown in examples),
-        "has_marks": any(piece.mark for shown in examples for text in shown["texts"] for piece in text.pieces),
-    }

@@ -1,8 +1,7 @@
-"""Which measures a run has, and how numbers are written."""
+"""The measures of a run: their keys in metrics.json, their headings, and how they are shown."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rerank.metrics.base import Metric
@@ -12,10 +11,7 @@ from rerank.metrics.gain import Gain
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Cer, Wer
-
-NONE = "–"  # what is shown in place of a missing number
-LONGEST = 6  # digits after the point of numbers in a column
-MILLIONS = 1e7  # from here on counts are written in millions
+from rerank.runs.report.numbers import Spread, fixed, signed
 
 
 @dataclass(frozen=True)
@@ -45,33 +41,40 @@ class Measure:
         """The gain of a candidate."""
         return fixed(self.gain_scale * value, self.digits)
 
+    def spread(self, spread: Spread | None) -> str:
+        """A score as ``83.75`` or, for several seeds, ``83.75 ±0.05``; nothing where there is none."""
+        if spread is None:
+            return ""
+        mean = self.text(spread.mean)
+        return mean if spread.deviation is None else f"{mean} ±{self.text(spread.deviation)}"
+
     def better(self, value: float) -> float:
         """``value``, negated where lower is better."""
         return -value if self.lower_is_better else value
 
 
-def _of(metric: type[Metric], heading: str, name: str) -> Measure:
-    """The measure that a metric is chosen by, as the metric shows it."""
-    return Measure(
-        metric.primary, heading, name, metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
-    )
+def measure_of(metric: Metric | type[Metric], heading: str = "", name: str = "") -> Measure:
+    """The measure that a metric is chosen by, as the metric shows it; by default under the metric's own name."""
+    name = name or (f"{metric.name} (%)" if metric.percent == 100 else metric.name)
+    shown = metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
+    return Measure(metric.primary, heading or metric.name, name, *shown)
 
 
 # In the order of the columns.
 MEASURES = (
     Measure("precision", "P", "precision (%)"),
     Measure("recall", "R", "recall (%)"),
-    _of(Parseval, "F", "F (%)"),
+    measure_of(Parseval, "F", "F (%)"),
     Measure("exact_match", "exact match", "exact match (%)"),
-    _of(Bleu, "BLEU", "BLEU"),
-    _of(Chrf, "chrF", "chrF"),
-    _of(Ter, "TER", "TER"),
+    measure_of(Bleu, "BLEU", "BLEU"),
+    measure_of(Chrf, "chrF", "chrF"),
+    measure_of(Ter, "TER", "TER"),
     Measure("length_ratio", "length", "length ratio", scale=1.0),
     Measure("accuracy", "accuracy", "accuracy (%)"),
     Measure("error", "error", "error (%)", lower_is_better=True),
-    _of(Wer, "WER", "word error rate (%)"),
-    _of(Cer, "CER", "character error rate (%)"),
-    _of(Gain, "gain", "gain"),
+    measure_of(Wer, "WER", "word error rate (%)"),
+    measure_of(Cer, "CER", "character error rate (%)"),
+    measure_of(Gain, "gain", "gain"),
     Measure("ndcg", "NDCG", "NDCG (%)"),
     Measure("mrr", "MRR", "MRR (%)"),
 )
@@ -79,112 +82,29 @@ MEASURES = (
 _PRIMARY = ("f1", "bleu", "chrf", "ter", "accuracy", "error", "wer", "cer", "gain", "ndcg", "mrr")
 
 
+def own_measure(metric: Metric) -> dict[str, Any]:
+    """What metrics.json says of how a user's own metric is shown; nothing for those of this program."""
+    known = type(metric).__module__.startswith("rerank.")
+    return {} if known else {"own_measure": asdict(measure_of(metric))}
+
+
+def all_measures(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
+    """The measures that there are, that of a user's own metric first, in the order of the columns."""
+    if "own_measure" not in metrics:
+        return MEASURES
+    own = Measure(**metrics["own_measure"])
+    return own, *(measure for measure in MEASURES if measure.key != own.key)
+
+
 def measures_of(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
     """The measures that the systems of ``metrics`` (metrics.json) are reported with, in the order of the columns."""
     found = {key for systems in metrics.get("splits", {}).values() for report in systems.values() for key in report}
-    return tuple(measure for measure in MEASURES if measure.key in found)
+    return tuple(measure for measure in all_measures(metrics) if measure.key in found)
 
 
 def primary_of(metrics: Mapping[str, Any]) -> Measure:
     """The measure that runs are compared by: what ``metrics`` says under ``measure``; F where there is none."""
-    present = {measure.key: measure for measure in measures_of(metrics)}
-    if metrics.get("measure") in present:
-        return present[metrics["measure"]]
-    return next((present[key] for key in _PRIMARY if key in present), MEASURES[2])
-
-
-def fixed(value: float | None, digits: int = 2) -> str:
-    """``value`` with so many digits after the point.
-
-    >>> fixed(83.751), fixed(None), fixed(float("nan"))
-    ('83.75', '–', '–')
-    """
-    return NONE if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
-
-
-def signed(value: float | None, digits: int = 2) -> str:
-    """``value`` with its sign, a true minus, and so many digits after the point; 0.00 has none.
-
-    >>> signed(1.429), signed(-0.5), signed(-0.001)
-    ('+1.43', '−0.50', '0.00')
-    """
-    text = fixed(value, digits)
-    if text == NONE or float(text) == 0:
-        return text.removeprefix("-")
-    return text.replace("-", "−") if text.startswith("-") else f"+{text}"
-
-
-def count(value: float | None) -> str:
-    """A count with thousands separated, and of many millions how many; more digits would say nothing.
-
-    >>> count(372254), count(94960100), count(None)
-    ('372,254', '95.0 M', '–')
-    """
-    if value is None or not math.isfinite(value):
-        return NONE
-    return f"{value:,.0f}" if abs(value) < MILLIONS else f"{value / 1e6:,.1f} M"
-
-
-def number(value: Any) -> str:
-    """A number of any kind: counts with thousands separated, others with four significant digits; texts as they are.
-
-    >>> number(12500), number(0.000012345), number(3.5), number(True), number("Theorem 2")
-    ('12,500', '1.234e-05', '3.5', 'yes', 'Theorem 2')
-    """
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return count(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return NONE
-        return count(value) if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
-    return NONE if value is None else str(value)
-
-
-def reals(values: Sequence[float]) -> list[str]:
-    """Numbers of one column, with a true minus: as many digits after the point as show four digits of the largest.
-
-    Those that would be shown as 0 have digits of their own.
-
-    >>> reals([-26.88, -27.0, 3.5]), reals([1.181, 0.3562, -0.0001]), reals([4.0, -1.0])
-    (['−26.88', '−27.00', '3.50'], ['1.181', '0.356', '−0.0001'], ['4', '−1'])
-    """
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-    whole = all(not math.isfinite(value) or value == int(value) for value in values)
-    digits = 0 if whole else 3 - math.floor(math.log10(largest))
-    texts = []
-    for value in values:
-        usual = not whole and 0 < digits <= LONGEST and (value == 0 or abs(value) >= 0.5 * 10.0**-digits)
-        texts.append(fixed(value + 0.0, digits) if usual else number(float(value)))
-    return [text.replace("-", "−", 1) for text in texts]
-
-
-def p_value(p: float | None) -> str:
-    """A p-value with three digits.
-
-    >>> p_value(0.0001), p_value(0.0123), p_value(1.0), p_value(None)
-    ('< .001', '.012', '> .999', '–')
-    """
-    if p is None or not math.isfinite(p):
-        return NONE
-    if p < 0.001:
-        return "< .001"
-    return "> .999" if p >= 0.9995 else f"{p:.3f}".removeprefix("0")
-
-
-def duration(seconds: float | None) -> str:
-    """A time span.
-
-    >>> duration(0.421), duration(42), duration(187), duration(7265)
-    ('0.42 s', '42.0 s', '3 min 07 s', '2 h 01 min')
-    """
-    if seconds is None or not math.isfinite(seconds):
-        return NONE
-    if seconds < 59.95:
-        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    minutes = round(whole / 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    known = {measure.key: measure for measure in all_measures(metrics)}
+    present = {measure.key for measure in measures_of(metrics)}
+    keys = [metrics.get("measure"), *(key for key in _PRIMARY if key in present)]
+    return known[next((key for key in keys if key in known), "f1")]

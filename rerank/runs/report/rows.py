@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from rerank.runs.report.measures import Measure, p_value, primary_of
-from rerank.runs.report.spread import Spread
+from rerank.runs.report.measures import Measure, primary_of
+from rerank.runs.report.numbers import Spread, p_value
 from rerank.runs.report.verdict import LEVEL, TESTS_OF_MEASURE, verdict
 from rerank.storage.strict_json import as_json
 
@@ -53,7 +53,7 @@ class Comparison:
     interval: tuple[float, float] | None
 
     def verdict(self, measure: Measure, amount: str = "", than: str = "") -> str:
-        """What it says about the predictor; see ``verdict``."""
+        """The outcome for the predictor; see ``verdict``."""
         if self.difference == 0 and self.p < LEVEL:
             return f"the seeds disagree, p {p_value(self.p)}"
         test = {"test": self.names[0], "difference": self.difference, "p": self.p}
@@ -78,6 +78,11 @@ class Row:
     difference: float | None = None
     test: Comparison | None = None
 
+    @property
+    def title(self) -> str:
+        """The name, and how many seeds there are if several."""
+        return self.name if self.seeds == 1 else f"{self.name} ({self.seeds} seeds)"
+
 
 def runs_of(metrics: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """All runs; a metrics.json without ``runs`` is one run."""
@@ -100,26 +105,24 @@ def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
     for run in runs_of(metrics):
         setting = as_json(run.get("learner"), sort_keys=True, default=str)
         together.setdefault((str(run.get("name", "model")), setting), []).append(run)
-    names = [name for name, _ in together]
-    chosen = chosen_of(metrics)
-    return [
-        Group(
-            label=name if names.count(name) == 1 else f"{name} ({_particulars(name, runs[0], together)})",
-            runs=tuple(runs),
-            chosen=any(run is chosen for run in runs),
-        )
-        for (name, _), runs in together.items()
-    ]
+    names, chosen, groups = [name for name, _ in together], chosen_of(metrics), []
+    for (name, _), runs in together.items():
+        label = name
+        if names.count(name) > 1:
+            alike = [other[0] for (other_name, _), other in together.items() if other_name == name]
+            label = f"{name} ({_particulars(runs[0], alike)})"
+        groups.append(Group(label, tuple(runs), chosen=any(run is chosen for run in runs)))
+    return groups
 
 
-def _particulars(
-    name: str, run: Mapping[str, Any], together: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
-) -> str:
-    """The settings of ``run`` in which runs of this name differ."""
-    learners = [dict(runs[0].get("learner") or {}) for (other, _), runs in together.items() if other == name]
-    own = dict(run.get("learner") or {})
-    apart = [key for key in own if any(learner.get(key) != own[key] for learner in learners)]
-    return ", ".join(f"{key} {own[key]:g}" if isinstance(own[key], float) else f"{key} {own[key]}" for key in apart)
+def _particulars(run: Mapping[str, Any], alike: Sequence[Mapping[str, Any]]) -> str:
+    """The settings of the learner of ``run`` in which ``alike``, the runs of its name, differ."""
+    learners = [other.get("learner") or {} for other in alike]
+    settings = run.get("learner") or {}
+    apart = {key: value for key, value in settings.items() if any(other.get(key) != value for other in learners)}
+    return ", ".join(
+        f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in apart.items()
+    )
 
 
 def dev_of(metrics: Mapping[str, Any]) -> str:
@@ -131,8 +134,8 @@ def base_on_dev(metrics: Mapping[str, Any]) -> float | None:
     """The base's primary measure on dev, from the results or from the statistics of its lists."""
     dev, key = dev_of(metrics), primary_of(metrics).key
     known = _get(metrics, "splits", dev, "base", key)
-    found = known if known is not None else _get(metrics, "corpora", dev, "statistics", "base", key)
-    return None if found is None else float(found)
+    score = known if known is not None else _get(metrics, "corpora", dev, "statistics", "base", key)
+    return None if score is None else float(score)
 
 
 def splits_of(metrics: Mapping[str, Any]) -> list[str]:
@@ -182,6 +185,12 @@ def decided_by(metrics: Mapping[str, Any]) -> str:
     return str(metrics.get("predictor", PREDICTORS[0]))
 
 
+def written_score(metrics: Mapping[str, Any], group: Group, split: str, key: str) -> Spread | None:
+    """The score of what MERT has tuned, where there is that, else of the predictor that is written out."""
+    ranked_by = str(metrics.get("ranked_by") or decided_by(metrics))
+    return group.score(split, "mert", key) or group.score(split, ranked_by, key)
+
+
 def share_closed(measure: Measure, base: float, score: float, oracle: float) -> float | None:
     """How much of the distance from base to oracle a score covers; None where there is none."""
     return (score - base) / (oracle - base) if measure.better(oracle - base) > 0 else None
@@ -207,7 +216,7 @@ def compare_with_base(runs: Sequence[Mapping[str, Any]], split: str, predictor: 
 
 def _get(tree: Mapping[str, Any], *path: str) -> Any:
     """What nested mappings hold at ``path``; None where it ends."""
-    found: Any = tree
+    value: Any = tree
     for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

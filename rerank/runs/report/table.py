@@ -13,13 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rerank.base.encoding import plain
-from rerank.runs.report.measures import NONE, Measure, count, measures_of, primary_of
-from rerank.runs.report.rows import Row, result_rows
-from rerank.runs.report.spread import Spread
-
-_AGAINST = "against base"
-_WHOLE = ("nonzero weights", _AGAINST)
-_NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four measures needs 80 of a terminal
+from rerank.runs.report.numbers import NONE
 
 
 @dataclass(frozen=True)
@@ -40,6 +34,11 @@ class TextTable:
     merged: bool = False
     chosen: str | None = None
     style: str = ""
+
+    @staticmethod
+    def of(caption: str, rows: Sequence[Mapping[str, str]], **more: Any) -> "TextTable":
+        """A table of rows that are cells by heading, all with the same headings; ``more`` are its other fields."""
+        return TextTable(caption, [*rows[0]] if rows else [], [[*row.values()] for row in rows], **more)
 
     @property
     def columns(self) -> list[int]:
@@ -74,51 +73,3 @@ def plain_text(table: Table) -> str:
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
-
-
-def results_table(metrics: Mapping[str, Any], split: str, *, wide: bool = False) -> Table:
-    """The results on ``split`` for a terminal: base, oracle, then every run with each of its predictors.
-
-    Scores of several seeds are means with standard deviations; the last column says whether that is better or worse
-    than the base, with the largest p of all seeds. Where the terminal is too narrow, cells break between a mean and its
-    deviation. In a ``wide`` table they need not.
-    """
-    rows, measures = result_rows(metrics, split), measures_of(metrics)
-    headings = ["run", "predictor", *(measure.heading for measure in measures), *_WHOLE]
-    cells = [_cells(row, measures, primary_of(metrics)) for row in rows]
-    if not wide:
-        cells = [[*line[:-1], line[-1].replace("not ", "not\n").replace(", ", ",\n")] for line in cells]
-    chosen = {(number, place) for number, row in enumerate(rows) if row.chosen for place in range(len(headings))}
-    table = TextTable(split, headings, cells, texts=2, best=chosen).rich()
-    table.padding = (0, 1, 0, 0)
-    longest = max((len(_name(row)) for row in rows), default=0)
-    table.columns[0].width = min(longest, _WIDE_NAME if wide else _NAME)
-    for position, (column, heading) in enumerate(zip(table.columns, headings, strict=True)):
-        column.header = Text(heading.replace(" ", "\n", 1))
-        column.no_wrap = position == 1 or heading in _WHOLE  # the others may break: a score before its deviation
-        column.overflow = "fold"
-    return table
-
-
-def spread_text(spread: Spread | None, measure: Measure) -> str:
-    """A score as ``83.75`` or, for several seeds, ``83.75 ±0.05``; nothing where there is none."""
-    if spread is None:
-        return ""
-    mean = measure.text(spread.mean)
-    return mean if spread.deviation is None else f"{mean} ±{measure.text(spread.deviation)}"
-
-
-def _name(row: Row) -> str:
-    name = plain(row.name)
-    return name if row.seeds == 1 else f"{name} ({row.seeds} seeds)"
-
-
-def _cells(row: Row, measures: Sequence[Measure], primary: Measure) -> list[str]:
-    cells = [
-        _name(row) if row.first else "",
-        row.predictor,
-        *(spread_text(row.scores.get(measure.key), measure) for measure in measures),
-        count(row.nonzero.mean) if row.first and row.nonzero else "",
-        row.test.verdict(primary) if row.test else "",
-    ]
-    return ["" if cell == NONE else cell for cell in cells]

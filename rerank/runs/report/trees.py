@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
+from markupsafe import Markup
+
 from rerank.base.encoding import plain
 from rerank.runs.report.brackets import Tree, differences, read_trees
 
@@ -51,7 +53,7 @@ class TreeDrawing:
 
     role: str
     title: str
-    svg: str
+    svg: Markup
 
 
 def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) -> list[TreeDrawing]:
@@ -78,7 +80,7 @@ def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) 
     shown = 2 if same else 3
     columns = _columns(trees[:shown], marks)
     return [
-        TreeDrawing(role, title, draw(tree, mark, width, f"{title} tree"))
+        TreeDrawing(role, title, Markup(draw(tree, mark, width, f"{title} tree")))
         for (role, title), tree, mark, width in zip(titles[:shown], trees, marks, columns, strict=False)
     ]
 

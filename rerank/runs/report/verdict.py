@@ -1,9 +1,10 @@
-"""What a significance test says, in words: which side is better, or that chance explains it; and what dev says."""
+"""Verdicts in words: which side of a test is better, whether the base was beaten on dev, which figures are blind."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from rerank.runs.report.measures import p_value, primary_of
+from rerank.runs.report.measures import primary_of
+from rerank.runs.report.numbers import p_value
 
 LEVEL = 0.05
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
@@ -33,7 +34,7 @@ def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: s
 
 
 def unbeaten(metrics: Mapping[str, Any]) -> str:
-    """What to say where the chosen run did not beat the base on the lists that epochs, or what a batch learner learns
+    """A warning where the chosen run did not beat the base on the lists that epochs, or what a batch learner learns
     from, were chosen by; else ""."""
     base = metrics.get("training", {}).get("base") or {}
     if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score again
@@ -43,12 +44,25 @@ def unbeaten(metrics: Mapping[str, Any]) -> str:
         score = f"{measure.heading} {measure.text(folds['base'])}"
         said = f"Nothing beat the base on {folds['lists']} training lists held out in turn ({score})"
         return f"{said}: the model {'is' if base['kept'] else 'may be no better than'} the base itself."
-    found = f"No epoch beat the base on {base['split']} ({measure.heading} {measure.text(base['dev'])})"
+    said = f"No epoch beat the base on {base['split']} ({measure.heading} {measure.text(base['dev'])})"
     decoded = metrics["training"].get("decode") or {"use": ""}
     if decoded["use"]:
         reached = decoded[decoded["use"]]["dev"]
-        if reached < base["dev"] if measure.lower_is_better else reached > base["dev"]:
-            return f"{found} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
+        if measure.better(reached - base["dev"]) > 0:
+            return f"{said} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
     if base["kept"]:
-        return f"{found}: the model is the base itself."
-    return f"{found}: this model does harm there; `base: auto` finds the weight of the base score."
+        return f"{said}: the model is the base itself."
+    return f"{said}: this model does harm there; `base: auto` finds the weight of the base score."
+
+
+def blind_note(metrics: Mapping[str, Any]) -> str:
+    """Which figures are blind, and what was chosen where; empty where ``metrics`` does not say."""
+    blind = metrics.get("blind")
+    if not blind:
+        return ""
+    chosen = "; ".join(f"on {split}: {', '.join(what)}" for split, what in blind["chosen_on"].items())
+    tests = ", ".join(blind["splits"])
+    said = f"Blind figures: those of the chosen settings on {tests}" if tests else "No figure is blind"
+    return (
+        f"{said}. Chosen {chosen}. The program cannot know of choices made by looking at test figures before this run."
+    )

@@ -1,17 +1,25 @@
-"""Figures drawn as SVG that can stand in a page: lines, points and bars over two scales, with a legend below.
+"""Figures as SVG that can stand in a page, and as numbers: lines, points and bars over two scales, a legend below.
 
 Every colour is a CSS variable with a fallback (``--series-1`` ... ``--series-7``, ``--rule``, ``--muted``; text in
 ``currentColor``), so that one figure serves light and dark pages; series differ in dashes and marks as well. These few
 shapes need no library: one that draws everything takes longer to load than a small run takes.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from rerank.base.encoding import plain
-from rerank.runs.report.scale import Scale
+from markupsafe import Markup
+
+from rerank.base.encoding import file_name, plain
+from rerank.recipes.figures import FigureSettings
+from rerank.runs.report.scale import Scale, linear, logarithmic, short_count
+from rerank.storage.files import write_text
+from rerank.storage.outputs import output_file
 
 WIDTH, HEIGHT = 410.0, 270.0  # px; the page scales figures to its columns
 FONT, SMALL = 12.0, 11.0  # px
@@ -27,6 +35,7 @@ MARKS = (  # paths around a point
     "m-3-3l6 6m0-6l-6 6",
     "m-4 0h8m-4-4v8",
 )
+MARKED = 25  # points of a line at most that get a marker each
 MUTED, RULE = "var(--muted, #767676)", "var(--rule, #d0d0d0)"
 
 
@@ -44,18 +53,45 @@ def dashes(series: int) -> str:
 
 
 @dataclass(frozen=True)
-class PlotLine:
-    """Points, joined or not; ``label`` puts it into the legend, ``spread`` (one number per point) draws a band, or a
-    bar at a point that is not joined; ``faint``: a thin line with hollow marks."""
+class FigureLine:
+    """Points, joined or not.
+
+    name: in the legend, if it has one. spread: one number per point, drawn as a band, or as a bar at a point that is
+    not joined. series: colour, dashes and marks, from 1; 0 for all others. faint: thin, with hollow marks.
+    """
 
     x: Sequence[float]
     y: Sequence[float]
+    name: str = ""
+    spread: Sequence[float] = ()
     series: int = 1
-    label: str = ""
     marks: bool = False
     joined: bool = True
-    spread: Sequence[float] = ()
     faint: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A finished figure: its name, its caption, and its SVG for a page; its axes and lines as numbers."""
+
+    name: str
+    caption: str
+    svg: Markup
+    axes: tuple[str, str]
+    lines: Sequence[FigureLine] = ()
+
+    def standalone(self) -> str:
+        """The figure as a file of its own: with a size, and colours that need no page."""
+        text = re.sub(r"var\(--[\w-]+, (#[0-9a-f]+)\)", r"\1", self.svg).replace("currentColor", "#202020")
+        return text.replace("<svg ", '<svg width="800" style="background: #fff" ', 1) + "\n"
+
+    def as_data(self) -> dict[str, Any]:
+        """The entry in metrics.json."""
+        lines = [
+            {"name": line.name, "x": list(line.x), "y": list(line.y), "spread": list(line.spread)}
+            for line in self.lines
+        ]
+        return {"name": self.name, "caption": self.caption, "x": self.axes[0], "y": self.axes[1], "lines": lines}
 
 
 @dataclass(frozen=True)
@@ -70,7 +106,7 @@ class Plot:
     y: Scale
     x_label: str
     y_label: str
-    lines: Sequence[PlotLine] = ()
+    lines: Sequence[FigureLine] = ()
     level: tuple[float, str] | None = None
     bars: Sequence[tuple[float, float]] = ()
     bar_width: float = 1.0
@@ -89,10 +125,15 @@ class Plot:
         left, top, right, bottom = self.area
         return left + self.x.place(x) * (right - left), bottom - self.y.place(y) * (bottom - top)
 
+    def figure(self, name: str, caption: str, title: str | None = None) -> Figure:
+        """The plot as a figure; ``title`` describes it to those who cannot see it: by default, caption and lines."""
+        said = "; ".join(ends(line) for line in self.lines)
+        title = f"{caption} {said}" if title is None else title
+        return Figure(name, caption, Markup(self.svg(title)), (self.x_label, self.y_label), self.lines)
+
     def svg(self, title: str) -> str:
-        """The figure as one SVG element without a size of its own; ``title`` says to those who cannot see it what it
-        shows."""
-        legend, below = _legend([line for line in self.lines if line.label], self.area[0])
+        """The plot as one SVG element without a size of its own."""
+        legend, below = _legend([line for line in self.lines if line.name], self.area[0])
         parts = [_axes(self), *(_bar(self, *bar) for bar in self.bars)]
         if self.diagonal:
             ends = [max(self.x.low, self.y.low), min(self.x.high, self.y.high)]
@@ -145,7 +186,7 @@ def _axes(plot: Plot) -> str:
     return "".join(parts)
 
 
-def _line(plot: Plot, line: PlotLine) -> str:
+def _line(plot: Plot, line: FigureLine) -> str:
     points, parts = [plot.at(x, y) for x, y in zip(line.x, line.y, strict=True)], []
     if any(line.spread):
         high, low = (
@@ -165,7 +206,7 @@ def _line(plot: Plot, line: PlotLine) -> str:
     return "".join(parts)
 
 
-def _marks(points: Sequence[tuple[float, float]], line: PlotLine) -> str:
+def _marks(points: Sequence[tuple[float, float]], line: FigureLine) -> str:
     mark = MARKS[(line.series - 1) % len(MARKS)]
     steps = "".join(f"M{x:.1f} {y:.1f}{mark}" for x, y in points)
     fill = "none" if line.faint else colour(line.series)
@@ -178,29 +219,75 @@ def _bar(plot: Plot, x: float, height: float) -> str:
     return f'<rect x="{left:.1f}" y="{top:.1f}" {size} style="fill:{colour(1)}"/>'
 
 
-def _legend(lines: Sequence[PlotLine], left: float) -> tuple[str, float]:
+def _legend(lines: Sequence[FigureLine], left: float) -> tuple[str, float]:
     """The legend below the axes, in as many rows as it needs, and its height."""
     parts, across, down = [], left, HEIGHT + 10
     for line in lines:
-        width = 42 + SMALL * LETTER * len(line.label)
+        width = 42 + SMALL * LETTER * len(line.name)
         if across > left and across + width > WIDTH:
             across, down = left, down + 18
         if line.joined:
             parts.append(_path([(across, down - 4), (across + 28, down - 4)], colour(line.series), dashes(line.series)))
         if line.marks:
             parts.append(_marks([(across + 14, down - 4)], line))
-        parts.append(_text(line.label, across + 34, down, size=SMALL))
+        parts.append(_text(line.name, across + 34, down, size=SMALL))
         across += width + 10
     return "".join(parts), down - HEIGHT + 8 if parts else 0.0
 
 
-def ends(name: str, x: Sequence[float], y: Sequence[float]) -> str:
+def ends(line: FigureLine) -> str:
     """A line in words, for those who cannot see it.
 
-    >>> ends("a", [0, 1, 2], [5, 6, 8.25])
+    >>> ends(FigureLine([0, 1, 2], [5, 6, 8.25], "a"))
     'a: 5 at 0 to 8.25 at 2'
     """
-    shown = [(x[0], y[0]), (x[-1], y[-1])] if len(x) else []
-    if len(x) > 1:
-        return f"{name}: " + " to ".join(f"{high:,.5g} at {at:,.5g}" for at, high in shown)
-    return name + "".join(f": {high:,.5g} at {at:,.5g}" for at, high in shown)
+    points = list(dict.fromkeys([(line.x[0], line.y[0]), (line.x[-1], line.y[-1])])) if len(line.x) else []
+    said = " to ".join(f"{y:,.5g} at {x:,.5g}" for x, y in points)
+    return f"{line.name}: {said}" if said else line.name
+
+
+def draw_lines(
+    name: str, caption: str, lines: Sequence[FigureLine], x: str, y: str, *, logarithmic_x: bool = False
+) -> Figure:
+    """A plot of several lines with a legend; a faint line belongs to the one before it."""
+    across = [value for line in lines for value in line.x]
+    if logarithmic_x:
+        scale = logarithmic(across, margin=0.03, text="{:.4g}".format)
+    else:
+        scale = linear(across, margin=0.02, text=short_count)
+    drawn, series = list[FigureLine](), 0
+    for line in lines:
+        series += not line.faint
+        drawn.append(replace(line, series=max(series, 1), marks=len(line.x) <= MARKED))
+    return Plot(scale, _heights(lines), x, y, drawn).figure(name, caption)
+
+
+def draw_bars(name: str, caption: str, bars: Sequence[FigureLine], y: str) -> Figure:
+    """A point with its spread for every one of ``bars``, lines of a single point at 1, 2, ..."""
+    drawn = [replace(bar, series=series, marks=True, joined=False) for series, bar in enumerate(bars, start=1)]
+    places = replace(linear([0.5, len(bars) + 0.5]), ticks=())
+    return Plot(places, _heights(bars), "run", y, drawn).figure(name, caption)
+
+
+def _heights(lines: Sequence[FigureLine]) -> Scale:
+    """A scale with room for all lines and their spread."""
+    heights = [
+        value + sign * spread
+        for line in lines
+        for value, spread in zip(line.y, line.spread or [0.0] * len(line.y), strict=True)
+        for sign in (-1, 1)
+    ]
+    large = max((abs(value) for value in heights), default=0.0) >= 1e4
+    return linear(heights, margin=0.05, text=short_count if large else None)
+
+
+def captioned(figure: FigureSettings, text: str) -> str:
+    """The caption of a figure: its title, its content, and what the paper says of its own."""
+    return f"{figure.title or figure.name}: {text}.{f' The paper: {figure.paper}' if figure.paper else ''}"
+
+
+def write_figures(directory: Path, figures: Sequence[Figure], metrics: dict[str, Any]) -> None:
+    """Write every figure to a file of its own, and their numbers into ``metrics``."""
+    for figure in figures:
+        write_text(output_file(directory, "figures", f"{file_name(figure.name)}.svg"), figure.standalone())
+    metrics["figures"] = [figure.as_data() for figure in figures]

@@ -1,4 +1,4 @@
-"""A look at the lists of a split, whose texts are read again: lists to show in a report, and what is wrong in all."""
+"""A closer look at the lists of a split, whose texts are read again: lists to show, and the errors of all of them."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from rerank.models.model import Model
 from rerank.models.scorer import Scorer, rank
 from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.loss_details import LossDetails, loss_details
+from rerank.runs.losses import LossDetails, loss_details
 from rerank.runs.report.data import Example, ShownCandidate, ShownColumn, ShownContribution
 
 FEATURES_SHOWN = 10

@@ -7,25 +7,28 @@ import numpy as np
 
 from rerank.data.shards import Lists, list_sizes
 from rerank.extraction.content import metric_of
+from rerank.models.inspection import shares
 from rerank.models.model import Model
 from rerank.readers.texts.references import read_lines
 from rerank.recipes.recipe import ListRecipe
+from rerank.runs.closer_look import Answers, list_gains, look_again
 from rerank.runs.corpora import Data
 from rerank.runs.evaluation import Selections
-from rerank.runs.figures import draw_figures, write_figures
 from rerank.runs.learning import shown_curve
-from rerank.runs.loss_details import LossDetails
-from rerank.runs.losses import changes_row, changes_table, loss_table
+from rerank.runs.list_figures import draw_figures
+from rerank.runs.losses import LossDetails, changes_row, changes_table, loss_table
 from rerank.runs.report.data import Example, Report
 from rerank.runs.report.html import write_report
 from rerank.runs.report.measures import primary_of
+from rerank.runs.report.numbers import count, fixed, reals
+from rerank.runs.report.plot import write_figures
 from rerank.runs.report.rows import decided_by, dev_of
 from rerank.runs.report.table import TextTable
 from rerank.runs.results import environment, prediction_files
 from rerank.runs.run import Run
-from rerank.runs.shown import Answers, list_gains, look_again
 from rerank.runs.steps import Metrics
-from rerank.runs.weights_shown import weight_tables
+
+STRONGEST, TEMPLATES, NAMED = 20, 25, 3  # rows of the tables of weights, and features named for a template
 
 
 def write_page(
@@ -38,15 +41,14 @@ def write_page(
     metrics: Metrics,
     seconds: float,
 ) -> None:
-    """The report, with what there is to see in every test split, and the figures, which ``metrics`` then has as
+    """Write the report, with a closer look at every test split, and the figures, which ``metrics`` then has as
     numbers."""
-    curves = [each.curve() for each in runs]
+    curves = [run.curve() for run in runs]
     figures = draw_figures(recipe, metrics, curves)
-    write_figures(directory, figures)
-    metrics["figures"] = [drawing.as_data() for drawing in figures]
+    write_figures(directory, figures, metrics)
     examples: list[Example] = []
     losses: dict[str, list[TextTable]] = {}
-    changes: list[list[str]] = []
+    changes: list[dict[str, str]] = []
     for split in recipe.data.tests:
         extracted, choices, served = data.others[split], chosen.choices[split], decided_by(metrics)
         both = choices["base"], choices.get(served, choices[recipe.predictor])
@@ -96,3 +98,36 @@ def loss_tables(
         length = loss_table(f"length of the {details.length_of}", "words", details.length, *how)
     by_list = loss_table("length of the list", "candidates", list_sizes(corpus), *how)
     return [each for each in (table, length, by_list) if each is not None]
+
+
+def weight_tables(model: Model, predictor: str) -> list[TextTable]:
+    """The strongest weights, and the share of all weights that each template has; none for a model without weights."""
+    w = model.weights[predictor].w
+    if not np.any(w):
+        return []
+    order = np.argsort(-np.abs(w), kind="stable")[:STRONGEST]
+    order = order[w[order] != 0.0]
+    names = [model.table.name(int(j)) for j in order]
+    rows = list(zip(names, reals(w[order].tolist()), strict=True))
+    note = "A weight is for one unit of its feature: weights of scores depend on what these are measured in."
+    return [TextTable("Strongest weights", ["feature", "weight"], rows, note=note), _shares_table(model, predictor)]
+
+
+def _shares_table(model: Model, predictor: str) -> TextTable:
+    """Every template with its share of the sum of all weights' sizes."""
+    weighted = [share for share in shares(model, predictor, NAMED) if share.nonzero]
+    rows = [
+        {
+            "template": share.template,
+            "its strongest": "; ".join(
+                f"{name.removeprefix(f'{share.template}|')} {reals([w])[0]}" for name, w in share.strongest
+            ),
+            "share of weights": f"{fixed(100 * share.share, 1)} %",
+            "nonzero weights": count(share.nonzero),
+            "columns": count(share.columns),
+        }
+        for share in weighted[:TEMPLATES]
+    ]
+    left = len(weighted) - TEMPLATES
+    note = f"{left} more templates have smaller shares." if left > 0 else ""
+    return TextTable.of("Templates", rows, texts=2, note=note, style="long-2")

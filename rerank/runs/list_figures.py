@@ -2,29 +2,24 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
 from rerank.recipes.figures import ListFigure, check_names
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.data import Curve
-from rerank.runs.report.lines import FigureDrawing, FigureLine, captioned, draw_bars, draw_lines
 from rerank.runs.report.measures import primary_of
-from rerank.runs.report.reported import written_score
-from rerank.runs.report.rows import dev_of, groups_of, splits_of
-from rerank.runs.report.spread import Spread
-from rerank.storage.files import write_text
-from rerank.storage.outputs import output_file
+from rerank.runs.report.numbers import Spread
+from rerank.runs.report.plot import Figure, FigureLine, captioned, draw_bars, draw_lines
+from rerank.runs.report.rows import dev_of, groups_of, splits_of, written_score
 
 AXES = {"mistakes": "mistakes (cumulative)", "nonzero_weights": "nonzero weights"}
 
 
 def check_figures(recipe: ListRecipe) -> None:
-    """Do the figures name runs that there are, or single points of their grids, and splits that are tested?
+    """Refuse figures of runs, points of grids or test splits that the recipe does not have.
 
     Raises
     ------
@@ -43,7 +38,7 @@ def run_names(recipe: ListRecipe) -> dict[str, str]:
     return {single.name: single.run for single in recipe.expand()}
 
 
-def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], curves: Sequence[Curve]) -> list[FigureDrawing]:
+def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], curves: Sequence[Curve]) -> list[Figure]:
     """The figures that the recipe asks for, from the content of metrics.json and one curve for every run."""
     names, drawings = run_names(recipe), []
     for figure in recipe.figures:
@@ -58,27 +53,21 @@ def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], curves: Sequenc
     return drawings
 
 
-def write_figures(directory: Path, drawings: Sequence[FigureDrawing]) -> None:
-    """Every figure as a file of its own."""
-    for drawing in drawings:
-        write_text(output_file(directory, "figures", f"{file_name(drawing.name)}.svg"), drawing.standalone())
-
-
-def _course(figure: ListFigure, curves: Mapping[str, Sequence[Curve]]) -> FigureDrawing:
-    """What accumulates over the lists processed in training."""
+def _course(figure: ListFigure, curves: Mapping[str, Sequence[Curve]]) -> Figure:
+    """Counts that add up over the lists processed in training."""
     lines = []
-    for name, own in curves.items():
-        values = np.array([getattr(curve, figure.measure) for curve in own], dtype=np.float64)
-        spread = values.std(axis=0, ddof=1).tolist() if len(own) > 1 else []
-        lines.append(FigureLine(name, [float(x) for x in own[0].samples], values.mean(axis=0).tolist(), spread))
+    for name, runs in curves.items():
+        values = np.array([getattr(curve, figure.measure) for curve in runs], dtype=np.float64)
+        spread = values.std(axis=0, ddof=1).tolist() if len(runs) > 1 else []
+        lines.append(FigureLine([float(x) for x in runs[0].samples], values.mean(axis=0).tolist(), name, spread))
     what, seeds = AXES[figure.measure], max(map(len, curves.values()), default=1)
     mean = f", mean of {seeds} seeds and standard deviation" if seeds > 1 else ""
     caption = captioned(figure, f"{what} over the lists processed in training{mean}")
     return draw_lines(figure.name, caption, lines, "lists processed in training", what)
 
 
-def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, str]) -> FigureDrawing:
-    """What is gained over the base against the share of columns with a weight; a paper's points beside it."""
+def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, str]) -> Figure:
+    """The gain over the base against the share of columns with a weight, with a paper's points."""
     measure, first = primary_of(metrics), next(iter(splits_of(metrics)), "")
     split = figure.split or first
     key = measure.key if split == first else f"{split}.{measure.key}"
@@ -89,13 +78,13 @@ def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, st
         run, weights = shown.get(str(group.runs[0]["name"])), group.training("nonzero_weights")
         score = written_score(metrics, group, split, measure.key)
         if run is not None and score is not None and weights is not None:
-            gained = measure.scale * (score.mean - base)
-            points.setdefault(run, []).append((100 * weights.mean / columns, gained))
+            size, gain = 100 * weights.mean / columns, measure.scale * (score.mean - base)
+            points.setdefault(run, []).append((size, gain))
     lines = []
-    for run, own in points.items():
+    for run, gained in points.items():
         paper = _reported(metrics.get("reported") or {}, run, key, measure.scale)
-        lines.append(FigureLine(run, *_axes(own)))
-        lines += [FigureLine(f"{run}, paper", *_axes(paper), paper=True)] if paper else []
+        lines.append(FigureLine(*_axes(gained), run))
+        lines += [FigureLine(*_axes(paper), f"{run}, paper", faint=True)] if paper else []
     text = f"what {split} gains over the base, {measure.text(base)}, by the size of the model"
     y = f"{measure.name}, less the base's"
     return draw_lines(figure.name, captioned(figure, text), lines, "columns with a weight (%)", y, logarithmic_x=True)
@@ -118,12 +107,12 @@ def _reported(reported: Mapping[str, Any], run: str, key: str, scale: float) -> 
     return found
 
 
-def _epochs(figure: ListFigure, metrics: Mapping[str, Any], curves: Mapping[str, Sequence[Curve]]) -> FigureDrawing:
+def _epochs(figure: ListFigure, metrics: Mapping[str, Any], curves: Mapping[str, Sequence[Curve]]) -> Figure:
     """How well the predictors of all epochs do on dev, and how much they differ."""
     measure, bars = primary_of(metrics), []
-    for place, (name, own) in enumerate(curves.items(), start=1):
-        spread = Spread.known(measure.scale * score for curve in own for score in curve.dev_scores)
+    for place, (name, runs) in enumerate(curves.items(), start=1):
+        spread = Spread.known(measure.scale * score for curve in runs for score in curve.dev_scores)
         if spread is not None:
-            bars.append(FigureLine(name, [float(place)], [spread.mean], [spread.deviation or 0.0]))
+            bars.append(FigureLine([float(place)], [spread.mean], name, [spread.deviation or 0.0]))
     y = f"{measure.name} on {dev_of(metrics)}"
     return draw_bars(figure.name, captioned(figure, f"{y} after every epoch, mean and standard deviation"), bars, y)

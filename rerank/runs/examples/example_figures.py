@@ -1,0 +1,261 @@
+"""The figures of a recipe over labelled examples: what they need is measured, or taken from the results, and drawn."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise, product, zip_longest
+from typing import TypeVar
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.base.interrupts import check
+from rerank.learn.trainer import epoch_order
+from rerank.recipes.example_recipe import ClassificationRecipe, Spec
+from rerank.recipes.figures import ExampleFigure, check_names
+from rerank.runs.examples.experiment import workers
+from rerank.runs.examples.fitting import make_learner, predicted, targets
+from rerank.runs.examples.results import Result, mean_error
+from rerank.runs.examples.sets import Draw, Split
+from rerank.runs.examples.tables import Cell, cells_of
+from rerank.runs.examples.tuning import Tuned
+from rerank.runs.report.plot import PALETTE, Figure, FigureLine, Plot, captioned, draw_lines
+from rerank.runs.report.scale import linear
+
+NAMES = {
+    "error": "test error (%)",
+    "accuracy": "test accuracy (%)",
+    "train_error": "training error (%)",
+    "train_accuracy": "training accuracy (%)",
+}
+K = TypeVar("K", bound=Hashable)
+
+
+def check_figures(recipe: ClassificationRecipe, specs: Sequence[Spec]) -> None:
+    """Refuse figures of runs, or of keys of grids, that ``specs`` do not have.
+
+    Raises
+    ------
+    RecipeError: a figure names one.
+    """
+    names = [spec.run for spec in specs]
+    check_names(recipe.figures, names)
+    for number, figure in enumerate(recipe.figures):
+        if figure.kind == "parameter" and not any(figure.x in spec.point for spec in specs):
+            known = ", ".join(sorted({key for spec in specs for key in spec.point})) or "none"
+            raise RecipeError(f"no run has a grid over {figure.x!r}; keys of grids: {known}", key=f"figures.{number}.x")
+        for axis in (figure.x, figure.y) if figure.kind == "scatter" else ():
+            if axis not in names:
+                raise RecipeError(f"found {axis!r}; runs: {', '.join(names)}", key=f"figures.{number}")
+
+
+# Passes of their own
+
+
+@dataclass(frozen=True)
+class Trace:
+    """After ``samples[i]`` examples: ``mistakes`` so far, by the labels without noise, and the test ``errors``."""
+
+    samples: list[int]
+    mistakes: list[int]
+    errors: list[float]
+
+
+Traced = dict[str, dict[str, list[Trace]]]  # by set (and noise) and run, one per seed
+
+
+def trace(spec: Spec, part: Split, *, seed: int, every: int, test: bool, passes: int = 1) -> Trace:
+    """Go through ``part.train`` ``passes`` times and measure after ``every`` examples; ``test``: the test error too.
+
+    Where a label is flipped, the prediction before the update is right by the true label exactly when it is a mistake
+    by the given one. (A tie, as before the first update, counts as a mistake by the given label.)
+    """
+    learner = make_learner(spec)
+    corpus = part.train.corpus()
+    held = part.test.corpus() if test else None
+    oracle = targets(corpus, part.train.label)
+    state = learner.init(corpus.width, corpus.candidate_count)
+    seen = Trace([], [], [])
+    mistakes = 0
+    for epoch, start in product(range(passes), range(0, corpus.list_count, every)):
+        check()
+        order = epoch_order(corpus.list_count, seed, epoch, spec.recipe.training.shuffle)[start : start + every]
+        ends = np.flatnonzero(np.diff(part.flipped[order])) + 1  # pieces whose labels are all flipped, or none
+        for first, last in pairwise([0, *ends.tolist(), order.size]):
+            piece = order[first:last]
+            (stats,) = learner.epoch(corpus, oracle, piece, state)
+            mistakes += piece.size - stats.mistakes if part.flipped[piece[0]] else stats.mistakes
+        seen.samples.append(epoch * corpus.list_count + start + order.size)
+        seen.mistakes.append(mistakes)
+        if held is not None:
+            main = spec.recipe.training.predictor
+            weights = learner.last(state) if main == "last" else learner.average(state)
+            seen.errors.append(float(np.mean(predicted(held, weights) != part.test.label)))
+    return seen
+
+
+def traces_of(specs: Sequence[Spec], draw: Draw, figure: ExampleFigure, results: Sequence[Result]) -> Traced:
+    """Passes of the learners of ``specs`` over one set, at every noise level with every seed: a single one over the
+    first fold, or, for ``epochs``, as many as a run may make, over every fold. ``results``, those on the set, know the
+    tuned parameters."""
+    recipe, whole = specs[0].recipe, figure.kind == "epochs"
+    levels = {spec.noise for spec in specs}
+    sets = {seed: draw(seed) for seed in recipe.run_seeds}
+    tuned = {(each.noise, each.spec.name): each.tuned for each in results if whole and each.tuned}
+    traced: Traced = {}
+    for noise, at_noise in groupby(specs, key=lambda spec: spec.noise):
+        panel = f"{specs[0].set}, noise {noise:g}" if len(levels) > 1 else specs[0].set
+        folds = range(sets[recipe.run_seeds[0]].splits if whole else 1)
+        parts = {(seed, fold): sets[seed].split(fold, noise, seed) for seed in sets for fold in folds}
+        shown = [spec for spec in at_noise if spec.baseline is None and figure.shows(spec.run)]
+        jobs = [(spec, place) for spec in shown for place in parts]
+
+        def look(job: tuple[Spec, tuple[int, int]], parts: dict = parts) -> Trace:
+            spec, place = job
+            part = parts[place].shared(spec.recipe.training.share, place[0])
+            passes, every = 1, figure.every
+            if whole:
+                passes, every = (spec.recipe.tune or spec.recipe.training).epochs, max(1, part.train.size)
+            if chosen := tuned.get((spec.noise, spec.name)):
+                spec = spec.at(Tuned.from_dict(chosen).point)
+            return trace(spec, part, seed=place[0], every=every, test=figure.kind != "online", passes=passes)
+
+        with workers(recipe.training.workers) as run_all:
+            for (spec, _), seen in zip(jobs, run_all(look, jobs), strict=True):
+                traced.setdefault(panel, {}).setdefault(spec.name, []).append(seen)
+    return traced
+
+
+# Drawing
+
+
+def draw_all(recipe: ClassificationRecipe, results: Sequence[Result], traced: Mapping[str, Traced]) -> list[Figure]:
+    """The figures that the recipe asks for; ``traced``: those that are measured in passes of their own."""
+    figures = []
+    for figure in recipe.figures:
+        shown = [each for each in results if figure.shows(each.spec.run)]
+        if figure.traced:
+            figures += _draw_traces(figure, traced[figure.name])
+        elif figure.kind == "scatter":
+            figures.append(_draw_scatter(figure, cells_of(recipe, shown)))
+        else:
+            figures += _draw_parameter(figure, shown, len(recipe.run_seeds))
+    return figures
+
+
+def _draw_traces(figure: ExampleFigure, traced: Traced) -> list[Figure]:
+    """One figure per set and noise level: online mistakes, or the test measure, over the examples or epochs seen."""
+    online, by_epoch = figure.kind == "online", figure.kind == "epochs"
+    what = "online mistakes" if online else NAMES[figure.measure]
+    figures = []
+    for panel, runs in traced.items():
+        lines = []
+        for name, seen in runs.items():
+            values = np.array([each.mistakes if online else each.errors for each in seen], np.float64)
+            if not online:
+                values = 100 * (1 - values if figure.measure.endswith("accuracy") else values)
+            spread = values.std(axis=0)
+            if by_epoch:
+                spread /= np.sqrt(max(1, len(seen) - 1))
+            x = range(1, values.shape[1] + 1) if by_epoch else seen[0].samples
+            lines.append(FigureLine(list(map(float, x)), values.mean(axis=0).tolist(), name, spread.tolist()))
+        passes = max(len(seen) for seen in runs.values())
+        if by_epoch:
+            text = f"{panel}: {what} after every epoch, mean of {passes} folds and standard error"
+        else:
+            text = f"{panel}: {what} during one pass{_over_seeds(passes)}"
+        x_label = "epochs" if by_epoch else "examples"
+        figures.append(draw_lines(_name(figure, panel, traced), captioned(figure, text), lines, x_label, what))
+    return figures
+
+
+def _draw_parameter(figure: ExampleFigure, results: Sequence[Result], seeds: int) -> list[Figure]:
+    """One figure per set (and noise): one line per run over the values of a key of the grid; level for runs without
+    it."""
+    key, noisy = str(figure.x), len({each.noise for each in results}) > 1
+
+    def x_of(result: Result) -> float | None:
+        if key not in result.spec.point:
+            return None
+        value = float(result.spec.point[key])
+        return 1.0 / (result.size * value) if figure.inverse else value
+
+    x_label = f"1 / (n · {key.split('.')[-1]})" if figure.inverse else key.split(".")[-1]
+    panels = _grouped(results, lambda each: f"{each.set}, noise {each.noise:g}" if noisy else each.set)
+    figures = []
+    for panel, members in panels.items():
+        values, lines = sorted({x for each in members if (x := x_of(each)) is not None}), []
+        for run, own in _grouped(members, lambda each: each.spec.run).items():
+            means = {
+                x: [float(np.mean(each.values(figure.measure))) for each in alike]
+                for x, alike in _grouped(own, x_of).items()
+            }
+            xs = values if None in means else sorted(x for x in means if x is not None)
+            found = [means.get(x, means.get(None, [])) for x in xs]
+            spread = [100 * float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for each in found]
+            lines.append(FigureLine(xs, [100 * float(np.mean(each)) for each in found], run, spread))
+        caption = captioned(figure, f"{panel}: {NAMES[figure.measure]} over {x_label}{_over_seeds(seeds)}")
+        name = _name(figure, panel, panels)
+        figures.append(draw_lines(name, caption, lines, x_label, NAMES[figure.measure], logarithmic_x=True))
+    return figures
+
+
+def _grouped(members: Sequence[Result], key: Callable[[Result], K]) -> dict[K, list[Result]]:
+    groups: dict[K, list[Result]] = {}
+    for each in members:
+        groups.setdefault(key(each), []).append(each)
+    return groups
+
+
+def _draw_scatter(figure: ExampleFigure, cells: Sequence[Cell]) -> Figure:
+    """One point per set: the measure of run ``y`` over that of run ``x``, and the line where they are equal."""
+    run_x, run_y, what = str(figure.x), str(figure.y), NAMES[figure.measure]
+    values = {(cell.set, cell.noise, cell.run): 100 * cell.spread(figure.measure).mean for cell in cells}
+    places = [
+        (name, noise)
+        for name, noise in dict.fromkeys((cell.set, cell.noise) for cell in cells)
+        if (name, noise, run_x) in values and (name, noise, run_y) in values
+    ]
+    points = [(name, values[name, noise, run_x], values[name, noise, run_y]) for name, noise in places]
+    both = linear([value for _, a, b in points for value in (a, b)] or [0.0, 100.0], margin=0.05)
+    lines = [
+        FigureLine([a], [b], name, series=k, marks=True, joined=False) for k, (name, a, b) in enumerate(points, start=1)
+    ]
+    plot = Plot(both, both, f"{run_x}: {what}", f"{run_y}: {what}", lines, diagonal=True)
+    caption = captioned(figure, f"{run_y} over {run_x}; above the line, {run_y} is higher")
+    said = "; ".join(f"{name}: {a:.2f} and {b:.2f}" for name, a, b in points)
+    return plot.figure(figure.name, caption, f"{caption} {said}")
+
+
+def _over_seeds(seeds: int) -> str:
+    return f", mean of {seeds} seeds and standard deviation" if seeds > 1 else ""
+
+
+def _name(figure: ExampleFigure, panel: str, panels: Mapping[str, object]) -> str:
+    return figure.name if len(panels) == 1 else f"{figure.name}-{panel.replace(', noise ', '-noise')}"
+
+
+def fold_figures(results: Sequence[Result]) -> list[Figure]:
+    """Curves of the results of one set: the error fold by fold, and the mistakes of training epoch by epoch."""
+    shown = sorted(results, key=mean_error)[: len(PALETTE)]
+    figures = []
+    if all(len(each.values("error")) > 1 for each in shown):
+        lines = []
+        for each in shown:
+            errors = [100 * error for error in each.values("error")]
+            lines.append(FigureLine([float(k + 1) for k in range(len(errors))], errors, each.spec.name))
+        figures.append(draw_lines("folds", "Test error of every fold.", lines, "fold", "test error (%)"))
+    trained = [each for each in shown if len(each.mistakes[0]) > 1]
+    if trained:
+        title = "Mistakes while training, epoch by epoch"
+        title += ": mean and standard deviation over the folds." if len(trained[0].mistakes) > 1 else "."
+        figures.append(draw_lines("epochs", title, [*map(_mistakes, trained)], "epoch", "mistakes (% of examples)"))
+    return figures
+
+
+def _mistakes(result: Result) -> FigureLine:
+    """The share of mistakes in every epoch; folds may have different numbers of epochs."""
+    epochs = [np.array(counts, np.float64) for counts in zip_longest(*result.mistakes, fillvalue=np.nan)]
+    shares = [100 * epoch[np.isfinite(epoch)] / result.size for epoch in epochs]
+    spread = [float(np.std(share, ddof=1)) if share.size > 1 else 0.0 for share in shares]
+    places = [float(k + 1) for k in range(len(shares))]
+    return FigureLine(places, [float(np.mean(share)) for share in shares], result.spec.name, spread)

@@ -1,0 +1,169 @@
+"""What came out of a run over lists: one sentence, a few large numbers, and one table of results per split."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from rerank.base.encoding import plain
+from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
+from rerank.runs.report.numbers import NONE, Spread, count
+from rerank.runs.report.rows import (
+    PREDICTORS,
+    Comparison,
+    Row,
+    chosen_of,
+    compare_with_base,
+    decided_by,
+    dev_of,
+    result_rows,
+    runs_of,
+    share_closed,
+    splits_of,
+)
+from rerank.runs.report.table import TextTable
+from rerank.runs.report.verdict import blind_note, unbeaten
+
+_ON_PAGES = ("last", *PREDICTORS)
+_WHOLE = ("nonzero weights", "against base")  # headings of columns whose cells stay in one line
+_NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four measures needs 80 of a terminal
+
+
+def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Base, chosen run and oracle on the first test split, as tiles and one sentence; None without them."""
+    measure, predictor = primary_of(metrics), decided_by(metrics)
+    split = next(iter(splits_of(metrics)), "")
+    systems = metrics.get("splits", {}).get(split, {})
+    base, score, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", predictor, "oracle"))
+    if base is None or score is None:
+        return None
+    chosen, runs = chosen_of(metrics), len(runs_of(metrics))
+    test = compare_with_base([metrics], split, predictor)
+    closed = None if oracle is None else share_closed(measure, base, score, oracle)
+    share = "" if closed is None else f"{100 * closed:.0f} % of the way from base to oracle"
+    columns = max((entry.get("columns") or 0 for entry in metrics.get("corpora", {}).values()), default=0)
+    size = f"of {count(columns)} feature columns" if columns else ""
+    weights = count(metrics.get("training", {}).get("nonzero_weights"))
+    tiles = [
+        (f"Base {measure.heading}", measure.text(base), f"on {split}"),
+        (f"Reranked {measure.heading}", measure.text(score), f"{chosen.get('name', 'model')}, {predictor} predictor"),
+        ("Difference", measure.signed(score - base), _certainty(test, measure)),
+        (f"Oracle {measure.heading}", measure.text(oracle), share),
+        ("Nonzero weights", weights, size),
+    ]
+    seed = f" (seed {chosen['seed']})" if "seed" in chosen else ""
+    picked = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
+    amount = f"{measure.text(abs(score - base))} {measure.heading}"
+    said = f": {test.verdict(measure, amount, 'base')}." if test is not None else "."
+    lost = unbeaten(metrics)
+    sentence = (
+        f"On {split}, {chosen.get('name', 'the model')}{seed}{picked} reaches {measure.heading} {measure.text(score)} "
+        f"with its {predictor} predictor; the base has {measure.text(base)}{said}{' ' if lost else ''}{lost}"
+    )
+    return {"tiles": tiles, "sentence": sentence}
+
+
+def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
+    """The results on a split for the page; the rows of one run form a group."""
+    primary, runs = primary_of(metrics), runs_of(metrics)
+    lines, chosen, name = [], None, ""
+    for row in result_rows(metrics, split, _ON_PAGES):
+        name = row.title if row.first else name
+        chosen = name if row.chosen else chosen
+        lines.append(
+            {
+                "run": name,
+                "predictor": row.predictor,
+                **_scores(row, measures_of(metrics)),
+                f"Δ{primary.heading}": "" if row.difference is None else primary.signed(row.difference),
+                "interval": _interval(row.test, primary),
+                "against the base": row.test.verdict(primary) if row.test else "",
+                "nonzero weights": _nonzero(row.nonzero) if row.first else "",
+            }
+        )
+    note = "The run was chosen by its score on this split." if split == dev_of(metrics) and len(runs) > 1 else ""
+    return TextTable.of(f"Results on {split}", lines, texts=2, merged=True, chosen=chosen, note=note)
+
+
+def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = False) -> Table:
+    """The results on ``split`` for a terminal: base, oracle, then every run with each of its predictors.
+
+    Scores of several seeds are means with standard deviations; the last column says whether that is better or worse
+    than the base, with the largest p of all seeds. Where the terminal is too narrow, cells break between a mean and its
+    deviation. In a ``wide`` table they need not.
+    """
+    rows, primary = result_rows(metrics, split), primary_of(metrics)
+    lines = []
+    for row in rows:
+        said = row.test.verdict(primary) if row.test else ""
+        line = {
+            "run": plain(row.title) if row.first else "",
+            "predictor": row.predictor,
+            **_scores(row, measures_of(metrics)),
+            "nonzero weights": count(row.nonzero.mean) if row.first and row.nonzero else "",
+            "against base": said if wide else said.replace("not ", "not\n").replace(", ", ",\n"),
+        }
+        lines.append({heading: "" if cell == NONE else cell for heading, cell in line.items()})
+    chosen = {(number, k) for number, row in enumerate(rows) if row.chosen for k in range(len(lines[number]))}
+    table = TextTable.of(split, lines, texts=2, best=chosen).rich()
+    table.padding = (0, 1, 0, 0)
+    longest = max((len(plain(row.title)) for row in rows), default=0)
+    for position, column in enumerate(table.columns):
+        heading = str(column.header)
+        column.header = Text(heading.replace(" ", "\n", 1))
+        column.no_wrap = position == 1 or heading in _WHOLE  # the others may break: a score before its deviation
+        column.overflow = "fold"
+        column.width = min(longest, _WIDE_NAME if wide else _NAME) if position == 0 else None
+    return table
+
+
+def _scores(row: Row, measures: Sequence[Measure]) -> dict[str, str]:
+    return {measure.heading: measure.spread(row.scores.get(measure.key)) for measure in measures}
+
+
+def _nonzero(spread: Spread | None) -> str:
+    if spread is None:
+        return ""
+    return count(spread.mean) if spread.deviation is None else f"{count(spread.mean)} ±{count(spread.deviation)}"
+
+
+def _interval(test: Comparison | None, measure: Measure) -> str:
+    return " to ".join(map(measure.signed, test.interval)) if test and test.interval else ""
+
+
+def _certainty(test: Comparison | None, measure: Measure) -> str:
+    if test is None:
+        return "not tested"
+    interval, said = _interval(test, measure), test.verdict(measure)
+    return f"{said}; interval {interval}" if interval else said
+
+
+def notes(metrics: Mapping[str, Any]) -> list[str]:
+    """Notes that explain the numbers of the results tables."""
+    rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split, _ON_PAGES)]
+    tests = dict.fromkeys(name.replace("_", " ") for row in rows if row.test for name in row.test.names)
+    several = any(row.seeds > 1 for row in rows)
+    lines = [f"Warning: {line}." for line in metrics.get("doubts", [])]
+    if several:
+        lines.append("± is the standard deviation over seeds; the other numbers of several seeds are means.")
+    if tests:
+        seeds = " Of several seeds: the widest interval, the largest p." if several else ""
+        lines.append(f"Δ, interval and verdict compare a predictor with the base ({', '.join(tests)}).{seeds}")
+    return [*lines, *filter(None, [blind_note(metrics)])]
+
+
+def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(measure, signature) of the final figures, with the splits where their signatures differ."""
+    by_split: Mapping[str, Mapping[str, str]] = metrics.get("signatures") or {}
+    headings = {measure.key: measure.heading for measure in all_measures(metrics)}
+    lines = []
+    for key in dict.fromkeys(key for texts in by_split.values() for key in texts):
+        splits: dict[str, list[str]] = {}
+        for split, texts in by_split.items():
+            if key in texts:
+                splits.setdefault(texts[key], []).append(split)
+        for text, names in splits.items():
+            where = f" on {', '.join(names)}" if len(splits) > 1 else ""
+            lines.append((f"{headings.get(key, key)}{where}", text))
+    return lines

@@ -1,0 +1,271 @@
+"""The tables of a run over lists: how it was trained and its settings chosen, its data, a paper's numbers."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
+from rerank.runs.report.numbers import NONE, count, duration, fixed, number, reals
+from rerank.runs.report.rows import BESIDE, Group, dev_of, groups_of, runs_of, splits_of, written_score
+from rerank.runs.report.table import TextTable
+
+_CHOICES = {
+    "base": "base",
+    "oracle": "oracle",
+    "corpus_oracle": "oracle of the corpus score",
+    "anti_oracle": "anti-oracle",
+    "random": "random choice (expected)",
+}
+LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
+
+_table = partial(TextTable.of, merged=True)
+Metrics = Mapping[str, Any]
+
+
+def training_table(metrics: Metrics) -> TextTable:
+    """How every run was trained."""
+    rows, measure, runs = [], primary_of(metrics), runs_of(metrics)
+    several = len({run.get("seed") for run in runs}) > 1
+    for run in runs:
+        score, trained = run.get("dev"), run.get("training", {})
+        rows.append(
+            {
+                "run": str(run.get("name", "model")),
+                "learner": learner_text(run.get("learner") or trained.get("learner")),
+                "loss": str(trained.get("loss") or NONE),
+                "seed": str(run.get("seed", NONE)) if several else "",
+                "epochs": count(trained.get("epochs")),
+                "updates": count(trained.get("updates")),
+                "mistakes, first → last epoch": first_to_last(trained.get("mistakes") or []),
+                f"{measure.heading} on {dev_of(metrics)}": measure.text(score if isinstance(score, float) else None),
+                "nonzero weights": count(trained.get("nonzero_weights")),
+                "time": duration(trained.get("seconds")),
+                "nonzeros / s": count(trained.get("nonzeros_per_second")),
+            }
+        )
+    return _table("Runs", rows, texts=3)
+
+
+def learner_text(learner: Any) -> str:
+    """A learner with its settings."""
+    if not isinstance(learner, Mapping):
+        return str(learner or NONE)
+    settings = ", ".join(f"{key} {number(value)}" for key, value in learner.items() if key != "name")
+    name = str(learner.get("name", ""))
+    return f"{name}: {settings}" if name and settings else name or settings
+
+
+def first_to_last(mistakes: list[float]) -> str:
+    """The mistakes of the first epoch and of the last."""
+    return " → ".join(count(value) for value in dict.fromkeys([mistakes[0], mistakes[-1]])) if mistakes else NONE
+
+
+def mert_table(metrics: Metrics) -> TextTable:
+    """Minimum error rate training, one line per run."""
+    measure = primary_of(metrics)
+    rows = [
+        {
+            "run": str(run.get("name", "model")),
+            "tuned on": str(mert.get("split", NONE)),
+            "seed": str(run.get("seed", NONE)),
+            f"{measure.heading} there, before": measure.text(mert.get("start")),
+            "after": measure.text(mert.get("score")),
+            f"{measure.heading} on {dev_of(metrics)}": measure.text(mert.get("dev")),
+            "time": duration(mert.get("seconds")),
+        }
+        for run in runs_of(metrics)
+        if (mert := run.get("training", {}).get("mert"))
+    ]
+    return _table("Minimum error rate training", rows, texts=2)
+
+
+def mert_weights_table(metrics: Metrics) -> TextTable:
+    """The weights that MERT set in the chosen run, and those it started from."""
+    mert = metrics.get("training", {}).get("mert") or {}
+    start, weights = mert.get("start_weights", {}), mert.get("weights", {})
+    before, after = reals([start.get(name, math.nan) for name in weights]), reals(list(weights.values()))
+    rows = list(zip(weights, before, after, strict=True))
+    return TextTable("Weights set by it in the chosen run", ["score", "before", "after"], rows, merged=True)
+
+
+def bound(metrics: Metrics) -> list[tuple[str, str]]:
+    """The chosen run's mistake bound, value by value."""
+    return _flat(metrics.get("training", {}).get("bound") or {})
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for key, value in values.items():
+        name = f"{prefix}{key}".replace("_", " ")
+        pairs += _flat(value, f"{name}, ") if isinstance(value, Mapping) else [(name, number(value))]
+    return pairs
+
+
+def choice_table(metrics: Metrics) -> TextTable:
+    """One line for all settings that were tried on the lists set apart; no lines where none were."""
+    choice = metrics.get("choice")
+    if not choice:
+        return TextTable("", (), ())
+    measure, rows = primary_of(metrics), []
+    for point in choice["points"]:
+        low, high = map(measure.text, point["interval"])
+        behind = f"{measure.signed(point['difference'])} ±{measure.text(point['error'])}"
+        rows.append(
+            {
+                "settings": point["name"],
+                "near the best": "yes" if point["near"] else "",
+                measure.heading: measure.text(point["score"]),
+                "interval": f"[{low}, {high}]",
+                "difference": "best" if point["name"] == choice["best"] else behind,
+                f"{measure.heading} on dev": measure.text(point["dev"]),
+                "length": fixed(point["report"].get("length_ratio"), 3),
+                "nonzero weights": count(point["nonzero_weights"]),
+            }
+        )
+    seeds = choice["points"][0]["seeds"]
+    note = (
+        f"Chosen: {choice['chosen']}, the fewest weights of those within one standard error (±) of the best. Means of "
+        f"{seeds} seed{'s' if seeds > 1 else ''}; intervals and errors are over lists and seeds."
+    )
+    caption = f"Settings on {choice['lists']:,} training lists set apart"
+    return TextTable.of(caption, rows, texts=2, chosen=choice["chosen"], note=note)
+
+
+def corpora_table(metrics: Metrics) -> TextTable:
+    """How large the splits are, and their sources where they have several."""
+    rows = []
+    for split, entry in metrics.get("corpora", {}).items():
+        left_out = [count(sum((entry.get(key) or {}).values())) for key in LEFT_OUT.values()]
+        rows.append([split, *_sizes(entry), *left_out, duration(entry.get("seconds"))])
+        for source, sizes in (entry.get("sources") or {}).items():
+            rows.append([f"of which {source}", *_sizes(sizes), *[NONE] * (len(LEFT_OUT) + 1)])
+    left_out = [f"{what}s left out" for what in LEFT_OUT]
+    headings = ["split", "lists", "candidates", "nonzeros", "feature columns", *left_out, "time to build"]
+    return TextTable("Corpora", headings, rows, merged=True)
+
+
+def _sizes(entry: Mapping[str, Any]) -> list[str]:
+    return [count(entry.get(key)) for key in ("lists", "candidates", "nonzeros", "columns")]
+
+
+def skipped_table(metrics: Metrics) -> TextTable:
+    """Lists, and candidates of other lists, that were left out, by reason."""
+    rows = [
+        {"split": split, "what": what, "reason": str(reason), "how many": count(skipped)}
+        for split, entry in metrics.get("corpora", {}).items()
+        for what, key in LEFT_OUT.items()
+        for reason, skipped in (entry.get(key) or {}).items()
+    ]
+    return _table("Left out", rows, texts=3)
+
+
+def scores_table(metrics: Metrics) -> TextTable:
+    """What looks odd about the scores of the lists, and about their words."""
+    rows: list[tuple[str, str, str]] = []
+    for split, entry in metrics.get("corpora", {}).items():
+        for column, candidates in (entry.get("absent") or {}).items():
+            rows.append((split, f"candidates without {column}, which is 0 there", count(candidates)))
+        for column, lists in (entry.get("unknown_columns") or {}).items():
+            rows.append((split, f"lists with {column}, which the model does not know", count(lists)))
+        if lowest := entry.get("lowest_first"):
+            text = f"lists, of {count(lowest['of'])}, whose first candidate has the lowest base score: are these costs?"
+            rows.append((split, text, count(lowest["lists"])))
+        for side, words in (entry.get("normalized") or {}).items():
+            rows.append((split, f"words of {side} that were brought to one form", count(words)))
+    return TextTable("Scores and words to look at", ["split", "what", "number"], rows, texts=2, merged=True)
+
+
+def lists_table(metrics: Metrics) -> TextTable:
+    """How long the lists are."""
+    rows = [
+        {
+            "split": split,
+            "smallest": count(lists.get("smallest")),
+            "mean": fixed(lists.get("mean"), 1),
+            "median": fixed(lists.get("median"), 1),
+            "largest": count(lists.get("largest")),
+            "empty": count(lists.get("empty")),
+            "of one candidate": count(lists.get("singletons")),
+            "one best candidate (%)": fixed(100 * lists["unique_oracle"] if "unique_oracle" in lists else None, 1),
+        }
+        for split, lists in _statistics(metrics)
+    ]
+    return _table("Candidates per list", rows)
+
+
+def choices_table(metrics: Metrics) -> TextTable:
+    """The scores of the best, worst and blind choices from the lists."""
+    rows = [
+        {"split": split, "choice": text}
+        | {measure.heading: measure.text(reports[name].get(measure.key)) for measure in measures_of(metrics)}
+        for split, reports in _statistics(metrics)
+        for name, text in _CHOICES.items()
+        if name in reports
+    ]
+    return _table("What the lists allow", rows, texts=2)
+
+
+def _statistics(metrics: Metrics) -> list[tuple[str, Mapping[str, Any]]]:
+    corpora = metrics.get("corpora", {})
+    return [(split, entry["statistics"]) for split, entry in corpora.items() if entry.get("statistics")]
+
+
+TRAINING: tuple[Callable[[Metrics], TextTable], ...] = choice_table, training_table, mert_table, mert_weights_table
+DATA: tuple[Callable[[Metrics], TextTable], ...] = (
+    corpora_table,
+    skipped_table,
+    scores_table,
+    lists_table,
+    choices_table,
+)
+
+
+def reported_table(metrics: Metrics) -> TextTable | None:
+    """One line per row of the paper, every measure of ours beside the paper's; None for a recipe without any.
+
+    A measure is a key, of the first test split, or ``split.key``. Rows that are no run of ours have no number of it.
+    """
+    reported = metrics.get("reported")
+    if not reported:
+        return None
+    rows: Mapping[str, Mapping[str, Any]] = reported["rows"]
+    keys = list(dict.fromkeys(key for row in rows.values() for key in row))
+    groups = {str(group.runs[0].get("name")): group for group in groups_of(metrics)}
+    lines, headings = [], ["run"]
+    for key in keys:
+        split, dot, name = key.rpartition(".")
+        measure = _measures(metrics).get(name)
+        headings += [f"{split}{' ' if dot else ''}{measure.heading if measure else name.replace('_', ' ')}", "paper"]
+    for name, row in rows.items():
+        cells = [(_ours(metrics, groups.get(name), name, key), _paper(metrics, key, row.get(key))) for key in keys]
+        lines.append([name, *(text for pair in cells for text in pair)])
+    return TextTable(f"Ours beside the paper's: {reported['source']}", headings, lines)
+
+
+def _measures(metrics: Metrics) -> dict[str, Measure]:
+    return {measure.key: measure for measure in all_measures(metrics)}
+
+
+def _ours(metrics: Metrics, group: Group | None, name: str, key: str) -> str:
+    split, dot, own = key.rpartition(".")
+    split = split if dot else next(iter(splits_of(metrics)), "")
+    measure = _measures(metrics).get(own)
+    if name in BESIDE and measure is not None:
+        return measure.text(metrics.get("splits", {}).get(split, {}).get(name, {}).get(own))
+    if group is None:
+        return NONE
+    if own in ("nonzero_weights", "seconds"):
+        spread = group.training(own)
+        return NONE if spread is None else count(spread.mean) if own == "nonzero_weights" else fixed(spread.mean, 1)
+    return NONE if measure is None else measure.spread(written_score(metrics, group, split, own)) or NONE
+
+
+def _paper(metrics: Metrics, key: str, value: float | str | None) -> str:
+    """A measure as its metric shows it, a count as a count; other values in percent if they are fractions."""
+    if value is None or isinstance(value, str):
+        return value or NONE
+    measure = _measures(metrics).get(key.rpartition(".")[2])
+    if measure is not None:
+        return measure.text(value)
+    return f"{100 * value:.2f}" if abs(value) <= 1 else count(value)

@@ -1,0 +1,132 @@
+"""How numbers are written, and their spread over seeds or folds."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+NONE = "–"  # what is shown in place of a missing number
+LONGEST = 6  # digits after the point of numbers in a column
+MILLIONS = 1e7  # from here on counts are written in millions
+
+
+def fixed(value: float | None, digits: int = 2) -> str:
+    """``value`` with so many digits after the point.
+
+    >>> fixed(83.751), fixed(None), fixed(float("nan"))
+    ('83.75', '–', '–')
+    """
+    return NONE if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """``value`` with its sign, a true minus, and so many digits after the point; 0.00 has none.
+
+    >>> signed(1.429), signed(-0.5), signed(-0.001)
+    ('+1.43', '−0.50', '0.00')
+    """
+    text = fixed(value, digits)
+    if text == NONE or float(text) == 0:
+        return text.removeprefix("-")
+    return text.replace("-", "−") if text.startswith("-") else f"+{text}"
+
+
+def count(value: float | None) -> str:
+    """A count with thousands separated, and of many millions how many; more digits would say nothing.
+
+    >>> count(372254), count(94960100), count(None)
+    ('372,254', '95.0 M', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return NONE
+    return f"{value:,.0f}" if abs(value) < MILLIONS else f"{value / 1e6:,.1f} M"
+
+
+def number(value: Any) -> str:
+    """A number of any kind: counts with thousands separated, others with four significant digits; texts as they are.
+
+    >>> number(12500), number(0.000012345), number(3.5), number(True), number("Theorem 2")
+    ('12,500', '1.234e-05', '3.5', 'yes', 'Theorem 2')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return count(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return NONE
+        return count(value) if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return NONE if value is None else str(value)
+
+
+def reals(values: Sequence[float]) -> list[str]:
+    """Numbers of one column, with a true minus: as many digits after the point as show four digits of the largest.
+
+    Those that would be shown as 0 have digits of their own.
+
+    >>> reals([-26.88, -27.0, 3.5]), reals([1.181, 0.3562, -0.0001]), reals([4.0, -1.0])
+    (['−26.88', '−27.00', '3.50'], ['1.181', '0.356', '−0.0001'], ['4', '−1'])
+    """
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    whole = all(not math.isfinite(value) or value == int(value) for value in values)
+    digits = 0 if whole else 3 - math.floor(math.log10(largest))
+    texts = []
+    for value in values:
+        usual = not whole and 0 < digits <= LONGEST and (value == 0 or abs(value) >= 0.5 * 10.0**-digits)
+        texts.append(fixed(value + 0.0, digits) if usual else number(float(value)))
+    return [text.replace("-", "−", 1) for text in texts]
+
+
+def p_value(p: float | None) -> str:
+    """A p-value with three digits.
+
+    >>> p_value(0.0001), p_value(0.0123), p_value(1.0), p_value(None)
+    ('< .001', '.012', '> .999', '–')
+    """
+    if p is None or not math.isfinite(p):
+        return NONE
+    if p < 0.001:
+        return "< .001"
+    return "> .999" if p >= 0.9995 else f"{p:.3f}".removeprefix("0")
+
+
+def duration(seconds: float | None) -> str:
+    """A time span.
+
+    >>> duration(0.421), duration(42), duration(187), duration(7265)
+    ('0.42 s', '42.0 s', '3 min 07 s', '2 h 01 min')
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return NONE
+    if seconds < 59.95:
+        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    minutes = round(whole / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+class Spread(NamedTuple):
+    """Mean, sample standard deviation (n − 1) and standard error of so many values; a single one has no deviation."""
+
+    mean: float
+    deviation: float | None
+    error: float | None
+    values: int
+
+    @staticmethod
+    def of(values: Sequence[float]) -> "Spread":
+        """The spread of ``values``, at least one."""
+        mean = float(np.mean(values))
+        if len(values) < 2:
+            return Spread(mean, None, None, len(values))
+        deviation = float(np.std(values, ddof=1))
+        return Spread(mean, deviation, deviation / float(np.sqrt(len(values))), len(values))
+
+    @staticmethod
+    def known(values: Iterable[float | None]) -> "Spread | None":
+        """The spread of the values that exist; None if there are none."""
+        found = [value for value in values if value is not None]
+        return Spread.of(found) if found else None
