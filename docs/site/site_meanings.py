@@ -51,6 +51,8 @@ def meanings(part: type, known: dict[str, type] | None = None) -> dict[str, str]
     for base in reversed(part.__mro__):
         own: dict[str, list[str]] = {}
         for paragraph in _said(base).split("\n\n") if names else []:
+            if paragraph.startswith(">>>"):
+                continue
             pieces = entry.split(paragraph)
             for listed, text in zip(pieces[1::2], pieces[2::2], strict=True):
                 for name in listed.split(", "):

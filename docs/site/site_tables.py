@@ -175,8 +175,9 @@ def template_table(content: str) -> str:
 
 
 def _said(part: type) -> str:
-    """What a docstring says before its options."""
-    return re.split(r"\n+Parameters\n", part.__doc__ or "")[0]
+    """What a docstring says before its options, without its example."""
+    text = re.split(r"\n+Parameters\n", part.__doc__ or "")[0]
+    return "\n\n".join(block for block in text.split("\n\n") if not block.lstrip().startswith(">>>"))
 
 
 def outcome_table() -> str:

@@ -89,8 +89,10 @@ class FeatureCounts(NamedTuple):
 
     def between(self, first: int, last: int) -> "FeatureCounts":
         """The features with hashes first..last, copied: of many blocks, not all that is on disk can stay mapped."""
-        a, b = (int(np.searchsorted(self.hashes, np.uint64(h), side)) for h, side in ((first, "left"), (last, "right")))
-        return FeatureCounts(*(array[a:b].copy() for array in self[:5]), self.symbols, self.names)
+        a = int(np.searchsorted(self.hashes, np.uint64(first)))
+        b = int(np.searchsorted(self.hashes, np.uint64(last), side="right"))
+        names = ("hashes", "counts", "template", "symbol_first", "symbol_count")
+        return self._replace(**{name: getattr(self, name)[a:b].copy() for name in names})
 
 
 class FeatureCounter:

@@ -90,11 +90,9 @@ class FeatureExtractor:
         self.user = dict(user or {})
         self.names = [template.name for template in templates] + list(self.user)
         self.free = tuple(template.name for template in templates if template.free)
-        if len(set(self.names)) != len(self.names):
-            twice = sorted({name for name in self.names if self.names.count(name) > 1})
-            raise RecipeError(
-                f"template {twice[0]} is named twice; every template can be used only once", key="features"
-            )
+        if twice := sorted({name for name in self.names if self.names.count(name) > 1}):
+            where = "as a template and as one of features.user" if twice[0] in self.user else "in features.templates"
+            raise RecipeError(f"template {twice[0]} is named twice, {where}; name it once", key="features")
         for template in templates:
             if template.content not in (self.content, EITHER):
                 raise RecipeError(
@@ -159,7 +157,11 @@ class FeatureExtractor:
         for y, candidate in enumerate(candidates):
             check()
             try:
-                pairs = [(str(feature), float(value)) for feature, value in function(candidate).items()]
+                given = function(candidate)
+                if not hasattr(given, "items"):
+                    said = f"template {name}{_line_of(function)} gave {given!r:.60}; expected a dict of numbers by name"
+                    raise RecipeError(said, path=_place_of(candidate, y))
+                pairs = [(str(feature), float(value)) for feature, value in given.items()]
             except RerankError:
                 raise
             except Exception as error:
@@ -176,9 +178,10 @@ class FeatureExtractor:
         return np.array(hashes, np.uint64), np.array(owner, np.int32), np.array(values, np.float32)
 
 
-def _line_of(function: UserTemplate, error: Exception) -> str:
-    """The last line of the user's file that was running when a user's template raised ``error``."""
-    frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith(f"{PACKAGE}{os.sep}")]
+def _line_of(function: UserTemplate, error: Exception | None = None) -> str:
+    """The last line of the user's file that was running when a template raised ``error``, or where the template is."""
+    raised = extract_tb(error.__traceback__) if error is not None else []
+    frames = [frame for frame in raised if not frame.filename.startswith(f"{PACKAGE}{os.sep}")]
     code = getattr(unwrap(function), "__code__", None)
     if own := [frame for frame in frames if frame.filename == frames[0].filename]:
         return f" at {own[-1].filename}:{own[-1].lineno}, {own[-1].line}"

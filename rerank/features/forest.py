@@ -9,8 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.symbols import SymbolTable, combine
-from rerank.features.classes import CLAUSE, CONJUNCTION, PUNCTUATION, LabelClasses
-from rerank.features.heads import SEMANTIC, SYNTACTIC, HeadRanks, HeadTable, Rules
+from rerank.features.heads import (
+    CLAUSE,
+    CONJUNCTION,
+    PUNCTUATION,
+    SEMANTIC,
+    SYNTACTIC,
+    HeadRanks,
+    HeadTable,
+    LabelClasses,
+    Rules,
+)
 from rerank.kernels.compile import kernel
 from rerank.readers.nbest import ROOTS
 from rerank.readers.trees.trees import Trees
@@ -43,7 +52,7 @@ class Forest(NamedTuple):
     leaf: np.ndarray  # int32 [m]: preterminals in order; leaf p of candidate y is leaf[leaf_first[y] + p]
     leaf_first: np.ndarray  # int64 [N + 1]
     symbol: np.ndarray  # uint64 [symbols]: hash of a symbol id
-    classes: np.ndarray  # uint8 [symbols]: see classes.py
+    classes: np.ndarray  # uint8 [symbols]: see heads.py
     base: np.ndarray  # float64 [N]: base scores
 
 

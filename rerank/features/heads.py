@@ -1,4 +1,4 @@
-"""Head rules as data: which child is the head, by label and priority.
+"""What templates ask about labels, as data: their classes, and head rules, which say which child is the head.
 
 There are two kinds of head: the *syntactic* head carries the function (the preposition of a PP, the auxiliary of a VP),
 the *semantic* head the content (the object of a PP, the lexical verb, the noun). The rules are for the labels of the
@@ -11,6 +11,18 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.data.symbols import LabelArray, SymbolTable
+
+# Classes of labels: punctuation, coordination, clauses, function words and others.
+PUNCTUATION, CONJUNCTION, CLAUSE, FUNCTION, NOMINAL, VERBAL = 1, 2, 4, 8, 16, 32
+
+MEMBERS: dict[int, str] = {
+    PUNCTUATION: ", : `` '' . -LRB- -RRB- HYPH NFP",
+    CONJUNCTION: "CC CONJP",
+    CLAUSE: "S SBAR SBARQ SINV SQ",
+    FUNCTION: "AUX AUXG CC DT EX IN MD PDT POS PRP PRP$ RP TO WDT WP WP$ WRB",
+    NOMINAL: "NP NN NNS NNP NNPS PRP WHNP",
+    VERBAL: "VP AUX AUXG MD VB VBD VBG VBN VBP VBZ",
+}
 
 # A rule: for a parent label, steps tried in order; a step is a direction ("<" from the left, ">" from the right)
 # and the labels it looks for. "*" stands for any label; if nothing is found, the first child is the head.
@@ -110,3 +122,18 @@ class HeadTable:
     def ranks(self, symbols: SymbolTable) -> HeadRanks:
         """The rules over all symbols of the table or a copy of it."""
         return HeadRanks(self._row_of.of(len(symbols)), self._column_of.of(len(symbols)), self._rank, self._left)
+
+
+class LabelClasses:
+    """A bit set for every symbol: the classes its label belongs to. The labels are added to ``symbols``."""
+
+    def __init__(self, symbols: SymbolTable, members: dict[int, str] = MEMBERS) -> None:
+        bits: dict[str, int] = {}
+        for bit, labels in members.items():
+            for label in labels.split():
+                bits[label] = bits.get(label, 0) | bit
+        self._bits = LabelArray(symbols, bits, np.uint8)
+
+    def bits(self, symbols: SymbolTable) -> np.ndarray:
+        """uint8 [symbols]: the classes of all symbols of the table or a copy of it."""
+        return self._bits.of(len(symbols))

@@ -241,9 +241,9 @@ def _lists_of(rows: ListRows, first: int, last: int) -> Iterator[_OneList]:
         a, b = int(rows.features[i]) - begin, int(rows.features[i + 1]) - begin
         p, q = int(starts[a]), int(starts[b])
         entries, long = slice(before + p, before + q), rows.long_value[rows.longs[i] : rows.longs[i + 1]]
-        candidates = (int(rows.lists[k] - rows.lists[first]) for k in (i, i + 1))
+        begins, ends = int(rows.lists[i] - rows.lists[first]), int(rows.lists[i + 1] - rows.lists[first])
         values = rows.candidate[entries], rows.value[entries], long
-        yield _OneList(*candidates, columns[a:b], starts[a : b + 1] - p, *values)
+        yield _OneList(begins, ends, columns[a:b], starts[a : b + 1] - p, *values)
 
 
 def _by_column(column: np.ndarray) -> np.ndarray:

@@ -65,7 +65,14 @@ def _fire_dense(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
 @templates.add("Dense")
 @dataclass(frozen=True)
 class Dense(ScoreTemplate):
-    """Every named score of the list except the base score, as a column of its own; the value is the score."""
+    """Every named score of the list except the base score, as a column of its own; the value is the score.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("Dense", "a", "b", names=("score", "lm"), scores=np.array([[-1.0, -7.5], [-2.0, -7.0]]))
+    {'lm': -7.5}
+
+    One feature per score.
+    """
 
     fire = staticmethod(_fire_dense)
 
@@ -82,7 +89,13 @@ def _fire_base(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
 class BaseScore(ScoreTemplate):
     """The base score as a dense column like the others, so that its weight is learned together with theirs.
 
+    >>> from rerank.features.fired import fired
+    >>> fired("BaseScore", "a", "b")
+    {'': -1.0}
+
     With ``learner.base: 0`` it has no other weight; else a model has their sum, as the one weight of the base score.
+
+    One feature per candidate.
     """
 
     fire = staticmethod(_fire_base)

@@ -66,6 +66,16 @@ class Template(Checked, ABC):
         return {f.name: _number(hints[f.name], getattr(self, f.name)) for f in dataclasses.fields(self)} | self.fixed
 
 
+@dataclass(frozen=True)
+class TextTemplate(Template):
+    """A template over lists of texts: ``fire(view, sink, ids, seeds, options)`` sees all candidates of a list."""
+
+    content: ClassVar[str] = "texts"
+    needs: ClassVar[str] = ""  # "source", "segmentation", "alignment": it gives nothing for lists without it
+
+    scope = 0
+
+
 def _number(hint: Any, value: Any) -> float:
     """An option as a kernel gets it: whole unless it is annotated as a float."""
     if get_origin(hint) is Literal:

@@ -16,6 +16,7 @@ from rerank.extraction import cache
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content.trees import make_extractor, make_parseval
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
+from rerank.features.sets import SETS
 from rerank.features.table import HashedTable
 from rerank.runs import pipeline
 from rerank.runs.corpora import cache_of
@@ -238,12 +239,18 @@ def test_users_templates_that_cannot_be_found(data, tmp_path, monkeypatch, path,
         ({"set": "cj2006", "templates": []}, "unknown template set 'cj2006'; did you mean cj2005"),
         ({"set": None, "templates": []}, "no template is named; name a set or templates"),
         ({"templates": ["Rulle"]}, "did you mean Rule"),
-        ({"templates": ["Rule", "Rule"]}, "named twice"),
+        ({"set": None, "templates": ["Rule", "Rule"]}, "Rule is named twice, in features.templates; name it once"),
     ],
 )
 def test_templates_that_do_not_exist(data, features, hint):
     with pytest.raises(RecipeError, match=hint):
         make_extractor(small.recipe(data, features=features).features, SymbolTable())
+
+
+def test_a_template_that_the_set_has_may_be_named_besides(data):
+    features = {"set": "minimal", "templates": ["Dense", "Word(k=2)", "Word(k=3)"]}
+    extractor = make_extractor(small.recipe(data, features=features).features, SymbolTable())
+    assert extractor.names == [*SETS["minimal"], "Word(k=3)"]
 
 
 def test_a_parameter_file_leaves_no_room():

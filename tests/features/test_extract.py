@@ -139,13 +139,6 @@ def test_features_that_do_not_vary_are_absent() -> None:
     assert found == [{"Rule|VP | → VBZ NP PP": 1.0}, {"Rule|VP | → VBZ NP": 1.0, "Rule|NP | → NP PP": 1.0}]
 
 
-@pytest.mark.parametrize("trees", [[], [CHASES], [CHASES, CHASES, CHASES]])
-def test_lists_without_differences_have_no_features(trees: list[str]) -> None:
-    features, _ = extract_list(ALL, trees, [-1.0] * len(trees))
-    assert features.hashes.size == features.candidate.size == features.value.size == 0
-    assert features.first.tolist() == [0]
-
-
 @pytest.mark.parametrize("room", [(1, 1, 1, 1), (1, 1 << 10, 9, 1 << 16), (1 << 8, 1 << 6, 1, 300)])
 def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     trees = [CHASES, ATTACHED, NOUN] * 30
@@ -209,14 +202,6 @@ def test_results_depend_on_nothing_that_was_extracted_before() -> None:
                 np.testing.assert_array_equal(getattr(again[i], name), getattr(features, name))
 
 
-def test_large_lists_equal_the_naive_extractor() -> None:
-    trees = [CHASES, ATTACHED, NOUN] * 100
-    base = [-1.0 - i % 7 for i in range(300)]
-    features, extractor = extract_list(ALL, trees, base, centred=False)
-    naive = varying(reference_features(ALL, [nltk.Tree.fromstring(tree) for tree in trees], base))
-    assert_same(by_candidate(features, names_of(features, extractor), 300), naive)
-
-
 # Users' templates.
 
 
@@ -257,7 +242,7 @@ def test_users_features_of_one_name_add_up_by_candidate_only() -> None:
     [
         (lambda candidate: {"x": 1 / (len(candidate.tokens) - 2)}, "template length failed .*ZeroDivisionError"),
         (lambda candidate: candidate.tree, "template length failed .*AttributeError"),
-        (lambda _: [1], "template length failed .*AttributeError"),
+        (lambda _: [1], r"template length at .* gave \[1\]; expected a dict of numbers by name"),
         (lambda _: {"x": "many"}, "template length failed .*ValueError.*many"),
         (lambda _: {"x": None}, "template length failed .*TypeError"),
         (lambda _: {"x": float("nan")}, "'x' the value nan; expected a finite number"),
@@ -274,27 +259,15 @@ def inverse(candidate: Any) -> dict[str, float]:
     return {"x": 1 / (candidate.index - 1)}
 
 
-def nothing(_: Any) -> None: ...
+DIVIDED = 'return {"x": 1 / (candidate.index - 1)}: ZeroDivisionError: division by zero'
 
 
-DIVIDED = '1, return {"x": 1 / (candidate.index - 1)}: ZeroDivisionError: division by zero'
-
-
-@pytest.mark.parametrize(
-    ("function", "number", "said"),
-    [
-        (inverse, 2, DIVIDED),
-        (feature(lambda candidate, _: inverse(candidate)), 2, DIVIDED),
-        (nothing, 1, "0: AttributeError: 'NoneType' object has no attribute 'items'"),
-    ],
-)
-def test_users_templates_that_fail_name_candidate_and_line(function: Any, number: int, said: str) -> None:
+@pytest.mark.parametrize("function", [inverse, feature(lambda candidate, _: inverse(candidate))])
+def test_users_templates_that_fail_name_candidate_and_line(function: Any) -> None:
     lists = NBestList("seven", "", 0, [b"a", b"b"], [1, 2], np.zeros((2, 1)))
     extractor = Extractor([], SymbolTable(), user={"own": function})
-    more, said = int(said[0]), said[1:]
-    line = {2: inverse, 1: nothing}[number].__code__.co_firstlineno + more
-    place = f"list seven, candidate {number}: template own failed at {__file__}:{line}"
-    with pytest.raises(RecipeError, match=re.escape(place + said)):
+    place = f"list seven, candidate 2: template own failed at {__file__}:{inverse.__code__.co_firstlineno + 1}"
+    with pytest.raises(RecipeError, match=re.escape(f"{place}, {DIVIDED}")):
         extractor.features(parsed([CHASES, ATTACHED], extractor.symbols), np.zeros(2), lists.candidates)
 
 

@@ -26,15 +26,6 @@ def test_heads() -> None:
     )
 
 
-def test_heads_of_either_kind() -> None:
-    assert fired("Heads(governor=word)", RUN) == once(
-        "NNS < VBP / run", "IN < VBP / run", "NN < IN / in", "DT < NN / park"
-    )
-    assert fired("Heads(dependent=word, heads=semantic)", RUN) == once(
-        "NNS / dogs < VBP", "NN / park < VBP", "IN / in < NN", "DT / the < NN"
-    )
-
-
 def test_chains_of_three_heads() -> None:
     assert fired("Heads(n=3)", CHASES) == once("DT < NN < VBZ", "CC < NNS < VBZ", "JJ < NNS < VBZ")
     assert fired("Heads(n=3)", RUN) == once("NN < IN < VBP", "DT < NN < IN")
@@ -53,26 +44,6 @@ def test_heads_through_coordinations_in_coordinations() -> None:
     assert fired("Heads(n=3)", tree) == {"CC < NN < VB": 2, ", < NN < VB": 1, "JJ < NN < VB": 1}
     # A conjunct that is not the head depends on no other conjunct.
     assert fired("Heads", "(NP (NP (NN a)) (CC and) (NP (NNS b)))") == {"CC < NN": 1}
-
-
-def test_syntactic_and_semantic_heads() -> None:
-    assert fired("LexFunHeads", RUN) == {"VBP run": 3, "NNS dogs": 1, "NN in": 1, "NN park": 1}
-    assert fired("LexFunHeads", SAID) == {
-        "VBD said": 3,
-        "PRP she": 1,
-        "VB that": 1,
-        "VB will": 2,
-        "PRP it": 1,
-        "VB rain": 1,
-    }
-    rest = ["S1 VBP VBP", "S VBP VBP", "NP NNS NNS", "VP VBP VBP", "NP NN NN"]
-    assert fired("SynSemHeads", RUN) == once(*rest, "PP NN IN")
-    assert fired("SynSemHeads(syntactic=word)", RUN) == once(
-        "S1 VBP run", "S VBP run", "NP NNS dogs", "VP VBP run", "NP NN park", "PP NN in"
-    )
-    assert fired("SynSemHeads(semantic=word)", RUN) == once(
-        "S1 run VBP", "S run VBP", "NP dogs NNS", "VP run VBP", "NP park NN", "PP park IN"
-    )
 
 
 @pytest.mark.parametrize(

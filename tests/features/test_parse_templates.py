@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from rendered_features import CHASES, FLAT, PRICE, RUN, SAID, extracted, fired, once
+from rendered_features import CHASES, PRICE, SAID, extracted, fired, once
 
 from rerank.features.sets import SETS
 from rerank.features.template import make_template
@@ -24,26 +24,6 @@ def test_rule() -> None:
         "NP | → JJ NNS",
     )
     assert fired("Rule", "(X (X (X (NN a))))") == {"X | → X": 2, "X | → NN": 1}
-
-
-def test_rule_with_ancestors() -> None:
-    assert fired("Rule(ancestors=1)", CHASES) == once(
-        "S1 | → S",
-        "S ^ S1 | → NP VP .",
-        "NP ^ S | → DT NN",
-        "VP ^ S | → VBZ NP",
-        "NP ^ VP | → NP CC NP",
-        "NP ^ NP | → NNS",
-        "NP ^ NP | → JJ NNS",
-    )
-    assert fired("Rule(ancestors=2)", RUN) == once(
-        "S1 | → S",
-        "S ^ S1 | → NP VP",
-        "NP ^ S ^ S1 | → NNS",
-        "VP ^ S ^ S1 | → VBP PP",
-        "PP ^ VP ^ S | → IN NP",
-        "NP ^ PP ^ VP | → DT NN",
-    )
 
 
 def test_rule_outside_of_the_root_clause() -> None:
@@ -104,71 +84,6 @@ def test_what_a_coordination_is(tree: str, joined: bool) -> None:
     assert (names.get("NP | → NN", 0) > 0) == (not joined)
 
 
-def test_rule_with_its_head_marked() -> None:
-    syntactic = ["S1 | → * S", "S | → NP * VP .", "NP | → * PRP", "VP | → * VBD SBAR", "VP | → * VB", "S | → NP * VP"]
-    assert fired("Rule(mark_head=true)", SAID) == once(*syntactic, "SBAR | → * IN S", "VP | → * MD VP") | {
-        "NP | → * PRP": 2
-    }
-    assert fired("Rule(mark_head=true, heads=semantic)", SAID) == once(
-        *syntactic, "SBAR | → IN * S", "VP | → MD * VP"
-    ) | {"NP | → * PRP": 2}
-
-
-def test_rule_with_words() -> None:
-    assert fired("Rule(words=function)", RUN) == once(
-        "S1 | → S", "S | → NP VP", "NP | → NNS", "VP | → VBP PP", "PP | → IN / in NP", "NP | → DT / the NN"
-    )
-    assert fired("Rule(words=all)", CHASES) == once(
-        "S1 | → S",
-        "S | → NP VP . / .",
-        "NP | → DT / the NN / cat",
-        "VP | → VBZ / chases NP",
-        "NP | → NP CC / and NP",
-        "NP | → NNS / mice",
-        "NP | → JJ / big NNS / birds",
-    )
-
-
-def test_rule_with_its_head_annotated() -> None:
-    assert fired("Rule(head=word)", CHASES) == once(
-        "S1 | → S : chases",
-        "S | → NP VP : chases .",
-        "NP | → DT NN : cat",
-        "VP | → VBZ : chases NP",
-        "NP | → NP : mice CC NP",
-        "NP | → NNS : mice",
-        "NP | → JJ NNS : birds",
-    )
-    # A head with its word is not annotated with it again.
-    assert fired("Rule(head=word, words=function)", RUN) == once(
-        "S1 | → S : run",
-        "S | → NP VP : run",
-        "NP | → NNS : dogs",
-        "VP | → VBP : run PP",
-        "PP | → IN / in NP",
-        "NP | → DT / the NN : park",
-    )
-    assert fired("Rule(head=pos, heads=semantic)", RUN) == once(
-        "S1 | → S : VBP",
-        "S | → NP VP : VBP",
-        "NP | → NNS : NNS",
-        "VP | → VBP : VBP PP",
-        "PP | → IN NP : NN",
-        "NP | → DT NN : NN",
-    )
-
-
-def test_rule_with_all_children_annotated() -> None:
-    assert fired("Rule(head=pos, nonhead=word)", RUN) == once(
-        "S1 | → S : VBP",
-        "S | → NP : dogs VP : VBP",
-        "NP | → NNS : NNS",
-        "VP | → VBP : VBP PP : in",
-        "PP | → IN : IN NP : park",
-        "NP | → DT : the NN : NN",
-    )
-
-
 # NGram
 
 
@@ -211,65 +126,6 @@ def test_ngram_of_one_child_has_no_end_marks() -> None:
         "NP | NP >",
         "NP | JJ <",
     ) | {"NP | NNS *": 2}
-
-
-def test_ngram_of_three_and_more_children() -> None:
-    assert fired("NGram(n=3)", CHASES) == once(
-        "S1 | (end) S (end) *",
-        "S | (end) NP VP *",
-        "S | NP VP . *",
-        "S | VP . (end) *",
-        "NP | (end) DT NN *",
-        "NP | DT NN (end) *",
-        "VP | (end) VBZ NP *",
-        "VP | VBZ NP (end) *",
-        "NP | (end) NP CC *",
-        "NP | NP CC NP *",
-        "NP | CC NP (end) >",
-        "NP | (end) NNS (end) *",
-        "NP | (end) JJ NNS *",
-        "NP | JJ NNS (end) *",
-    )
-    # One end mark a side: windows longer than that do not fire.
-    assert fired("NGram(n=4)", RUN) == once(
-        "S | (end) NP VP (end) *", "VP | (end) VBP PP (end) *", "PP | (end) IN NP (end) *", "NP | (end) DT NN (end) *"
-    )
-    assert fired("NGram(n=5)", FLAT) == once("X | (end) A B C D *", "X | A B C D (end) *")
-    assert fired("NGram(n=7)", FLAT) == {}
-
-
-def test_ngram_options() -> None:
-    tree = "(S (NP (NN a)) (VP (VB b)) (CC or) (VP (VB c)))"
-    assert fired("NGram(n=2, ancestors=1, root=True, conj=True)", tree) == once(
-        "S | (end) NP <",
-        "S | NP VP *",
-        "S | VP CC *",
-        "S | CC VP >",
-        "S | VP (end) >",
-        "NP ^ S conj | (end) NN *",
-        "NP ^ S conj | NN (end) *",
-    ) | {"VP ^ S conj | (end) VB *": 2, "VP ^ S conj | VB (end) *": 2}
-    assert fired("NGram(head=word)", "(PP (IN of) (NP (NNS dogs)))") == once(
-        "PP | (end) IN : of *",
-        "PP | IN : of NP *",
-        "PP | NP (end) >",
-        "NP | (end) NNS : dogs *",
-        "NP | NNS : dogs (end) *",
-    )
-    assert fired("NGram(head=word, heads=semantic)", "(PP (IN of) (NP (NNS dogs)))") == once(
-        "PP | (end) IN <",
-        "PP | IN NP : dogs *",
-        "PP | NP : dogs (end) *",
-        "NP | (end) NNS : dogs *",
-        "NP | NNS : dogs (end) *",
-    )
-    assert fired("NGram(words=function)", "(PP (IN of) (NP (NNS dogs)))") == once(
-        "PP | (end) IN / of *",
-        "PP | IN / of NP *",
-        "PP | NP (end) >",
-        "NP | (end) NNS *",
-        "NP | NNS (end) *",
-    )
 
 
 def test_the_tag_of_a_dollar_sign_is_no_end() -> None:

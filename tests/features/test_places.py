@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import nltk
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_features import CLAUSES, TABLES, Node, head_child, is_coordination, read
@@ -105,62 +104,6 @@ def entries_at(trees: Sequence[str], node: int, scope: int, depth: int = 0) -> d
     p = places.node.tolist().index(node)
     entries = slice(places.first[p], places.first[p + 1])
     return dict(zip(places.candidate[entries].tolist(), places.times[entries].tolist(), strict=True))
-
-
-def test_the_same_subtree_is_another_place_as_a_head() -> None:
-    # (NN a) is the head of its NP at node 2 and not at node 1; in the second tree it is never alone.
-    trees = ["(NP (NN a) (NN a))", "(NP (NN a) (NN b))"]
-    assert entries_at(trees, 1, INSIDE) == {0: 1, 1: 1}
-    assert entries_at(trees, 2, INSIDE) == {0: 1}
-    # Syntactic head of the first PP, semantic head of neither.
-    assert entries_at(["(PP (IN a) (NP (IN a)))"], 1, INSIDE) == {0: 1}
-
-
-def test_places_count_repetitions_in_a_candidate() -> None:
-    assert entries_at(["(W (A a) (B b) (B b) (B b))", "(W (A a) (B b))", "(W (A a))"], 2, INSIDE) == {0: 3, 1: 1}
-
-
-@pytest.mark.parametrize(("depth", "candidates"), [(0, [0, 1, 2]), (1, [0, 1, 2]), (2, [0, 1]), (3, [0])])
-def test_ancestors_matter_up_to_the_depth(depth: int, candidates: list[int]) -> None:
-    trees = ["(P (Q (R (A a))))", "(X (Q (R (A a))))", "(P (Y (R (A a))))"]
-    assert list(entries_at(trees, 3, UPWARD, depth)) == candidates
-
-
-def test_flags_matter_upward() -> None:
-    # The VP stands by itself, in a coordination, or in a clause in a clause.
-    plain, joined, nested = "(W (VP (B b)))", "(W (VP (B b)) (CC c) (D d))", "(S (S (VP (B b))))"
-    assert list(entries_at([plain, joined, nested], 1, UPWARD)) == [0]
-    assert list(entries_at([plain, joined, nested], 1, INSIDE)) == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("other", "same"),
-    [
-        ("(X (A a) (B b) (Y (C c) (D d)) (E e) (F f))", True),
-        ("(X (Z (A a) (B b)) (Y (C c) (D d)) (Z (E e) (F f)))", True),  # structure beside it does not matter
-        ("(X (A a) (B b) (Y (Q (C c)) (D d)) (E e) (F f))", True),  # nor that within, but for its tags
-        ("(X (A a) (B b) (Z (C c) (D d)) (E e) (F f))", False),  # the label
-        ("(X (Z a) (B b) (Y (C c) (D d)) (E e) (F f))", False),  # the tag two words before
-        ("(X (A a) (B b) (Y (C c) (D d)) (E e) (Z f))", False),  # the tag two words after
-        ("(X (A a) (B b) (Y (Z c) (D d)) (E e) (F f))", False),  # a tag within
-        ("(X (A a) (B b) (Y (C c) (D d) (E e)) (F f))", False),  # the right edge
-        ("(X (A a) (Y (B b) (C c) (D d)) (E e) (F f))", False),  # the left edge
-        ("(X (A a) (B b) (Y (C c) (D d)) (E e) (F f) (G g))", False),  # the distance to the end
-        ("(X (G g) (A a) (B b) (Y (C c) (D d)) (E e) (F f))", False),  # the distance to the beginning
-    ],
-)
-def test_edges_see_tags_beside_them(other: str, same: bool) -> None:
-    first = "(X (A a) (B b) (Y (C c) (D d)) (E e) (F f))"
-    assert (1 in entries_at([first, other], 3, EDGES)) == same
-
-
-def test_tags_deep_within_a_span_do_not_matter_to_its_edges() -> None:
-    def phrase(tag: str) -> str:
-        return f"(X (Y (A a) (B b) ({tag} c) (D d) (E e)) (F f))"
-
-    assert list(entries_at([phrase("C"), phrase("Z")], 1, EDGES)) == [0, 1]
-    # The word is out of reach of Y's edges (0 and 5), not of its neighbour's.
-    assert list(entries_at([phrase("C"), phrase("Z")], 0, EDGES)) == [0, 1]
 
 
 def test_edges_of_unary_chains_and_swapped_distances_stay_apart() -> None:

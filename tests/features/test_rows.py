@@ -111,14 +111,6 @@ def test_rows_equal_a_dense_table(lists: list[OneList], column: np.ndarray) -> N
         assert corpus.reference.tolist() == [[i, 0.5, 7.0] for i in range(len(lists))]
 
 
-def test_numbers_may_be_columns_already() -> None:
-    lists = [OneList(2, [4, -1, 2], [[(0, 1.0)], [(0, 5.0), (1, 5.0)], [(0, 2.0), (1, 0.5)]])]
-    corpus = corpus_of(lists, None)
-    assert corpus.columns.tolist() == [2, 4, 2]
-    assert corpus.values.tolist() == [2.0, 1.0, 0.5]
-    assert corpus.rows.tolist() == [0, 2, 3]
-
-
 @pytest.mark.parametrize("size", [256, 257, 1 << 16, (1 << 16) + 1])
 def test_long_lists(size: int) -> None:
     entries: list[Any] = [[(0, 1.0), (size - 1, 2.0)], [(254, -1.0), (size - 1, 3.0)]]

@@ -168,12 +168,6 @@ def test_names_are_rendered_from_what_was_hashed() -> None:
     }
 
 
-def test_symbols_without_a_text_are_shown_as_hashes() -> None:
-    table, _, _ = built([["T|a b"]], 1)
-    table.texts.pop(text_hash("a"))
-    assert table.name(0) == f"T|#{text_hash('a'):016x} b"
-
-
 # Files
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_texts import SPECS_TOGETHER, Lines, One, has_digit, is_mark, lists_of_texts, text_list
+from reference_texts import SPECS_TOGETHER, Lines, has_digit, is_mark, lists_of_texts, text_list
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable, text_hash
@@ -247,17 +247,3 @@ def test_users_templates() -> None:
     assert sorted(features.template.tolist()) == [0, 0, 0, 1]
     with pytest.raises(ValueError, match="2 texts with 0 candidates"):
         extractor.features(viewed(nbest))
-
-
-def test_hashed_features_share_columns() -> None:
-    extractor = TextExtractor([make_template("TargetNGram")], SYMBOLS, bits=4)
-    words = [f"w{i}" for i in range(40)]
-    features = extractor.features(viewed(text_list(Lines([], [One(words), One([])]))))
-    assert 0 < features.hashes.size <= 16
-    assert int(features.hashes.max()) <= 16
-
-
-def test_long_lists_get_more_room() -> None:
-    ones = [One([f"{y}w{i}" for i in range(50)]) for y in range(120)]
-    extractor = TextExtractor([make_template("TargetNGram(n=3)")], SYMBOLS)
-    assert extractor.features(viewed(text_list(Lines([], ones)))).hashes.size == 120 * 50

@@ -10,7 +10,6 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, nearest
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content.columns import hold, unknown_columns
 from rerank.extraction.lexical import LearnedTables
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import UserTemplate
@@ -22,12 +21,13 @@ from rerank.readers import several
 from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import read_in
-from rerank.readers.texts.text_reader import SCORE
+from rerank.readers.texts.named_columns import SCORE
 from rerank.recipes.sections import SplitSettings, TemplateSettings
 from rerank.recipes.text_recipe import AUTO, UNDERIVED
 
 T = TypeVar("T")
 N = TypeVar("N", bound=NBestList)
+SHOWN = 20  # names of score columns in a message
 user_templates: Registry[UserTemplate] = Registry("feature")  # entry points: rerank.features
 
 
@@ -241,13 +241,14 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
     name = UNDERIVED if settings.set == AUTO else settings.set  # where no list has been seen: see ``with_set``
     if name is not None and name not in SETS:
         raise RecipeError(f"unknown template set {name!r}; {nearest(name, [*SETS, AUTO])}", key="features.set")
-    specs: Sequence[Any] = [*(SETS[name] if name else []), *settings.templates]
-    if not specs and not settings.user and settings.set is None:
+    if not name and not settings.templates and not settings.user and settings.set is None:
         raise RecipeError(
             "no template is named; name a set or templates (set: base is the base score alone)", key="features"
         )
     try:
-        made = [make_template(spec) for spec in specs]
+        made = [make_template(spec) for spec in (SETS[name] if name else [])]
+        known = {template.name for template in made}  # a set is often the default: what it has may be named besides
+        made += [more for more in map(make_template, settings.templates) if more.name not in known]
     except RecipeError as error:
         raise RecipeError(error.message, key=error.key or "features.templates") from None
     for template in made:
@@ -255,3 +256,56 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
             message = f"template {template.kind} looks at {template.content}; these lists hold"
             raise RecipeError(f"{message} {content}", key="features")
     return made, {name: user_templates.get(path) for name, path in settings.user.items()}
+
+
+def columns_of(nbest: NBestList) -> ScoreColumns:
+    """The columns of a list."""
+    return ScoreColumns(nbest.names, nbest.names[nbest.column] if nbest.names else None, nbest.by_source)
+
+
+def hold(columns: ScoreColumns, nbest: N) -> N | SkippedList:
+    """``nbest`` with ``columns`` alone, or its base score if these are none; a bad list where one of them is missing,
+    if only in one of its sources."""
+    if not len(nbest):
+        return nbest
+    nbest = nbest.named() if columns.names else nbest
+    own = columns_of(nbest)
+    if own == columns:
+        return nbest
+    message = _difference(columns, own)
+    if message is not None:
+        return SkippedList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
+    kept = [nbest.names.index(name) for name in columns.names] or [nbest.column]
+    return nbest.changed(names=columns.names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+
+
+def unknown_columns(columns: ScoreColumns, nbest: NBestList) -> tuple[str, ...]:
+    """The score columns of a list that are not among ``columns``; the base score is none of them."""
+    if nbest.names == columns.names and not nbest.others:
+        return ()
+    shown = (*nbest.names[: nbest.column], *nbest.names[nbest.column + 1 :], *nbest.others) if len(nbest) else ()
+    return tuple(name for name in shown if name not in columns.names)
+
+
+def _difference(columns: ScoreColumns, own: ScoreColumns) -> str | None:
+    """What keeps a list with the columns ``own`` from being used."""
+    lacking = [name for name in columns.names if name not in own.names]
+    if lacking:
+        what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}"
+        message = f"found no {what}; expected {_listed(columns.names)}, as in the training lists"
+        return f"{message}: does the reader have the options of training?"
+    if columns.base not in (None, own.base):
+        message = f"the base score is {own.base!r}; expected {columns.base!r}, as in the training lists"
+        return f"{message}: set the reader's option base"
+    if own.sources.keys() == columns.sources.keys():  # else the lists are put together differently
+        for source, names in columns.sources.items():
+            lacking = [name for name in names if name not in own.sources[source]]
+            if lacking:
+                message = f"found no score column {lacking[0]!r} of {source}"
+                return f"{message}; expected {_listed(names)} from there, as in the training lists"
+    return None
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Names for a message."""
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.features.classes import CONJUNCTION, PUNCTUATION
 from rerank.features.forest import COORDINATION, Forest
+from rerank.features.heads import CONJUNCTION, PUNCTUATION
 from rerank.features.marks import DIFFERENT, INNER, LAST, NUMBER, NUMBER_OFFSET, SAME
 from rerank.features.places import INSIDE
 from rerank.features.sink import Places, Sink, begin, emit, put
@@ -72,7 +72,13 @@ def _fire_parallel(
 class CoPar(Template):
     """For depths 1 to ``depths``: are the trees of adjacent conjuncts the same down to that depth?
 
+    >>> from rerank.features.fired import fired
+    >>> fired("CoPar", "(NP (NP (NN tea)) (CC and) (NP (NN milk)))")
+    {'1 same': 1.0, '2 same': 1.0, '3 same': 1.0, '4 same': 1.0}
+
     ``ignore_preterminals``: tags need not agree.
+
+    Charniak & Johnson (2005); ``depths`` features per pair of conjuncts.
     """
 
     depths: Annotated[int, Range(1, 16)] = 4
@@ -107,7 +113,14 @@ def _fire_lengths(
 @templates.add("CoLenPar")
 @dataclass(frozen=True)
 class CoLenPar(Template):
-    """By how much the second of two adjacent conjuncts is longer (words, clipped to ±``most``), last pair or not."""
+    """By how much the second of two adjacent conjuncts is longer (words, clipped to ±``most``), last pair or not.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("CoLenPar", "(NP (NP (NN tea)) (CC and) (NP (JJ hot) (NN milk)))")
+    {'1 last': 1.0}
+
+    Charniak & Johnson (2005); one feature per pair of conjuncts.
+    """
 
     most: Annotated[int, Range(1, NUMBER_OFFSET)] = 5
 

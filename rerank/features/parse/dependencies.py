@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.features.classes import CLAUSE, CONJUNCTION, NOMINAL, PUNCTUATION, VERBAL
 from rerank.features.forest import COORDINATION, Forest
+from rerank.features.heads import CLAUSE, CONJUNCTION, NOMINAL, PUNCTUATION, VERBAL
 from rerank.features.marks import LEFT, SLASH
 from rerank.features.parse.local import SEMANTIC, HeadKind
 from rerank.features.places import INSIDE
@@ -130,7 +130,13 @@ def _fire_heads(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: n
 class Heads(Template):
     """Chains of ``n`` heads, from a dependent to its governors, with tags and, if "word" is chosen, words.
 
+    >>> from rerank.features.fired import fired
+    >>> fired("Heads", "(S (NP (NN tea)) (VP (VBZ helps)))")
+    {'NN < VBZ': 1.0}
+
     Heads of conjuncts depend on the governor of their coordination, not on each other.
+
+    Collins (2000); about one feature per word.
     """
 
     n: Annotated[int, Range(2, 3)] = 2
@@ -163,7 +169,14 @@ def _fire_two_heads(
 @templates.add("LexFunHeads")
 @dataclass(frozen=True)
 class LexFunHeads(Template):
-    """The tag of a nonterminal's semantic head with the word of its syntactic head."""
+    """The tag of a nonterminal's semantic head with the word of its syntactic head.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("LexFunHeads", "(PP (IN in) (NP (NN bed)))")
+    {'NN in': 1.0, 'NN bed': 1.0}
+
+    Charniak & Johnson (2005); one feature per nonterminal.
+    """
 
     fixed: ClassVar[dict[str, int]] = {"syntactic": 1, "semantic": 0, "label": False}
 
@@ -174,7 +187,14 @@ class LexFunHeads(Template):
 @templates.add("SynSemHeads")
 @dataclass(frozen=True)
 class SynSemHeads(Template):
-    """A nonterminal's label with its semantic and then its syntactic head, each as "pos" or "word"."""
+    """A nonterminal's label with its semantic and then its syntactic head, each as "pos" or "word".
+
+    >>> from rerank.features.fired import fired
+    >>> fired("SynSemHeads", "(PP (IN in) (NP (NN bed)))")
+    {'PP NN IN': 1.0, 'NP NN NN': 1.0}
+
+    Charniak & Johnson (2005); one feature per nonterminal.
+    """
 
     syntactic: Lexical = "pos"
     semantic: Lexical = "pos"
@@ -212,8 +232,14 @@ def _fire_agreement(
 class SubjVerbAgr(Template):
     """The tag of a clause's subject with the tag of its verb.
 
+    >>> from rerank.features.fired import fired
+    >>> fired("SubjVerbAgr", "(S (NP (NN tea)) (VP (VBZ helps)))")
+    {'NN VBZ': 1.0}
+
     The verb is the syntactic head of the clause's first verbal child that has a nominal one before it; the subject is
     the semantic head of the last nominal child before that.
+
+    Charniak & Johnson (2005); at most one feature per clause.
     """
 
     scope = INSIDE

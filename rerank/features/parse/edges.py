@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.features.classes import CONJUNCTION, PUNCTUATION
 from rerank.features.forest import Forest
+from rerank.features.heads import CONJUNCTION, PUNCTUATION
 from rerank.features.marks import BAR, END, FREE, LENGTH_BIN
 from rerank.features.places import EDGE_REACH, EDGES
 from rerank.features.sink import Places, Sink, begin, emit, put
@@ -64,13 +64,27 @@ class _Edges(Template):
 @dataclass(frozen=True)
 class Edges(_Edges):
     """A label with the tags of ``lp`` words before and ``ls`` after its left edge, ``rp`` before and ``rs`` after its
-    right edge, and, if ``binned``, its length (1, 2, 3-4 as 4, 5+)."""
+    right edge, and, if ``binned``, its length (1, 2, 3-4 as 4, 5+).
+
+    >>> from rerank.features.fired import fired
+    >>> fired("Edges(lp=1)", "(S (NP (NN tea)) (VP (VBZ helps)))")
+    {'S | (end) |': 1.0, 'NP | (end) |': 1.0, 'VP | NN |': 1.0}
+
+    Charniak & Johnson (2005); one feature per nonterminal.
+    """
 
 
 @templates.add("WordEdges")
 @dataclass(frozen=True)
 class WordEdges(_Edges):
-    """The same as Edges, with words instead of tags."""
+    """The same as Edges, with words instead of tags.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("WordEdges(ls=1)", "(S (NP (NN tea)) (VP (VBZ helps)))")
+    {'S | tea |': 1.0, 'NP | tea |': 1.0, 'VP | helps |': 1.0}
+
+    Charniak & Johnson (2005); one feature per nonterminal.
+    """
 
     fixed: ClassVar[dict[str, int]] = {"words": True}
 
@@ -78,7 +92,14 @@ class WordEdges(_Edges):
 @templates.add("Neighbours")
 @dataclass(frozen=True)
 class Neighbours(Template):
-    """A label with its binned length and the tags of ``l`` words before and ``r`` words after it."""
+    """A label with its binned length and the tags of ``l`` words before and ``r`` words after it.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("Neighbours", "(S (NP (NN tea)) (VP (VBZ helps)))")
+    {'S len=2 | (end) | (end)': 1.0, 'NP len=1 | (end) | VBZ': 1.0, 'VP len=1 | NN | (end)': 1.0}
+
+    Charniak & Johnson (2005); one feature per nonterminal.
+    """
 
     l: Reach = 1  # noqa: E741 - the option's name in the literature
     r: Reach = 1
@@ -114,7 +135,14 @@ def _fire_heavy(
 @dataclass(frozen=True)
 class Heavy(Template):
     """A label with its binned length, its binned distance to the sentence's end, and what follows: punctuation, a
-    conjunction, something else (free) or the sentence's end."""
+    conjunction, something else (free) or the sentence's end.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("Heavy", "(S (NP (NN tea)) (VP (VBZ helps)))")
+    {'S len=2 len=0 (end)': 1.0, 'NP len=1 len=1 free': 1.0, 'VP len=1 len=0 (end)': 1.0}
+
+    Charniak & Johnson (2005); one feature per nonterminal.
+    """
 
     scope = EDGES
     fire = staticmethod(_fire_heavy)

@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.features.classes import FUNCTION
 from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
+from rerank.features.heads import FUNCTION
 from rerank.features.marks import ARROW, CLOSE, OPEN, SLASH, STAR
 from rerank.features.parse.local import ALL_WORDS, FUNCTION_WORDS, SEMANTIC, HeadKind, Words, put_ancestors
 from rerank.features.places import INSIDE, UPWARD
@@ -74,7 +74,14 @@ def _fire_window(
 @templates.add("NGramTree")
 @dataclass(frozen=True)
 class NGramTree(Template):
-    """The smallest tree fragment over ``n`` adjacent words, other branches cut; ``words``: none, function, all."""
+    """The smallest tree fragment over ``n`` adjacent words, other branches cut; ``words``: none, function, all.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("NGramTree", "(S (NP (NN tea)) (VP (VBZ helps)))")
+    {'S ( NP ( NN ) VP ( VBZ': 1.0}
+
+    Charniak & Johnson (2005); one feature per run of ``n`` words.
+    """
 
     n: Annotated[int, Range(2, 8)] = 2
     words: Words = "none"
@@ -116,8 +123,14 @@ def _fire_projection(
 class HeadTree(Template):
     """The whole projection of a word: its local trees up to the maximal projection, the head child starred.
 
+    >>> from rerank.features.fired import fired
+    >>> fired("HeadTree", "(S (NP (NN tea)) (VP (VBZ helps)))")
+    {'S → NP * VP → * VBZ': 1.0, 'NP → * NN': 1.0}
+
     ``words``: write the head word too: always ("all"), if its tag is a function tag ("function"), or never ("none");
     ``ancestors``: add the labels of so many ancestors above the projection.
+
+    Charniak & Johnson (2005); one feature per word.
     """
 
     words: Words = "none"

@@ -1,17 +1,17 @@
-"""What Rule and NGram share: the options of a local tree, and the kernels that write its context and children."""
+"""Templates over a node and its children: Rule and NGram, with the options of local trees that they share."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.features.classes import FUNCTION
 from rerank.features.forest import IN_COORDINATION, ROOT_CLAUSE, Forest
-from rerank.features.marks import BAR, COLON, CONJUNCT, NESTED, SLASH, STAR, UP
+from rerank.features.heads import FUNCTION
+from rerank.features.marks import ARROW, BAR, COLON, CONJUNCT, END, LEFT, NESTED, RIGHT, SLASH, STAR, UP
 from rerank.features.places import INSIDE, UPWARD
-from rerank.features.sink import Sink, put
-from rerank.features.template import Template
+from rerank.features.sink import Places, Sink, begin, emit, put
+from rerank.features.template import Template, templates
 from rerank.kernels.compile import kernel
 
 # Choices, which kernels see as their places.
@@ -87,3 +87,92 @@ def put_child(sink: Sink, h: np.uint64, f: Forest, i: int, child: int, o: np.rec
         shown = f.label[leaf] if annotation == POS else f.word[leaf]
         h = put(sink, put(sink, h, COLON), f.symbol[shown])
     return h
+
+
+@kernel
+def _fire_rule(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for p in range(places.node.shape[0]):
+        i = places.node[p]
+        if f.word[i] >= 0:
+            continue
+        for v in range(ids.shape[0]):
+            h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
+            h = put_context(sink, h, f, i, options[v])
+            h = put(sink, h, ARROW)
+            child, stop = i + 1, i + f.size[i]
+            while child < stop:
+                h = put_child(sink, h, f, i, child, options[v])
+                child += f.size[child]
+            emit(sink, h, places, p)
+
+
+@templates.add("Rule")
+@dataclass(frozen=True)
+class Rule(LocalTree):
+    """A local tree: label and children's labels, e.g. ``Rule|NP | → DT NN``; see LocalTree for the options.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("Rule", "(NP (DT the) (NN dog))")
+    {'NP | → DT NN': 1.0}
+
+    Collins (2000); one feature per nonterminal.
+    """
+
+    fixed: ClassVar[dict[str, int]] = {"n": 0}  # NGram's option: one compiled put_child serves both
+    fire = staticmethod(_fire_rule)
+
+
+@kernel
+def _fire_ngram(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for p in range(places.node.shape[0]):
+        i = places.node[p]
+        if f.word[i] >= 0:
+            continue
+        for v in range(ids.shape[0]):
+            o = options[v]
+            head = f.sem[i] if o.heads == SEMANTIC else f.syn[i]
+            stop = i + f.size[i]
+            first = i + 1  # first child of the window; a left end mark comes before it while ``at_start``
+            at_start = o.n > 1
+            while first < stop:
+                h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
+                h = put_context(sink, h, f, i, o)
+                room = o.n
+                if at_start:
+                    h = put(sink, h, END)
+                    room -= 1
+                side, child = RIGHT, first
+                while child < stop and room > 0:
+                    side = STAR if child == head else (LEFT if child < head and side != STAR else side)
+                    h = put_child(sink, h, f, i, child, o)
+                    child += f.size[child]
+                    room -= 1
+                if room == 1:
+                    h = put(sink, h, END)
+                    room = 0
+                if room > 0:
+                    break
+                emit(sink, put(sink, h, side), places, p)
+                if at_start:
+                    at_start = False
+                else:
+                    first += f.size[first]
+
+
+@templates.add("NGram")
+@dataclass(frozen=True)
+class NGram(LocalTree):
+    """``n`` adjacent children, with ``(end)`` at either end, and their side of the head (< left, * with it, > right).
+
+    >>> from rerank.features.fired import fired
+    >>> fired("NGram", "(NP (DT the) (NN dog))")
+    {'NP | (end) DT <': 1.0, 'NP | DT NN *': 1.0, 'NP | NN (end) *': 1.0}
+
+    See LocalTree for the other options. A window that consists only of end marks does not fire.
+
+    Collins (2000); a feature per child of a nonterminal, about.
+    """
+
+    n: Annotated[int, Range(1, 8)] = 2
+
+    fire = staticmethod(_fire_ngram)

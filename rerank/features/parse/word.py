@@ -31,7 +31,14 @@ def _fire_word(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np
 @templates.add("Word")
 @dataclass(frozen=True)
 class Word(Template):
-    """A word with the labels of its ``k`` lowest ancestors, the first of which is its tag."""
+    """A word with the labels of its ``k`` lowest ancestors, the first of which is its tag.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("Word", "(NP (DT the) (NN dog))")
+    {'the DT': 1.0, 'dog NN': 1.0}
+
+    Charniak & Johnson (2005); one feature per word.
+    """
 
     k: Annotated[int, Range(1, 8)] = 1
 
@@ -65,7 +72,14 @@ def _fire_projection(
 @templates.add("WProj")
 @dataclass(frozen=True)
 class WProj(Template):
-    """A word with its tag, the label of its maximal projection, and the labels of ``k`` ancestors above that."""
+    """A word with its tag, the label of its maximal projection, and the labels of ``k`` ancestors above that.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("WProj", "(NP (DT the) (NN dog))")
+    {'dog NN | NP': 1.0, 'the DT | DT ^ NP': 1.0}
+
+    Charniak & Johnson (2005); one feature per word.
+    """
 
     k: Annotated[int, Range(0, 8)] = 1
     heads: HeadKind = "semantic"

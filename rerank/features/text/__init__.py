@@ -1,5 +1,5 @@
 """Templates over texts (translations, transcripts, samples); importing this package registers them."""
 
-from rerank.features.text import agreement, consensus, edits, given, lexical, ngram, phrases, rank, words
+from rerank.features.text import agreement, consensus, edits, lexical, phrases, rank, words
 
-__all__ = ["agreement", "consensus", "edits", "given", "lexical", "ngram", "phrases", "rank", "words"]
+__all__ = ["agreement", "consensus", "edits", "lexical", "phrases", "rank", "words"]

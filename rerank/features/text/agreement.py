@@ -23,8 +23,7 @@ from rerank.features.marks import (
     WORDS,
 )
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import templates
-from rerank.features.text.template import TextTemplate
+from rerank.features.template import TextTemplate, templates
 from rerank.features.text.view import DIGIT, PUNCTUATION, TextView
 from rerank.kernels.compile import kernel
 
@@ -57,7 +56,14 @@ def _fire_ratio(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
 @templates.add("LengthRatio")
 @dataclass(frozen=True)
 class LengthRatio(TextTemplate):
-    """The length of the candidate divided by that of the source, in words, cut to tenths; 3.0 is the highest."""
+    """The length of the candidate divided by that of the source, in words, cut to tenths; 3.0 is the highest.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("LengthRatio", "ein Mann", source="a man")
+    {'1.0': 1.0}
+
+    One feature per candidate.
+    """
 
     needs: ClassVar[str] = "source"
 
@@ -78,7 +84,14 @@ def _fire_length(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
 @templates.add("Length")
 @dataclass(frozen=True)
 class Length(TextTemplate):
-    """The number of words of the candidate: an indicator of its bin, or (``binned=False``) the number as a value."""
+    """The number of words of the candidate: an indicator of its bin, or (``binned=False``) the number as a value.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("Length", "ein Mann")
+    {'2': 1.0}
+
+    One feature per candidate.
+    """
 
     binned: bool = True
 
@@ -118,7 +131,13 @@ def _fire_copy(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
 class Copy(TextTemplate):
     """How many words of the candidate occur in the source (``copied``), and what share of them (``rate``).
 
+    >>> from rerank.features.fired import fired
+    >>> fired("Copy", "der 5 , 6", source="the 5")
+    {'copied': 1.0, 'rate': 0.25, 'digits': 1.0, 'new-digits': 1.0}
+
     For words with digits: how many occur in the source (``digits``), and how many do not (``new-digits``).
+
+    Four features per candidate; time: words of the source times words of the candidate.
     """
 
     needs: ClassVar[str] = "source"
@@ -162,7 +181,13 @@ def _fire_punctuation(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.nda
 class Punctuation(TextTemplate):
     """Does the candidate end in the same punctuation as the source (``final same``: also if neither has any)?
 
+    >>> from rerank.features.fired import fired
+    >>> fired("Punctuation", "ja .", "ja", source="yes")
+    {'final different': 1.0, 'count +1': 1.0}
+
     And how many more punctuation tokens does it have (``count -1``)? Differences above ``most`` count as ``most``.
+
+    Two features per candidate.
     """
 
     needs: ClassVar[str] = "source"

@@ -9,10 +9,9 @@ from rerank.base.interrupts import pieces
 from rerank.base.ranges import Range
 from rerank.features.marks import ARROW, DELETIONS, INSERTIONS, NOTHING, SUBSTITUTIONS
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import templates
+from rerank.features.template import TextTemplate, templates
 from rerank.features.text.consensus import Tenths
 from rerank.features.text.rank import best_base, ranks_of
-from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
 
@@ -132,8 +131,14 @@ def _fire_expected(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
 class ConsensusEdits(TextTemplate):
     """Expected substitutions, insertions and deletions that turn another candidate into this one.
 
+    >>> from rerank.features.fired import fired
+    >>> fired("ConsensusEdits", "a b", "a c", "a")
+    {'substitutions': 0.7311, 'insertions': 0.2689}
+
     The others are those among the ``top`` best by base score, with weights exp(``scale``/10 · base score). The time
     grows with ``top`` and with the square of the number of words in which candidates differ.
+
+    Three features per candidate.
     """
 
     free: ClassVar[bool] = True
@@ -252,8 +257,14 @@ def _fire_operations(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndar
 class EditOps(TextTemplate):
     """The words that differ from the candidate with the highest base score: ``old → new``, ``(nothing)`` for no word.
 
+    >>> from rerank.features.fired import fired
+    >>> fired("EditOps", "a b", "a c", scores=np.array([[-2.0], [-1.0]]))
+    {'c → b': 1.0}
+
     The alignment has the fewest edits and, of these, the most substitutions; words shared at either end are matched
     first, the rest is aligned from the end, deletions before insertions.
+
+    One feature per edit; time: the square of the words that differ.
     """
 
     fire = staticmethod(_fire_operations)

@@ -12,8 +12,7 @@ from rerank.features.lexical.columns import COLUMNS, lexical_columns
 from rerank.features.lexical.tables import LexicalTables
 from rerank.features.marks import mark
 from rerank.features.scores import Dense, ScoreView
-from rerank.features.template import Template, templates
-from rerank.features.text.template import TextTemplate
+from rerank.features.template import Template, TextTemplate, templates
 from rerank.features.text.view import TextView
 
 NAMES = np.array([mark(name) for name in COLUMNS], np.uint64)
@@ -25,8 +24,11 @@ class Lexical(TextTemplate):
     """Log-probabilities of the candidate given the source and of the source given the candidate, and how many words
     either has that the other does not explain, by IBM model 1 (Brown et al. 1993; see ``rerank.features.lexical``).
 
+    >>> Lexical(iterations=3).name
+    'Lexical(iterations=3)'
+
     It learns from the sources and references of the training lists, by ``iterations`` of EM; lists in each of ``folds``
-    parts of train get what the others say.
+    parts of train get what the others say. Time: words of the source times different words of the candidates.
     """
 
     free: ClassVar[bool] = True

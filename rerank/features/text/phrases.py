@@ -11,9 +11,8 @@ import numpy as np
 from rerank.base.ranges import Range
 from rerank.features.marks import ARROW, BAR, NUMBER, NUMBER_OFFSET, SIGNED, SIGNED_OFFSET
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import templates
+from rerank.features.template import TextTemplate, templates
 from rerank.features.text.derivation import SOURCE_BEGIN, SOURCE_END, TARGET_BEGIN, TARGET_END
-from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
 
@@ -59,7 +58,14 @@ class _Phrase(TextTemplate):
 @templates.add("PhrasePair")
 @dataclass(frozen=True)
 class PhrasePair(_Phrase):
-    """A source phrase with its translation."""
+    """A source phrase with its translation.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("PhrasePair", "ein Mann", "", source="a man", segmentation=[b"0-1=0-1", b""])
+    {'a man → ein Mann': 1.0}
+
+    Gao, Xiao, Xu & He; one feature per phrase.
+    """
 
     fixed: ClassVar[dict[str, int]] = {"part": BOTH}
 
@@ -67,7 +73,14 @@ class PhrasePair(_Phrase):
 @templates.add("SourcePhrase")
 @dataclass(frozen=True)
 class SourcePhrase(_Phrase):
-    """The source side of a phrase pair: how the source was cut."""
+    """The source side of a phrase pair: how the source was cut.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("SourcePhrase", "ein Mann", "", source="a man", segmentation=[b"0=0 1=1", b""])
+    {'a': 1.0, 'man': 1.0}
+
+    One feature per phrase.
+    """
 
     fixed: ClassVar[dict[str, int]] = {"part": SOURCE}
 
@@ -75,7 +88,14 @@ class SourcePhrase(_Phrase):
 @templates.add("TargetPhrase")
 @dataclass(frozen=True)
 class TargetPhrase(_Phrase):
-    """The target side of a phrase pair."""
+    """The target side of a phrase pair.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("TargetPhrase", "ein Mann", "", source="a man", segmentation=[b"0=0 1=1", b""])
+    {'ein': 1.0, 'Mann': 1.0}
+
+    One feature per phrase.
+    """
 
     fixed: ClassVar[dict[str, int]] = {"part": TARGET}
 
@@ -95,7 +115,14 @@ def _fire_lengths(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray
 @templates.add("PhraseLengths")
 @dataclass(frozen=True)
 class PhraseLengths(TextTemplate):
-    """The lengths of a phrase pair in words; those above ``most`` count as ``most``."""
+    """The lengths of a phrase pair in words; those above ``most`` count as ``most``.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("PhraseLengths", "ein Mann", "", source="a man", segmentation=[b"0-1=0-1", b""])
+    {'2 → 2': 1.0}
+
+    One feature per phrase.
+    """
 
     needs: ClassVar[str] = "segmentation"
     most: Annotated[int, Range(1, NUMBER_OFFSET)] = 5
@@ -118,7 +145,14 @@ def _fire_boundary(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
 @templates.add("PhraseBoundary")
 @dataclass(frozen=True)
 class PhraseBoundary(TextTemplate):
-    """The last word before a target phrase with the first word of the phrase."""
+    """The last word before a target phrase with the first word of the phrase.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("PhraseBoundary", "ein Mann", "", source="a man", segmentation=[b"0=0 1=1", b""])
+    {'ein | Mann': 1.0}
+
+    One feature per phrase but the first.
+    """
 
     needs: ClassVar[str] = "segmentation"
 
@@ -143,7 +177,13 @@ def _fire_jump(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, o
 class Jump(TextTemplate):
     """How many source words are skipped from one phrase to the next in target order; backward jumps are below 0.
 
+    >>> from rerank.features.fired import fired
+    >>> fired("Jump", "Mann ein", "", source="a man", segmentation=[b"1=0 0=1", b""])
+    {'+1': 1.0, '-2': 1.0}
+
     The first phrase jumps from the start of the source. Distances above ``most`` count as ``most``.
+
+    One feature per phrase.
     """
 
     needs: ClassVar[str] = "segmentation"

@@ -1,4 +1,4 @@
-"""Templates for the base score: Rank and BaseGap."""
+"""Templates for numbers that come with a list: Rank and BaseGap of its base scores, Given of its sparse features."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -8,9 +8,8 @@ import numpy as np
 from rerank.base.ranges import Range
 from rerank.features.marks import NUMBER, NUMBER_OFFSET, RANK_FROM, RANKS
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import templates
+from rerank.features.template import TextTemplate, templates
 from rerank.features.text.agreement import bin_of
-from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
 
@@ -48,7 +47,14 @@ def _fire_rank(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
 @templates.add("Rank")
 @dataclass(frozen=True)
 class Rank(TextTemplate):
-    """The candidate's place in the list by base score, binned."""
+    """The candidate's place in the list by base score, binned.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("Rank", "a", "b")
+    {'1': 1.0}
+
+    One feature per candidate.
+    """
 
     fire = staticmethod(_fire_rank)
 
@@ -67,8 +73,39 @@ def _fire_gap(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, op
 @templates.add("BaseGap")
 @dataclass(frozen=True)
 class BaseGap(TextTemplate):
-    """How far the base score is below the list's best, in units of ``bin``/10, cut to whole numbers up to 64."""
+    """How far the base score is below the list's best, in units of ``bin``/10, cut to whole numbers up to 64.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("BaseGap", "a", "b")
+    {'0': 1.0}
+
+    One feature per candidate.
+    """
 
     bin: Annotated[int, Range(1, 1000)] = 5
 
     fire = staticmethod(_fire_gap)
+
+
+@kernel
+def _fire_given(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        for e in range(view.given_first[y], view.given_first[y + 1]):
+            for v in range(ids.shape[0]):
+                emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), view.given_names[e]), y, view.given[e])
+
+
+@templates.add("Given")
+@dataclass(frozen=True)
+class Given(TextTemplate):
+    """The sparse features in the list itself, with their values.
+
+    >>> from rerank.features.fired import fired
+    >>> from rerank.readers.texts.text_list import SparseScores
+    >>> fired("Given", "a", "b", sparse=SparseScores(np.array([0, 1, 1]), [b"seen"], np.array([0.5])))
+    {'seen': 0.5}
+
+    One feature per entry of the list.
+    """
+
+    fire = staticmethod(_fire_given)

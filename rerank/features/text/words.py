@@ -1,4 +1,4 @@
-"""Templates over source and target words: WordPair, Unaligned and CoOccurrence."""
+"""Templates over words: TargetNGram of a candidate; WordPair, Unaligned and CoOccurrence with those of its source."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -6,12 +6,42 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.features.marks import ARROW
+from rerank.features.marks import ARROW, TEXT_END, TEXT_START
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import templates
-from rerank.features.text.template import TextTemplate
+from rerank.features.template import TextTemplate, templates
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
+
+
+@kernel
+def _fire_ngram(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        first, last = view.first[y], view.first[y + 1]
+        for v in range(ids.shape[0]):
+            n = options[v].n
+            edge = 1 if n > 1 else 0  # one mark at either end
+            for i in range(first - edge, last + edge - n + 1):
+                h = begin(sink, ids[v], seeds[v])
+                for j in range(i, i + n):
+                    h = put(sink, h, TEXT_START if j < first else (TEXT_END if j >= last else view.words[j]))
+                emit_value(sink, h, y, 1.0)
+
+
+@templates.add("TargetNGram")
+@dataclass(frozen=True)
+class TargetNGram(TextTemplate):
+    """``n`` adjacent words of the candidate; with n > 1, there is a mark before the first and after the last word.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("TargetNGram", "ein Mann")
+    {'ein': 1.0, 'Mann': 1.0}
+
+    One feature per word.
+    """
+
+    n: Annotated[int, Range(1, 9)] = 1
+
+    fire = staticmethod(_fire_ngram)
 
 
 @kernel
@@ -33,7 +63,14 @@ def _fire_pair(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
 @templates.add("WordPair")
 @dataclass(frozen=True)
 class WordPair(TextTemplate):
-    """A source word with a target word that the word alignment links it to."""
+    """A source word with a target word that the word alignment links it to.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("WordPair", "ein Mann", "", source="a man", alignment=[b"0-0 1-1", b""])
+    {'a → ein': 1.0, 'man → Mann': 1.0}
+
+    One feature per point of the alignment.
+    """
 
     needs: ClassVar[str] = "alignment"
 
@@ -62,7 +99,14 @@ def _fire_unaligned(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarr
 @templates.add("Unaligned")
 @dataclass(frozen=True)
 class Unaligned(TextTemplate):
-    """A word of the source, or of the target, that the word alignment links to no other."""
+    """A word of the source, or of the target, that the word alignment links to no other.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("Unaligned", "ein Mann", "ein Mann", source="a man", alignment=[b"0-0", b"0-0 1-1"])
+    {'man': 1.0}
+
+    At most one feature per word; time: words times points.
+    """
 
     needs: ClassVar[str] = "alignment"
     side: Literal["source", "target"] = "source"
@@ -89,8 +133,14 @@ def _fire_together(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
 class CoOccurrence(TextTemplate):
     """A source word with a target word, without any alignment.
 
+    >>> from rerank.features.fired import fired
+    >>> fired("CoOccurrence", "ein", source="a man")
+    {'a → ein': 1.0, 'man → ein': 1.0}
+
     Only the first ``words`` words of either text are used, so that long texts do not make millions of pairs. With
     ``band`` > 0 the target word must be in about the same place: at most ``band`` source words off the diagonal.
+
+    A feature per pair of words: by far the most of all templates.
     """
 
     needs: ClassVar[str] = "source"
