@@ -29,9 +29,9 @@ from rerank.extraction.assembly import (
 )
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
-from rerank.extraction.content.columns import columns_of
+from rerank.extraction.content.base import columns_of
 from rerank.extraction.lexical import keep_tables
-from rerank.extraction.seen import SeenSample, sample, scored
+from rerank.extraction.seen import SeenSample, sample
 from rerank.extraction.spool import Numbering
 from rerank.features.counting import Pruning, make_table
 from rerank.features.dense import ColumnSpread
@@ -173,7 +173,7 @@ class Extraction:
         features, content, spool = self._recipe.features, self._content, self._job.spool
         names = tuple(content.names)
         scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
-        scores |= {"scored": any(scored(spool.load(block, SeenSample)) for block in range(len(self._features)))}
+        scores |= {"scored": any(spool.load(block, SeenSample).scored for block in range(len(self._features)))}
         if features.hash_bits:
             hashed = HashedTable(features.hash_bits, names, {}, self._lexical)
             hashed.about.update(count_collisions(hashed, spool, len(self._features)), **scores)

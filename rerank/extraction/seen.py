@@ -7,6 +7,7 @@ sides (Broder 1997). Lists of fewer than two candidates, from which nothing is c
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,11 @@ class SeenSample(NamedTuple):
     measures: np.ndarray  # float64 [S, C, MEASURES]
     lengths: np.ndarray  # int64 [S, 2]: see ``lengths_of``
 
+    @property
+    def scored(self) -> bool:
+        """Whether some list has base scores other than 0."""
+        return bool(self.measures[:, 0, LEAST:].any())
+
 
 @kernel
 def measure(values: np.ndarray, limit: float, found: np.ndarray) -> None:
@@ -42,7 +48,7 @@ def measure(values: np.ndarray, limit: float, found: np.ndarray) -> None:
             values[y, c] = min(max(values[y, c], -limit), limit)
             total += values[y, c]
             least, greatest = min(least, values[y, c]), max(greatest, values[y, c])
-        mean, squares, products, own = total / size, 0.0, 0.0, found[0, SPREAD] * found[0, SPREAD] * size
+        mean, squares, products, base = total / size, 0.0, 0.0, found[0, SPREAD] * found[0, SPREAD] * size
         if least == greatest:
             mean = least
         else:
@@ -51,23 +57,21 @@ def measure(values: np.ndarray, limit: float, found: np.ndarray) -> None:
                 products += (values[y, c] - mean) * (values[y, 0] - found[0, MEAN])
         found[c, MEAN], found[c, SPREAD] = mean, np.sqrt(squares / size)
         found[c, LEAST], found[c, GREATEST] = least, greatest
-        found[c, AGREEMENT] = products / np.sqrt(squares * own) if c > 0 and squares > 0.0 and own > 0.0 else 0.0
+        found[c, AGREEMENT] = products / np.sqrt(squares * base) if c > 0 and squares > 0.0 and base > 0.0 else 0.0
+
+
+def measured(values: np.ndarray) -> np.ndarray:
+    """float64 [C, MEASURES]: see ``measure``, which changes the values."""
+    found = np.zeros((values.shape[1], MEASURES))
+    measure(values, LARGEST, found)
+    return found
 
 
 def values_of(nbest: NBestList, columns: Sequence[str]) -> np.ndarray:
     """float64 [N, C]: the base scores of a list, and its score columns after the first of ``columns``."""
-    places = [nbest.column]
-    if len(columns) > 1:
-        names = nbest.named().names
-        places += [names.index(name) for name in columns[1:]]
+    names = nbest.named().names if len(columns) > 1 else ()
+    places = [nbest.column, *(names.index(name) for name in columns[1:])]
     return np.array(nbest.scores[:, places], np.float64, order="C")
-
-
-def measured(values: np.ndarray) -> np.ndarray:
-    """float64 [C, MEASURES]: see ``measure``."""
-    found = np.zeros((values.shape[1], MEASURES))
-    measure(values, LARGEST, found)
-    return found
 
 
 def digest(nbest: NBestList, values: np.ndarray) -> int:
@@ -87,38 +91,31 @@ class SeenLists:
     """Collects lists that have ``columns``, the base score's first."""
 
     def __init__(self, columns: Sequence[str]) -> None:
-        self._columns, self._found = columns, list[tuple[int, np.ndarray, tuple[int, int]]]()
+        self._columns, self._seen = columns, list[tuple[int, np.ndarray, tuple[int, int]]]()
 
     def add(self, nbest: NBestList, lengths: tuple[int, int]) -> None:
         """Add a list; lengths: see ``SeenSample``."""
         if len(nbest) > 1:
             values = values_of(nbest, self._columns)
-            self._found.append((digest(nbest, values), measured(values), lengths))
+            self._seen.append((digest(nbest, values), measured(values), lengths))
 
     def finish(self) -> SeenSample:
-        """What was added."""
-        if not self._found:
-            return SeenSample(
-                np.zeros(0, np.uint64), np.zeros((0, len(self._columns), MEASURES)), np.zeros((0, 2), np.int64)
-            )
-        digests, measures, lengths = zip(*self._found, strict=True)
-        return sample([SeenSample(np.array(digests, np.uint64), np.stack(measures), np.array(lengths, np.int64))])
+        """The lists that were added."""
+        S = len(self._seen)
+        digests, measures, lengths = zip(*self._seen, strict=True) if S else ((), (), ())
+        shaped = np.reshape(measures, (S, len(self._columns), MEASURES)), np.reshape(lengths, (S, 2)).astype(np.int64)
+        return _smallest(SeenSample(np.array(digests, np.uint64), *shaped))
 
 
 def sample(parts: Iterable[SeenSample]) -> SeenSample:
-    """The lists of all parts, at most ``MOST`` of them, in the order of their digests."""
-    found = None
-    for part in parts:
-        every = [part] if found is None else [found, part]
-        joined = SeenSample(*map(np.concatenate, zip(*every, strict=True)))
-        kept = np.argsort(joined.digests, kind="stable")[:MOST]
-        found = SeenSample(*(array[kept] for array in joined))
-    return SeenLists(("",)).finish() if found is None else found
+    """The lists of all parts, of which there must be one, or a sample of them."""
+    return reduce(lambda one, other: _smallest(SeenSample(*map(np.concatenate, zip(one, other, strict=True)))), parts)
 
 
-def scored(lists: SeenSample) -> bool:
-    """Have the lists base scores other than 0?"""
-    return bool(lists.measures[:, 0, LEAST:].any())
+def _smallest(lists: SeenSample) -> SeenSample:
+    """At most ``MOST`` of the lists, in the order of their digests."""
+    kept = np.argsort(lists.digests, kind="stable")[:MOST]
+    return SeenSample(*(array[kept] for array in lists))
 
 
 def shared(known: np.ndarray, digests: np.ndarray) -> tuple[int, int]:

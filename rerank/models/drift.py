@@ -1,12 +1,12 @@
 """Score columns as they were in the training lists, beside those of the lists that a model works on.
 
-What is compared are three measures of a column in a list: its mean, its standard deviation, and its correlation with
-the base score. The unit is the list, as the candidates of one are alike. A measure is unlike training where the
-distribution functions over lists differ, somewhere, by more than ``PART`` plus what chance explains, by the bound of
-Dvoretzky, Kiefer and Wolfowitz with Massart's constant, which holds for all distributions. So lists that are drawn as
-those of training were are called unlike them with a probability of at most ``ALPHA``, for all columns, measures and
-looks together, and three lists never are. A smaller difference, however many lists show it, is none to speak of: no two
-sets of real lists are quite the same.
+Three measures of a column in a list are compared: its mean, its standard deviation, and its correlation with the base
+score. The unit is the list, as the candidates of one are alike. A measure is unlike training where the distribution
+functions over lists differ, somewhere, by more than ``PART`` plus what chance explains, by the bound of Dvoretzky,
+Kiefer and Wolfowitz with Massart's constant, which holds for all distributions. So lists drawn like those of training
+are called unlike them with a probability of at most ``ALPHA``, for all columns, measures and looks together, and three
+lists never are. A smaller difference, however many lists show it, is none to speak of: no two sets of real lists are
+quite the same.
 """
 
 import logging
@@ -25,8 +25,9 @@ ALPHA, PART = 1e-4, 1 / 3
 COMPARED = {  # the first measures, in their order, and what messages call them
     "mean": "mean", "spread": "standard deviation", "agreement": "correlation with the base score",
 }  # fmt: skip
+M = len(COMPARED)
 CUTS = 8  # quantiles of every measure that are kept
-BATCH = 64  # lists that are counted together
+BATCH = 64  # lists that are counted together, which is faster than one at a time
 T = TypeVar("T")
 
 
@@ -47,27 +48,27 @@ class ColumnSeen(BaseModel):
     least: FiniteFloat
     greatest: FiniteFloat
     constant: FiniteFloat
-    cuts: list[list[FiniteFloat]] = Field(min_length=len(COMPARED), max_length=len(COMPARED))
+    cuts: list[list[FiniteFloat]] = Field(min_length=M, max_length=M)
     below: list[list[int]]
 
     @model_validator(mode="after")
     def _check_sizes(self) -> "ColumnSeen":
-        if [len(own) for own in self.cuts] != [len(own) for own in self.below]:
+        if [len(cuts) for cuts in self.cuts] != [len(counts) for counts in self.below]:
             raise ValueError("expected as many counts as cuts")
         return self
 
     @staticmethod
     def of(measures: np.ndarray) -> "ColumnSeen":
         """What a column is like in lists with these ``measures`` (float64 [S, MEASURES])."""
-        compared = measures[:, : len(COMPARED)]
-        quantiles = np.quantile(compared, np.linspace(0, 1, CUTS + 1), axis=0, method="inverted_cdf").T
-        cuts = [np.unique([own, np.nextafter(own, -np.inf)]) for own in quantiles]
-        below = [np.searchsorted(np.sort(own), cut, "right") for own, cut in zip(compared.T, cuts, strict=True)]
+        # A distribution function may jump at a quantile: it is kept there, and just below.
+        quantiles = np.quantile(measures[:, :M], np.linspace(0, 1, CUTS + 1), axis=0, method="inverted_cdf").T
+        cuts = [np.unique([values, np.nextafter(values, -np.inf)]) for values in quantiles]
+        least, greatest, mean = measures[:, LEAST], measures[:, GREATEST], measures[:, :M].mean(axis=0)
         return ColumnSeen(
-            lists=len(measures), **dict(zip(COMPARED, compared.mean(axis=0).tolist(), strict=True)),
-            least=float(measures[:, LEAST].min()), greatest=float(measures[:, GREATEST].max()),
-            constant=float(np.mean(measures[:, LEAST] == measures[:, GREATEST])),
-            cuts=[cut.tolist() for cut in cuts], below=[counts.tolist() for counts in below],
+            lists=len(measures), **dict(zip(COMPARED, mean.tolist(), strict=True)),
+            least=float(least.min()), greatest=float(greatest.max()), constant=float(np.mean(least == greatest)),
+            cuts=[cut.tolist() for cut in cuts],
+            below=[np.searchsorted(np.sort(measures[:, m]), cut, "right").tolist() for m, cut in enumerate(cuts)],
         )  # fmt: skip
 
 
@@ -80,8 +81,8 @@ def chance(first: Any, second: Any, level: float) -> Any:
 def columns_seen(names: Sequence[str], used: Sequence[str], lists: SeenSample) -> dict[str, Any]:
     """What a model keeps of the score columns ``names`` of its training lists, the base score's first: those ``used``,
     each as a ``ColumnSeen``. Empty where no list has two candidates."""
-    found = {name: lists.measures[:, k] for k, name in enumerate(names) if name in used and lists.digests.size}
-    return {name: ColumnSeen.of(measures).model_dump() for name, measures in found.items()}
+    known = {name: lists.measures[:, k] for k, name in enumerate(names) if name in used and lists.digests.size}
+    return {name: ColumnSeen.of(measures).model_dump() for name, measures in known.items()}
 
 
 class Drift:
@@ -91,17 +92,16 @@ class Drift:
     """
 
     def __init__(self, known: Mapping[str, Mapping[str, Any]]) -> None:
-        self.known = {name: ColumnSeen.model_validate(own) for name, own in known.items()}
+        self.known = {name: ColumnSeen.model_validate(column) for name, column in known.items()}
         self.names, self.lists, self._looks, self._due, self._told = tuple(self.known), 0, 0, 1, set[str]()
-        C, width = len(self.known), max((len(cut) for own in self.known.values() for cut in own.cuts), default=0)
-        self._sums, self._constant = np.zeros((C, len(COMPARED))), np.zeros(C)
+        C, width = len(self.names), max((len(cut) for own in self.known.values() for cut in own.cuts), default=0)
+        self._cuts, self._share = np.full((C, M, width), np.inf), np.ones((C, M, width))
+        for c, column in enumerate(self.known.values()):
+            for m, (cuts, below) in enumerate(zip(column.cuts, column.below, strict=True)):
+                self._cuts[c, m, : len(cuts)], self._share[c, m, : len(cuts)] = cuts, np.array(below) / column.lists
+        self._below, self._sums, self._constant = np.zeros(self._cuts.shape, np.int64), np.zeros((C, M)), np.zeros(C)
         self._least, self._greatest = np.full(C, np.inf), np.full(C, -np.inf)
-        self._cuts, self._share = np.full((C, len(COMPARED), width), np.inf), np.ones((C, len(COMPARED), width))
-        for c, own in enumerate(self.known.values()):
-            for m, (cut, below) in enumerate(zip(own.cuts, own.below, strict=True)):
-                self._cuts[c, m, : len(cut)], self._share[c, m, : len(cut)] = cut, np.array(below) / own.lists
-        self._below, self._lock = np.zeros(self._cuts.shape, np.int64), threading.Lock()
-        self._waiting = list[np.ndarray]()
+        self._waiting, self._lock = list[np.ndarray](), threading.Lock()
 
     def through(self, lists: Iterable[T], of: Any = lambda each: each) -> Iterator[T]:
         """Pass lists on and see them (``of`` each, an ``NBestList`` or what is none); warn at the end."""
@@ -124,16 +124,17 @@ class Drift:
                 self._count()
 
     def _count(self) -> None:
-        """Count the lists that wait, ``BATCH`` at a time, which is faster than one at a time."""
-        for first in range(0, len(self._waiting), BATCH):
-            measures = np.stack(self._waiting[first : first + BATCH])
-            compared, least, greatest = measures[..., : len(COMPARED)], measures[..., LEAST], measures[..., GREATEST]
-            self._sums += compared.sum(axis=0)
-            self._constant += (least == greatest).sum(axis=0)
-            np.minimum(self._least, least.min(axis=0), out=self._least)
-            np.maximum(self._greatest, greatest.max(axis=0), out=self._greatest)
-            self._below += (compared[..., None] <= self._cuts).sum(axis=0)
+        """Count the lists that wait."""
+        if not self._waiting:
+            return
+        measures = np.stack(self._waiting)
         self._waiting.clear()
+        least, greatest = measures[..., LEAST], measures[..., GREATEST]
+        self._sums += measures[..., :M].sum(axis=0)
+        self._constant += (least == greatest).sum(axis=0)
+        self._least = np.minimum(self._least, least.min(axis=0))
+        self._greatest = np.maximum(self._greatest, greatest.max(axis=0))
+        self._below += (measures[..., :M, None] <= self._cuts).sum(axis=0)
 
     def of(self, name: str) -> dict[str, float]:
         """What a column has been like, by the names that ``ColumnSeen`` has for it; empty before the first list."""
@@ -142,9 +143,8 @@ class Drift:
         if not self.lists:
             return {}
         c = self.names.index(name)
-        found = dict(zip(COMPARED, (self._sums[c] / self.lists).tolist(), strict=True))
-        found |= {"least": float(self._least[c]), "greatest": float(self._greatest[c])}
-        return found | {"constant": float(self._constant[c] / self.lists)}
+        values = *(self._sums[c] / self.lists), self._least[c], self._greatest[c], self._constant[c] / self.lists
+        return dict(zip((*COMPARED, "least", "greatest", "constant"), map(float, values), strict=True))
 
     def unlike(self) -> dict[str, list[str]]:
         """The columns that are unlike training, and in which of the measures ``COMPARED``; a look at the lists so far.
@@ -157,11 +157,11 @@ class Drift:
             self._count()
             self._looks += 1
             apart = np.abs(self._below / self.lists - self._share).max(axis=2)
-        trained = np.array([own.lists for own in self.known.values()])[:, None]
+        trained = np.array([column.lists for column in self.known.values()])[:, None]
         level = ALPHA / (self._looks * (self._looks + 1) * apart.size)
         beyond = apart > PART + chance(self.lists, trained, level)
-        measures = [[m for m, is_so in zip(COMPARED, own, strict=True) if is_so] for own in beyond]
-        return {name: own for name, own in zip(self.names, measures, strict=True) if own}
+        measures = ([m for m, is_so in zip(COMPARED, of_column, strict=True) if is_so] for of_column in beyond)
+        return {name: found for name, found in zip(self.names, measures, strict=True) if found}
 
     def warnings(self) -> list[str]:
         """A line for every column that is unlike training and of which nothing was said before."""

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,13 +20,13 @@ from rerank.learn.scoring import add_scores
 from rerank.models.drift import Drift
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
-from rerank.readers.base import ListWriter, NBestList, Reader, SkipCount, SkippedList, usable
+from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import source_lines
-from rerank.recipes.sections import SplitSettings
+from rerank.readers.writing import ListWriter
 from rerank.storage.strict_json import as_json
 
 if TYPE_CHECKING:
@@ -199,16 +200,6 @@ class Scorer:
         found = self.content.open(nbest)
         return found if isinstance(found, SkippedList) else Opened(*found, self._digest)
 
-    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[tuple[Opened, Pair]]:
-        """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
-
-        Raises
-        ------
-        DataError: see the readers.
-        """
-        for pair in self.content.pairs(data, split, count):
-            yield self.opened(pair), pair
-
     def opened(self, pair: Pair) -> Opened:
         """A list that was opened together with its reference."""
         return Opened(pair.nbest, pair.content, self._digest)
@@ -257,13 +248,9 @@ class Scorer:
             for item in lists:
                 yield item if isinstance(item, SkippedList) else self._score(item)
             return
-        batch: list[Opened | SkippedList] = []
-        for item in lists:
-            batch.append(item)
-            if len(batch) == VOTE_BATCH:
-                yield from self._vote(batch)
-                batch = []
-        yield from self._vote(batch)
+        waiting = iter(lists)
+        while batch := list(islice(waiting, VOTE_BATCH)):
+            yield from self._vote(batch)
 
     def _decided(self, opened: Opened, how: Decoding) -> Ranked:
         """A list in the order of its scores, with its answer."""
@@ -280,15 +267,13 @@ class Scorer:
         corpus = self._corpus(found)
         names = [f"{item.nbest.id} at {item.nbest.path}:{item.nbest.line}" for item, *_ in found]
         votes = vote_model(self.model, corpus, names)
-        columns = iter([columns for _, _, columns in found])
-        at = 0
+        bounds = zip(corpus.lists, corpus.lists[1:], strict=False)
+        ranked = (
+            Ranked(item.nbest, rank(votes[a:b], item.nbest.base), votes[a:b], int(np.count_nonzero(columns < 0)))
+            for (item, _, columns), (a, b) in zip(found, bounds, strict=True)
+        )
         for item in batch:
-            if isinstance(item, SkippedList):
-                yield item
-                continue
-            scores = votes[corpus.lists[at] : corpus.lists[at + 1]]
-            at += 1
-            yield Ranked(item.nbest, rank(scores, item.nbest.base), scores, int(np.count_nonzero(next(columns) < 0)))
+            yield item if isinstance(item, SkippedList) else next(ranked)
 
     def decoding(self, kind: str | None = None) -> Decoding | None:
         """How lists are decoded, or as ``kind`` if that is given; None: by their best candidates, as "best" says.
@@ -326,8 +311,8 @@ class Scorer:
     ) -> "Decoded":
         from rerank.models.decoding import decode  # with the kernels of decoding
 
-        settled = how, self.content, opened.nbest, opened.content, ranked.scores, gains, self._brackets
-        return decode(*settled, explained=explained)
+        candidates = opened.nbest, opened.content, ranked.scores
+        return decode(how, self.content, *candidates, gains, self._brackets, explained=explained)
 
     @cached_property
     def _brackets(self) -> "BracketModel | None":
@@ -335,10 +320,6 @@ class Scorer:
         from rerank.metrics.decoding.bracket_model import BracketModel
 
         return BracketModel.of(self.model.brackets) if self.model.brackets else None
-
-    def corpus(self, lists: Sequence[Opened]) -> Corpus:
-        """Lists without references as a corpus of the model's columns."""
-        return self._corpus([(opened, *self.features(opened)) for opened in lists])
 
     def _corpus(self, lists: Sequence[tuple[Opened, ListFeatures, np.ndarray]]) -> Corpus:
         rows = RowBuilder()

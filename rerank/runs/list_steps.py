@@ -11,9 +11,8 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import Lists
 from rerank.engines.settings import Engine
-from rerank.extraction.content import content_of, metric_of
+from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
-from rerank.extraction.content.sets import with_set
 from rerank.extraction.extraction import paths_of
 from rerank.features.table import Table, same_columns
 from rerank.kernels.sources import TRAINING

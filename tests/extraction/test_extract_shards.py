@@ -225,15 +225,6 @@ def test_files_that_do_not_fit_are_an_error_behind_the_lists(policy, data, monke
         extract_training(small.recipe(data, data={"on_bad_list": policy}), Pickling())
 
 
-def test_no_usable_list_in_any_block(data, monkeypatch):
-    damage(data, dict.fromkeys(range(40), "score"))
-    cut_into(monkeypatch, 6)
-    with pytest.raises(
-        DataError, match=r"no usable list in the file; skipped for .*; skipped for 'score', first .*: list"
-    ):
-        extract_training(small.recipe(data, data={"on_bad_list": "skip"}))
-
-
 @BOTH
 def test_gold_trees_of_other_sentences(policy, data, monkeypatch):
     damage(data, dict.fromkeys(range(21), "gold"))

@@ -19,7 +19,6 @@ from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.trees.berkeley import BerkeleyReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe
-from rerank.runs import pipeline
 from rerank.runs.corpora import Data
 
 
@@ -92,13 +91,6 @@ def test_unknown_features_are_counted(model, tmp_path):
     assert found.scores == pytest.approx(model.weights["average"].base * np.array([-1.0, -2.0]))
 
 
-def test_known_lists_have_no_unknown_features(small_data, workspace):
-    pipeline.run(small.recipe(small_data, features={"min_lists": 1}), workspace / "all")
-    scorer = Scorer(Model.load(workspace / "all" / "model"))
-    found = ranked(scorer, small_data / "train.nbest.gz")
-    assert [each.unknown for each in found if isinstance(each, Ranked)] == [0] * len(found)
-
-
 @pytest.mark.parametrize("predictor", ["last", "average"])
 def test_contributions_sum_to_the_difference(model, small_data, predictor):
     scorer, differing = Scorer(model, predictor), 0
@@ -115,13 +107,6 @@ def test_contributions_sum_to_the_difference(model, small_data, predictor):
             assert sum(part.feature == "base score" for part in parts) == 1
             differing += len(parts) > 1
     assert differing > 20
-
-
-def test_a_candidate_against_itself(model, small_data):
-    scorer = Scorer(model)
-    found = ranked(scorer, small_data / "test.nbest.gz")[0]
-    parts = scorer.explain(opened(scorer, found), 1, 1)
-    assert [(part.feature, part.amount) for part in parts] == [("base score", 0.0)]
 
 
 def test_bad_lists(model, tmp_path):

@@ -1,12 +1,19 @@
 """What candidates are: trees or texts, with how they are read, scored and described."""
 
+import logging
+
+from rerank.base.errors import RerankError
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content
 from rerank.features.lexical.tables import LexicalTables
 from rerank.metrics.base import Metric, metrics
+from rerank.readers.base import NBestList
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe, Recipe, TaskRecipe
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.text_recipe import AUTO, DERIVED, UNDERIVED, TextRecipe
+
+log = logging.getLogger("rerank")
 
 
 def content_of(
@@ -53,3 +60,23 @@ def metric_of(recipe: TaskRecipe) -> Metric:
 
         return make_parseval(recipe.metric)
     return build(metrics, recipe.metric, "metric")
+
+
+def with_set(recipe: ListRecipe) -> ListRecipe:
+    """``recipe`` with a named set in place of ``auto``: that of phrase pairs if the first training list with candidates
+    has segmentations, and a source that they are of, else one that needs nothing but words.
+
+    Lists that cannot be read are left to those who read them all.
+    """
+    if not isinstance(recipe, TextRecipe) or recipe.features.set != AUTO:
+        return recipe
+    plain = recipe.changed({"features.set": UNDERIVED})
+    try:
+        lists = content_of(plain).read(plain.data, plain.data.training)
+        shown = next((each for each in lists if isinstance(each, NBestList) and len(each)), None)
+    except RerankError:
+        return plain
+    if isinstance(shown, TextList) and shown.segmentation is not None and shown.source is not None:
+        return recipe.changed({"features.set": DERIVED})
+    log.info("features.set: %s, since the lists have no derivations", UNDERIVED)
+    return plain

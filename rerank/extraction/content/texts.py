@@ -11,8 +11,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.extraction.content.base import Content, Description, Pair, make_reader, make_templates
-from rerank.extraction.content.columns import hold
+from rerank.extraction.content.base import Content, Description, Pair, hold, make_reader, make_templates
 from rerank.extraction.lexical import LearnedTables, learn
 from rerank.extraction.seen import lengths_of
 from rerank.features.collecting import ListFeatures

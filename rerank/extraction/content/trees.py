@@ -8,8 +8,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content.base import Content, Pair, make_reader, make_templates
-from rerank.extraction.content.columns import hold, unknown_columns
+from rerank.extraction.content.base import Content, Pair, hold, make_reader, make_templates, unknown_columns
 from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import Extractor
