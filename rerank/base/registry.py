@@ -91,8 +91,8 @@ class Registry(Generic[T]):
             hints = inspect.get_annotations(each)
             missing += [name for name, hint in hints.items() if "ClassVar" in str(hint) and not hasattr(part, name)]
         if missing:
-            return f"lacks {', '.join(missing)}, which {base.__module__}.{base.__name__} describes"
-        return "" if dataclasses.is_dataclass(part) else "is not a dataclass, whose fields would be its settings"
+            return f"does not define {', '.join(missing)}; see {base.__module__}.{base.__name__}"
+        return "" if dataclasses.is_dataclass(part) else "is not a dataclass; its settings are the fields of one"
 
     def names(self) -> list[str]:
         """Registered names, sorted."""
@@ -139,7 +139,9 @@ def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:
     fields: dict[str, dataclasses.Field[Any]] = {f.name: f for f in dataclasses.fields(cls) if f.init}
     for name in parameters:
         if name not in fields:
-            raise RecipeError(f"{registry.kind} {spec['name']} has no {name!r}; {nearest(name, fields)}", key=key)
+            raise RecipeError(
+                f"{registry.kind} {spec['name']} has no setting {name!r}; {nearest(name, fields)}", key=key
+            )
     try:
         return cls(**parameters)
     except RecipeError as error:

@@ -59,7 +59,9 @@ def blamed(error: RecipeError, sets: list[str]) -> RecipeError:
     for given in sets if "--set" not in error.message else []:
         key = given.partition("=")[0].strip()
         within = f"{concerned}.".startswith(f"{key}.")
-        around = key.startswith(f"{concerned}.") and repr(key.rpartition(".")[2]) in error.message
+        around = key.startswith(f"{concerned}.") and any(
+            word in error.message for word in ("unknown setting", repr(key.rpartition(".")[2]))
+        )
         if within or around:
             return RecipeError(error.message, key=error.key, path=f"--set {given}")
     return error

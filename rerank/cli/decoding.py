@@ -113,7 +113,10 @@ def decode(
     for line in str(count).splitlines()[1:]:
         log.warning("%s", line)
     if left_out:
-        log.warning("%d candidates have other words than the best of their lists, or none: they had no vote", left_out)
+        log.warning(
+            "%d candidates had no vote: their words are not those of the best of their list",
+            left_out,
+        )
 
 
 def _of_base_scores(metric: dict[str, Any]) -> "Scorer":

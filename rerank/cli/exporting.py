@@ -58,10 +58,11 @@ def export(
     log.info("weights of the predictor %s", predictor)
     if asked is None and decision.predictor != predictor:
         log.warning(
-            "their best candidates are not what the model chooses, which decodes lists by %s", decision.predictor
+            "the model decodes lists by %s: its choices may differ from the best candidates by these weights",
+            decision.predictor,
         )
     for template, count in sorted(left_out.items()):
-        log.warning("%s: Moses has no place for its %s weights", template, f"{count:,}")
+        log.warning("%s: Moses cannot hold its %s weights", template, f"{count:,}")
 
 
 def _weights_object(lines: Iterable[str], predictor: str) -> bytes:

@@ -75,7 +75,7 @@ def join_lists(
     joining = Joining(directory, lists, form, count, ids)
     if missing := joining.manifest.check_sources():
         log.warning(
-            "%d of the treebank's files are gone, the first %s: nothing tells whether they changed",
+            "%d of the treebank's files are gone, the first %s: whether they have changed is unknown",
             len(missing),
             missing[0],
         )
@@ -92,5 +92,5 @@ def join_lists(
     for line in lines[1:]:
         log.warning("%s", line)
     if joining.normalized:
-        message = "%d lists write words in another way than their gold trees: set data.normalize: true in recipes"
+        message = "%d lists spell words differently from their gold trees: set data.normalize: true in recipes"
         log.warning(message, joining.normalized)

@@ -98,7 +98,7 @@ def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
     scorer = Scorer(model)
     content, drift, count = scorer.content, scorer.drift(), SkipCount("skip")
     if not drift.names:
-        raise RecipeError("the model does not say what the columns of its training lists were like; train it again")
+        raise RecipeError("the model holds no statistics of the score columns of its training lists; train it again")
     form = (scorer.reader if reader is None else make_reader(reader)).knowing(content.columns)
     for given in read_lists(form, nbest, count=count):
         held = content.hold(given)

@@ -195,7 +195,7 @@ def require_learned(brackets: BracketModel | None) -> BracketModel:
     RecipeError: nothing was.
     """
     if brackets is None:
-        message = "nothing was learned of brackets; train a model with decode.kinds: [mbr, fuse, learned]"
+        message = "the model holds no bracket model; train it with decode.kinds: [mbr, fuse, learned]"
         raise RecipeError(message, key="decode")
     return brackets
 
@@ -208,7 +208,7 @@ def require_trees(trees: bool) -> None:
     RecipeError: the candidates are no ``trees``.
     """
     if not trees:
-        raise RecipeError("only trees can be fused; take mbr for texts", key="decode")
+        raise RecipeError("only trees can be fused; use mbr for texts", key="decode")
 
 
 def base_model(recipe: ListRecipe) -> Model:

@@ -133,9 +133,12 @@ class Model:
         except NotADirectoryError:
             raise ModelError("is a file; expected the directory of a model", path=source) from None
         except FileNotFoundError as error:
-            within = Path(source, "model")
+            within, missing = Path(source, "model"), f"no model here: {Path(error.filename).name} is missing"
             meant = f"; did you mean {within}?" if (within / HEADER).is_file() else ""
-            raise ModelError(f"no model here: {Path(error.filename).name} is missing{meant}", path=source) from None
+            message = (
+                f"{missing}{meant}" if Path(source).is_dir() or is_url(source) else "no such directory; check the name"
+            )
+            raise ModelError(message, path=source) from None
         except MemoryError:
             raise ModelError("the model needs more memory than there is", path=source) from None
         except RecursionError:
@@ -184,7 +187,7 @@ def _load(source: Path) -> Model:
 
         BracketModel.of(kinds["brackets"])
     if ("learned" in header["about"].get("decodings", {})) != bool(kinds["brackets"]):
-        raise ValueError("it decodes by what was learned of brackets, but has not learned it; or the other way round")
+        raise ValueError("it has a bracket model without naming learned fusion, or names it without having one")
     seen = read_array(source / f"{SEEN}.npy", np.uint64, 1) if f"{SEEN}.npy" in header["files"] else np.zeros(0, "u8")
     parts = kinds["state"], kinds["votes"], kinds["brackets"], seen
     weights = {name: one_base(each, table) for name, each in weights.items()}
@@ -193,7 +196,7 @@ def _load(source: Path) -> Model:
     decision, known = model.decision, [*weights, *decodings_of(model.about)]
     if not {decision.predictor, decision.ranked_by} <= set(known):
         found = f"{decision.predictor}, with the scores of {decision.ranked_by}"
-        raise ValueError(f"it decides by {found}; it has {', '.join(known)}")
+        raise ValueError(f"its decision is {found}; it has {', '.join(known)}")
     _adopt_state(model)
     return model
 

@@ -314,8 +314,8 @@ class Reranker:
             raise GivenError(message, "source", list_id=name or None)
         if rows is not None:
             if isinstance(rows, TextList) != self._texts:
-                message = "lists of texts are" if isinstance(rows, TextList) else "lists of trees are"
-                raise DataError(f"{message} not what the model was trained on", path=rows.path, list_id=name)
+                message = "trees, not texts" if isinstance(rows, TextList) else "texts, not trees"
+                raise DataError(f"the model ranks {message}", path=rows.path, list_id=name)
             if isinstance(rows, TextList) and source is not None:
                 rows = rows.changed(source=encoded(source).strip())
             return given, rows

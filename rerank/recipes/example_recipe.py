@@ -123,7 +123,7 @@ class ExampleData(SourceSettings):
         RecipeError: there is none, or one has no source or more than one.
         """
         if self.sets and self.sources:
-            message = f"describes a set of its own and names {len(self.sets)} more; leave one out"
+            message = f"found a set described here and {len(self.sets)} under data.sets; remove one or the other"
             raise RecipeError(message, key=f"data.{self.sources[0]}")
         found: dict[str, SourceSettings] = dict(self.sets) or {name: self}
         for each, source in found.items():
@@ -149,7 +149,7 @@ def _check_source(source: SourceSettings, key: str) -> None:
     if kind != "train" and source.test is not None:
         raise RecipeError(f"found a test file together with {kind}; it belongs to train", key=f"{key}.test")
     if kind in ("train", "generator") and source.folds is not None:
-        raise RecipeError(f"found folds together with {kind}, which has a test part already", key=f"{key}.folds")
+        raise RecipeError(f"found folds together with {kind}, which already has a test part", key=f"{key}.folds")
 
 
 class TuneSettings(Section):

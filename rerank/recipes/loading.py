@@ -65,7 +65,9 @@ def _hasten(settings: Settings, path: str) -> None:
     """Put the values under ``quick`` in their places."""
     own = settings.pop("quick", None)
     if not isinstance(own, dict) or not own:
-        message = "is missing: the settings, by dotted key, with which the recipe takes a fraction of its time"
+        message = (
+            "the recipe says nothing of a quick run; leave out --quick, or add to it, as quick: {training.epochs: 1}"
+        )
         raise RecipeError(message, key="quick", path=path)
     assign_all(settings, own)
 
@@ -83,7 +85,7 @@ def _require_heeded(recipe: TaskRecipe, settings: Settings, changes: Settings) -
         if runs and all(undone(key, run) for run in runs):
             by = "runs"
         if by is not None and by not in changes:
-            message = f"--set changes nothing: the recipe's {by} have the last word; add --set '{by}=...' for others"
+            message = f"--set changes nothing: the recipe's {by} override it; add --set '{by}=...' for others"
             raise RecipeError(message, key=key)
 
 

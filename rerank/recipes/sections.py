@@ -156,7 +156,7 @@ class SplitSettings(Section):
             return pattern.format(root=placed_root(self.root), split=split)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise RecipeError(
-                f"cannot fill {pattern!r} in ({error}); it may use {{root}} and {{split}}", key=f"data.{key}"
+                f"cannot fill in {pattern!r} ({error}); only {{root}} and {{split}} may stand in it", key=f"data.{key}"
             ) from None
 
 

@@ -72,7 +72,7 @@ def distinct(values: tuple[T, ...]) -> tuple[T, ...]:
 
 def _no_seed_twice(seeds: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(seeds)) < len(seeds):
-        raise ValueError("a seed is named twice; the spread over equal runs would say nothing")
+        raise ValueError("a seed is named twice; equal runs have no spread")
     return seeds
 
 
@@ -117,7 +117,7 @@ def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
         and reports would repeat; ``path`` is where the settings are.
     """
     for text in filter(has_login, texts_in(settings)):
-        message = f"found {text} with a name or password before its host; leave them out, and name them in ~/.netrc"
+        message = f"found a name or password in {text}; remove it, and put it into ~/.netrc"
         raise RecipeError(message, path=path)
     try:
         return model.model_validate(settings)

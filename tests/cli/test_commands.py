@@ -482,21 +482,21 @@ def test_usage(rerank, recipe, tmp_path):
         ("learner.name=vrdaa", ["learner.name: unknown learner 'vrdaa'; did you mean vrda"]),
         ("learner.name=math:pi", ["learner.name: learner 'math:pi' is not a class derived from"]),
         ("learner.name=5", ["learner.name: no learner is named; known: arda, arow"]),
-        ("learner.eta=1", ["learner: learner perceptron has no 'eta'"]),
-        ("learner={name: vrda, etha: 1}", ["learner: learner vrda has no 'etha'; did you mean eta"]),
+        ("learner.eta=1", ["learner: learner perceptron has no setting 'eta'"]),
+        ("learner={name: vrda, etha: 1}", ["learner: learner vrda has no setting 'etha'; did you mean eta"]),
         ("learner={name: vrda, eta: -1}", ["learner.eta: found -1"]),
         ("learner={name: vrda, loss: hige}", ["learner.loss: found 'hige'"]),
         ("training.select={learner: {l1: 1}}", ["training.select.learner.name: no learner is named"]),
-        ("runs=[{name: x, set: {learner.etha: 1}}]", ["has no 'etha'"]),
+        ("runs=[{name: x, set: {learner.etha: 1}}]", ["has no setting 'etha'"]),
         ("metric.name=bleuu", ["metric.name: unknown metric 'bleuu'"]),
         ("data.reader.name=charnak", ["data.reader.name: unknown reader 'charnak'; did you mean"]),
         ("data.nbest='-'", ["data.nbest: ", "name a file"]),
         ("features.templates=[Rules]", ["unknown template 'Rules'; did you mean Rule"]),
         ("data.root=/nowhere", ["/nowhere/train.nbest.gz: no such file"]),
         ("data.tests=[tests]", ["tests.nbest.gz: no such file; did you mean", "test.nbest.gz"]),
-        ("data.gold='{rot}'", ["data.gold: cannot fill '{rot}'"]),
+        ("data.gold='{rot}'", ["data.gold: cannot fill in '{rot}'"]),
         ("metric.prm=/nowhere.prm", ["/nowhere.prm: cannot read the parameter file"]),
-        ("training.warm_start=/nowhere", ["/nowhere: no model here"]),
+        ("training.warm_start=/nowhere", ["/nowhere: no such directory"]),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "extract"])
@@ -584,7 +584,7 @@ def test_damaged_models(rerank, model, small_data, tmp_path):
     ):
         failed(rerank(*command), 2, str(copy), "average.npy")
     assert not (tmp_path / "out").exists()
-    failed(rerank("rerank", tmp_path / "nowhere", nbest), 2, "nowhere: no model here: model.json is missing")
+    failed(rerank("rerank", tmp_path / "nowhere", nbest), 2, "nowhere: no such directory; check the name")
 
 
 def test_a_full_disk(rerank, model, small_data):

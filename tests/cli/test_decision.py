@@ -154,7 +154,7 @@ def test_a_decision_that_a_model_cannot_keep_is_refused(small_run: Path, tmp_pat
     model = Model.load(small_run / "model")
     model.about["decision"] = {"predictor": "learned", "ranked_by": "average"}
     model.save(tmp_path / "model")
-    with pytest.raises(ModelError, match="it decides by learned, with the scores of average; it has"):
+    with pytest.raises(ModelError, match="its decision is learned, with the scores of average; it has"):
         Model.load(tmp_path / "model")
 
 

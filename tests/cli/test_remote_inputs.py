@@ -95,7 +95,7 @@ def test_commands_take_models_by_url(
 
 def test_recipes_hold_no_passwords(served: Served, small_data: Path) -> None:
     root = served.url.replace("//", "//me:secret@")
-    with pytest.raises(library.RerankError, match=r"a name or password before its host.* ~/\.netrc") as error:
+    with pytest.raises(library.RerankError, match=r"found a name or password in .* ~/\.netrc") as error:
         small.recipe(small_data).changed({"data.root": root})
     assert "secret" not in str(error.value)
     small.recipe(small_data).changed({"data.root": "github://me:lists@main/a"})

@@ -171,7 +171,7 @@ def test_bad_names_are_refused(name: str, parameter: str) -> None:
 
 def test_an_unknown_parameter_is_refused() -> None:
     for name in ONLINE:
-        with pytest.raises(RecipeError, match="has no 'nonsense'"):
+        with pytest.raises(RecipeError, match="has no setting 'nonsense'"):
             make(name, {"nonsense": 1})
 
 

@@ -226,7 +226,7 @@ def test_errors():
     with pytest.raises(DataError, match="found 1 texts and references for 2"):
         Ter().corpus(["a"], [("a",), ("b",)])
     assert Ter().corpus([], []) == {"ter": 0.0}
-    with pytest.raises(RecipeError, match="has no 'normalised'; did you mean normalized"):
+    with pytest.raises(RecipeError, match="has no setting 'normalised'; did you mean normalized"):
         build(metrics, {"name": "ter", "normalised": True}, "metric")
 
 

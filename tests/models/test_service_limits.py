@@ -162,7 +162,11 @@ def test_work_that_nobody_waits_for_stops(
             asked.cancel()
         return await asked
 
-    said = {"gone": "", "cancelled": "the service ends", "too long": "ranking took longer than 0.01 seconds"}[how]
+    said = {
+        "gone": "",
+        "cancelled": "the service is shutting down",
+        "too long": "ranking took longer than 0.01 seconds",
+    }[how]
     assert asyncio.run(leave()) == (400 if how == "gone" else 503, said and f'{{"error":"{said}"}}')
     assert work.stopped.wait(PATIENCE)
 
@@ -206,5 +210,5 @@ def test_a_model_that_cannot_rank_the_list_for_trial(
     seen.clear()
     service.warm_up(model)
     assert seen == ["a"]
-    assert "the first request will wait for compiled code" in caplog.text
+    assert "the first request will wait for code to be compiled" in caplog.text
     assert model.rank([("a|b", 0.0)], "a").best == ("a|b", 0.0)

@@ -232,7 +232,7 @@ def test_lists_come_back_in_the_order_of_the_treebank(
     found, said = joined(rerank, target, files, "--reader", form)
     assert found == [f"w{i}" for i in range(TOTAL)]
     assert "10 lists, 20 candidates" in said
-    assert "10 lists write words in another way than their gold trees: set data.normalize: true" in said
+    assert "10 lists spell words differently from their gold trees: set data.normalize: true" in said
     reader = BerkeleyReader(ids="ordinal") if form == "berkeley" else CharniakReader()
     assert sum(1 for _ in read_pairs(reader, tmp_path / "joined", treebank, SymbolTable(), normalize=True)) == TOTAL
 

@@ -78,10 +78,10 @@ def test_sets_without_a_source_are_the_usual_files() -> None:
     [
         ({}, "found no examples; expected one of path, train, generator and newsgroups"),
         ({"path": "a", "generator": {"name": "winnow"}}, "found path and generator"),
-        ({"path": "a", "sets": ["b"]}, "leave one out"),
+        ({"path": "a", "sets": ["b"]}, "remove one or the other"),
         ({"train": "a"}, "data.test: is missing"),
         ({"path": "a", "test": "b"}, "it belongs to train"),
-        ({"train": "a", "test": "b", "folds": "f"}, "which has a test part already"),
+        ({"train": "a", "test": "b", "folds": "f"}, "which already has a test part"),
         ({"sets": {"s": {"train": "a"}}}, "data.sets.s.test"),
     ],
 )

@@ -228,7 +228,7 @@ def test_no_override_undoes_another(load, overrides):
     """A setting that the final learner lacks is an error, in whatever order they are given."""
     recipe = load("learner: {name: vrda, l1: 0.5}", *overrides)
     assert recipe.learner == {"name": "perceptron", "eta": 5, "base": "auto"}
-    with pytest.raises(RecipeError, match=r"^learner: learner perceptron has no 'eta'; (did you mean|known:)"):
+    with pytest.raises(RecipeError, match=r"^learner: learner perceptron has no setting 'eta'; (did you mean|known:)"):
         make_learner(recipe.learner)
 
 
@@ -250,7 +250,7 @@ def test_a_new_name_leaves_out_the_settings_of_the_recipe_and_says_so(load, capl
 )
 def test_an_override_that_nothing_heeds_is_an_error(load, text, override, by):
     key = override.partition("=")[0]
-    assert f"{key}: --set changes nothing: the recipe's {by} have the last word" in message(load, text, override)
+    assert f"{key}: --set changes nothing: the recipe's {by} override it" in message(load, text, override)
     load(text, override, f"{by}=" + ("{}" if by == "grid" else "[]"))
 
 
@@ -317,7 +317,7 @@ def test_missing_and_unreadable_files(tmp_path):
 @pytest.mark.parametrize("pattern", ["{place}/x", "{0}", "{root", "{root.x}", "{split[a]}"])
 def test_a_pattern_that_cannot_be_filled(load, pattern):
     recipe = load(yaml.safe_dump({"data": {"gold": pattern}}))
-    with pytest.raises(RecipeError, match=r"^data.gold: cannot fill"):
+    with pytest.raises(RecipeError, match=r"^data.gold: cannot fill in"):
         recipe.data.files("dev")
 
 

@@ -157,4 +157,4 @@ def test_a_quick_run(tmp_path: Path, rerank: Command) -> None:
     path.write_text(yaml.safe_dump(settings))
     done = rerank("run", path, "--quick", "--output", tmp_path / "out")
     assert done.code == 2
-    assert "quick: is missing" in done.err
+    assert "quick: the recipe says nothing of a quick run" in done.err

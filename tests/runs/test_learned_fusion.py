@@ -133,7 +133,7 @@ def test_a_model_with_half_of_it_is_refused(learned_run: Path, workspace: Path) 
 
 
 def test_without_a_model_nothing_is_learned(small_data: Path, rerank: Command) -> None:
-    refused(rerank("decode", small_data / "test.nbest.gz", "--by", "learned"), "nothing was learned of brackets")
+    refused(rerank("decode", small_data / "test.nbest.gz", "--by", "learned"), "the model holds no bracket model")
 
 
 def test_without_scikit_learn_it_says_what_to_install(small_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

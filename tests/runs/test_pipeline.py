@@ -259,7 +259,7 @@ def test_warm_starts_that_cannot_go_on(small_data, workspace):
     for change, kind, hint in (
         ({"learner": {"name": "vrda"}, "training": {"warm_start": model}}, DataError, "another learner"),
         ({"features": {"min_lists": 3}, "training": {"warm_start": model}}, DataError, "feature table is another"),
-        ({"training": {"warm_start": f"{model}s"}}, ModelError, "no model here"),
+        ({"training": {"warm_start": f"{model}s"}}, ModelError, "no such directory"),
         ({"training": {"warm_start": model, "select": {"learner": {"name": "vrda"}}}}, RecipeError, "leave out"),
     ):
         with pytest.raises(kind, match=hint):

@@ -81,7 +81,7 @@ def warm_up(model: Reranker) -> None:
         if model.predictor == model.recipe.predictor:  # for whose scores decoding was tuned
             model.decode(candidates, source)
     except RerankError as error:
-        log.warning("the first request will wait for compiled code, as a list for trial cannot be ranked: %s", error)
+        log.warning("cannot rank a trial list, so the first request will wait for code to be compiled: %s", error)
 
 
 def _rank(model: Reranker, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor) -> Endpoint:
@@ -118,10 +118,10 @@ def _rank(model: Reranker, measures: Measures, drift: Drift, limits: Limits, thr
         except HTTPException:
             raise
         except asyncio.CancelledError:
-            return JSONResponse({"error": "the service ends"}, 503)
+            return JSONResponse({"error": "the service is shutting down"}, 503)
         except Exception:
             log.exception("a request could not be answered")
-            return JSONResponse({"error": "the request could not be answered; the service's log says why"}, 500)
+            return JSONResponse({"error": "the request could not be answered; see the log of the service"}, 500)
         measures.candidates.inc(candidates)
         return Response(found, media_type="application/json")
 
