@@ -326,7 +326,7 @@ def _text(label: Any) -> str:
         return str(int(label))
     if isinstance(label, float | np.floating):
         if not math.isfinite(label):
-            raise DataError(f"found label {label}; expected a finite number or a text")
+            raise DataError(f"found label {label}; expected a finite number or a string")
         return repr(float(label))
     return str(label)
 

@@ -29,7 +29,7 @@ def apart(documents: Sequence[str], share: float, seed: int) -> np.ndarray:
     """
     names, own, sizes = np.unique(np.array(documents, dtype=np.str_), return_inverse=True, return_counts=True)
     if names.size < 2:
-        raise DataError(f"the lists are of {names.size} document; some of at least 2 are set apart")
+        raise DataError(f"found {names.size} document; setting some apart takes at least 2")
     order = np.random.default_rng([seed, names.size, _DRAW_APART]).permutation(names.size)
     taken = np.cumsum(sizes[order])[:-1]
     count = 1 + int(np.argmin(np.abs(taken - share * own.size)))

@@ -50,9 +50,7 @@ def _dense_rows(X: np.ndarray) -> SparseRows:
 def _sparse_rows(X: Any, double: bool) -> SparseRows:
     matrix = sparse.csr_array(X)  # shares the arrays of sparse input, not the flags
     if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # scipy would read beyond the ends of its arrays
-        raise ValueError(
-            "X is a damaged CSR matrix: the offsets of its rows, X.indptr, fall; they are expected to rise"
-        )
+        raise ValueError("X is a damaged CSR matrix: the row offsets, X.indptr, decrease; they must not")
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

@@ -107,8 +107,8 @@ def _looks_like(name: str, kind: type[Reads], reader: Reads, needed: Iterable[st
     ``reader`` is not for, that they do."""
     needed = kind.trial if needed is None else needed
     if (expected := next(_leaves(reader)).holds) and kind.holds and kind.holds != expected:
-        message = f"this looks like {name}, whose lists hold {kind.holds}; expected {expected}"
-        return f"{message} (in a recipe, task says which)"
+        message = f"this looks like {name}, whose lists hold {kind.holds}"
+        return f"{message}; expected {expected}, as the model or the recipe's task says"
     one = reader.files == 1
     options = "".join(f", {key}: ..." for key in needed)
     spec = f"{{name: {name}{options}}}"

@@ -103,7 +103,7 @@ def set_apart(extracted: Extracted, settings: HoldoutSettings) -> tuple[Extracte
         found = [re.search(by, name) for name in extracted.ids]
         for name, match in zip(extracted.ids, found, strict=True):
             if match is None or match[1] is None:
-                raise DataError(f"data.holdout.by, {by!r}, finds no document in the id of this list", list_id=name)
+                raise DataError(f"data.holdout.by, {by!r}, matches no document in the id of this list", list_id=name)
         documents = [str(match[1]) for match in found if match]
     chosen = apart(documents, settings.share, settings.seed)
     about = f"{extracted.key} {settings.model_dump_json()}"

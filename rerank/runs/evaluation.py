@@ -114,7 +114,7 @@ def compare_selections(
         message = f"{len(b.ids):,} test lists, but the other run has {len(a.ids):,}; compare runs over the same data"
         raise DataError(message, path=b.path)
     if not np.array_equal(a.reference, b.reference):
-        raise DataError("the test lists have other references than those of the other run", path=b.path)
+        raise DataError("the test lists differ in their references from those of the other run", path=b.path)
     if by == "id" and (other := next(((i, j) for i, j in zip(a.ids, b.ids, strict=True) if i != j), None)):
         message = f"the list {other[1]!r} where the other run has {other[0]!r}: if the runs have the same lists in "
         raise DataError(f"{message}different formats, compare them --by order", path=b.path)

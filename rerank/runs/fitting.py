@@ -76,7 +76,7 @@ def fit(
     """
     check_keys("fit", columns)
     if dev is lists and isinstance(lists, Iterator):
-        raise DataError("dev: found the iterator that the lists are, which gives each of them once; expected a list")
+        raise DataError("dev: found the same iterator as lists, which yields each list only once; expected a list")
     lists = lists_from(lists, columns)
     frame: dict[str, Any] = {}
     if isinstance(lists, FrameLists):
@@ -138,7 +138,7 @@ def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool) -> Model:
         recipe = read_settings({"name": "fit", **settings, "data": {**policy, **own, **lists}})
         assert isinstance(recipe, ListRecipe)
         if missing := set(recipe.splits) - held.keys():
-            message = f"asks for the split {min(missing)!r}; the lists that are given are {' and '.join(held)}"
+            message = f"the recipe needs a split {min(missing)!r}; found only {' and '.join(held)}"
             tuning = "; MERT can tune on dev: say mert: {split: dev}" if getattr(recipe, "mert", None) else ""
             raise RecipeError(message + tuning, key="recipe")
         directory = Path(place, "run")
@@ -251,15 +251,13 @@ def _features(features: Any) -> Settings | None:
 def _template(function: Callable[..., Any]) -> str:
     path = _import_path(function, "features")
     if user_templates.get(path) is not function:
-        raise RecipeError(f"{path} is another function by now; give that one", key="features")
+        raise RecipeError(f"{path} now names another function; pass that one", key="features")
     return path
 
 
 def _import_path(part: Any, key: str) -> str:
     """Where a function or class can be found again."""
     if "<" in part.__qualname__:
-        message = (
-            f"{part.__qualname__} has no place where the model could find it again; define it in a module, outside"
-        )
+        message = f"{part.__qualname__} cannot be found again by the model; define it in a module, outside"
         raise RecipeError(f"{message} of functions", key=key)
     return f"{part.__module__}:{part.__qualname__}"

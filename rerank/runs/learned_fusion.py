@@ -108,7 +108,7 @@ def learn_brackets(
     dev = None if recipe.data.dev is None else data.others[recipe.data.dev].corpus
     if corpus.list_count < FOLDS:
         message = (
-            f"found {corpus.list_count} lists of training; expected {FOLDS} at least, to learn from in as many parts"
+            f"found {corpus.list_count} training lists; expected at least {FOLDS}, one for each part to learn from"
         )
         raise RecipeError(message, key="decode.kinds")
     edges = np.linspace(0, corpus.list_count, FOLDS + 1).astype(int).tolist()

@@ -160,7 +160,7 @@ def pair_source(settings: Settings) -> PairSource:
     known = [each.name for each in fields(PairSource)]
     for key in settings:
         if key not in known:
-            raise RecipeError(f"a pair source has no {key!r}; {nearest(key, known)}", key="training.pairs")
+            raise RecipeError(f"unknown pair-source setting {key!r}; {nearest(key, known)}", key="training.pairs")
     try:
         return PairSource(**settings)
     except RecipeError as error:

@@ -130,7 +130,7 @@ def test_folds_and_tuning_of_classification(root: Path) -> None:
             "engine.workers: found 2, but the engine local is this process alone",
         ),
         (["--address", "tcp://127.0.0.1:1"], "engine.address: the engine auto has no address; use dask or ray"),
-        (["--set", "learner.name=lm-perc"], "training.mixing: states of lm-perc that were trained apart cannot be"),
+        (["--set", "learner.name=lm-perc"], "training.mixing: lm-perc does not support mixing"),
         (["--set", "training.mixing.rule=sum"], "training.mixing.rule: arow has no rule 'sum'"),
         (["--set", "engine.name=slurm"], "engine.name: found 'slurm'"),
     ],

@@ -273,7 +273,7 @@ def test_a_directory_that_is_not_for_writing(lists, tmp_path):
 def test_two_runs_into_one_directory(lists, tmp_path):
     with sole_run(tmp_path / "out"):
         ended = faults.rerank("run", lists.recipe, "-o", tmp_path / "out", below=tmp_path)
-        failed_with(ended, 1, "another run is at work there", f"process {os.getpid()} on ")
+        failed_with(ended, 1, "another run uses this directory", f"process {os.getpid()} on ")
         assert os.listdir(tmp_path / "out") == [".rerank.lock"]
 
 

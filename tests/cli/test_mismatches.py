@@ -211,9 +211,14 @@ def test_a_reader_of_other_lists_is_not_advised(
     small_run: Path, texts_run: Path, small_data: Path, data: Path, rerank: Command
 ) -> None:
     result = rerank("rerank", small_run / "model", data / "test.nbest.gz")
-    refused(result, "this looks like moses, whose lists hold texts; expected trees (in a recipe, task says which)")
+    refused(
+        result, "this looks like moses, whose lists hold texts; expected trees, as the model or the recipe's task says"
+    )
     result = rerank("rerank", texts_run / "model", small_data / "test.nbest.gz")
-    refused(result, "this looks like charniak, whose lists hold trees; expected texts (in a recipe, task says which)")
+    refused(
+        result,
+        "this looks like charniak, whose lists hold trees; expected texts, as the model or the recipe's task says",
+    )
 
 
 def test_a_model_that_never_had_sources_misses_none(

@@ -135,7 +135,7 @@ BAD: list[tuple[Any, str | None, str]] = [
     (b"\xff\xfe", None, "not valid JSON"),
     (b"[1]", None, "found list; expected an object"),
     (b'{"candidates": ["a"], "\\ud800": 1}', None, "input should be a valid string"),
-    (b'{"candidates": ["a"], "candidates": ["b"]}', None, "'candidates' comes twice"),
+    (b'{"candidates": ["a"], "candidates": ["b"]}', None, "'candidates' appears twice"),
     (b'{"candidates": [{"text": "a", "score": NaN}]}', None, "NaN is not a number"),
     (b'{"candidates": ' + b"[" * 50_000, None, "nested too deep"),
     ({}, "candidates", "is missing"),

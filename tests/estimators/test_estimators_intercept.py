@@ -97,7 +97,7 @@ def test_falling_offsets_of_rows_are_refused(dtype: Any) -> None:
     damaged = sparse.csr_array(X)
     damaged.indptr[2] = damaged.nnz
     damaged.indptr = damaged.indptr.astype(dtype)
-    with pytest.raises(ValueError, match=r"X is a damaged CSR matrix: .*X\.indptr, fall"):
+    with pytest.raises(ValueError, match=r"X is a damaged CSR matrix: .*X\.indptr, decrease"):
         PerceptronClassifier().fit(damaged, y)
 
 

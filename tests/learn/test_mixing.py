@@ -171,7 +171,7 @@ def test_more_sections_than_lists_and_joint_selection() -> None:
 
 
 def test_what_cannot_be_mixed() -> None:
-    with pytest.raises(RecipeError, match=r"training\.mixing: states of lm-perc"):
+    with pytest.raises(RecipeError, match=r"training\.mixing: lm-perc does not support mixing"):
         mixed(LMPerceptron(), Mixing(2))
     with pytest.raises(RecipeError, match=r"training\.mixing\.rule: vrda has no rule 'kl'"):
         mixed(build(learners, {"name": "vrda"}, "learner"), Mixing(2, rule="kl"))
@@ -248,7 +248,7 @@ class Combining(Counting):
 def test_a_state_that_no_rule_knows_is_refused_before_training() -> None:
     corpus = random_corpus(1)
     assert train(Counting(), corpus, targets(corpus), epochs=2, seed=1).state.seen[0] == 2
-    message = r"counting has a state of its own \(init\), .* or give Counting a method combined"
+    message = r"counting keeps a state of its own \(init\), .* or give Counting a method combined"
     with pytest.raises(RecipeError, match=message):
         train_mixed(Counting(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
 

@@ -74,7 +74,7 @@ def test_keys_are_options_and_numbers_become_columns(tmp_path: Path) -> None:
     ("name", "item", "reason", "message"),
     [
         ("preferences", {"chosen": "4"}, "text", "there is no 'rejected'; the reader's options chosen and rejected"),
-        ("preferences", {"chosen": 4, "rejected": 5}, "text", "expected 'chosen' or 'rejected', a text"),
+        ("preferences", {"chosen": 4, "rejected": 5}, "text", "expected 'chosen' or 'rejected' as a string"),
         ("preferences", {"chosen": [{"a": 1}], "rejected": [{"a": 1}]}, "text", "expected messages with a role"),
         (
             "preferences",
@@ -84,8 +84,8 @@ def test_keys_are_options_and_numbers_become_columns(tmp_path: Path) -> None:
         ),
         ("parallel", {"response": []}, "text", "found null under 'responses'; expected a list of texts; the reader's"),
         ("parallel", {"responses": ["a"], "scores": [1, 2]}, "columns", "found 2 entries under 'scores'"),
-        ("parallel", {"responses": [1]}, "text", "expected text 1, a text"),
-        ("parallel", {"responses": ["a"], "scores": ["b"]}, "score", "expected entry 1 of 'scores', a number"),
+        ("parallel", {"responses": [1]}, "text", "expected text 1 as a string"),
+        ("parallel", {"responses": ["a"], "scores": ["b"]}, "score", "expected entry 1 of 'scores' as a number"),
     ],
 )
 def test_faults(name: str, item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:
@@ -159,4 +159,4 @@ def test_what_a_user_may_name_twice_is_no_traceback(tmp_path: Path) -> None:
     assert one.texts == [b"a", b"b"]
     (bad,) = read(tmp_path, "parallel", {"prompt": ["a", "b"]}, texts="prompt")
     assert isinstance(bad, SkippedList)
-    assert "expected 'prompt', a text" in bad.message
+    assert "expected 'prompt' as a string" in bad.message

@@ -333,7 +333,7 @@ def test_what_was_split_is_checked(rerank: Command, target: Path, treebank: Path
     about = json.loads((target / "folds.json").read_text())
     for broken in ({}, about | {"version": 2}, about | {"folds": 4}, about | {"order": [[0, 9], [1, 1]]}):
         (target / "folds.json").write_text(json.dumps(broken))
-        refuse(rerank, target, files, "folds.json: not what `rerank folds split` has written")
+        refuse(rerank, target, files, "folds.json: `rerank folds split` did not write this")
     (target / "folds.json").unlink()
     refuse(rerank, target, files, "has no folds.json; `rerank folds split` writes it")
 

@@ -110,7 +110,7 @@ def test_what_is_written_is_what_was_read_and_new_scores_are_in_their_choices(
             "choice 1 is a piece of a stream; ask for whole",
         ),
         ({"model": "x", "response": "a"}, "text", "found null under 'choices'"),
-        ({"choices": [{}]}, "text", "found null; expected the text of choice 1, a text"),
+        ({"choices": [{}]}, "text", "found null; expected the text of choice 1 as a string"),
         ({"choices": ["a"]}, "text", 'found "a"; expected choice 1, an object'),
         ({"choices": [{"text": "a", "logprobs": {"token_logprobs": ["x"]}}]}, "score", "a log probability of choice 1"),
         ({"choices": [{"text": "a", "logprobs": {"content": [1]}}]}, "columns", "found a list as 'logprobs' of choice"),

@@ -59,14 +59,14 @@ def test_neither_side_is_empty_and_sizes_are_the_nearest(share: float, taken: in
 
 
 def test_lists_of_one_document_cannot_be_set_apart() -> None:
-    with pytest.raises(DataError, match="of 1 document"):
+    with pytest.raises(DataError, match="found 1 document"):
         apart(["a", "a"], 0.5, 1)
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"holdout": 1}, "less than 1"),
+        ({"holdout": 1}, "below 1"),
         ({"holdout": {"share": 0.2, "by": "(a"}}, "not a regular expression"),
         ({"holdout": {"share": 0.2, "by": "a-"}}, "no group"),
         ({"holdout": 0.2, "tests": ["holdout"]}, "another name"),
@@ -87,7 +87,7 @@ def test_a_number_is_a_share_and_0_is_none(small_data: Path) -> None:
 
 def test_an_id_without_a_document_is_named(small_data: Path, workspace: Path) -> None:
     settings = recipe(small_data, data={"holdout": {"share": 0.2, "by": "train-1(.*)"}})
-    with pytest.raises(DataError, match="finds no document") as caught:
+    with pytest.raises(DataError, match="matches no document") as caught:
         Data.load(settings, workspace / "nameless", ())
     assert caught.value.list_id == "train-2"
 

@@ -201,13 +201,13 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([GOOD], {"metric": "blue"}, "unknown metric 'blue'"),
     ([GOOD], {"features": "cj2006"}, "unknown template set 'cj2006'"),
     ([GOOD], {"features": ["text", "dense"]}, "found the sets text and dense"),
-    ([GOOD], {"features": [lambda _: {}]}, "has no place where the model could find it again"),
+    ([GOOD], {"features": [lambda _: {}]}, "cannot be found again by the model"),
     ([GOOD], {"training": {"epoch": 3}}, "training.epoch: unknown setting; did you mean epochs"),
     ([GOOD], {"epochs": 0}, "training.epochs"),
     (
         [GOOD],
         {"recipe": {"mert": {"split": "tune"}}},
-        "asks for the split 'tune'; the lists that are given are train; MERT can tune on dev",
+        "the recipe needs a split 'tune'; found only train; MERT can tune on dev",
     ),
     ([GOOD], {"recipe": {"task": "classification"}}, "which has no lists; rerank.estimators has classifiers"),
     ([GOOD], {"recipe": {"engine": {"name": "local", "workers": 2}}}, "the engine local is this process alone"),
@@ -265,7 +265,7 @@ def test_gains_are_numbers_of_any_library() -> None:
 
 def test_what_gives_every_list_once_is_not_both_training_and_dev() -> None:
     lists = iter([GOOD, GOOD])
-    with pytest.raises(rerank.RerankError, match="dev: found the iterator that the lists are"):
+    with pytest.raises(rerank.RerankError, match="dev: found the same iterator as lists"):
         rerank.fit(lists, lists)
 
 

@@ -432,7 +432,7 @@ def test_runs_over_the_same_lists_in_two_formats_are_compared_by_order(small_run
     found.pop("metric"), same.pop("metric")
     assert found == same
     replace(stored, reference=stored.reference + 1).save(file)
-    with pytest.raises(DataError, match="other references than those of the other run"):
+    with pytest.raises(DataError, match="differ in their references from those of the other run"):
         compare_runs(small_run, tmp_path / "run", *how, by="order")
 
 

@@ -45,7 +45,9 @@ def files(directory: Path) -> dict[str, bytes]:
 class TestOneRunAtATime:
     def test_in_this_process(self, tmp_path):
         with sole_run(tmp_path / "out"):
-            with pytest.raises(RunError, match=rf"another run is at work there \(process {os.getpid()} on .* since 2"):
+            with pytest.raises(
+                RunError, match=rf"another run uses this directory \(process {os.getpid()} on .* since 2"
+            ):
                 sole_run(tmp_path / "out").__enter__()
             with sole_run(tmp_path / "other"):
                 pass

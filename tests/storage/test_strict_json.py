@@ -24,7 +24,7 @@ def test_an_object(tmp_path: Path) -> None:
         (b"[1]", "found list; expected an object"),
         (b'{"a": NaN}', "NaN is not a number"),
         (b'{"a": [-Infinity]}', "-Infinity is not a number"),
-        (b'{"b": {"a": 1, "a": 1}}', "the key 'a' comes twice"),
+        (b'{"b": {"a": 1, "a": 1}}', "the key 'a' appears twice"),
         (b'{"a": ' + b"[" * 200_000, "nested too deep"),
         (b'{"a": ' * 200_000, "nested too deep"),
         (b'{"a": ' + b"1" * 10_000 + b"}", "not valid JSON"),

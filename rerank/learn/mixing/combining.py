@@ -30,12 +30,12 @@ def rule_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> st
     """
     name, kind = learner.name, type(learner)
     if not learner.mixes:
-        message = f"states of {name} that were trained apart cannot be combined; leave out mixing"
+        message = f"{name} does not support mixing; remove training.mixing"
         raise RecipeError(message, key="training.mixing")
     if not issubclass(owner(kind, "combined"), owner(kind, "init")):
         message = (
-            f"{name} has a state of its own (init), and no rule of mixing knows what becomes of that; "
-            f"leave out mixing, or give {kind.__name__} a method combined (see Learner.combined)"
+            f"{name} keeps a state of its own (init), which no mixing rule can combine; "
+            f"remove training.mixing, or give {kind.__name__} a method combined (see Learner.combined)"
         )
         raise RecipeError(message, key="training.mixing")
     if rule not in ("auto", *learner.mixes):

@@ -92,7 +92,7 @@ class Maxent(Learner):
         from threadpoolctl import threadpool_limits
 
         if self.l2 is None:
-            raise RecipeError("found null; expected a number from 0: nothing has chosen the penalty", key="l2")
+            raise RecipeError("found null; expected a number from 0, as no penalty was chosen by folds", key="l2")
         l2, tally = self.l2, np.zeros(6)
         longest, spread = 2, ColumnSpread(lists.free)
         for _, part in parts(lists):

@@ -113,7 +113,7 @@ class _Table:
                 message = f"{len(header)} columns are named here; the reader's option names has {len(names)}"
                 raise DataError(message, path=lines.path, line=1)
             if len(set(header)) < len(header):
-                raise DataError("a name comes twice; every column needs a name of its own", path=lines.path, line=1)
+                raise DataError("a name appears twice; every column needs its own name", path=lines.path, line=1)
             names = names or header
         if not names and (look := lines.ahead(1)):
             names = tuple(f"column_{k}" for k in range(1, len(look[0].split()) + 1))

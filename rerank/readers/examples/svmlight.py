@@ -135,9 +135,9 @@ def _label_fault(label: str) -> str:
     if "," in label:
         return "one label; files with several labels per example are not read"
     if _NAMED.fullmatch(label) or canonical(label) in ("inf", "-inf"):
-        return "a finite number or a text"
+        return "a finite number or a string"
     if not label or not label.isprintable() or re.search(r"[\s:#]", label):
-        return "a number or a text without blanks, colons and control characters"
+        return "a number or a string without blanks, colons and control characters"
     return ""
 
 
@@ -254,7 +254,7 @@ class _Reading:
         try:
             label = token.tobytes().decode()
         except UnicodeDecodeError:
-            self._fail("found a label that is not UTF-8; expected a number or a text, then id:value pairs")
+            self._fail("found a label that is not UTF-8; expected a number or a string, then id:value pairs")
         fault = _label_fault(label)
         if fault:
             self._fail(f"found label {_shown(label)}; expected {fault}")

@@ -308,7 +308,7 @@ def _check(names: Mapping[str, Any], present: Sequence[str]) -> None:
         raise DataError("found text= and tree=; expected one of them")
     for name in (*given.values(), *names.get("columns", ())):
         if not isinstance(name, str):
-            raise DataError(f"found {name!r}; expected the name of a column, a text")
+            raise DataError(f"found {name!r}; expected the name of a column, a string")
         if name not in present:
             near = difflib.get_close_matches(str(name), map(str, present), n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {_listed(present)}"

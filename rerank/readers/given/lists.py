@@ -61,7 +61,7 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
             raise GivenError(message, _place(k))
         if get("text") is None and get("tree") is None:
             key = "text" if "text" in given else "tree"
-            raise GivenError(f"candidate {k}: found None as its {key}; expected a text", _place(k, key))
+            raise GivenError(f"candidate {k}: found None as its {key}; expected a string", _place(k, key))
         numbers = {name: given[name] for name in _own_keys(keys) if _is_number(given[name])}
         candidate = (FlatCandidate if numbers else Candidate)(
             get("text"), get("score"), columns, features,
@@ -215,7 +215,7 @@ def checked_text(value: Any, what: str, field: str) -> bytes:
     GivenError: it is not a text, or has a NUL character.
     """
     if not isinstance(value, str):
-        raise GivenError(f"found {value!r} as {what}; expected a text", field)
+        raise GivenError(f"found {value!r} as {what}; expected a string", field)
     if "\0" in value:
         raise GivenError(f"in {what}: {NUL}", field)
     return encoded(value).strip()

@@ -236,7 +236,7 @@ def _fields(records: list[bytes]) -> dict[bytes, bytes]:
     for record in records:
         kind = record[:1]
         if kind in found and kind in b"STDPA":
-            raise Problem("record", f"two records {kind.decode()!r} where one is expected: {excerpt(record)}")
+            raise Problem("record", f"duplicate {kind.decode()!r} record: {excerpt(record)}")
         if kind in b"HDPA" and b"\t" not in record:
             raise Problem("record", f"found {excerpt(record)}; expected a tab after the number")
         if b"\0" in record:

@@ -93,7 +93,7 @@ def list_id(item: dict[str, Any], key: str) -> str | None:
 def text_of(value: Any, what: str) -> bytes:
     """A JSON text as bytes, stripped. Raises Problem."""
     if not isinstance(value, str):
-        raise Problem("text", f"found {shown(value)}; expected {what}, a text")
+        raise Problem("text", f"found {shown(value)}; expected {what} as a string")
     if "\0" in value:
         raise Problem("nul", f"in {what}: {NUL}")
     return encoded(value).strip()
@@ -102,20 +102,20 @@ def text_of(value: Any, what: str) -> bytes:
 def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
     """A JSON list of texts. Raises Problem."""
     if not isinstance(value, list):
-        raise Problem("text", f"found {shown(value)}; expected {what}, a list of texts")
+        raise Problem("text", f"found {shown(value)}; expected {what} as a list of strings")
     return tuple(text_of(one, what) for one in value)
 
 
 def number_of(value: Any, what: str, reason: str = "score") -> float:
     """A JSON number. Raises Problem, with ``reason``, if it is not one."""
     if type(value) is not float and type(value) is not int:  # bool is a subclass of int
-        raise Problem(reason, f"found {shown(value)}; expected {what}, a number")
+        raise Problem(reason, f"found {shown(value)}; expected {what} as a number")
     try:
         number = float(value)
     except OverflowError:
         number = float("inf")
     if number - number != 0.0:
-        raise Problem("infinite score", f"found {shown(value)}; expected {what}, a finite number")
+        raise Problem("infinite score", f"found {shown(value)}; expected {what} as a finite number")
     return number
 
 
@@ -150,5 +150,5 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(item) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
-        raise Problem("json", f"the key {shown(twice)} comes twice in one object; remove one of them")
+        raise Problem("json", f"the key {shown(twice)} appears twice in one object; remove one of them")
     return item
