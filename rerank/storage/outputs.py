@@ -60,7 +60,9 @@ def sole_run(directory: Path) -> Iterator[None]:
         holder = path.read_text(encoding="utf-8", errors="replace").strip()
     try:
         if held is None:
-            message = f"another run uses this directory ({holder or 'of another process'}); wait or use another --output"
+            message = (
+                f"another run uses this directory ({holder or 'of another process'}); wait or use another --output"
+            )
             raise RunError(f"{directory}: {message}")
         if holder and not holder.startswith("process "):
             raise RecipeError("this was not written by a run; move it, or use another --output", path=str(path))

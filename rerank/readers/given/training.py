@@ -106,7 +106,7 @@ def _check_columns(nbest: NBest, columns: ScoreColumns | None) -> None:
         if GAIN in numbers and k <= len(gains) and numbers[GAIN] != gains[k - 1]:
             raise DataError(f"candidate {k}: {_TWO_GAINS}")
         if unknown := candidate.columns.keys() - known:
-            message = f"candidate {k} has the column {min(unknown)!r}, which the first candidate of all does not have"
+            message = f"candidate {k} has the column {min(unknown)!r}, which the very first candidate lacks"
             raise DataError(f"{message}; numbers that few candidates have are 'features'")
 
 

@@ -69,7 +69,7 @@ class Manifest(BaseModel):
         try:
             return Manifest.model_validate(read_object(path))
         except DAMAGE:
-            message = "not what `rerank folds split` has written; split the treebank again, into another directory"
+            message = "`rerank folds split` did not write this; split the treebank again, into another directory"
             raise DataError(message, path=str(path)) from None
 
     def as_text(self) -> str:
