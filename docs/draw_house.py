@@ -29,8 +29,7 @@ WAY = {
     "extraction.cache": "the split on disk, under the digest of what it was made from",
     "runs.corpora": "the corpora of a recipe",
     "runs.training": "a Run: the best epoch on dev",
-    "runs.ranking": "predictions: scores from the corpus, texts from the open file",
-    "runs.results": "metrics.json, predictions, the report",
+    "runs.results": "predictions: scores from the corpus, texts from the open file",
     "runs.list_steps": "what is done in every stage",
     "runs.pipeline": "the stages of a recipe, one after the other",
 }

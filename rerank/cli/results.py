@@ -11,7 +11,7 @@ from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.runs.report.headline import headline, results_on_terminal, signatures
 from rerank.runs.report.list_tables import reported_table
 from rerank.runs.report.table import plain_text
-from rerank.runs.steps import Metrics
+from rerank.runs.stages import Metrics
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

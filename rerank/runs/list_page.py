@@ -26,7 +26,7 @@ from rerank.runs.report.rows import decided_by, dev_of
 from rerank.runs.report.table import TextTable
 from rerank.runs.results import environment, prediction_files
 from rerank.runs.run import Run
-from rerank.runs.steps import Metrics
+from rerank.runs.stages import Metrics
 
 STRONGEST, TEMPLATES, NAMED = 20, 25, 3  # rows of the tables of weights, and features named for a template
 

@@ -28,7 +28,7 @@ from rerank.recipes.recipe import ListRecipe, Single
 from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.choice import blind, choose
-from rerank.runs.corpora import Data
+from rerank.runs.corpora import Data, open_files
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
 from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import check_ensemble, train_ensemble
@@ -36,11 +36,9 @@ from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
 from rerank.runs.list_figures import check_figures
 from rerank.runs.list_page import write_page
 from rerank.runs.mert import check_mert, tune_run
-from rerank.runs.opening import open_files
 from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
 from rerank.runs.run import Run, check_stored
-from rerank.runs.stages import Stages
-from rerank.runs.steps import Metrics, Steps, code_of
+from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.runs.training import check_batch, check_mixing, check_pairs, check_room, train_run, trained_on
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.strict_json import read_object

@@ -9,8 +9,7 @@ from typing import Any
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import TaskRecipe
-from rerank.runs.stages import Stages
-from rerank.runs.steps import Metrics, Steps
+from rerank.runs.stages import Metrics, Stages, Steps
 from rerank.storage.arrays import DAMAGE
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_directory, output_file, remove_results

@@ -66,6 +66,7 @@ the ``best`` candidates, and for ``mbr`` and ``fuse`` what was tuned; ``ensemble
 """
 
 import platform
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -74,15 +75,18 @@ import numpy as np
 
 from rerank import __version__
 from rerank.base.progress import track
-from rerank.data.shards import first_candidates, list_sizes
+from rerank.data.shards import Lists, first_candidates, list_sizes, parts
 from rerank.extraction.content.base import Content
 from rerank.extraction.extraction import Extracted
+from rerank.learn.base import Weights
+from rerank.learn.scoring import scores
 from rerank.models.model import Model
-from rerank.models.scorer import Scorer, write_ranked
+from rerank.models.scorer import Ranked, Scorer, led, rank, write_ranked
+from rerank.readers.base import SkippedList
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.sections import SplitSettings
 from rerank.runs.corpora import Data
-from rerank.runs.ranking import ranked_lists
 from rerank.runs.run import Run
 from rerank.storage.outputs import output_file
 
@@ -141,3 +145,37 @@ def environment() -> list[str]:
         f"Python {platform.python_version()}, {libraries}",
         f"{platform.system()} {platform.machine()}",
     ]
+
+
+def ranked_lists(
+    scorer: Scorer,
+    data: SplitSettings,
+    split: str,
+    extracted: Extracted,
+    weights: Weights,
+    first: np.ndarray | None = None,
+) -> Iterator[Ranked | SkippedList]:
+    """All lists of a split in the order of the scores that ``weights`` give in its corpus, the candidates ``first``
+    (int64 [L], -1 for none) before the others if they are given; bad ones keep their places.
+
+    What is written are scores of features' values as they are, so that lists can be compared: see ``Extracted``. A list
+    that the corpus lacks, since its reference cannot be used, is scored by the model itself.
+    """
+    sizes, own = list_sizes(extracted.corpus), _scores(extracted.corpus, weights)
+    ends, added = np.cumsum(sizes), np.zeros(sizes.size)
+    if extracted.origins is not None:
+        added = _scores(extracted.origins, Weights(weights.w, 0.0))
+    for number, nbest in scorer.content.read_again(data, split, extracted.ids, sizes):
+        if number < 0 or isinstance(nbest, SkippedList):
+            opened = nbest if isinstance(nbest, SkippedList) else scorer.open(nbest)
+            yield from scorer.rank([opened])
+            continue
+        start = ends[number] - sizes[number]
+        found = own[start : ends[number]]
+        place = None if first is None or first[number] < 0 else int(first[number] - start)
+        yield Ranked(nbest, led(rank(found, nbest.base), place), found + added[number])
+
+
+def _scores(lists: Lists, weights: Weights) -> np.ndarray:
+    """float64 [N]: of every candidate."""
+    return np.concatenate([scores(part, weights) for _, part in parts(lists)])

@@ -79,12 +79,6 @@ def test_lists_that_cannot_be_set_apart_are_refused(small_data: Path, data: dict
         recipe(small_data, data=data)
 
 
-def test_a_number_is_a_share_and_0_is_none(small_data: Path) -> None:
-    assert recipe(small_data, data={"holdout": 0}).data.holdout is None
-    assert recipe(small_data, data={"holdout": 0.25}).data.holdout.share == 0.25
-    assert recipe(small_data, data={"dev": "holdout"}).data.files("holdout")["nbest"][0].endswith("holdout.nbest.gz")
-
-
 def test_an_id_without_a_document_is_named(small_data: Path, workspace: Path) -> None:
     settings = recipe(small_data, data={"holdout": {"share": 0.2, "by": "train-1(.*)"}})
     with pytest.raises(DataError, match="matches no document") as caught:

@@ -1,14 +1,11 @@
 """Stages in the history: what is written when, what earlier attempts leave, and what work takes."""
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import PATIENCE
 
 from rerank.base.errors import DataError, RunError
 from rerank.base.usage import Usage
@@ -95,21 +92,3 @@ def test_time_and_memory_of_the_work():
     assert usage.seconds >= 0.25  # the clocks differ a little
     assert usage.peak_memory_bytes >= less.peak_memory_bytes + 0.9 * size
     assert less.cpu_seconds < usage.cpu_seconds
-
-
-def test_other_processes_count():
-    code = "import time\nx = b'1' * 150_000_000\nwhile time.process_time() < 0.6: pass\nprint(1, flush=True)\ninput()"
-    with Usage() as before:
-        pass
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with Usage() as usage, subprocess.Popen([sys.executable, "-c", code], **pipes) as worker:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == b"1\n"
-        with Usage() as later:
-            pass
-        usage._look_for_workers()
-        usage._look_at_memory()
-        worker.communicate(b"\n", timeout=PATIENCE)
-    assert usage.cpu_seconds >= 0.5
-    assert usage.peak_memory_bytes >= before.peak_memory_bytes + 140_000_000
-    assert later.cpu_seconds < 0.3  # what a worker has done before does not count

@@ -164,22 +164,6 @@ def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
             assert np.ptp(scorer.scores(opened) - own) < 1e-4 * max(1.0, np.abs(own).max())
 
 
-def test_dense_columns_are_standardised(data: Path, workspace: Path) -> None:
-    loaded = corpora(data, workspace)
-    corpus = loaded.training.corpus.part(0)
-    assert corpus.free == 2
-    dense = np.zeros((corpus.candidate_count, 2))
-    for y in range(corpus.candidate_count):
-        for p in range(corpus.rows[y], corpus.rows[y + 1]):
-            if corpus.columns[p] < 2:
-                dense[y, corpus.columns[p]] = corpus.values[p]
-    within = np.concatenate([
-        dense[a:b] - dense[a:b].mean(axis=0) for a, b in zip(corpus.lists, corpus.lists[1:], strict=False)
-    ])  # fmt: skip
-    deviation = np.sqrt((within**2).mean(axis=0))
-    assert np.all(np.isclose(deviation, 1.0, rtol=1e-4) | (deviation == 0.0))
-
-
 def test_resuming_gives_the_same(tuned: Path, data: Path, workspace: Path) -> None:
     directory = workspace / "texts" / "resumed"
     pipeline.run(small_texts.recipe(data, **MERT), directory, stages=("train",))
@@ -215,7 +199,7 @@ def test_mert_where_lower_is_better(data: Path, workspace: Path) -> None:
     assert found["runs"][0]["dev"] == about["dev"] > 0
 
 
-@pytest.mark.parametrize("name", ["wer", "cer", "chrf"])
+@pytest.mark.parametrize("name", ["wer", "chrf"])
 def test_other_metrics(data: Path, workspace: Path, name: str) -> None:
     found = run(data, workspace, name, metric={"name": name}, task="speech")
     systems = found["splits"]["test"]
@@ -243,7 +227,7 @@ def test_a_gain_that_lists_hold_needs_no_references(data: Path, workspace: Path)
     assert not any("LM0" in model.table.name(j) for j in range(model.table.width))
 
 
-@pytest.mark.parametrize("share", [0.25, 1.0])
+@pytest.mark.parametrize("share", [0.25])
 def test_gains_of_the_corpus(data: Path, workspace: Path, share: float) -> None:
     learner = {"name": "vrda", "loss": "bayes", "eta": 0.01}  # it looks at the gains of all candidates
     gain = f"share {share}"
@@ -305,17 +289,6 @@ def test_templates_of_users(data: Path, workspace: Path, tmp_path: Path, monkeyp
     assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"] + 10
     model = Model.load(workspace / "texts" / "user" / "model", trust=True)
     assert {model.table.name(j) for j in range(model.table.width)} == {"mine|right", "mine|lm"}
-
-
-def test_a_warm_start_goes_on(data: Path, workspace: Path) -> None:
-    options = {"data": {"dev": None}, "learner": {"name": "vrda", "loss": "hinge", "base": 1}}
-    run(data, workspace, "start", **options, training={"epochs": 2, "vote": False})
-    warm = {"epochs": 1, "warm_start": str(workspace / "texts" / "start" / "model")}
-    on = run(data, workspace, "on", **options, training=warm)
-    whole = run(data, workspace, "whole", **options, training={"epochs": 3})
-    assert on["splits"]["test"]["average"] == whole["splits"]["test"]["average"]
-    weights = [Model.load(workspace / "texts" / name / "model").weights["average"].w for name in ("on", "whole")]
-    assert np.array_equal(*weights)
 
 
 def test_what_mert_cannot_do_is_said_before_anything_is_read(data: Path, tmp_path: Path) -> None:

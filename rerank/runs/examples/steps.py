@@ -30,8 +30,7 @@ from rerank.runs.examples.tuning import Tuned, points_of
 from rerank.runs.learning import CurvePoint, learning_curve
 from rerank.runs.report.plot import write_figures
 from rerank.runs.report.table import TextTable
-from rerank.runs.stages import Stages
-from rerank.runs.steps import Metrics, Steps, code_of
+from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
