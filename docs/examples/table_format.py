@@ -12,7 +12,7 @@ from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
 from rerank.readers.numerals import scores_of
 from rerank.readers.streams import Writable
-from rerank.readers.texts.drafts import Draft, Entry, each
+from rerank.readers.texts.text_list import Draft, Entry, each
 from rerank.readers.texts.text_reader import TextReader
 
 

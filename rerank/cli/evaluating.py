@@ -83,8 +83,7 @@ def _evaluate_trees(
 
     from rerank.metrics.evaluation import evaluate as evaluate_trees
     from rerank.readers.streams import stream_name
-    from rerank.readers.trees.sentences import gold_sentences, read_sentences
-    from rerank.readers.trees.treebank import treebank_files
+    from rerank.readers.trees.treebank import gold_sentences, read_sentences, treebank_files
     from rerank.readers.trees.words import changes, unchanged
 
     results, said = [], []
@@ -122,7 +121,7 @@ def _evaluate_texts(
     from rich.table import Table
 
     from rerank.readers.streams import stream_name
-    from rerank.readers.texts.references import read_lines, read_references
+    from rerank.readers.texts.text_pairs import read_lines, read_references
 
     golds = list(read_references(references, form))
     texts = [list(read_lines(path)) for path in systems]

@@ -34,8 +34,7 @@ def split_treebank(
     """
     from rich.table import Table
 
-    from rerank.readers.jackknife.manifest import SENTENCES, TRAIN
-    from rerank.readers.jackknife.splitting import split
+    from rerank.readers.jackknife.splitting import SENTENCES, TRAIN, split
 
     manifest = split(treebank, number, output, words=sentences, by=by)
     table, found = Table("fold", TRAIN, SENTENCES), []
@@ -63,11 +62,10 @@ def join_lists(
     A list that is not of its fold's sentence is refused.
     """
     from rerank.extraction.content.base import make_reader
-    from rerank.readers.base import SkipCount, SkippedList
+    from rerank.readers.base import ListWriter, SkipCount, SkippedList
     from rerank.readers.jackknife.joining import Joining
-    from rerank.readers.jackknife.manifest import NAME
+    from rerank.readers.jackknife.splitting import NAME
     from rerank.readers.streams import open_output
-    from rerank.readers.writing import ListWriter
     from rerank.storage.outputs import check_apart
 
     check_apart([output], [*lists, directory / NAME, *directory.glob("*/*")])

@@ -24,7 +24,7 @@ from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
 from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.score_count import ScoreCount
+from rerank.readers.skip_count import ScoreCount
 from rerank.recipes.recipe import ListRecipe
 
 BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most so many lists, and bytes of texts, in a block

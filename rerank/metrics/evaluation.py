@@ -26,11 +26,10 @@ from rerank.metrics.parseval_kernel import (
     WORDS,
 )
 from rerank.readers.base import NBestList
-from rerank.readers.trees.sentences import SentenceText
+from rerank.readers.trees.treebank import SentenceText
 from rerank.readers.trees.trees import Trees, parse_brackets
-from rerank.readers.trees.words import CANDIDATES, bracket_words, normalized
+from rerank.readers.trees.words import CANDIDATES, bracket_words, equal_form, normalized
 from rerank.readers.trees.words import GOLD as GOLD_TREES
-from rerank.readers.trees.yields import equal_form
 
 FEW = 10  # errors that say nothing about the other sentences
 

@@ -21,15 +21,13 @@ from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import NBestList, OnBadList, SkipCount, SkippedList
-from rerank.readers.given.errors import GivenError, check_for_files, each_of, refusal
-from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
+from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table, table
 from rerank.readers.given.lists import texts_given, trees_given
-from rerank.readers.given.nbest import CandidateLike, NBest
-from rerank.readers.given.tables import is_table, table
+from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, refusal
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike
-from rerank.readers.texts.named_columns import SCORE
 from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_reader import SCORE
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json

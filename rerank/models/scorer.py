@@ -20,13 +20,12 @@ from rerank.learn.scoring import add_scores
 from rerank.models.drift import Drift
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
-from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, usable
+from rerank.readers.base import ListWriter, NBestList, Reader, SkipCount, SkippedList, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import source_lines
-from rerank.readers.writing import ListWriter
 from rerank.storage.strict_json import as_json
 
 if TYPE_CHECKING:

@@ -1,11 +1,16 @@
 """``rerank.fit``: the course of a recipe over lists that a program holds."""
 
 import dataclasses
+import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack
+
+import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.engines.settings import open_engine
@@ -15,21 +20,80 @@ from rerank.learn.base import learners
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.readers.base import NBestList, Reader, SkippedList
-from rerank.readers.given.errors import told
-from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
-from rerank.readers.given.held import NAME, Rows, digest_of, holding
-from rerank.readers.given.nbest import NBest
-from rerank.readers.given.reading import ListFile, lists_from
-from rerank.readers.given.tables import is_table
-from rerank.readers.given.training import first_list, holds_trees, lists_given
+from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
+from rerank.readers.given.nbest import NBest, told
+from rerank.readers.given.reading import ListFile, first_list, holds_trees, lists_from, lists_given
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.streams import PathLike, Writable
+from rerank.readers.texts.jsonl import JsonlReader
+from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import load_recipe, read_settings
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.recipes.text_recipe import METRICS
 from rerank.runs import pipeline
 from rerank.runs.frame_features import frame_features
+
+Rows = Callable[[Reader], Iterator[NBestList | SkippedList]]  # for a reader that was told what to look for
+
+
+@dataclass(frozen=True)
+class HeldReader(Reader):
+    """The reader of lists that a program holds."""
+
+    places: ClassVar[dict[str, Rows]] = {}
+
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+        """See ``Reader.read``.
+
+        Raises
+        ------
+        DataError: no lists are held there.
+        """
+        if os.fspath(path) not in self.places:
+            raise DataError("a file that stands for lists of a program that has ended", path=os.fspath(path))
+        yield from self.places[os.fspath(path)](self)
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; they are written as JSON."""
+        JsonlReader().write(out, nbest, order, scores)
+
+
+NAME = f"{HeldReader.__module__}:{HeldReader.__name__}"  # in a recipe
+
+
+@contextmanager
+def holding(directory: Path, splits: Mapping[str, tuple[Rows, str]]) -> Iterator[None]:
+    """Within the block, the files ``directory``/SPLIT have these lists, whose digests they hold."""
+    places = {os.fspath(directory / split): rows for split, (rows, _) in splits.items()}
+    for split, (_, digest) in splits.items():
+        (directory / split).write_text(f"{digest}\n")
+    HeldReader.places.update(places)
+    try:
+        yield
+    finally:
+        for place in places:
+            del HeldReader.places[place]
+
+
+def digest_of(lists: Iterable[NBestList]) -> str:
+    """SHA-256 of everything that lists hold."""
+    digest = hashlib.sha256()
+    for rows in lists:
+        held: list[object] = [rows.id, rows.texts, rows.names, rows.column, rows.gold and rows.gold.text]
+        arrays = [rows.scores]
+        if isinstance(rows, TextList):
+            held += [rows.source, rows.references, rows.segmentation, rows.alignment]
+            held += [] if rows.sparse is None else [rows.sparse.names]
+            arrays += [] if rows.sparse is None else [rows.sparse.first, rows.sparse.values]
+        digest.update(repr(held).encode("utf-8", "surrogateescape"))
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
 
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
 KEPT = "on_bad_list", "normalize", "shard_size"  # what is kept of the data of a recipe that is given

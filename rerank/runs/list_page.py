@@ -9,7 +9,7 @@ from rerank.data.shards import Lists, list_sizes
 from rerank.extraction.content import metric_of
 from rerank.models.inspection import shares
 from rerank.models.model import Model
-from rerank.readers.texts.references import read_lines
+from rerank.readers.texts.text_pairs import read_lines
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.closer_look import Answers, list_gains, look_again
 from rerank.runs.corpora import Data

@@ -24,13 +24,10 @@ from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
-from rerank.readers.given.errors import each_of, told
-from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
+from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
 from rerank.readers.given.lists import candidate_of
-from rerank.readers.given.nbest import NBest
-from rerank.readers.given.reading import ListFile, lists_from
-from rerank.readers.given.tables import is_table
-from rerank.readers.given.training import first_list, lists_given
+from rerank.readers.given.nbest import NBest, each_of, told
+from rerank.readers.given.reading import ListFile, first_list, lists_from, lists_given
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Section, Seed, named, validate

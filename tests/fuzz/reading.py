@@ -17,11 +17,11 @@ from rerank.metrics.prm import read_prm
 from rerank.readers.base import NBestList, Problem, Reader, SkippedList
 from rerank.readers.examples.svmlight import read_folds, read_svmlight, write_svmlight
 from rerank.readers.several import format_of, make_reader
-from rerank.readers.texts.as_jsonl import WrittenAsJsonl
-from rerank.readers.texts.references import read_lines, read_references
+from rerank.readers.texts.jsonl import WrittenAsJsonl
 from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_pairs import read_lines, read_references
 from rerank.readers.trees.pairs import parse_list
-from rerank.readers.trees.sentences import read_sentences
+from rerank.readers.trees.treebank import read_sentences
 from rerank.readers.trees.trees import brackets, parse_brackets
 from rerank.runs.examples.sets import read_vocabulary
 from rerank.runs.examples.texts import read_texts

@@ -7,7 +7,7 @@ import pytest
 
 from rerank.metrics.evaluation import ParsevalResult, evaluate
 from rerank.metrics.parseval import Parseval
-from rerank.readers.trees.sentences import read_sentences
+from rerank.readers.trees.treebank import read_sentences
 
 PRM = """\
 MAX_ERROR 10

@@ -18,7 +18,7 @@ import rerank
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import SkipCount
-from rerank.readers.given.errors import GivenError
+from rerank.readers.given.nbest import GivenError
 from rerank.readers.streams import open_stream
 from rerank.runs import pipeline
 

@@ -15,8 +15,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.base import read_lists
 from rerank.readers.jackknife import splitting
-from rerank.readers.jackknife.manifest import Manifest
-from rerank.readers.jackknife.splitting import split
+from rerank.readers.jackknife.splitting import Manifest, split
 from rerank.readers.trees.berkeley import BerkeleyReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.pairs import read_pairs

@@ -16,7 +16,7 @@ from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.pairs import parse_list, read_pairs
 from rerank.readers.trees.trees import parse_brackets, to_nltk
-from rerank.readers.trees.yields import same_yield, yield_words
+from rerank.readers.trees.words import same_yield, yield_words
 
 GOOD = ["(S (NN a) (VB b))", "(S (X (NN a)) (VB b))"]
 GOLD = "(S (NN a) (VP (VB b)))"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.texts.references import read_lines, read_references
+from rerank.readers.texts.text_pairs import read_lines, read_references
 
 
 def write(tmp_path: Path, *contents: bytes) -> list[Path]:

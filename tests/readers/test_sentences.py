@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rerank.readers.trees.sentences import SentenceText, read_sentences
+from rerank.readers.trees.treebank import SentenceText, read_sentences
 from rerank.readers.trees.trees import FOREST
 
 A, B, SPREAD = b"(S (NN a))", b"(S (NN b))", b"(S\n  (NN c))"

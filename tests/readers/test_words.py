@@ -16,8 +16,7 @@ from rerank.readers.base import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.pairs import read_pairs
 from rerank.readers.trees.trees import parse_brackets
-from rerank.readers.trees.words import GOLD, bracket_words, normal_word, normalized, unchanged
-from rerank.readers.trees.yields import yield_words
+from rerank.readers.trees.words import GOLD, bracket_words, normal_word, normalized, unchanged, yield_words
 from rerank.runs import pipeline
 
 # Forms, with the ways to write them.

@@ -6,7 +6,7 @@ import pytest
 from rerank.base.errors import DataError
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
-from rerank.readers.trees.sentences import SentenceText
+from rerank.readers.trees.treebank import SentenceText
 
 IT_RAINS = "(S1 (S (NP (PRP It)) (VP (VBZ rains)) (. .)))"
 GOLD = "(S1 (S (NP (NN a)) (: -) (VP (VB b))))"

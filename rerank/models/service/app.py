@@ -26,7 +26,7 @@ from rerank.models.service import DEFAULTS, Limits
 from rerank.models.service.connections import PATIENCE
 from rerank.models.service.middleware import GuardedApp, MeasuredApp, Measures
 from rerank.models.service.requests import answer
-from rerank.readers.given.errors import GivenError
+from rerank.readers.given.nbest import GivenError
 from rerank.recipes.text_recipe import TextRecipe
 
 log = logging.getLogger("rerank")

@@ -26,7 +26,7 @@ from rerank.readers.score_columns import check_names
 from rerank.readers.several import drops_duplicates, make_reader
 from rerank.readers.sides import Side, in_step
 from rerank.readers.streams import PathLike, Writable, open_stream, split_paths, stream_name
-from rerank.readers.texts.drafts import each
+from rerank.readers.texts.text_list import each
 
 _SOURCE = "joined"  # the source of the columns
 

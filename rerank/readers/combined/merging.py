@@ -24,13 +24,19 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
 from rerank.readers.base import NBestList, Reader, SkippedList, readers
-from rerank.readers.combined.systems import System, next_lists, other_columns, system_name
-from rerank.readers.combined.united import Duplicates, Origin, UnitedColumns
+from rerank.readers.combined.systems import (
+    Duplicates,
+    Origin,
+    System,
+    UnitedColumns,
+    next_lists,
+    other_columns,
+    system_name,
+)
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
-from rerank.readers.texts.drafts import Pieces
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_list import Pieces, TextList
 from rerank.readers.trees.parses import ParseReader
 
 

@@ -3,6 +3,7 @@ rows with the same value in a column are those of one list, wherever they stand.
 """
 
 import difflib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from typing import Any, TypedDict
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.given.errors import each_of
 from rerank.readers.given.lists import checked_text, text_list, tree_list
-from rerank.readers.given.nbest import GAIN, NBest, is_tree
+from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, is_tree
 from rerank.readers.score_columns import ScoreColumns, check_names
-from rerank.readers.texts.named_columns import SCORE
+from rerank.readers.streams import PathLike, open_stream
+from rerank.readers.texts.text_reader import SCORE
+from rerank.storage.remote import local_path
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
 
@@ -279,8 +281,7 @@ class FrameLists:
 
     def _of_pairs(self) -> Iterator[NBest]:
         """A list for every row."""
-        from rerank.readers.given.objects import ObjectLists  # with readers that few programs need
-        from rerank.readers.texts.preferences import PreferencesReader
+        from rerank.readers.texts.preferences import PreferencesReader  # which few programs need
 
         keys = {"id": "group", "prompt": "source", "chosen": "chosen", "rejected": "rejected"}
         own = {key: self._column(name) for key, name in keys.items() if name in self.names}
@@ -320,3 +321,44 @@ def _check(names: Mapping[str, Any], present: Sequence[str]) -> None:
 
 def _listed(present: Sequence[str]) -> str:
     return ", ".join(map(repr, present)) or "none"
+
+
+PARQUET, ARROW = ".parquet", (".arrow", ".feather")
+
+
+def is_table(path: Any) -> bool:
+    """Whether a path is that of a table, by its ending."""
+    return isinstance(path, str | os.PathLike) and os.fspath(path).lower().partition("?")[0].endswith((PARQUET, *ARROW))
+
+
+def table(path: PathLike) -> Any:
+    """The table in a file, as a ``pyarrow.Table``.
+
+    Raises
+    ------
+    DataError: a file that is missing or holds no such table; pyarrow is missing.
+    """
+    name = os.fspath(path)
+    open_stream(name).close()  # which says what is wrong with a path
+    try:
+        import pyarrow
+        from pyarrow import ipc, parquet
+    except ImportError:
+        raise DataError(f"tables in files need pyarrow: {EXTRA}", path=name) from None
+
+    def read() -> Any:
+        if name.lower().partition("?")[0].endswith(PARQUET):
+            with parquet.ParquetFile(local_path(name)) as file:
+                return file.read()
+        with pyarrow.OSFile(local_path(name)) as source:
+            if source.read(6) == b"ARROW1":
+                return ipc.open_file(source).read_all()
+            source.seek(0)
+            return ipc.open_stream(source).read_all()
+
+    try:
+        found = read()
+        found.validate(full=True)  # texts are UTF-8
+        return found
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"no table that can be read: {error}", path=name) from None

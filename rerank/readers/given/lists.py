@@ -16,13 +16,12 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.readers.candidate import NOTHING, Candidate
-from rerank.readers.given.errors import GivenError
-from rerank.readers.given.nbest import CandidateLike, is_tree
+from rerank.readers.given.nbest import CandidateLike, GivenError, is_tree
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.texts.named_columns import NUMBERS, SCORE
 from rerank.readers.texts.text_list import SparseScores, TextList
+from rerank.readers.texts.text_reader import NUMBERS, SCORE
 
 DERIVATIONS = "segmentation", "alignment"
 KEYS = "text", "tree", "score", "columns", "features", *DERIVATIONS  # of a candidate that is a dict

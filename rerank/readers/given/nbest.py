@@ -1,14 +1,77 @@
 """A list as users see it, whether they have made it or it was read from a file."""
 
+import logging
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from decimal import Decimal
+from typing import IO, Any, TypeAlias, cast
 
-from rerank.base.encoding import decoded
-from rerank.readers.given.errors import GivenError, each_of
+import numpy as np
+
+from rerank.base.encoding import decoded, encoded
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import OnBadList, SkipCount, counted, usable
+from rerank.readers.lines import LineReader
 from rerank.readers.nbest import Candidates, NBestList
+from rerank.readers.problems import Problem
+from rerank.readers.streams import InputStream
+from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.text_list import TextList
+from rerank.storage.strict_json import as_json
+
+log = logging.getLogger("rerank")
+
+
+class GivenError(DataError):
+    """What a program has given cannot be used; ``field`` says where that is, as "candidates[3].score"."""
+
+    def __init__(self, message: str, field: str, *, list_id: str | None = None) -> None:
+        super().__init__(message, list_id=list_id)
+        self.field = field
+
+
+def each_of(given: Any, expected: str, field: str, *, list_id: str | None = None) -> Iterator[Any]:
+    """Go through what is given; ``expected`` and ``field`` say in errors what that should be, and where.
+
+    Raises
+    ------
+    GivenError: it is one thing, not several.
+    """
+    with suppress(TypeError):
+        if not isinstance(given, str | bytes | Mapping):
+            return iter(given)
+    raise GivenError(f"found {type(given).__name__}; expected {expected}", field, list_id=list_id)
+
+
+def check_for_files(found: str, **given: Any) -> None:
+    """Raises a ``RecipeError`` that names what only files can have, where ``found`` was given in place of one."""
+    for name, value in given.items():
+        if value is not None:
+            raise RecipeError(f"found {value!r}, which is for files, and {found}; leave one of them out", key=name)
+
+
+def refusal(problem: Problem) -> GivenError:
+    """A list or a candidate that was given and cannot be used, as an error."""
+    k = 0 if problem.path else problem.line or 0  # the lines of a list that has no file are its candidates
+    k = k if problem.place is None else problem.place + 1
+    message = f"candidate {k}: {problem.message}" if k else problem.message
+    return GivenError(message, f"candidates[{k - 1}]" if k else "candidates", list_id=problem.list_id or None)
+
+
+@contextmanager
+def told(folder: str | None = None) -> Iterator[None]:
+    """Within the block, errors in lists that have no file, or one in ``folder``, name the list and the candidate."""
+    try:
+        yield
+    except Problem as problem:
+        raise problem if problem.path else refusal(problem) from None
+    except DataError as error:
+        if error.path and not (folder and error.path.startswith(folder)):
+            raise
+        raise DataError(error.message, list_id=error.list_id) from None
+
 
 # A text, (text, score), a dict (text or tree and what else a Candidate has), an ``nltk.Tree`` or a Candidate.
 CandidateLike: TypeAlias = Any
@@ -94,3 +157,50 @@ def _numbers(gains: Any, name: str) -> "array[float]":
 def is_tree(value: Any) -> bool:
     """Is it an ``nltk.Tree``? nltk is not imported to tell."""
     return hasattr(value, "pformat") and hasattr(value, "leaves")
+
+
+@dataclass(frozen=True)
+class ObjectLists:
+    """Objects as lists, read by the reader of lines like them; they begin again if the objects do."""
+
+    objects: Iterable[Mapping[str, Any]]
+    reader: JsonReader
+    on_bad_list: OnBadList = "error"
+
+    def __iter__(self) -> Iterator[NBest]:
+        count = SkipCount(self.on_bad_list)
+        lines = LineReader(InputStream(cast(IO[bytes], _ObjectLines(self.objects)), ""))
+        records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
+        with told():
+            yield from map(NBest.of, usable(self.reader.lists(lines, records), counted, count))
+        for line in str(count).splitlines()[1:]:
+            log.warning("%s", line)
+
+
+class _ObjectLines:
+    """Objects as a file, a line for each."""
+
+    def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
+        self._objects = enumerate(objects)
+
+    def read(self, size: int) -> bytes:  # noqa: ARG002 - a line, however long
+        """The next line; b"" at the end."""
+        for place, item in self._objects:
+            if not isinstance(item, Mapping):
+                raise DataError(f"found {type(item).__name__}; expected a dict like the first", list_id=str(place))
+            try:
+                return encoded(as_json(dict(item), ensure_ascii=False, default=_plain, allow_nan=True)) + b"\n"
+            except (TypeError, ValueError, RecursionError) as error:
+                raise DataError(f"a dict that is no JSON object: {error}", list_id=str(place)) from None
+        return b""
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, lists and mappings of other libraries as JSON has them."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"found {type(value).__name__}")

@@ -9,14 +9,13 @@ from typing import Literal
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.base import TRACE, NBestList, Reader, SkipCount, SkippedList, usable
-from rerank.readers.jackknife.manifest import GOLD, SENTENCES, Manifest
+from rerank.readers.jackknife.splitting import GOLD, SENTENCES, Manifest
 from rerank.readers.streams import single_stdin
 from rerank.readers.trees.pairs import lists_of_trees, open_list
 from rerank.readers.trees.treebank import read_treebank
 from rerank.readers.trees.trees import parse_brackets
 from rerank.readers.trees.words import GOLD as GOLD_TREES
-from rerank.readers.trees.words import normal_word, normalized, unchanged
-from rerank.readers.trees.yields import difference, same_yield, yield_words
+from rerank.readers.trees.words import difference, normal_word, normalized, same_yield, unchanged, yield_words
 
 Ids = Literal["number", "file"]
 

@@ -18,21 +18,117 @@ without an id is a bad candidate of the list before it. A line with an id and an
 without candidates.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from rerank.base.errors import DataError
 from rerank.base.ranges import Checked, Range
 from rerank.readers.base import NBestList, Reader, SkippedList, readers
 from rerank.readers.moses.file import File
-from rerank.readers.moses.layout import TOTAL
+from rerank.readers.moses.layout import TOTAL, Layout, as_number, layout_of
 from rerank.readers.moses.lines import read_blocks
-from rerank.readers.moses.writing import line_of, rescored
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, Writable, open_stream
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_list import Pieces, TextList
+
+OLD = b"BaseScore"  # the label of the total that a list had before it was reranked
+
+_BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
+_OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
+
+
+def line_of(nbest: NBestList, i: int) -> bytes:
+    """The line of candidate i: as it was read or, for a list of another format, composed."""
+    raw = nbest.raw if isinstance(nbest, TextList) else None
+    if isinstance(raw, Pieces) and isinstance(raw.head, Layout):
+        line: bytes = raw.candidates[i]
+        return line
+    return _composed(nbest, i)
+
+
+def rescored(nbest: NBestList, line: bytes, score: float) -> bytes:
+    """``line`` with another total; the old one is added to the features, unless they hold an earlier one."""
+    name = line[: len(line) - len(line.lstrip(b"0123456789"))]  # a whole number, which a bar may follow directly
+    parts = _BAR.split(line[len(name) :])
+    parts[0] = name + parts[0]
+    layout = _layout(nbest, parts)
+    new = repr(score).encode()
+    if layout.score < 0:
+        parts.insert(layout.features + 1, b" " + new + b" " * (layout.features + 1 < len(parts)))
+        parts[layout.features] = parts[layout.features].rstrip() + b" "
+        return b"|||".join(parts)
+    old = parts[layout.score].strip()
+    last = layout.score == len(parts) - 1
+    if layout.features < 0:
+        new = OLD + b"= " + old + b" ||| " + new
+    elif not _OLD_LABEL.search(parts[layout.features]):
+        features = parts[layout.features].strip()
+        features += _separator(features) + OLD + _mark(features) + old
+        parts[layout.features] = _padded(parts[layout.features], features, layout.features == len(parts) - 1)
+    parts[layout.score] = _padded(parts[layout.score], new, last)
+    return b"|||".join(parts)
+
+
+def _layout(nbest: NBestList, parts: list[bytes]) -> Layout:
+    """The layout of the file that the line is from; lists of several files may have several layouts."""
+    fields = [part.strip() for part in parts]
+    raw = nbest.raw if isinstance(nbest, TextList) else None
+    known = raw.head if isinstance(raw, Pieces) and isinstance(raw.head, Layout) else None
+    if known is not None and known.fields == len(fields):
+        if known.score < 0 or as_number(fields[known.score]) is not None:
+            return known
+    return layout_of(fields)
+
+
+def _padded(part: bytes, text: bytes, last: bool) -> bytes:
+    """``text`` with the white space around ``part``."""
+    if not part.strip():
+        return b" " + text + b" " * (not last)
+    body = part.strip()
+    at = part.index(body)
+    return part[:at] + text + part[at + len(body) :]
+
+
+def _separator(features: bytes) -> bytes:
+    """What separates labelled values: a blank or, as cdec writes them, a semicolon."""
+    if not features:
+        return b""
+    return b";" if b";" in features and len(features.split()) == 1 else b" "
+
+
+def _mark(features: bytes) -> bytes:
+    """What separates a label from its value."""
+    mark = b":" if b":" in features and b"=" not in features else b"="
+    joined = mark in features and not any(word.endswith(mark) for word in features.split())
+    return mark if joined else mark + b" "
+
+
+def _composed(nbest: NBestList, i: int) -> bytes:
+    """A line for a candidate of another format: all scores except the base score become labelled values."""
+    names = nbest.names if isinstance(nbest, TextList) else ()
+    names = names or tuple(map(str, range(nbest.scores.shape[1])))
+    values = [
+        (name.encode("utf-8", "surrogateescape"), value)
+        for name, value in zip(names, nbest.scores[i].tolist(), strict=True)
+    ]
+    del values[nbest.column]
+    derivations: list[bytes] = []
+    if isinstance(nbest, TextList):
+        if nbest.sparse is not None:
+            begin, end = nbest.sparse.first[i : i + 2].tolist()
+            values += zip(nbest.sparse.names[begin:end], nbest.sparse.values[begin:end].tolist(), strict=True)
+        derivations = [column[i] for column in (nbest.segmentation, nbest.alignment) if column is not None]
+    features = b" ".join((b"_".join(name.split()) or b"_") + b"= " + repr(value).encode() for name, value in values)
+    base = repr(float(nbest.base[i])).encode()
+    fields = [nbest.id.encode("utf-8", "surrogateescape"), nbest.texts[i], features, base, *derivations]
+    if any(b"\n" in field or _BAR.search(field) for field in fields):
+        message = f"candidate {i + 1} cannot be written on a line: there is a line break or '|||' in it"
+        raise DataError(message, path=nbest.path, line=nbest.lines[i], list_id=nbest.id)
+    return b" ||| ".join(fields)
 
 
 @readers.add("moses")

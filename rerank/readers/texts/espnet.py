@@ -24,11 +24,10 @@ from rerank.readers.base import NBestList, SkippedList, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Place, Record
 from rerank.readers.streams import PathLike, open_stream, stream_name
-from rerank.readers.texts.archives import Archive, Keyed, score_of, text_of
-from rerank.readers.texts.as_jsonl import WrittenAsJsonl
-from rerank.readers.texts.drafts import Draft, Entry, each
-from rerank.readers.texts.named_columns import SCORE
-from rerank.readers.texts.text_reader import TextReader
+from rerank.readers.texts.jsonl import WrittenAsJsonl
+from rerank.readers.texts.kaldi import Archive, Keyed, score_of, text_of
+from rerank.readers.texts.text_list import Draft, Entry, each
+from rerank.readers.texts.text_reader import SCORE, TextReader
 
 _FIRST = "1best_recog"
 _RANK = re.compile(r"([1-9]\d{0,8})best_recog$")

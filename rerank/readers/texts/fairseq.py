@@ -34,10 +34,8 @@ from rerank.readers.list_reader import Record
 from rerank.readers.numerals import scores_of, word_scores
 from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, Writable, stream_name
-from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
-from rerank.readers.texts.named_columns import OF_WORDS
-from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_reader import TextReader
+from rerank.readers.texts.text_list import Draft, Entry, Pieces, TextList, each
+from rerank.readers.texts.text_reader import OF_WORDS, TextReader
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")

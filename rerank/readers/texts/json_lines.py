@@ -4,7 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
@@ -12,8 +12,7 @@ from rerank.readers.base import NBestList, Problem, SkippedList, excerpt, namele
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
 from rerank.readers.problems import NUL
-from rerank.readers.texts.drafts import Pieces
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_list import Pieces, TextList
 from rerank.readers.texts.text_reader import TextReader
 from rerank.storage.strict_json import as_json
 
@@ -152,3 +151,32 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
         raise Problem("json", f"the key {shown(twice)} appears twice in one object; remove one of them")
     return item
+
+
+class Said(NamedTuple):
+    """A text, and what was said before it; None if that is unknown."""
+
+    text: bytes
+    before: bytes | None
+
+
+def said(value: Any, what: str) -> Said:
+    """A text, or the content of the last of several messages, ``{"role": ..., "content": ...}``. Raises Problem."""
+    if not is_conversation(value):
+        return Said(text_of(value, what), None)
+    for message in value:
+        if "content" not in message:
+            raise Problem("text", f"found {shown(message)} in {what}; expected messages with a role and a content")
+    *before, last = [text_of(message["content"], what) for message in value]
+    return Said(last, b"\n".join(before) if before else None)
+
+
+def is_conversation(value: Any) -> bool:
+    """Is it a list of messages?"""
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def whole(value: Any, what: str) -> bytes:
+    """A text, or all messages of a conversation, one to a line. Raises Problem."""
+    text, before = said(value, what)
+    return text if before is None else before + b"\n" + text

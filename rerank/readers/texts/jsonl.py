@@ -20,13 +20,12 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
-from rerank.readers.base import NBestList, Problem, SkippedList, readers
+from rerank.readers.base import NBestList, Problem, Reader, SkippedList, readers
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import Writable
-from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of, texts_of
-from rerank.readers.texts.named_columns import BASE_SCORE, NUMBERS, SCORE
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_list import Draft, Entry, Pieces, TextList, each
+from rerank.readers.texts.text_reader import BASE_SCORE, NUMBERS, SCORE
 
 
 @readers.add("jsonl")
@@ -181,3 +180,15 @@ def _parts(named: TextList | None, i: int) -> dict[str, str]:
         return {}
     found = {"segmentation": named.segmentation, "alignment": None if named.ended else named.alignment}
     return {key: decoded(texts[i]) for key, texts in found.items() if texts is not None}
+
+
+class WrittenAsJsonl(Reader):
+    """A reader whose lists are written in the format ``jsonl``, which holds whatever a list of texts has."""
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        JsonlReader().write(out, nbest, order, scores)
+
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
+        JsonlReader().write_bad(out, bad, None)

@@ -23,11 +23,10 @@ from rerank.base.errors import RecipeError
 from rerank.readers.base import NBestList, Problem, SkippedList, readers
 from rerank.readers.numerals import word_scores
 from rerank.readers.streams import Writable
-from rerank.readers.texts.drafts import Draft, Entry, each
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of
 from rerank.readers.texts.jsonl import rescored
-from rerank.readers.texts.named_columns import NUMBERS, OF_WORDS, SCORE
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_list import Draft, Entry, TextList, each
+from rerank.readers.texts.text_reader import NUMBERS, OF_WORDS, SCORE
 
 
 @readers.add("openai")

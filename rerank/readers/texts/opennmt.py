@@ -32,10 +32,8 @@ from rerank.readers.list_reader import Record
 from rerank.readers.numerals import numbers, scores_of, word_scores
 from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
-from rerank.readers.texts.drafts import Draft, Entry, each
-from rerank.readers.texts.named_columns import OF_WORDS, SCORE
-from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_reader import TextReader
+from rerank.readers.texts.text_list import Draft, Entry, TextList, each
+from rerank.readers.texts.text_reader import OF_WORDS, SCORE, TextReader
 
 _BARS = b" |||"
 _ALIGNMENT = re.compile(rb"(?:\d+-\d+(?:\s+|$))*$")

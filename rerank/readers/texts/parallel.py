@@ -18,11 +18,9 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.readers.base import NBestList, Problem, SkippedList, readers
 from rerank.readers.streams import Writable
-from rerank.readers.texts.conversations import is_conversation, said, whole
-from rerank.readers.texts.drafts import Draft, Entry, each
-from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown
-from rerank.readers.texts.named_columns import BASE_SCORE, SCORE
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.json_lines import JsonReader, is_conversation, json_line, number_of, said, shown, whole
+from rerank.readers.texts.text_list import Draft, Entry, TextList, each
+from rerank.readers.texts.text_reader import BASE_SCORE, SCORE
 
 USUAL = {SCORE: "scores", BASE_SCORE: "base_scores", "gain": "gains"}  # the keys of numbers, where there are any
 

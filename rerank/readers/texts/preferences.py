@@ -18,10 +18,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from rerank.base.errors import RecipeError
 from rerank.readers.base import Problem, readers
-from rerank.readers.texts.as_jsonl import WrittenAsJsonl
-from rerank.readers.texts.conversations import is_conversation, said, whole
-from rerank.readers.texts.drafts import Draft, Entry, each
-from rerank.readers.texts.json_lines import JsonReader, number_of
+from rerank.readers.texts.json_lines import JsonReader, is_conversation, number_of, said, whole
+from rerank.readers.texts.jsonl import WrittenAsJsonl
+from rerank.readers.texts.text_list import Draft, Entry, each
 
 GAIN = "gain"
 

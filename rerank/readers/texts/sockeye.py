@@ -21,9 +21,8 @@ import numpy as np
 
 from rerank.readers.base import NBestList, Problem, SkippedList, readers
 from rerank.readers.streams import Writable
-from rerank.readers.texts.drafts import Draft, Entry, each
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_list import Draft, Entry, TextList, each
 
 _FACTORS = "translations_factors"
 

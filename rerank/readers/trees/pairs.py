@@ -12,8 +12,18 @@ from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike
 from rerank.readers.trees.treebank import GoldText, TreebankSide, treebank_files
 from rerank.readers.trees.trees import Trees, parse_brackets
-from rerank.readers.trees.words import CANDIDATES, GOLD, bracket_advice, bracket_words, normalized, unchanged
-from rerank.readers.trees.yields import difference, equal_form, same_yield, yield_words
+from rerank.readers.trees.words import (
+    CANDIDATES,
+    GOLD,
+    bracket_advice,
+    bracket_words,
+    difference,
+    equal_form,
+    normalized,
+    same_yield,
+    unchanged,
+    yield_words,
+)
 
 
 def open_list(

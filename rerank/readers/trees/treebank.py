@@ -8,13 +8,15 @@ pattern come in the order of their paths, compared folder by folder; names come 
 import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from rerank.base.errors import DataError
 from rerank.readers.compression import compression_of_name
 from rerank.readers.sides import Side
 from rerank.readers.streams import PathLike, split_paths, stream_name
-from rerank.readers.trees.brackets import read_trees
+from rerank.readers.trees.brackets import CHUNK, read_trees
+from rerank.readers.trees.trees import FOREST
 from rerank.storage.remote import is_url
 
 ENDINGS = (".mrg", ".prd", ".psd")
@@ -119,3 +121,49 @@ class TreebankSide(Side):
         if found := super().take(number):
             self.path = found[-1].path
         return found
+
+
+class SentenceText(NamedTuple):
+    """The tree of a sentence before it is parsed, or its trees; empty for an empty line."""
+
+    text: bytes
+    line: int
+
+
+def read_sentences(path: PathLike, *, chunk: int = CHUNK) -> Iterator[SentenceText]:
+    """The sentences of a file ("-": standard input) in order; what tells its kind apart is held until it is known.
+
+    Raises
+    ------
+    DataError: see ``read_trees``.
+    """
+    held: list[SentenceText] = []  # one tree, or what is read differently in files of the other kind, and all after it
+    found = (SentenceText(*each) for each in read_trees(path, chunk=chunk, empty_lines=True))
+    for one in found:
+        held.append(one)
+        if b"\n" in one.text:
+            yield from (each for each in chain(held, found) if each.text)
+            return
+        if len(held) == 2 and all(each.text for each in held) and held[0].line < held[1].line:
+            yield held.pop(0)
+    yield from by_line(held)
+
+
+def gold_sentences(paths: Sequence[PathLike]) -> Iterator[SentenceText | bytes]:
+    """The sentences of a treebank: of one file as ``read_sentences`` gives them; of several, every tree is one.
+
+    Raises
+    ------
+    DataError: see ``read_trees``.
+    """
+    if len(paths) == 1:
+        return read_sentences(paths[0])
+    return (gold.text for gold in read_treebank(paths))
+
+
+def by_line(found: Iterable[SentenceText]) -> Iterator[SentenceText]:
+    """The trees of every line as one sentence."""
+    for line, trees in groupby(found, lambda each: each.line):
+        texts = [each.text for each in trees]
+        whole = texts[0] if len(texts) == 1 else b"(%s %s)" % (FOREST.encode(), b" ".join(texts))
+        yield SentenceText(whole, line)
