@@ -118,6 +118,7 @@ class FeatureCounter:
         self._symbols = _room(self._symbols, int(at[-1]))
         self._names = _room(self._names, self._named + int(at[-1]) - self._end)
         self._places = _with_room(self._places, self._named + int(at[-1]) - self._end)
+        # Features share their symbols with many others: numbers of symbols take one to four bytes each, hashes eight.
         symbols = _frozen(features.symbols)
         self._named = number_ranges(symbols, first, last, self._places, self._named, self._names, at, self._symbols)
         self._end = int(at[-1])

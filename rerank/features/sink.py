@@ -35,7 +35,10 @@ class Places(NamedTuple):
 
 
 class Sink(NamedTuple):
-    """The features of the current list: at most F, with S symbols in total, which fire in P spans of V entries."""
+    """The features of the current list: at most F, with S symbols in total, which fire in P spans of V entries.
+
+    All features that fire at a place share its entries: a feature has a chain of spans of them, not entries of its own.
+    """
 
     state: np.ndarray  # int64 [8]
     keys: np.ndarray  # uint64 [2^b]: hash table of features (0: free)
@@ -99,6 +102,8 @@ def clear(sink: Sink) -> None:
 @kernel
 def begin(sink: Sink, template: int, seed: np.uint64) -> np.uint64:
     """Start a feature of ``template``; one that was begun and not emitted is dropped."""
+    # Symbols are written behind those of the last new feature before it is known whether this one is new too. If it is
+    # not, the next one begins at the same place and overwrites them: nothing is copied.
     sink.state[CURSOR] = sink.symbol_first[sink.state[FEATURES]]
     sink.state[CURRENT] = template
     return seed
@@ -148,6 +153,7 @@ def _fire(sink: Sink, feature: int, first: int, last: int) -> None:
     """Record that the feature fires in the entries first..last."""
     tail = sink.ends[feature, LAST]
     sink.state[FIRED] += last - first
+    # Templates fire at one place after the other, whose entries adjoin: most features need few spans.
     if tail >= 0 and sink.spans[tail, LAST] == first:
         sink.spans[tail, LAST] = last
         return
