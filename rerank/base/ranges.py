@@ -55,12 +55,7 @@ class Checked:
     """A dataclass whose fields are checked against their annotations when it is made."""
 
     def __post_init__(self) -> None:
-        """Check the fields; classes that compare several fields do so after this.
-
-        Raises
-        ------
-        RecipeError: names the field, what was found and what was expected.
-        """
+        """Check the fields; classes that compare several fields do so after this."""
         for field in fields(type(self)):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if wanted := expected(type(self), field.name, value):

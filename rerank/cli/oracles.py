@@ -93,12 +93,7 @@ def oracle(
 
 @contextmanager
 def _in_order(reader: "Reader", nbest: str, reference: str | None) -> Iterator[None]:
-    """Within the block, an error in files that are given the wrong way round says so.
-
-    Raises
-    ------
-    DataError: the error.
-    """
+    """Within the block, an error in files that are given the wrong way round says so."""
     from rerank.readers.detection import reads
 
     try:

@@ -139,12 +139,7 @@ def _refused(host: str, port: int) -> Iterator[None]:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket that will listen there.
-
-    Raises
-    ------
-    RunError: it cannot; the port is taken, for example.
-    """
+    """A socket that will listen there."""
     with _refused(host, port):
         # With its protocol named, asyncio sends answers at once, and does not wait for more (TCP_NODELAY).
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)

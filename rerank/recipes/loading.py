@@ -73,12 +73,7 @@ def _hasten(settings: Settings, path: str) -> None:
 
 
 def _require_heeded(recipe: TaskRecipe, settings: Settings, changes: Settings) -> None:
-    """Refuse ``changes`` given by --set that the recipe's seeds, its grid or every one of its runs would override.
-
-    Raises
-    ------
-    RecipeError: names the setting and what overrides it.
-    """
+    """Refuse ``changes`` given by --set that the recipe's seeds, its grid or every one of its runs would override."""
     for key in changes:
         runs = [run.get("set") or {} for run in settings.get("runs") or []]
         by = "seeds" if key == "seed" and recipe.seeds else "grid" if undone(key, settings.get("grid") or {}) else None

@@ -136,12 +136,7 @@ async def _gone(request: Request, deadline: Deadline) -> None:
 
 
 async def _body(request: Request, most: int) -> bytes:
-    """The body of a request.
-
-    Raises
-    ------
-    HTTPException: it is not called JSON, has more than ``most`` bytes, or does not arrive.
-    """
+    """The body of a request."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     if kind.lower() != "application/json":  # which pages of others cannot send unasked
         raise HTTPException(415, f"found the Content-Type {kind!r}; expected application/json")

@@ -48,7 +48,6 @@ class MeasuredApp:
         self.app, self.measures, self.routes = app, measures, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
         start, route = perf_counter(), scope["path"] if scope["path"] in self.routes else OTHER
 
         async def counted(message: Message) -> None:
@@ -75,7 +74,6 @@ class GuardedApp:
         self.app, self.hosts = app, {*LOOPBACK, *map(str.lower, hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
         await (self._refusal(scope) or self.app)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
