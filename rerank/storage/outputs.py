@@ -5,6 +5,7 @@ one per line, each noted before it is written. Whatever is there without being n
 replaced nor removed.
 """
 
+import glob
 import logging
 import os
 import socket
@@ -163,7 +164,8 @@ def remove_results(directory: Path, names: Iterable[str]) -> None:
     """
     chosen = set(names)
     for path in [directory / name for name in noted(directory) if name.split("/")[0] in chosen]:
-        for part in (path, *path.parent.glob(f"{path.stem}.*.npz")):  # a run, and what is kept beside it
+        beside = path.parent.glob(f"{glob.escape(path.stem)}.*.npz") if path.parent.name == RUNS else ()
+        for part in (path, *beside):  # of a run also what is kept beside it
             if foreign(part) is None:
                 remove(part)
     for name in chosen.intersection(HELD):

@@ -59,7 +59,7 @@ def test_files_beside_those_of_a_run(rerank: Command, recipe: Path, small_run: P
     out = tmp_path / "out"
     finished(rerank, recipe, out)
     kept = ["notes.txt", "predictions/notes.txt", "predictions/.x.0123456789abcdef.partial", "figures/mine.svg"]
-    kept += [".x.01234567.partial", "mine/metrics.json", ".runs/0007/run.json", ".runs/notes.txt"]
+    kept += [".x.01234567.partial", "mine/metrics.json", "metrics.mine.npz", ".runs/0007/run.json", ".runs/notes.txt"]
     for name in kept:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text("mine")
