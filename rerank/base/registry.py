@@ -45,6 +45,7 @@ class Registry(Generic[T]):
             """Register ``part`` under the name and return it unchanged."""
             if name in self._parts:
                 raise ValueError(f"{self.kind} {name!r} is registered twice")
+            self._name(part, name)
             if broken := self._broken(part):
                 raise ValueError(f"{self.kind} {name!r} {broken}")
             self._parts[name] = part
@@ -75,9 +76,16 @@ class Registry(Generic[T]):
             part: T = point.load()
         except Exception as error:  # the module is the user's: it can raise anything
             raise RecipeError(f"cannot import {self.kind} {point.value!r}: {type(error).__name__}: {error}") from error
+        self._name(part, point.attr if ":" in point.name else point.name)
         if broken := self._broken(part):
             raise RecipeError(f"{self.kind} {point.value!r} {broken}")
         return part
+
+    def _name(self, part: Any, name: str) -> None:
+        """Give a part without a name this one, where the contract asks for a name."""
+        named = self.contract is not None and "name" in inspect.get_annotations(self.contract)
+        if named and isinstance(part, type) and not hasattr(part, "name"):
+            part.name = name  # type: ignore[attr-defined]
 
     def _broken(self, part: Any) -> str:
         """How a part breaks the contract, worded to follow its name; empty if it does not."""

@@ -1,6 +1,7 @@
 """What a metric is: rows of sufficient statistics that add up, and a formula on their sums."""
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ class Metric(Checked, ABC):
     their sums. For all measures higher is better, unless ``lower_is_better``.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # by default the one that it is registered or imported under
     primary: ClassVar[str]  # the key of the measure that tuning and significance use
     columns: ClassVar[tuple[str, ...]]  # names of the K statistics
     reference_columns: ClassVar[tuple[str, ...]]  # names of the R statistics
@@ -32,14 +33,17 @@ class Metric(Checked, ABC):
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Primary measure of summed statistics: float64 [..., K] and [..., R] → [...]; finite everywhere."""
 
-    @abstractmethod
     def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
-        """All measures of one selection from its sums: float64 [K] and [R]; keys are those of metrics.json."""
+        """All measures of one selection from its sums: float64 [K] and [R]; keys are those of metrics.json; by default
+        the primary one."""
+        return {self.primary: float(self.scores(stats, reference))}
 
     @property
-    @abstractmethod
     def signature(self) -> str:
-        """Everything that changes the number: modes, cut-offs, version; printed with every score."""
+        """Everything that changes the number: modes, cut-offs, version; printed with every score. By default the name
+        and all settings."""
+        settings = (field.name for field in fields(type(self)))  # type: ignore[arg-type]
+        return "|".join([self.name, *(f"{name}:{getattr(self, name)}" for name in settings)])
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Sentence-level quality; higher is better: float64 [..., K] and [..., R] → [...]; by default the score."""

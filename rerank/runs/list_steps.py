@@ -36,6 +36,7 @@ from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
 from rerank.runs.list_figures import check_figures
 from rerank.runs.list_page import write_page
 from rerank.runs.mert import check_mert, tune_run
+from rerank.runs.report.measures import own_measure
 from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
 from rerank.runs.run import Run, check_stored
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
@@ -200,6 +201,7 @@ class ListSteps(Steps[ListRecipe]):
         entries, own = [each.entry() for each in self.runs], chosen.entry()
         return self.head(chosen.recipe.seed, metric.signature) | {
             "measure": metric.primary,
+            **own_measure(metric),
             "signatures": signatures,
             "corpora": self.corpora,
             "doubts": self.doubts,

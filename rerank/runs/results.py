@@ -6,6 +6,7 @@ What ``metrics.json`` holds; shares are fractions from 0 to 1:
 * ``code``: digests of the code that trained, that of parts of your own apart
 * ``task``, ``name``, ``seed``: of the recipe, and the seed of the chosen run
 * ``metric``, ``measure``: the metric's signature; the key in reports of the measure by which runs are chosen
+* ``own_measure``: of a user's own metric only: how its measure is shown
 * ``predictor``: the one that the model decides by, and the headline is about, a way of decoding where that is better on
   dev
 * ``ranked_by``: the predictor whose scores order lists, and are decoded

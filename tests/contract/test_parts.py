@@ -33,11 +33,12 @@ def own(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def open_members(base: type) -> list[str]:
-    """What a contract leaves open: abstract members, and class variables without a value."""
+    """What a contract leaves open: abstract members, and class variables without a value but for the name, which is
+    taken from where a part is named."""
     hints = [(name, hint) for each in base.__mro__ for name, hint in inspect.get_annotations(each).items()]
     return [
         *getattr(base, "__abstractmethods__", ()),
-        *(name for name, hint in hints if "ClassVar" in str(hint) and not hasattr(base, name)),
+        *(name for name, hint in hints if "ClassVar" in str(hint) and not hasattr(base, name) and name != "name"),
     ]
 
 

@@ -305,6 +305,33 @@ def test_learners_of_ones_own_work_as_described(workspace: Path) -> None:
     in_workspace(workspace, OWN_LEARNER)
 
 
+OWN_METRIC = """
+import json
+from pathlib import Path
+
+from rerank.recipes.loading import load_recipe
+from rerank.runs import pipeline
+from rerank.runs.report.headline import headline, results_on_terminal
+from rerank.runs.report.table import plain_text
+
+small = ["data.train=dev", "data.dev=null", "significance.samples=100", "training.epochs=2"]
+for metric in ("mymetric:Exact", "exact"):
+    metrics = pipeline.run(load_recipe("asr", [*small, f"metric={metric}"]), Path("runs/metric"))
+    assert metrics["measure"] == "exact" and metrics["metric"] == "exact|lower:False", metrics["metric"]
+    assert json.loads(Path("runs/metric/metrics.json").read_text())["own_measure"]["heading"] == "exact"
+    assert "reaches exact " in headline(metrics)["sentence"]
+    base = metrics["splits"]["test"]["base"]["exact"]
+    table = plain_text(results_on_terminal(metrics, "test"))
+    page = Path("runs/metric/report.html").read_text()
+    assert 0 < base < 1 and f"{100 * base:.2f}" in table and " exact " in table, table
+    assert '<th scope="col" class="n">exact</th>' in page and "reaches exact " in page and "Base exact" in page
+"""
+
+
+def test_metrics_of_ones_own_are_in_table_headline_and_report(workspace: Path) -> None:
+    in_workspace(workspace, OWN_METRIC)
+
+
 def test_what_a_run_leaves_is_described(workspace: Path) -> None:
     text, results = text_of("docs/recipes.md"), workspace / "runs" / "quickstart"
     for path in results.iterdir():
