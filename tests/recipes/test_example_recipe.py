@@ -8,7 +8,6 @@ import pytest
 from rerank.base.errors import RecipeError
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
-from rerank.recipes.recipe import Recipe
 from rerank.runs.examples.steps import check_parts
 
 PAPERS = sorted((Path(__file__).parents[2] / "recipes" / "papers").glob("[acw]*-*[0-9].yaml"))
@@ -23,12 +22,6 @@ def written(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "r.yaml"
     path.write_text(text)
     return path
-
-
-def test_the_task_chooses_the_class(tmp_path: Path) -> None:
-    assert isinstance(load_recipe(written(tmp_path, "task: classification")), ClassificationRecipe)
-    assert isinstance(load_recipe(written(tmp_path, "task: parse")), Recipe)
-    assert isinstance(load_recipe(written(tmp_path, "seed: 2")), Recipe)
 
 
 @pytest.mark.parametrize(
@@ -141,12 +134,6 @@ def test_the_papers_recipes_are_valid_and_their_numbers_belong_to_runs(path: Pat
 
 def test_all_papers_recipes_are_there() -> None:
     assert len(PAPERS) == 12
-
-
-def test_a_generator_may_be_named_alone() -> None:
-    recipe = made(data={"generator": "winnow"})
-    assert recipe.data.generator == {"name": "winnow"}
-    check_parts(recipe)
 
 
 def test_texts_bring_their_own_vocabulary() -> None:
