@@ -246,7 +246,8 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
     lists = _offsets(np.concatenate([np.diff(part.lists) for part in parts]))
     rows = _offsets(np.concatenate([np.diff(part.rows) for part in parts]))
     first = parts[0]
-    return Corpus(lists=lists, rows=rows, width=first.width, free=first.free, about=first.about, **joined)
+    width, free, about = first.width, first.free, first.about
+    return Corpus(lists=lists, rows=rows, width=width, free=free, about=about, trusted=True, **joined)
 
 
 def _constant(values: np.ndarray) -> bool:
