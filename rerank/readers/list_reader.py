@@ -3,12 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, Literal, NamedTuple
 
 from rerank.base.ranges import Checked
 from rerank.readers.base import NBestList, Problem, Reader, SkippedList
 from rerank.readers.lines import LineReader
-from rerank.readers.streams import PathLike, open_stream
+from rerank.readers.streams import InputStream, PathLike, open_stream
 
 
 class Record(NamedTuple):
@@ -38,6 +39,11 @@ class ListReader(Checked, Reader):
         with open_stream(path, strict=False) as stream:
             lines = LineReader(stream)
             yield from self.lists(lines, self.records(lines))
+
+    def parse(self, data: bytes) -> Iterator[NBestList | SkippedList]:
+        """The lists of a file's contents."""
+        lines = LineReader(InputStream(BytesIO(data), ""))
+        yield from self.lists(lines, self.records(lines))
 
     def lists(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None

@@ -84,6 +84,10 @@ class _Block:
 class FairseqReader(TextReader):
     """Lists of fairseq-generate.
 
+    >>> (nbest,) = FairseqReader().parse(b"S-0\\tes regnet\\nH-0\\t-0.5\\tit rains\\nP-0\\t-0.5 -0.5 -0.5\\n")
+    >>> nbest.source, nbest.texts, nbest.base
+    (b'es regnet', [b'it rains'], array([-0.5]))
+
     Parameters
     ----------
     text: "H", the hypotheses as they were generated, or "D", detokenised.

@@ -33,6 +33,10 @@ from rerank.readers.texts.text_reader import BASE_SCORE, NUMBERS, SCORE
 class JsonlReader(JsonReader):
     """Lists in JSON lines.
 
+    >>> (nbest,) = JsonlReader().parse(b'{"candidates": [{"text": "Yes .", "score": -1.5, "lm": -2}]}')
+    >>> nbest.texts, nbest.names, nbest.scores
+    ([b'Yes .'], ('score', 'lm'), array([[-1.5, -2. ]]))
+
     Parameters
     ----------
     duplicates, ids: see ``JsonReader``.

@@ -34,6 +34,10 @@ from rerank.readers.texts.text_reader import NUMBERS, OF_WORDS, SCORE
 class OpenAiReader(JsonReader):
     """Lists of the choices in responses.
 
+    >>> (nbest,) = OpenAiReader().parse(b'{"choices": [{"text": "4", "logprobs": {"token_logprobs": [-0.25]}}]}')
+    >>> nbest.texts, nbest.base
+    ([b'4'], array([-0.25]))
+
     Parameters
     ----------
     duplicates, ids: see ``JsonReader``.

@@ -45,6 +45,10 @@ _NUMERALS = re.compile(rb"[\d\s.,;+e-]*$")  # an alignment, scores of words, or 
 class OpenNmtReader(TextReader):
     """Lists of OpenNMT.
 
+    >>> (nbest,) = OpenNmtReader(n=2).parse(b"it rains .\\t-0.25\\nit rained .\\t-0.5\\n")
+    >>> nbest.texts, nbest.base
+    ([b'it rains .', b'it rained .'], array([-0.25, -0.5 ]))
+
     Parameters
     ----------
     duplicates: see ``ListReader``.

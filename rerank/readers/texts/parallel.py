@@ -30,6 +30,11 @@ USUAL = {SCORE: "scores", BASE_SCORE: "base_scores", "gain": "gains"}  # the key
 class ParallelReader(JsonReader):
     """Lists of texts with parallel lists of numbers.
 
+    >>> (nbest,) = ParallelReader().parse(b'{"prompt": "2+2?", "responses": ["4", "5"], "scores": [-0.5, -0.75]}')
+    >>> nbest.source, nbest.texts, nbest.scores
+    (b'2+2?', [b'4', b'5'], array([[-0.5 ],
+       [-0.75]]))
+
     Parameters
     ----------
     duplicates, ids: see ``JsonReader``.

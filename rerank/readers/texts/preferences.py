@@ -38,6 +38,11 @@ class _Answer(NamedTuple):
 class PreferencesReader(WrittenAsJsonl, JsonReader):
     """Lists of what was chosen, with the gain 1, and of what was rejected, with the gain 0.
 
+    >>> (nbest,) = PreferencesReader().parse(b'{"prompt": "2+2?", "chosen": "4", "rejected": "5"}')
+    >>> nbest.texts, nbest.names, nbest.scores
+    ([b'4', b'5'], ('score', 'gain'), array([[0., 1.],
+       [0., 0.]]))
+
     Parameters
     ----------
     duplicates, ids: see ``JsonReader``.

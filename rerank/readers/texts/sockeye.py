@@ -44,6 +44,10 @@ class _Row(NamedTuple):
 class SockeyeReader(JsonReader):
     """Lists of sockeye.
 
+    >>> (nbest,) = SockeyeReader().parse(b'{"translations": ["a b", "a c"], "scores": [0.25, 0.5]}')
+    >>> nbest.texts, nbest.base
+    ([b'a b', b'a c'], array([-0.25, -0.5 ]))
+
     Parameters
     ----------
     duplicates, ids: see ``JsonReader``.

@@ -40,7 +40,12 @@ _HEADER = re.compile(rb"\s*(\d{1,9})(?:\s+([^\s(].*))?\s*$")
 @readers.add("trees")
 @dataclass(frozen=True)
 class BareReader(ParseReader):
-    """Lists of trees without scores; the options are those of ``ParseReader``."""
+    """Lists of trees without scores; the options are those of ``ParseReader``.
+
+    >>> (nbest,) = BareReader().parse(b"1\\twsj-1\\n(S1 (NN Art))\\n")
+    >>> nbest.id, nbest.texts
+    ('wsj-1', [b'(S1 (NN Art))'])
+    """
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None

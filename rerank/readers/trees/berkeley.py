@@ -34,7 +34,12 @@ _GROUPS = "groups"  # the variant without headers
 @readers.add("berkeley")
 @dataclass(frozen=True)
 class BerkeleyReader(CharniakReader):
-    """Lists of the Berkeley parser; the options are those of ``ParseReader``."""
+    """Lists of the Berkeley parser; the options are those of ``ParseReader``.
+
+    >>> (nbest,) = BerkeleyReader().parse(b"-81.5\\t( (NN Art) )\\n")
+    >>> nbest.texts, nbest.base
+    ([b'( (NN Art) )'], array([-81.5]))
+    """
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None

@@ -34,7 +34,12 @@ _LOOK = 1 << 12  # lines looked at first, however many candidates a header claim
 @readers.add("charniak")
 @dataclass(frozen=True)
 class CharniakReader(ParseReader):
-    """Lists of the Charniak and BLLIP parsers; the options are those of ``ParseReader``."""
+    """Lists of the Charniak and BLLIP parsers; the options are those of ``ParseReader``.
+
+    >>> (nbest,) = CharniakReader().parse(b"1\\twsj-1\\n-81.5\\n(S1 (NN Art))\\n")
+    >>> nbest.id, nbest.texts, nbest.base
+    ('wsj-1', [b'(S1 (NN Art))'], array([-81.5]))
+    """
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None

@@ -34,7 +34,12 @@ _MARK = re.compile(rb"(# Parse |%s(?: Parse #)?|\(\(\)\)\s*$)(\d{0,9})(?: with s
 @readers.add("stanford")
 @dataclass(frozen=True)
 class StanfordReader(ParseReader):
-    """Lists of the Stanford parser; the options are those of ``ParseReader``, but there are no ids in the file."""
+    """Lists of the Stanford parser; the options are those of ``ParseReader``, but there are no ids in the file.
+
+    >>> (nbest,) = StanfordReader().parse(b"# Parse 1 with score -38.5\\n(ROOT (NN Art))\\n")
+    >>> nbest.texts, nbest.base
+    ([b'(ROOT (NN Art))'], array([-38.5]))
+    """
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
