@@ -51,7 +51,8 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
     if isinstance(given, Candidate):
         return given
     if isinstance(given, MAPPINGS):
-        if (wrong := _wrong_keys(keys := tuple(given))) is not None:
+        wrong, own = _keys(tuple(given))
+        if wrong is not None:
             raise GivenError(f"candidate {k}: {wrong}", _place(k))
         get = given.get
         columns, features = get("columns") or NOTHING, get("features") or NOTHING
@@ -61,14 +62,13 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
         if get("text") is None and get("tree") is None:
             key = "text" if "text" in given else "tree"
             raise GivenError(f"candidate {k}: found None as its {key}; expected a string", _place(k, key))
-        numbers = {name: given[name] for name in _own_keys(keys) if _is_number(given[name])}
-        candidate = (FlatCandidate if numbers else Candidate)(
+        candidate = (FlatCandidate if own else Candidate)(
             get("text"), get("score"), columns, features,
             tree=get("tree"), segmentation=get("segmentation"), alignment=get("alignment"),
         )  # fmt: skip
         if isinstance(candidate, FlatCandidate):
-            candidate.numbers = numbers
-            if twice := [name for name in numbers if name in columns or name in features]:
+            candidate.numbers = {name: given[name] for name in own if _is_number(given[name])}
+            if twice := [name for name in candidate.numbers if name in columns or name in features]:
                 message = f"candidate {k} has two numbers called {twice[0]!r}; rename one of them"
                 raise GivenError(message, _place(k, twice[0]))
         return candidate
@@ -88,21 +88,16 @@ def _place(k: int, *keys: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _wrong_keys(keys: tuple[Any, ...]) -> str | None:
-    """What is wrong with the keys of a candidate; those that do not look like one of ``KEYS`` are the user's own."""
+def _keys(keys: tuple[Any, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """The mistake in the keys of a candidate, if there is one, and those that may name numbers."""
     for key in keys:
         meant = _PLAIN.get(str(key).lower().rstrip("s"))
         if meant not in (None, key):
-            return f"found the key {key!r}; did you mean {meant!r}?"
+            return f"found the key {key!r}; did you mean {meant!r}?", ()
     if ("text" in keys) == ("tree" in keys):
-        return f"expected either 'text' or 'tree' among its keys, which are {', '.join(map(repr, keys)) or 'none'}"
-    return None
-
-
-@lru_cache(maxsize=256)
-def _own_keys(keys: tuple[Any, ...]) -> tuple[str, ...]:
-    """Those keys of a candidate that may name numbers."""
-    return tuple(key for key in keys if isinstance(key, str) and key not in KEYS)
+        named = ", ".join(map(repr, keys)) or "none"
+        return f"expected either 'text' or 'tree' among its keys, which are {named}", ()
+    return None, tuple(key for key in keys if isinstance(key, str) and key not in KEYS)
 
 
 def _is_number(value: Any) -> bool:
@@ -194,14 +189,16 @@ def _candidates(given: Iterable[CandidateLike], columns: ScoreColumns | None) ->
     """The candidates of a list, and the columns that it has."""
     candidates = [candidate_of(candidate, k) for k, candidate in enumerate(given, start=1)]
     columns = columns_shown(candidates) if columns is None else columns
-    return _sorted_out(candidates, columns), columns
+    return _sorted_out(candidates, columns) if FlatCandidate in map(type, candidates) else candidates, columns
 
 
 def columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
     """The columns of a first list: those of its first candidate, and the numbers that all of its candidates have."""
     columns = candidates[0].columns if candidates else ()
+    if FlatCandidate not in map(type, candidates):
+        return ScoreColumns(tuple(dict.fromkeys((SCORE, *columns))), SCORE)
     numbers = [candidate.numbers if isinstance(candidate, FlatCandidate) else NOTHING for candidate in candidates]
-    shared = set.intersection(*map(set, numbers)).union(NUMBERS) if numbers else set()
+    shared = set.intersection(*map(set, numbers)).union(NUMBERS)
     names = [name for candidate in numbers for name in candidate if name in shared]
     return ScoreColumns(tuple(dict.fromkeys((SCORE, *columns, *names))), SCORE)
 

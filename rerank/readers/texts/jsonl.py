@@ -124,10 +124,11 @@ def _numbers(entry: Any, k: int) -> dict[str, float]:
             continue
         if not isinstance(nested, dict):
             raise Problem("columns", f"found {shown(nested)} as {key!r} of candidate {k}; expected an object")
+        what = key.removesuffix("s")
         for name, value in nested.items():
             if name in found:
                 raise Problem("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
-            found[name] = number_of(value, f"{key.removesuffix('s')} {name!r} of candidate {k}", "columns")
+            found[name] = number_of(value, f"{what} {name!r} of candidate {k}", "columns")
     return found
 
 
