@@ -11,15 +11,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
-from rerank.estimators.ballots import Ballots
-from rerank.estimators.checks import MATRIX, Share, as_value_errors, check_parameters, plain, seed_of
 from rerank.estimators.matrix import examples_of
-from rerank.estimators.parameters import derive
+from rerank.estimators.parameters import MATRIX, Share, as_value_errors, check_parameters, derive, plain, seed_of
 from rerank.estimators.probability import Probabilities
-from rerank.estimators.published import Published
-from rerank.estimators.stopping import HeldOut, hold_out
+from rerank.estimators.published import Ballots, Published
+from rerank.estimators.rows import HeldOut, hold_out, require_known, weights_of, with_class_weights
 from rerank.estimators.visits import Visits, visits_of
-from rerank.estimators.weights import require_known, weights_of, with_class_weights
 from rerank.learn.apart import columns_of
 from rerank.learn.base import Learner
 from rerank.learn.contract import accepted

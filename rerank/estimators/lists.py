@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.estimators.checks import numbers
 from rerank.estimators.matrix import rows_of
+from rerank.estimators.parameters import numbers
 from rerank.metrics.gain import LARGEST
 
 

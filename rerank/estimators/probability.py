@@ -16,7 +16,7 @@ from scipy.special import expit, softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
-from rerank.estimators.checks import MATRIX
+from rerank.estimators.parameters import MATRIX
 from rerank.learn.skeletons.gaussian import VARIANCE
 from rerank.learn.skeletons.gaussian_full import FullState
 

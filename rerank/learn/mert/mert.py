@@ -14,8 +14,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.learn.mert.error_surface import ErrorSurface, Line
-from rerank.learn.mert.search import Map, OnStep, Search, Searcher
-from rerank.learn.mert.settings import MertSettings
+from rerank.learn.mert.search import Map, MertSettings, OnStep, Search, Searcher
 from rerank.metrics.base import Metric
 from rerank.metrics.significance import Significance, compare
 
