@@ -115,4 +115,4 @@ def _kept(text: bytes) -> str:
             out.write(text)
         return f"the traceback is in {name}"
     except (OSError, RerankError) as error:
-        return f"the traceback cannot be written ({error})"
+        return f"the traceback cannot be written ({getattr(error, 'strerror', None) or error})"

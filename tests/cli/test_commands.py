@@ -111,7 +111,7 @@ def test_train_then_test_is_run(rerank, recipe, workspace):
     whole = rerank("run", recipe, "--output", workspace / "at once")
     assert tested.code == whole.code == 0
     assert tested.out.replace("staged", "at once") == whole.out
-    assert not list((output / ".runs").glob("*/unfinished"))
+    assert not list((output / ".runs").glob("*.training.npz"))
     assert small.results(output) == small.results(workspace / "at once")
     failed(rerank("test", recipe, "-o", output, "--set", "seed=9"), 2, "run with other settings")
     failed(rerank("test", recipe, "-o", workspace / "at once"), 2, "run `rerank train` first")
@@ -685,7 +685,7 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
     assert rest.count(b"error:") == 1
     assert b"rerank run " in rest
     assert rest.endswith(b" --resume\n")
-    assert sorted(path.name for path in (output / ".runs").glob("*/*")) == ["trained", "unfinished"]
+    assert sorted(path.name for path in (output / ".runs").glob("*.npz")) == ["0000.npz", "0001.training.npz"]
     assert not (output / "metrics.json").exists()
     assert not (output / "model").exists()
 
@@ -695,7 +695,7 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
     [
         ("training.epochs=0", "--set training.epochs=0: training.epochs: found 0"),
         ("training.epoch=3", "--set training.epoch=3: training.epoch: unknown setting; did you mean epochs"),
-        ("learner.Cx=1", "--set learner.Cx=1: learner: learner perceptron has no 'Cx'"),
+        ("learner.Cx=1", "--set learner.Cx=1: learner: learner perceptron has no setting 'Cx'"),
         ("learner=perceptro", "--set learner=perceptro: learner"),
     ],
 )

@@ -120,7 +120,7 @@ def test_weights_that_are_shown_are_those_that_rank(decided: tuple[str, Path], r
     exported = rerank("export", place / "model", "--json")
     found = json.loads(exported.out)
     assert (found["predictor"], found["weights"]["base"]) == (ranked_by, weights.base)
-    assert (f"which decodes lists by {name}" in exported.err) == (name in ("mbr", "fuse"))
+    assert (f"the model decodes lists by {name}" in exported.err) == (name in ("mbr", "fuse"))
     assert json.loads(rerank("inspect", place / "model", "--json").out)["predictor"] == ranked_by
     told = json.loads(library.load(place / "model").to_json())
     assert (told["predictor"], told["ranked_by"], told["base"]) == (name, ranked_by, weights.base)

@@ -133,7 +133,7 @@ def test_a_checkpoint_of_code_that_was_edited_is_not_gone_on_from(
 
     def kill(_event: str, _number: int) -> None:
         """Once a checkpoint is complete."""
-        if list((folder / "edited").glob("out/.runs/0000/unfinished/training")):
+        if list((folder / "edited").glob("out/.runs/0000.training.npz")):
             os.kill(os.getpid(), signal.SIGKILL)
 
     assert run("run", folder, "edited", fault=kill).code == -signal.SIGKILL
@@ -152,7 +152,7 @@ def test_results_of_classification_of_code_that_was_edited(folder: Path) -> None
     (folder / "rate_own.py").write_text("RATE = 0.0\n")
 
     def kill(_event: str, _number: int) -> None:
-        if list((folder / "edited").glob("out/.runs/*/trained/result.json")):
+        if list((folder / "edited").glob("out/.runs/*.npz")):
             os.kill(os.getpid(), signal.SIGKILL)
 
     ended = run("run", folder, "edited", fault=kill)
@@ -161,7 +161,7 @@ def test_results_of_classification_of_code_that_was_edited(folder: Path) -> None
 
     def look(_event: str, _number: int) -> None:
         """The results are made again, under another key."""
-        if len(list((folder / "edited").glob("out/.runs/*/trained/result.json"))) == 3:
+        if len(list((folder / "edited").glob("out/.runs/*.npz"))) == 3:
             (folder / "seen").touch()
 
     ended = run("run", folder, "edited", "--resume", fault=look)

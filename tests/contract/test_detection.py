@@ -38,7 +38,7 @@ def advice(name: str, form: str, options: str = "") -> str:
     kinds = dict(readers)
     if kinds[name].holds != kinds[form].holds:
         return (
-            f"this looks like {form}, whose lists hold {kinds[form].holds}; expected {kinds[name].holds} (in a recipe"
+            f"this looks like {form}, whose lists hold {kinds[form].holds}; expected {kinds[name].holds}, as the model"
         )
     spec = f"'{{name: {form}, {options}: ...}}'" if options else form
     return f"this looks like {form}: use --reader {spec} (in a recipe: data."

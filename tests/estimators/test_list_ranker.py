@@ -328,7 +328,7 @@ def test_the_rows_of_a_list_are_together() -> None:
             {"learner": {"name": "arow", "r": -1.0}},
             r"ListRanker: learner.r: found -1.0; expected a finite number above 0",
         ),
-        ({"learner": {"name": "arow", "C": 1.0}}, "ListRanker: learner: learner arow has no 'C'"),
+        ({"learner": {"name": "arow", "C": 1.0}}, "ListRanker: learner: learner arow has no setting 'C'"),
         ({"learner": 3}, "ListRanker: learner: found 3; expected a name, a dict of name and parameters, or a learner"),
         ({"learner": AROW(), "loss": "log"}, "ListRanker: loss: found 'log'; the learner arow has no loss to choose"),
         (

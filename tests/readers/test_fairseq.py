@@ -132,7 +132,7 @@ BAD = {
     "scores of words missing": ("columns", SEVEN.replace("P-7	-1.0 -0.5 -0.0\n", ""), 6, "no record 'P-7'"),
     "no text": ("record", SEVEN.replace("-0.5\tit rain .", "-0.5"), 6, "no text after the score of 'H'"),
     "cut short": ("record", SEVEN.replace("D-7\t-0.35\tIt rains.\n", "D-7\n"), 3, "expected a tab after the number"),
-    "two detokenised texts": ("record", SEVEN.replace("P-7	-0.25 -0.5 -0.75", "D-7	-1	x"), 3, "two records 'D'"),
+    "two detokenised texts": ("record", SEVEN.replace("P-7	-0.25 -0.5 -0.75", "D-7	-1	x"), 3, "duplicate 'D' record"),
     "no hypothesis above": ("record", SEVEN.replace("H-7	-0.35	it rains .\n", ""), 1, "before any 'H-7'"),
     "nul": ("nul", SEVEN.replace("rain .", "ra\0in ."), 6, "NUL"),
     "an id used before": ("duplicate id", ZERO, 1, "line 1"),

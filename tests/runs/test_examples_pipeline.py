@@ -254,12 +254,12 @@ def test_baselines_that_there_are_not(settings: dict[str, Any]) -> None:
     ("change", "message"),
     [
         ({"learner": {"name": "perceptrn"}}, "learner.name: unknown learner 'perceptrn'"),
-        ({"learner": {"name": "pa", "D": 1}}, "learner: learner pa has no 'D'"),
+        ({"learner": {"name": "pa", "D": 1}}, "learner: learner pa has no setting 'D'"),
         ({"metric": {"name": "parseval"}}, "metric: found"),
         ({"runs": [{"name": "x", "baseline": {"name": "tree"}}]}, "runs.x.baseline.name: found 'tree'"),
         ({"figures": [{"name": "f", "kind": "parameter", "x": "learner.C"}]}, "no run has a grid over 'learner.C'"),
         ({"figures": [{"name": "f", "kind": "scatter", "x": "a", "y": "b"}]}, "figures.0: found 'a'"),
-        ({"tune": {"grid": {"learner.z": [1]}}}, "has no 'z'"),
+        ({"tune": {"grid": {"learner.z": [1]}}}, "has no setting 'z'"),
     ],
 )
 def test_a_wrong_recipe_is_refused_before_anything_is_written(

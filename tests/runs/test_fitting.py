@@ -197,7 +197,7 @@ def test_nltk_trees_and_their_gold_trees() -> None:
 GOOD = rerank.NBest("a", [("x", 1.0), ("y", 0.0)], gains=[0.0, 1.0])
 BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([GOOD], {"learner": "perceptro"}, "learner.name: unknown learner 'perceptro'; did you mean perceptron"),
-    ([GOOD], {"learner": {"name": "pa", "D": 1}}, "has no 'D'"),
+    ([GOOD], {"learner": {"name": "pa", "D": 1}}, "has no setting 'D'"),
     ([GOOD], {"metric": "blue"}, "unknown metric 'blue'"),
     ([GOOD], {"features": "cj2006"}, "unknown template set 'cj2006'"),
     ([GOOD], {"features": ["text", "dense"]}, "found the sets text and dense"),

@@ -128,7 +128,7 @@ def test_a_model_with_half_of_it_is_refused(learned_run: Path, workspace: Path) 
     model = Model.load(learned_run / "model")
     model.brackets.clear()
     model.save(workspace / "half")
-    with pytest.raises(ModelError, match="has not learned it"):
+    with pytest.raises(ModelError, match="names it without having one"):
         Model.load(workspace / "half")
 
 
