@@ -91,12 +91,7 @@ def _checks_of(kind: type) -> "dict[str, tuple[str, TypeAdapter[Any] | None]]":
 
 @functools.cache
 def hints_of(kind: type) -> dict[str, Any]:
-    """The annotations of a class and of those that it derives from.
-
-    Raises
-    ------
-    RecipeError: one of them names something that is not there, or is imported for type checkers only.
-    """
+    """The annotations of a class and of those that it derives from."""
     try:
         return get_type_hints(kind, include_extras=True)
     except (NameError, TypeError) as error:

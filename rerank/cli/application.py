@@ -120,12 +120,7 @@ def own_parts(given: Given) -> Given:
 
 
 def model_for(nbest: str, model: str, trust: bool) -> "Model":
-    """The model at ``model``, for the lists in ``nbest``.
-
-    Raises
-    ------
-    ModelError: see ``Model.load``. RecipeError: it is the other that is a model.
-    """
+    """The model at ``model``, for the lists in ``nbest``."""
     from rerank.models.model import HEADER, Model
 
     lists, place = Path(nbest), Path(model)

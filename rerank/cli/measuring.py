@@ -52,12 +52,7 @@ def make_metric(
     references: list[str] | None,
     form: str,
 ) -> "Metric":
-    """The metric that the options of a command describe; the last three go with trees or texts, not into it.
-
-    Raises
-    ------
-    RecipeError: options that do not belong together.
-    """
+    """The metric that the options of a command describe; the last three go with trees or texts, not into it."""
     from rerank.extraction.content.texts import make_text_metric
     from rerank.extraction.content.trees import make_parseval
 
@@ -77,12 +72,7 @@ def make_metric(
 
 @contextmanager
 def of_trees(*files: str) -> Iterator[None]:
-    """Within the block, an error in one of the ``files``, which are to hold trees, says what to do if they are texts.
-
-    Raises
-    ------
-    DataError: the error.
-    """
+    """Within the block, an error in one of the ``files``, which should hold trees, says what to do with texts."""
     from rerank.readers.detection import holds_texts
 
     try:

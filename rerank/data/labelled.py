@@ -125,12 +125,7 @@ class Labelled:
         return self if share == 1 else self.take(share_of(self.size, share, seed))
 
     def flip(self, probability: float, seed: int) -> "Labelled":
-        """With two classes: every label is flipped with this probability, independently.
-
-        Raises
-        ------
-        RecipeError: not a probability. DataError: not two classes.
-        """
+        """With two classes: every label is flipped with this probability, independently."""
         if not 0 <= probability <= 1:
             raise RecipeError(f"found {probability} as the share of flipped labels; expected 0 to 1")
         if len(self.classes) != 2:
@@ -139,12 +134,7 @@ class Labelled:
         return replace(self, label=np.where(flipped, 1 - self.label, self.label))
 
     def with_bias(self, value: float = 1.0) -> "Labelled":
-        """The examples with an additional constant feature in a new last column (index ``width``).
-
-        Raises
-        ------
-        RecipeError: the value is not a finite float32.
-        """
+        """The examples with an additional constant feature in a new last column (index ``width``)."""
         with np.errstate(over="ignore"):
             constant = np.float32(value)
         if not np.isfinite(constant):
@@ -160,10 +150,6 @@ class Labelled:
         ``l2``: every row is divided by its Euclidean norm. ``max``: every column is divided by its largest absolute
         value, in ``like`` (the training examples, of the same width) if given, else in these examples. Rows and
         columns of zeros stay as they are.
-
-        Raises
-        ------
-        RecipeError: an unknown kind.
         """
         values = np.empty(self.nonzeros, np.float32)
         if kind == "l2":
@@ -183,10 +169,6 @@ class Labelled:
         """These examples with the classes and columns of others, as test examples take over those of training.
 
         Nonzeros in columns from ``width`` on are left out and counted in ``dropped``.
-
-        Raises
-        ------
-        DataError: the class of an example is not among ``classes``.
         """
         known = {name: c for c, name in enumerate(classes)}
         present = np.unique(self.label)
@@ -227,10 +209,6 @@ class Labelled:
 
         chosen: int64 [m], the examples to take, in that order and perhaps repeated; all by default. bias: as if of
         ``with_bias``. trusted: the order of the columns is not checked again.
-
-        Raises
-        ------
-        DataError: fewer than two classes, or more than 2³¹ - 1 columns.
         """
         k, width = len(self.classes), self.width + bias
         if k < 2:
@@ -282,10 +260,6 @@ def from_csr(X: Any, y: Any, classes: Sequence[Any] | None = None) -> Labelled:
     """Examples from a scipy sparse matrix or a dense array [n, D] and one label (number or text) per row.
 
     ``classes`` gives the classes and their order; without it they are those of ``y`` in canonical order.
-
-    Raises
-    ------
-    DataError: wrong shape or type, a value that is not a finite float32, or a label that is not in ``classes``.
     """
     try:
         matrix = scipy.sparse.csr_matrix(X, copy=True)

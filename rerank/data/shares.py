@@ -22,10 +22,6 @@ def apart(documents: Sequence[str], share: float, seed: int) -> np.ndarray:
     """bool [L]: which lists are set apart, ``share`` of them as nearly as whole documents allow.
 
     documents: the name of every list's document. At least one document is set apart, and one is not.
-
-    Raises
-    ------
-    DataError: all lists are of one document.
     """
     names, own, sizes = np.unique(np.array(documents, dtype=np.str_), return_inverse=True, return_counts=True)
     if names.size < 2:

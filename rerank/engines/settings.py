@@ -27,13 +27,7 @@ class EngineSettings(BaseModel):
 
 
 def open_engine(settings: EngineSettings) -> Engine:
-    """The engine of ``settings``, to be used as a context manager.
-
-    Raises
-    ------
-    RecipeError: settings exclude one another, or a package is not installed.
-    RunError: no cluster answers at the address.
-    """
+    """The engine of ``settings``, to be used as a context manager."""
     if settings.address is not None and settings.name not in ("dask", "ray"):
         raise RecipeError(f"the engine {settings.name} has no address; use dask or ray", key="engine.address")
     if settings.name == "local":

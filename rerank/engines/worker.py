@@ -29,13 +29,7 @@ class Done(NamedTuple):
 
 
 def carry_out(function: Callable[[Any], Any], task: Any) -> Done:
-    """``function(task)`` with the warnings that it logs: the run's own process shows them, in the order of tasks.
-
-    Raises
-    ------
-    UnforeseenError: for anything but a RerankError: other processes may not know, or be able to unpickle, what a user's
-    part raises.
-    """
+    """``function(task)`` with the warnings that it logs: the run's own process shows them, in the order of tasks."""
     if not console.quiet:
         logger.handlers, logger.propagate = [logging.NullHandler()], False
         logger.setLevel(logging.WARNING)

@@ -155,12 +155,7 @@ class Published:
             getattr(self, name)
 
     def _publish(self) -> None:
-        """Set the weights as scikit-learn has them.
-
-        Raises
-        ------
-        ValueError: they are not finite.
-        """
+        """Set the weights as scikit-learn has them."""
         learner = self._stream.learner
         with np.errstate(all="ignore"):  # what is not finite is refused below
             w, base = (learner.average if self._averaged else learner.last)(self._stream.closed())

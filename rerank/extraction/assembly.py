@@ -94,12 +94,7 @@ class ShardJob:
 
 
 def write_shard(job: ShardJob, task: tuple[int, tuple[BlockPart, ...]]) -> list[Sizes]:
-    """Write a shard, given its number and lists; returns the sizes of its corpus and, if they are kept, its origins.
-
-    Raises
-    ------
-    RunError: it cannot be written.
-    """
+    """Write a shard, given its number and lists; returns the sizes of its corpus and, if they are kept, its origins."""
     number, sections = task
     sizes = []
     for place in filter(None, (job.corpus, job.origins)):

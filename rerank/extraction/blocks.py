@@ -125,13 +125,7 @@ def cut(
 
 
 def extract_block(job: BlockJob, block: Block) -> Summary:
-    """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet.
-
-    Raises
-    ------
-    DataError, RecipeError: see the readers, metrics and templates.
-    RunError: they cannot be written.
-    """
+    """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet."""
     key = job.key(block)
     if (known := job.spool.known(block.number, key)) is not None:
         return Summary.of_header(known)

@@ -79,10 +79,6 @@ def _held(place: Path) -> Iterator[Path]:
     """The directory for the blocks of what will become ``place``, for this process alone; others wait.
 
     It may hold blocks from before: a process that is killed or interrupted leaves it; an error removes it.
-
-    Raises
-    ------
-    RunError: it cannot be made.
     """
     spool, path = place.with_name(f".{place.name}.blocks"), place.with_name(f".{place.name}.lock")
     with reported(spool):

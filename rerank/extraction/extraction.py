@@ -104,12 +104,7 @@ class Extraction:
         self._lexical = None if known is None else known.lexical
 
     def read(self) -> None:
-        """Read all lists, parse them, and leave what they hold in the spool.
-
-        Raises
-        ------
-        DataError, RecipeError: see the readers, metrics and templates; that of the first list which has one.
-        """
+        """Read all lists, parse them, and leave what they hold in the spool."""
         failure: list[RerankError] = []
         paths = paths_of(self._recipe.data, self._split)
         if self._job.spool.path(LONG - 1).exists() or self._inputs.size(paths) >= LARGE:
@@ -191,12 +186,7 @@ class Extraction:
         return table
 
     def _check_kept(self, table: Table) -> None:
-        """Refuse a table without features, unless there are no templates that could give any.
-
-        Raises
-        ------
-        RecipeError: says what was found, and what can be done.
-        """
+        """Refuse a table without features, unless there are no templates that could give any."""
         if table.about["kept"] or not self._content.names:
             return
         lists, least = f"{self._count.lists:,}", self._recipe.features.min_lists
@@ -213,12 +203,7 @@ class Extraction:
         raise RecipeError(message, key="features")
 
     def shards(self, table: Table) -> tuple[Extracted, Table]:
-        """Write the shards; the table with the scale of its free columns, which one that was known has already.
-
-        Raises
-        ------
-        RunError: they cannot be written.
-        """
+        """Write the shards; the table with the scale of its free columns, which one that was known has already."""
         numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
         sizes, spread = list[np.ndarray](), ColumnSpread(table.free)
         for of_lists, dense in self._map(partial(measure_block, numbering), range(len(self._features))):
@@ -251,12 +236,7 @@ class Extraction:
 
 
 def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table]:
-    """The training split in memory, and the table of the features that it keeps.
-
-    Raises
-    ------
-    DataError, RecipeError: see the readers, metrics and templates.
-    """
+    """The training split in memory, and the table of the features that it keeps."""
     return _in_memory(recipe, recipe.data.training, None, engine)
 
 

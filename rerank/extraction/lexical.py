@@ -43,12 +43,7 @@ class LearnedTables(NamedTuple):
 
 
 def learn(lexical: "Lexical", lists: Iterable[NBestList | SkippedList]) -> LearnedTables:
-    """The tables of training lists, every reference of which is a translation of its source; bad lists teach nothing.
-
-    Raises
-    ------
-    RecipeError: no list has references. DataError: unreadable files.
-    """
+    """The tables of training lists, whose references are translations of their sources; bad lists teach nothing."""
     texts: tuple[list[bytes], list[bytes]] = [], []
     places, total, usable = list[int](), 0, 0
     for place, nbest in enumerate(lists):
@@ -89,12 +84,7 @@ def keep_tables(directory: Path, tables: LexicalTables) -> str:
 
 
 def kept_tables(directory: Path, digest: str) -> LexicalTables:
-    """Tables of ``keep_tables``, memory-mapped.
-
-    Raises
-    ------
-    RunError: they are gone: the process that waits for this one has been stopped.
-    """
+    """Tables of ``keep_tables``, memory-mapped."""
     files = sorted(_place(directory, digest).glob("*.npy"))
     if not files:
         raise RunError(f"cannot read the lexical tables in {directory}: the extraction was stopped")

@@ -82,12 +82,7 @@ class Spool:
         return None
 
     def save(self, number: int, key: str, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Leave a block, with a header ``about`` it.
-
-        Raises
-        ------
-        RunError: the spool is gone, for the process that waits for this one has been stopped; or it cannot be written.
-        """
+        """Leave a block, with a header ``about`` it."""
         if not Path(self.directory).is_dir():
             raise RunError(f"cannot write {self.path(number)}: the extraction was stopped")
         with new_directory(self.path(number), keep=True, synced=False) as new:

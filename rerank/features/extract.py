@@ -242,11 +242,6 @@ class Extractor(FeatureExtractor):
 
         ``candidates`` are needed only for users' templates, ``scores`` only where scores have names. ``symbols``: the
         table that the trees were read with, if that is a copy of the extractor's.
-
-        Raises
-        ------
-        RecipeError: a user's template failed, or gave something that is not a finite number.
-        ValueError: not one base score or (for users' templates) not one candidate per tree.
         """
         total = trees.first.size - 1
         if base.shape != (total,) or (self.user and len(candidates) != total):

@@ -212,12 +212,7 @@ def hashed_columns(hashes: np.ndarray) -> np.ndarray:
 
 
 def load_table(directory: Path) -> Table:
-    """The table that ``save`` wrote into ``directory``.
-
-    Raises
-    ------
-    ModelError: a file is missing or damaged.
-    """
+    """The table that ``save`` wrote into ``directory``."""
     try:
         header = read_object(directory / "table.json")
         if "bits" not in header:

@@ -67,12 +67,7 @@ class Chrf(SacrebleuMetric):
         object.__setattr__(self, "reference_columns", reference_columns)
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """Counts of N candidates of one list: float64 [R] and [N, K].
-
-        Raises
-        ------
-        DataError: there is no reference, or one is too long.
-        """
+        """Counts of N candidates of one list: float64 [R] and [N, K]."""
         check_references(references)
         M, orders = len(references), self.char_order + self.word_order
         longest = max(map(len, references))

@@ -60,10 +60,6 @@ def check_errors(metric: Parseval, errors: int, sentences: int, first: str) -> N
 
     ``max_error`` plus one are allowed. Where that is None, so is any number that is not more than ``FEW`` and more than
     half of all: where most sentences have other words, the references are those of other sentences.
-
-    Raises
-    ------
-    DataError: says how many there are, and what to do.
     """
     most = metric.max_error
     found = f"{errors:,} of {sentences:,} sentences have other words than their references; the first: {first}; "
@@ -216,10 +212,6 @@ def evaluate(
     gold_path, test_path: what errors call the two sides; the n-th tree counts as line n unless it says its own.
     changed: counts the words that are changed, by side, as they are brought to one form (see
         ``rerank.readers.trees.words``); None: words stay.
-
-    Raises
-    ------
-    DataError: a tree cannot be read, the numbers of trees differ, or ``check_errors`` finds too many errors.
     """
     metric = metric or Parseval()
     symbols = SymbolTable()
@@ -249,12 +241,7 @@ def evaluate(
 def _same_number(
     block: list[list[SentenceText]], done: int, gold_path: str | None, test_path: str | None
 ) -> list[list[SentenceText]]:
-    """The next references and tests, as many of both; ``done``: how many there were before.
-
-    Raises
-    ------
-    DataError: one side has more than the other, and they are not empty.
-    """
+    """The next references and tests, as many of both; ``done``: how many there were before."""
     number = min(map(len, block))
     rest = [any(one.text for one in side[number:]) for side in block]
     if any(rest):

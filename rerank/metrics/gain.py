@@ -37,21 +37,11 @@ class Gain(TextMetric):
     best: float = 1.0
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
-        """Texts have no gain of their own.
-
-        Raises
-        ------
-        DataError: always; ``list_stats`` reads the column.
-        """
+        """Texts have no gain of their own."""
         raise DataError(f"the gain is the column {self.column!r} of lists; it cannot be computed from texts")
 
     def list_stats(self, nbest: TextList, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
-        """The column of a list: (float64 [1], float64 [N, 1]); references are ignored.
-
-        Raises
-        ------
-        DataError: the list has no such column, or a value that is not a finite number or is beyond ``LARGEST``.
-        """
+        """The column of a list: (float64 [1], float64 [N, 1]); references are ignored."""
         lists = np.ones(1)
         if not len(nbest):
             return lists, np.zeros((0, 1))

@@ -42,12 +42,7 @@ class Prm:
 
 
 def read_prm(path: Path | str) -> Prm:
-    """The settings in the EVALB parameter file ``path``.
-
-    Raises
-    ------
-    DataError: no such file, an unknown key, or a value that its key does not accept; says the line.
-    """
+    """The settings in the EVALB parameter file ``path``."""
     try:
         text = Path(path).read_text("utf-8", "surrogateescape")
     except OSError as error:

@@ -110,11 +110,6 @@ def compare(
     samples, seed: the number of resampled corpora, and the seed of their random numbers.
     confidence: of the interval, which every test makes of what p comes from: it leaves out 0 where p is below
         1 − confidence, and nowhere else.
-
-    Raises
-    ------
-    DataError: no lists, or arrays that do not belong together.
-    RecipeError: an unknown test, no samples, or a confidence outside (0, 1).
     """
     a, b, reference = (np.ascontiguousarray(array, dtype=np.float64) for array in (a, b, reference))
     if a.shape != b.shape or a.ndim != 2 or reference.shape[:1] != a.shape[:1] or not a.size:

@@ -47,12 +47,7 @@ class Ter(SacrebleuMetric):
     case_sensitive: bool = False
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """Edits of N candidates of one list: float64 [R] and [N, K].
-
-        Raises
-        ------
-        DataError: there is no reference, or texts are too long.
-        """
+        """Edits of N candidates of one list: float64 [R] and [N, K]."""
         check_references(references)
         # sacrebleu prepares references twice, which is not the same as once: "..1" is ". .1", and that is ". . 1".
         tokens = words(self.prepared([*self.prepared(references), *texts]))

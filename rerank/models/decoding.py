@@ -72,12 +72,7 @@ class Evidence:
         self._fusion: Fusion | None = None
 
     def gains(self, places: list[int]) -> np.ndarray:
-        """The gains of the candidates at ``places`` against each other.
-
-        Raises
-        ------
-        RecipeError: what the user gives are not such gains.
-        """
+        """The gains of the candidates at ``places`` against each other."""
         if self._given is None:
             return self._content.pairwise(self._nbest, self._opened, places)
         candidates, N = self._nbest.candidates, len(places)
@@ -140,11 +135,6 @@ def decode(
 ) -> Decoded:  # fmt: skip
     """The answer of a list with ``scores`` (float64 [N]); ``gains`` take the place of those that ``how`` names, and
     ``brackets`` judge where it is learned, saying by what if it is to be ``explained``.
-
-    Raises
-    ------
-    DataError: the list has no candidates. RecipeError: fusion of texts, gains that cannot be used, or nothing was
-        learned.
     """
     if not len(nbest):
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
@@ -188,12 +178,7 @@ def _text(nbest: NBestList, y: int) -> str:
 
 
 def require_learned(brackets: BracketModel | None) -> BracketModel:
-    """What was learned of brackets.
-
-    Raises
-    ------
-    RecipeError: nothing was.
-    """
+    """What was learned of brackets."""
     if brackets is None:
         message = "the model holds no bracket model; train it with decode.kinds: [mbr, fuse, learned]"
         raise RecipeError(message, key="decode")
@@ -201,12 +186,7 @@ def require_learned(brackets: BracketModel | None) -> BracketModel:
 
 
 def require_trees(trees: bool) -> None:
-    """Refuse to fuse texts.
-
-    Raises
-    ------
-    RecipeError: the candidates are no ``trees``.
-    """
+    """Refuse to fuse texts."""
     if not trees:
         raise RecipeError("only trees can be fused; use mbr for texts", key="decode")
 

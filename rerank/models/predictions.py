@@ -22,12 +22,7 @@ def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
 
 
 def vote_model(model: Model, corpus: Corpus, names: Sequence[str] = ()) -> np.ndarray:
-    """float64 [N]: the votes of every candidate under the updates that ``model`` keeps; ``names``: those of the lists.
-
-    Raises
-    ------
-    DataError: a list is too long.
-    """
+    """float64 [N]: the votes for all candidates by the updates that ``model`` keeps; ``names`` of the lists."""
     votes = Votes.from_arrays(model.votes)
     check_lists(votes, corpus, names)
     return vote(votes, corpus)

@@ -173,12 +173,7 @@ Trust = bool | str | Collection[str]  # all code, or none; or that of a module o
 
 
 def require_trusted(settings: Mapping[str, Any], about: Mapping[str, Any], trust: Trust, path: str) -> None:
-    """Refuse a model with these ``settings`` and this provenance if it names code that ``trust`` does not allow.
-
-    Raises
-    ------
-    ModelError: it does; says which, and how to allow it.
-    """
+    """Refuse a model with these ``settings`` and this provenance if it names code that ``trust`` does not allow."""
     names = [f"{key}: {name}" for key, name in _parts(settings, about) if ":" in name and not _allowed(name, trust)]
     if names:
         message = f"names code by import path ({', '.join(names)}), and none of it was imported"

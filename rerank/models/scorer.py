@@ -137,12 +137,7 @@ class Scorer:
 
     @cached_property
     def content(self) -> Content[Any]:
-        """What the candidates are, and their features.
-
-        Raises
-        ------
-        RecipeError: a template of the model cannot be found.
-        """
+        """What the candidates are, and their features."""
         # Values as they are, not relative to the list, make scores comparable across lists.
         columns = ScoreColumns.of_table(self.model.table.about)
         table = self.model.table
@@ -204,12 +199,7 @@ class Scorer:
         return Opened(pair.nbest, pair.content, self._digest)
 
     def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
-        """Features of a list, and their columns (int32, negative where the model does not know them).
-
-        Raises
-        ------
-        ModelError: the list was opened for another model.
-        """
+        """Features of a list, and their columns (int32, negative where the model does not know them)."""
         if opened.model != self._digest:
             message = f"list {opened.nbest.id} was opened for another model; open it by a Scorer of this one"
             raise ModelError(message, path=opened.nbest.path)
@@ -275,12 +265,7 @@ class Scorer:
             yield item if isinstance(item, SkippedList) else next(ranked)
 
     def decoding(self, kind: str | None = None) -> Decoding | None:
-        """How lists are decoded, or as ``kind`` if that is given; None: by their best candidates, as "best" says.
-
-        Raises
-        ------
-        ModelError: this was not tuned, or for the scores of another predictor.
-        """
+        """How lists are decoded, or as ``kind`` if that is given; None: by their best candidates, as "best" says."""
         if kind is None:
             return self.how
         if kind == "best":

@@ -108,11 +108,6 @@ def read_weights(path: PathLike, table: Table) -> TextWeights:
     """The weights in a file, for the columns of ``table``.
 
     Features that it does not name weigh 0; empty lines and those that begin with "#" do not count.
-
-    Raises
-    ------
-    DataError: a malformed line, a feature that the table does not have or that is given twice, or no ``base``;
-        names file and line.
     """
     rows, digest = _Rows(stream_name(path), column_names(table)), hashlib.sha256()
     with open_stream(path) as stream:

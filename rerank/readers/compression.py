@@ -30,12 +30,7 @@ def compression_of_name(path: str) -> str:
 
 
 def recognise(head: bytes, path: str) -> str:
-    """The compression of a file whose first ``HEAD`` bytes (fewer if it is shorter) are ``head``.
-
-    Raises
-    ------
-    DataError: an archive of another kind, or one that ends before its kind can be recognised.
-    """
+    """The compression of a file whose first ``HEAD`` bytes (fewer if it is shorter) are ``head``."""
     for magic, kind in _FOREIGN.items():
         if head.startswith(magic):
             raise DataError(f"{kind} archive; unpack it first, or use gzip, bzip2, xz or zstd", path=path)

@@ -35,12 +35,7 @@ class HeldStream(InputStream):
         return self
 
     def _bytes(self, size: int) -> bytes:
-        """See ``InputStream``.
-
-        Raises
-        ------
-        DataError: the contents are not those that were read before.
-        """
+        """See ``InputStream``."""
         assert self._sum is not None
         piece = super()._bytes(size)
         self._sum.update(piece)

@@ -16,12 +16,7 @@ def numbers(text: bytes) -> list[float] | None:
 
 
 def scores_of(text: bytes, expected: str, line: int | None = None, path: str | None = None) -> list[float]:
-    """The numbers of ``text``, which are those of a candidate; line, path: see ``Problem``.
-
-    Raises
-    ------
-    Problem: there are none, there is something else ("score"), or one is not finite ("infinite score").
-    """
+    """The numbers of ``text``, which are those of a candidate; line, path: see ``Problem``."""
     found = numbers(text)
     if found is None:
         raise Problem("score", f"found {excerpt(text)}; expected {expected}", line, path=path)
@@ -31,12 +26,7 @@ def scores_of(text: bytes, expected: str, line: int | None = None, path: str | N
 
 
 def word_scores(scores: Sequence[float]) -> list[float]:
-    """The sum of the scores of a candidate's words, their mean, the least of them, and their number.
-
-    Raises
-    ------
-    Problem: the sum is not finite ("infinite score").
-    """
+    """The sum of the scores of a candidate's words, their mean, the least of them, and their number."""
     total, count = sum(scores), len(scores)
     if not math.isfinite(total):
         raise Problem("infinite score", "the scores of the candidate's words have no finite sum")

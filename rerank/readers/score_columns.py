@@ -45,12 +45,7 @@ class ScoreColumns:
 
 
 def check_names(found: object, key: str) -> None:
-    """Refuse an option ``key`` that is not a list of names, each of them once.
-
-    Raises
-    ------
-    RecipeError: says what was found.
-    """
+    """Refuse an option ``key`` that is not a list of names, each of them once."""
     names = found if isinstance(found, list | tuple) else (None,)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise RecipeError(f"found {found!r}; expected a list of names, each of them once", key=key)

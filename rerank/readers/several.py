@@ -60,10 +60,6 @@ def make_reader(spec: Any, key: str) -> Reader:
     """The reader described by a name, or by a mapping of a name and options (or its YAML).
 
     All readers have the option ``scores``: "score" (higher is better) or "cost". A reader may define its own.
-
-    Raises
-    ------
-    RecipeError: there is no such reader or option.
     """
     if isinstance(spec, Reader):
         return spec
@@ -91,12 +87,7 @@ def _settings(spec: Any, key: str) -> dict[str, Any]:
 
 
 def reader_names(spec: Any) -> Iterator[str]:
-    """The names of the reader that ``spec`` describes and of all that it reads through; none of them is made.
-
-    Raises
-    ------
-    RecipeError: it does not describe one.
-    """
+    """The names of the reader that ``spec`` describes and of all that it reads through; none of them is made."""
     settings = _settings(spec, "data.reader")
     yield str(settings.get("name", ""))
     inner = settings.get("of", ())

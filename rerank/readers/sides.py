@@ -31,12 +31,7 @@ class Progress:
         self.count, self.last = self.count + 1, nbest
 
     def check_order(self, nbest: NBestList | SkippedList) -> None:
-        """Refuse a list whose id is not its place, where lists come in an order of their own.
-
-        Raises
-        ------
-        DataError: there is such a list; says how to sort them.
-        """
+        """Refuse a list whose id is not its place, where lists come in an order of their own."""
         if self.reader.order == "file" and nbest.id != str(self.count - 1):
             message = f"the list is number {self.count} of the file, but its id says {nbest.id}: lists come in the "
             message += "order in which they were made, and what other files hold for them in that of the inputs; "
@@ -71,12 +66,7 @@ class Side:
         return [entry for _, entry in found]
 
     def take_for(self, nbest: NBestList | SkippedList, lists: Progress) -> Any:
-        """The entry of the last list read or, in a list, those of its candidates.
-
-        Raises
-        ------
-        DataError: there are too few, or nothing tells how many belong to a bad list.
-        """
+        """The entry of the last list read or, in a list, those of its candidates."""
         if self.of == "list":
             lists.check_order(nbest)
         number = 1 if self.of == "list" else nbest.size
@@ -94,12 +84,7 @@ class Side:
         raise DataError(message, path=self.path, line=self.line or None)
 
     def finish(self, lists: Progress) -> None:
-        """Refuse an entry that is left over.
-
-        Raises
-        ------
-        DataError: there is one; says where.
-        """
+        """Refuse an entry that is left over."""
         before = self.count
         if self.take():
             message = f"at least {self.count:,} {self.many} for the {before:,} {self.of}s of {lists.path}; {self._rule}"
@@ -120,10 +105,6 @@ def in_step(
     """Every list of ``path``, usable or not, with its entries in side files.
 
     missing: makes an empty list for the entries that are left over at the end; they are an error where it is None.
-
-    Raises
-    ------
-    DataError: not as many entries as lists or candidates; lists in another order than the files; unreadable files.
     """
     single_stdin(path, *[name for side in sides for name in side.paths])
     lists = Progress(reader, path)

@@ -124,12 +124,7 @@ class SkipCount:
         return self.candidate_reasons.total()
 
     def good(self, nbest: NBestList, changed: Mapping[str, int] | None = None) -> None:
-        """Count a usable list, the candidates that were left out of it, and words that have been ``changed``, by side.
-
-        Raises
-        ------
-        DataError: there are such candidates, and the policy is "error".
-        """
+        """Count a usable list, the candidates left out of it, and words that have been ``changed``, by side."""
         for problem in nbest.bad:
             self._skip(problem, self.candidate_reasons, self.first_candidates)
         self.lists += 1
@@ -140,12 +135,7 @@ class SkipCount:
             self.scores.look(nbest.base, nbest.absent)
 
     def bad(self, bad: SkippedList) -> None:
-        """Count a bad list.
-
-        Raises
-        ------
-        DataError: the policy is "error".
-        """
+        """Count a bad list."""
         self._skip(bad.problem, self.reasons, self.first)
 
     def refuse(self, message: str) -> None:
@@ -215,11 +205,6 @@ def usable(
     ----------
     take: counts a list as good or bad.
     before: at least so many good lists came before these.
-
-    Raises
-    ------
-    DataError: a bad list or candidate where the policy of ``count`` is "error". That they can be left out is only said
-        if most of those that were looked at, up to ``AHEAD`` lists more, are good.
     """
     lists = iter(items)
     for item in lists:
@@ -248,11 +233,6 @@ def _advised(problem: Problem, ahead: SkipCount, lists: int, candidates: int) ->
 
 
 def check_choice(key: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse an option that is not one of ``choices``.
-
-    Raises
-    ------
-    RecipeError: names the key, the value and the choices.
-    """
+    """Refuse an option that is not one of ``choices``."""
     if value not in choices:
         raise RecipeError(f"found {value!r}; expected {' or '.join(map(repr, choices))}", key=key)

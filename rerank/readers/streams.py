@@ -82,12 +82,7 @@ class InputStream:
         self._pending: bytes | None = None
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes; b"" only at the end.
-
-        Raises
-        ------
-        DataError: the file is cut short, damaged, unreadable, or UTF-16; a strict stream has a byte that is not text.
-        """
+        """Up to ``size`` bytes; b"" only at the end."""
         if self._pending is None:
             self._pending = self._first(size)
         if not self._pending:
@@ -207,11 +202,6 @@ def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = 
 
     others: names of files that hold something else, and that the message about a missing file does not suggest.
     strict: whether a byte that is not text is an error; of lists, it is the fault of one of them: see ``lists_of``.
-
-    Raises
-    ------
-    DataError: no such file, a directory, no permission, a URL that cannot be fetched, or an unsupported kind of
-        archive.
     """
     name = os.fspath(path)
     if name == "-":
@@ -256,23 +246,13 @@ def stream_name(path: PathLike) -> str:
 
 
 def single_stdin(*paths: PathLike) -> None:
-    """Refuse more than one "-" among the inputs of one command.
-
-    Raises
-    ------
-    DataError: two inputs would share standard input.
-    """
+    """Refuse more than one "-" among the inputs of one command."""
     if sum(os.fspath(path) == "-" for path in paths) > 1:
         raise DataError("only one input can be '-' (standard input); name files for the others", path=stream_name("-"))
 
 
 def split_paths(path: PathLike) -> list[str]:
-    """The files of a path that names several, separated by commas.
-
-    Raises
-    ------
-    DataError: a name is empty, or more than one of them is "-".
-    """
+    """The files of a path that names several, separated by commas."""
     names = str(path).split(",")
     if not all(names):
         raise DataError("a file name is empty; expected names, separated by commas", path=stream_name(path))
@@ -321,12 +301,7 @@ class OutputStream:
         self._file: Any = compressed(self.path, self._raw)
 
     def write(self, data: bytes, /) -> None:
-        """Write all of ``data``.
-
-        Raises
-        ------
-        RunError: the disk is full or the file cannot be written.
-        """
+        """Write all of ``data``."""
         try:
             self._file.write(data)
         except BrokenPipeError:
@@ -389,10 +364,5 @@ class OutputStream:
 
 
 def open_output(path: PathLike) -> OutputStream:
-    """Open ``path`` for writing; "-" is standard output. If it ends in .gz, .bz2, .xz or .zst, it is compressed.
-
-    Raises
-    ------
-    RunError: the file cannot be created. DataError: its name is longer than the system allows.
-    """
+    """Open ``path`` for writing; "-" is standard output. If it ends in .gz, .bz2, .xz or .zst, it is compressed."""
     return OutputStream(path)

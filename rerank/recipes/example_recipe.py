@@ -116,12 +116,7 @@ class ExampleData(SourceSettings):
         return made
 
     def named_sets(self, name: str) -> dict[str, SourceSettings]:
-        """All sets by name; the one that ``data`` itself describes is called ``name``.
-
-        Raises
-        ------
-        RecipeError: there is none, or one has no source or more than one.
-        """
+        """All sets by name; the one that ``data`` itself describes is called ``name``."""
         if self.sets and self.sources:
             message = f"found a set described here and {len(self.sets)} under data.sets; remove one or the other"
             raise RecipeError(message, key=f"data.{self.sources[0]}")

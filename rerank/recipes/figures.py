@@ -78,12 +78,7 @@ class ExampleFigure(FigureSettings):
 
 
 def check_names(figures: Sequence[FigureSettings], runs: Sequence[str]) -> None:
-    """Have the figures names of their own, and do they show runs that there are?
-
-    Raises
-    ------
-    RecipeError: two have the same name, or one shows a run that is not among ``runs``.
-    """
+    """Have the figures names of their own, and do they show runs that there are?"""
     if len({figure.name for figure in figures}) < len(figures):
         raise RecipeError("two figures have the same name", key="figures")
     for number, figure in enumerate(figures):

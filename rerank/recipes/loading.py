@@ -22,10 +22,6 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: 
     YAML); its class is that of its task.
 
     quick: with the settings that the recipe gives for a fraction of its time.
-
-    Raises
-    ------
-    RecipeError: unreadable file, unknown key (with the nearest names) or a value out of range.
     """
     path = find_recipe(path)
     try:
@@ -95,10 +91,5 @@ def _class_of(task: Any, path: str) -> type[TaskRecipe]:
 
 
 def read_settings(settings: Settings) -> TaskRecipe:
-    """The recipe that stored ``settings``, a resolved recipe, describe; its class is that of its task.
-
-    Raises
-    ------
-    RecipeError: no task, an unknown key or a value out of range.
-    """
+    """The recipe that stored ``settings``, a resolved recipe, describe; its class is that of its task."""
     return validate(_class_of(settings.get("task"), ""), settings)

@@ -95,21 +95,11 @@ class TaskRecipe(Section):
         return ()
 
     def changed(self, changes: Settings) -> Self:
-        """The recipe with other values at dotted keys.
-
-        Raises
-        ------
-        RecipeError: an unknown key or a value out of range.
-        """
+        """The recipe with other values at dotted keys."""
         return validate(type(self), changed(self.model_dump(mode="python"), changes))
 
     def points(self) -> list[tuple[RunSettings, Settings]]:
-        """Every run with every point of its grid.
-
-        Raises
-        ------
-        RecipeError: there are too many, with the seeds where each is a run of its own.
-        """
+        """Every run with every point of its grid."""
         runs = self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),)
         found = [(run, point) for run in runs for point in grid_points(self.grid if run.grid is None else run.grid)]
         require_few_runs(len(found) * len(self.inner))
@@ -126,12 +116,7 @@ class TaskRecipe(Section):
         return [{}]
 
     def singles(self, kind: type[S]) -> list[S]:
-        """Every single run, as an object of ``kind``: outer axes × runs × points of their grids × inner axes.
-
-        Raises
-        ------
-        RecipeError: there are too many, or a run changes what belongs to the recipe as a whole.
-        """
+        """Every single run, as an object of ``kind``: outer axes × runs × points of their grids × inner axes."""
         plain = self.model_copy(update={"runs": (), "grid": {}})
         made = [kind.of(plain, run, point) for run, point in self.points()]
         for each in made:

@@ -85,12 +85,7 @@ def literal(path: str) -> str:
 
 
 def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
-    """Every combination of one value for each key, the last key varying fastest; one empty point without keys.
-
-    Raises
-    ------
-    RecipeError: there are more than ``MOST_POINTS``.
-    """
+    """Every combination of one value for each key, the last key varying fastest; one empty point without keys."""
     count = math.prod(map(len, grid.values()))
     if count > MOST_POINTS:
         raise RecipeError(f"{count:,} combinations of values; at most {MOST_POINTS:,} are tried", key="grid")
@@ -98,24 +93,13 @@ def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
 
 
 def require_few_runs(count: int) -> None:
-    """Refuse more runs than a recipe may have.
-
-    Raises
-    ------
-    RecipeError: there are more than ``MOST_POINTS``.
-    """
+    """Refuse more runs than a recipe may have."""
     if count > MOST_POINTS:
         raise RecipeError(f"{count:,} runs, with their grids and seeds; at most {MOST_POINTS:,} are made", key="runs")
 
 
 def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
-    """The recipe, or section of one, that ``settings`` describe.
-
-    Raises
-    ------
-    RecipeError: an unknown key (with the nearest names), a value out of range, or a URL with a password, which models
-        and reports would repeat; ``path`` is where the settings are.
-    """
+    """The recipe, or section of one, that ``settings`` describe."""
     for text in filter(has_login, texts_in(settings)):
         message = f"found a name or password in {text}; remove it, and put it into ~/.netrc"
         raise RecipeError(message, path=path)

@@ -24,12 +24,7 @@ def shipped_recipes() -> dict[str, Path]:
 
 
 def find_recipe(named: str | Path) -> Path:
-    """The file that ``named`` is, or that of the recipe of this name.
-
-    Raises
-    ------
-    RecipeError: there is neither; the message lists the names.
-    """
+    """The file that ``named`` is, or that of the recipe of this name."""
     path, known = Path(named), shipped_recipes()
     name = path.as_posix()
     if path.is_file() or (path.exists() and name not in known):

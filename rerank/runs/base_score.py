@@ -26,12 +26,7 @@ def training_base(warm_start: str | None, corpus: Lists) -> float:
 
 
 def held_out(corpus: Lists) -> tuple[Lists, Lists]:
-    """All but the last tenth of the training lists, and that tenth, at least one list, to weigh the base score on.
-
-    Raises
-    ------
-    RecipeError: there is only one list.
-    """
+    """All but the last tenth of the training lists, and that tenth, at least one list, to weigh the base score on."""
     lists = corpus.list_count
     if lists < 2:
         message = (

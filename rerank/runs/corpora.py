@@ -95,12 +95,7 @@ class Data:
 
 
 def set_apart(extracted: Extracted, settings: HoldoutSettings) -> tuple[Extracted, Extracted]:
-    """(training lists, lists set apart) of the training split.
-
-    Raises
-    ------
-    DataError: an id without a document, or lists of one document alone.
-    """
+    """(training lists, lists set apart) of the training split."""
     documents, by = extracted.ids, settings.by
     if by is not None:
         found = [re.search(by, name) for name in extracted.ids]
@@ -148,11 +143,6 @@ def dev_corpus(model: Model, directory: Path) -> tuple[Lists, Metric]:
     """The dev split that a model was tuned on (from the cache, or extracted again), and its metric.
 
     Its dense columns are standardised: see ``standard_weights``.
-
-    Raises
-    ------
-    RecipeError: it had none.
-    ModelError: the model is not one of lists, or its training data have changed.
     """
     recipe = recipe_of(model)
     if recipe.data.dev is None:

@@ -147,12 +147,7 @@ class FusionSweep:
 
 
 def check_decoding(recipe: ListRecipe) -> None:
-    """Refuse decoding that a recipe's lists do not allow, or that is used but never tuned.
-
-    Raises
-    ------
-    RecipeError: names the setting, and what is expected.
-    """
+    """Refuse decoding that a recipe's lists do not allow, or that is used but never tuned."""
     settings, kinds = recipe.decode, recipe.decoders
     if "fuse" in kinds and settings.threshold is not None and settings.threshold < LEAST:
         message = f"found {settings.threshold:g}; expected one from {LEAST} to below 1, or decode.kinds without fuse"

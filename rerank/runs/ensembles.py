@@ -36,12 +36,7 @@ def members(recipe: ListRecipe) -> list[ListRecipe]:
 
 
 def check_ensemble(recipe: ListRecipe) -> None:
-    """Refuse an ensemble that cannot be trained.
-
-    Raises
-    ------
-    RecipeError: names the setting, and what is expected.
-    """
+    """Refuse an ensemble that cannot be trained."""
     if recipe.training.ensemble is None:
         return
     for number, learner in enumerate(recipe.training.ensemble.learners):

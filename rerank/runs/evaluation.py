@@ -65,12 +65,7 @@ class Selections:
 
     @staticmethod
     def load(path: Path) -> "Selections":
-        """Read what ``save`` wrote.
-
-        Raises
-        ------
-        DataError: missing or damaged.
-        """
+        """Read what ``save`` wrote."""
         try:
             arrays = read_archive(path)
             header = json.loads(arrays.pop("header").tobytes())
@@ -103,10 +98,6 @@ def compare_selections(
     """Significance of ``name_a`` of ``a`` against ``name_b`` of ``b``, two runs over the same lists.
 
     by: whether lists of the same id are the same, or lists of the same place, as in two formats.
-
-    Raises
-    ------
-    DataError: the runs do not share lists or metric, or a selection is missing.
     """
     if a.signature != b.signature:
         raise DataError(f"the runs were scored differently: {a.signature} and {b.signature}", path=b.path)
@@ -139,10 +130,6 @@ def compare_runs(
     """Significance of run ``a`` against run ``b`` for every test split that both have: (split, result).
 
     predictor: of both; None: the one that the model of either run decides by. by: see ``compare_selections``.
-
-    Raises
-    ------
-    DataError: a directory without results, or runs over other lists.
     """
     settings = [_read_results(path / "metrics.json") for path in (a, b)]
     splits = [split for split in settings[0]["splits"] if split in settings[1]["splits"]]
@@ -168,12 +155,7 @@ def compare_runs(
 
 
 def _check_rows(selections: Selections, metric: Metric) -> None:
-    """Refuse selections that were not made with the metric that a run's recipe names.
-
-    Raises
-    ------
-    DataError: they were not.
-    """
+    """Refuse selections that were not made with the metric that a run's recipe names."""
     widths = {rows.shape[1] for rows in selections.rows.values()}
     fits = widths <= {len(metric.columns)} and selections.reference.shape[1] == len(metric.reference_columns)
     if selections.signature != metric.signature or not fits:

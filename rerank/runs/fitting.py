@@ -225,12 +225,7 @@ def _settings(recipe: str | os.PathLike[str] | Mapping[str, Any] | TaskRecipe | 
 
 
 def _mapping(given: Any, key: str) -> Mapping[str, Any]:
-    """The settings at ``key``; None stands for none.
-
-    Raises
-    ------
-    RecipeError: something else is given.
-    """
+    """The settings at ``key``; None stands for none."""
     if not isinstance(given, Mapping | None):
         raise RecipeError(f"found {given!r}; expected a mapping of settings", key=key)
     return given or {}

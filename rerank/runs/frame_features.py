@@ -15,12 +15,7 @@ log = logging.getLogger("rerank")
 
 
 def frame_features(features: Any, lists: FrameLists) -> tuple[Any, FrameLists]:
-    """What ``features`` say besides columns of a data frame, and the lists with these columns.
-
-    Raises
-    ------
-    RecipeError: a column that holds something else.
-    """
+    """What ``features`` say besides columns of a data frame, and the lists with these columns."""
     every = [features] if isinstance(features, str) else [] if features is None else features
     if not isinstance(every, Iterable) or isinstance(every, Mapping):
         return features, lists

@@ -63,12 +63,7 @@ class BracketReading:
         """See ``Reading``."""
 
     def fit(self) -> BracketModel:
-        """What is learned of them.
-
-        Raises
-        ------
-        RecipeError: there is nothing to learn from, or scikit-learn is missing.
-        """
+        """What is learned of them."""
         every = BracketColumns(*map(np.concatenate, zip(*self._columns, strict=True))) if self._columns else None
         if every is None:
             raise RecipeError("no list of training has brackets to learn from", key="decode.kinds")
@@ -77,12 +72,7 @@ class BracketReading:
 
 
 def check_learning(recipe: ListRecipe) -> None:
-    """Refuse to learn where models that have not seen a list cannot be had, or scikit-learn.
-
-    Raises
-    ------
-    RecipeError: names the setting, and what is expected.
-    """
+    """Refuse to learn where models that have not seen a list cannot be had, or scikit-learn."""
     require_classifier()
     if recipe.training.warm_start is not None:
         message = "brackets are learned from lists that a model has not seen: leave it out, or decode by mbr and fuse"
@@ -96,10 +86,6 @@ def learn_brackets(
     on the others (of an ensemble, that of its first member).
 
     Those that an interrupted call has finished are kept at the place of the run.
-
-    Raises
-    ------
-    RecipeError: see ``fit``.
     """
     training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
     corpus = training.corpus

@@ -19,12 +19,7 @@ AXES = {"mistakes": "mistakes (cumulative)", "nonzero_weights": "nonzero weights
 
 
 def check_figures(recipe: ListRecipe) -> None:
-    """Refuse figures of runs, points of grids or test splits that the recipe does not have.
-
-    Raises
-    ------
-    RecipeError: one does not.
-    """
+    """Refuse figures of runs, points of grids or test splits that the recipe does not have."""
     names = run_names(recipe)
     check_names(recipe.figures, [*names.values(), *names])
     for number, figure in enumerate(recipe.figures):

@@ -262,12 +262,7 @@ def join_base(run: Run, table: Table) -> None:
 
 
 def check_parts(single: ListRecipe) -> None:
-    """Build the parts that a single run names.
-
-    Raises
-    ------
-    RecipeError: an unknown part or setting, or settings that exclude one another.
-    """
+    """Build the parts that a single run names."""
     settings = single.training
     check_pairs(accepted(make_learner(single.learner)), settings.pairs)
     check_batch(single)

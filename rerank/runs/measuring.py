@@ -271,12 +271,7 @@ class Choosing:
 
 
 def _place(choice: Any, nbest: NBestList) -> int:
-    """The place of a choice among the candidates that can be used.
-
-    Raises
-    ------
-    DataError: there is none, or it is not in the list.
-    """
+    """The place of a choice among the candidates that can be used."""
     if choice is _MISSING:
         raise DataError("no choice is given for this list; expected one for each", list_id=nbest.id)
     if not len(nbest):

@@ -67,12 +67,7 @@ def _named(weights: np.ndarray, table: Table) -> dict[str, float]:
 
 
 def make_mert(recipe: TextRecipe) -> MertSettings:
-    """The settings of MERT that a recipe gives.
-
-    Raises
-    ------
-    RecipeError: an unknown setting, or a value that MERT refuses.
-    """
+    """The settings of MERT that a recipe gives."""
     assert recipe.mert is not None
     given = {"seed": recipe.seed, **recipe.mert.settings}
     known = [field.name for field in dataclasses.fields(MertSettings)]

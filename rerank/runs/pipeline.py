@@ -42,10 +42,6 @@ def run(
 
     stages: "train" leaves the model, and for lists the trained runs, "test" evaluates them. resume: keep what an
     interrupted call has finished. engine: whose workers extract, train and fit, this process by default.
-
-    Raises
-    ------
-    RerankError: see its subclasses.
     """
     start = time.monotonic()
     with Inputs() as inputs:

@@ -177,12 +177,7 @@ class Run:
         )
 
     def save(self, place: Path) -> None:
-        """Keep the run for ``--resume`` and for the stage ``test``; what was kept of its training is removed.
-
-        Raises
-        ------
-        RunError: cannot be written.
-        """
+        """Keep the run for ``--resume`` and for the stage ``test``; what was kept of its training is removed."""
         arrays = {name: weights.w for name, weights in self.weights.items()}
         arrays |= {f"state_{name}": array for name, array in self.state.items()}
         arrays |= {f"log_{name}": array for name, array in self.log.items()}
@@ -200,12 +195,7 @@ class Run:
 
     @staticmethod
     def load(place: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run":
-        """Read what ``save`` wrote; ``data``: see ``check_stored``.
-
-        Raises
-        ------
-        DataError: damaged, or trained on something else or by other code.
-        """
+        """Read what ``save`` wrote; ``data``: see ``check_stored``."""
         with _stored(place):
             header, arrays = KeptResult(place, " ".join(data)).read()
             weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
@@ -217,12 +207,7 @@ class Run:
 
 
 def check_stored(place: Path, data: tuple[str, ...]) -> None:
-    """Refuse a stored run that cannot be used; ``data`` are the digests of the lists and the code that made it.
-
-    Raises
-    ------
-    DataError: damaged, or trained on something else or by other code.
-    """
+    """Refuse a stored run that cannot be used; ``data`` are the digests of the lists and the code that made it."""
     with _stored(place):
         KeptResult(place, " ".join(data)).read(arrays=False)
 

@@ -50,12 +50,7 @@ class Stages:
             self._add(line)
 
     def append(self, lines: Iterable[dict[str, Any]]) -> None:
-        """Add lines to the file.
-
-        Raises
-        ------
-        RunError: it cannot be written.
-        """
+        """Add lines to the file."""
         text = "".join(f"{as_json(line)}\n" for line in lines)
         try:
             with self._path.open("a", encoding="utf-8", newline="\n") as out:
@@ -151,13 +146,7 @@ class Steps(ABC, Generic[R]):
 
     @abstractmethod
     def check(self) -> None:
-        """Build every part that the recipe names and open its files, before anything is read or written.
-
-        Raises
-        ------
-        RecipeError: an unknown part or setting, or settings that exclude one another.
-        DataError: a file that does not exist or cannot be opened.
-        """
+        """Build every part that the recipe names and open its files, before anything is read or written."""
 
     @abstractmethod
     def extract(self) -> dict[str, int]:

@@ -28,11 +28,6 @@ def read_array(
     """The array of numbers in an .npy file, memory-mapped (read-only) or in memory.
 
     dtype, ndim: what they must be, if given.
-
-    Raises
-    ------
-    ValueError: not an array file, or not of the expected type or number of axes; begins with the file's name.
-    OSError: it cannot be read.
     """
     check_plain(path)
     try:
@@ -53,24 +48,13 @@ def read_array(
 
 
 def save_arrays(directory: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays, without objects, into a directory, each as an .npy file of its name.
-
-    Raises
-    ------
-    OSError: they cannot be written.
-    """
+    """Write arrays, without objects, into a directory, each as an .npy file of its name."""
     for name, array in arrays.items():
         np.save(directory / f"{name}.npy", array, allow_pickle=False)
 
 
 def read_archive(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of numbers in an .npz file, by name.
-
-    Raises
-    ------
-    ValueError: it is not such an archive, or damaged; begins with the file's name.
-    OSError: it cannot be read.
-    """
+    """The arrays of numbers in an .npz file, by name."""
     check_plain(path)
     try:
         with np.load(path) as archive:
@@ -80,12 +64,6 @@ def read_archive(path: Path) -> dict[str, np.ndarray]:
 
 
 def check_plain(path: Path) -> None:
-    """Refuse what is not a regular file: devices and pipes may never end.
-
-    Raises
-    ------
-    ValueError: it is not a regular file.
-    OSError: it is not there.
-    """
+    """Refuse what is not a regular file: devices and pipes may never end."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError(f"{path.name}: it is not a regular file")

@@ -43,12 +43,7 @@ def remove_leftovers(directory: Path, *, age: float = 0.0) -> None:
 
 @contextmanager
 def scratch_directory(beside: Path | str) -> Iterator[Path]:
-    """A directory next to ``beside`` (which need not exist) for the duration of the block.
-
-    Raises
-    ------
-    RunError: it cannot be made, or something cannot be written in the block.
-    """
+    """A directory next to ``beside`` (which need not exist) for the duration of the block."""
     target = Path(beside)
     with reported(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -68,10 +63,6 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
     It replaces an empty directory, or one that this program has written (see ``foreign``). With ``keep``, a ``target``
     that exists by then stays: for directories that several processes may make at the same time, all with the same
     content. synced: only when its files are on disk.
-
-    Raises
-    ------
-    RunError: something cannot be written, or a file of somebody else's is in the way; what was written is removed.
     """
     path = Path(target)
     with scratch_directory(path) as new:
@@ -99,12 +90,7 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
 
 @contextmanager
 def new_file(target: Path | str) -> Iterator[Path]:
-    """A path to write a file at; it is renamed to ``target`` when the block ends without an error.
-
-    Raises
-    ------
-    RunError: the file cannot be written; what was written is removed.
-    """
+    """A path to write a file at; it is renamed to ``target`` when the block ends without an error."""
     path = Path(target)
     with reported(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,34 +103,19 @@ def new_file(target: Path | str) -> Iterator[Path]:
 
 
 def put_file(temporary: Path, target: Path) -> None:
-    """Give a complete file its name, but not before its data are on disk.
-
-    Raises
-    ------
-    OSError: it cannot be done.
-    """
+    """Give a complete file its name, but not before its data are on disk."""
     _sync(temporary)
     temporary.replace(target)
 
 
 def write_text(path: Path | str, text: str) -> None:
-    """Write a text file, whole or not at all.
-
-    Raises
-    ------
-    RunError: it cannot be written.
-    """
+    """Write a text file, whole or not at all."""
     with new_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def remove(path: Path) -> None:
-    """Remove a file or directory; a directory loses its name before its content, so that nobody finds half of it.
-
-    Raises
-    ------
-    OSError: it cannot be removed. It is no error if nothing is there.
-    """
+    """Remove a file or directory; a directory loses its name before its content, so that nobody finds half of it."""
     if path.is_dir() and not path.is_symlink():
         with deferred():
             path = path.rename(temporary_path(path))
@@ -162,12 +133,7 @@ def _delete(path: Path) -> None:
 
 @contextmanager
 def reported(path: Path) -> Iterator[None]:
-    """Turn an error of the system into one that names what was to be written.
-
-    Raises
-    ------
-    RunError: in place of an OSError in the block.
-    """
+    """Turn an error of the system into one that names what was to be written."""
     check_local(path)
     if not path.name:
         raise RecipeError(f"cannot write {path}: expected the name of a file or folder")
@@ -180,12 +146,7 @@ def reported(path: Path) -> Iterator[None]:
 
 
 def check_local(path: Path) -> None:
-    """What is written goes to folders.
-
-    Raises
-    ------
-    RecipeError: the path was a URL, whose second slash paths do not keep.
-    """
+    """What is written goes to folders."""
     if len(path.parts) > 1 and _SCHEME.fullmatch(path.parts[0]):
         raise RecipeError(f"cannot write {path}: this is a URL; write to a folder, and copy it there")
 

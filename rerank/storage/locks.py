@@ -15,10 +15,6 @@ def lock(path: Path, *, wait: bool = False, shared: bool = False) -> IO[str] | N
 
     None if another process holds it, unless told to wait; several may hold a shared lock, but not beside another. Where
     the file system has no locks, nobody holds any.
-
-    Raises
-    ------
-    OSError: it cannot be opened.
     """
     while True:
         file = path.open("a+", encoding="utf-8", errors="replace")

@@ -33,11 +33,6 @@ def output_directory(
     """Within the block, this is the only run in ``directory``, which holds its recipe and is prepared and logged to.
 
     results: what a new run starts without; inputs: the files that the run reads.
-
-    Raises
-    ------
-    RecipeError: the directory holds something else, or an input, or is to be resumed with other settings.
-    RunError: another run is working there, or it cannot be written.
     """
     check_apart([directory / name for name in (*results, RECIPE, LOG, MODEL)], inputs)
     with sole_run(directory):
@@ -48,12 +43,7 @@ def output_directory(
 
 @contextmanager
 def sole_run(directory: Path) -> Iterator[None]:
-    """Hold a directory, which is made if needed, until the end of the block or of the process.
-
-    Raises
-    ------
-    RecipeError: its lock is somebody else's. RunError: another run holds it, or it cannot be written.
-    """
+    """Hold a directory, which is made if needed, until the end of the block or of the process."""
     path = directory / LOCK
     with reported(directory):
         directory.mkdir(parents=True, exist_ok=True)
@@ -81,13 +71,7 @@ def sole_run(directory: Path) -> Iterator[None]:
 
 
 def output_file(directory: Path, *names: str) -> Path:
-    """The path ``directory``/``names`` for a run to write, which is noted as its own from here on.
-
-    Raises
-    ------
-    RecipeError: a name leads elsewhere, or is taken by something that no run has written.
-    RunError: the note cannot be written.
-    """
+    """The path ``directory``/``names`` for a run to write, which is noted as its own from here on."""
     for name in names:
         if name in ("", ".", "..") or Path(name).name != name or not name.isprintable():
             raise RecipeError(f"{name!r} cannot be the name of a file in {directory}; use another")
@@ -106,12 +90,7 @@ def output_file(directory: Path, *names: str) -> Path:
 
 
 def noted(directory: Path) -> list[str]:
-    """The names of what runs have written in ``directory``; empty if there was no run.
-
-    Raises
-    ------
-    RecipeError: the note is somebody else's. RunError: it cannot be read.
-    """
+    """The names of what runs have written in ``directory``; empty if there was no run."""
     note = directory / NOTE
     with reported(note), suppress(FileNotFoundError):
         head, *names = note.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -122,13 +101,7 @@ def noted(directory: Path) -> list[str]:
 
 
 def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> None:
-    """Write the resolved recipe; without ``resume``, remove the ``results`` of earlier runs, and nothing else.
-
-    Raises
-    ------
-    RecipeError: the directory holds something else, or is to be resumed with other settings.
-    RunError: it cannot be written.
-    """
+    """Write the resolved recipe; without ``resume``, remove the ``results`` of earlier runs, and nothing else."""
     with reported(directory):
         known, recipe = noted(directory), directory / RECIPE
         held = [name for name in (*results, RECIPE, LOG, MODEL) if os.path.lexists(directory / name)]
@@ -156,12 +129,7 @@ def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, re
 
 
 def remove_results(directory: Path, names: Iterable[str]) -> None:
-    """Remove what runs have written at ``names`` and below them, and directories left empty by that.
-
-    Raises
-    ------
-    OSError: something cannot be removed.
-    """
+    """Remove what runs have written at ``names`` and below them, and directories left empty by that."""
     chosen = set(names)
     for path in [directory / name for name in noted(directory) if name.split("/")[0] in chosen]:
         beside = path.parent.glob(f"{glob.escape(path.stem)}.*.npz") if path.parent.name == RUNS else ()
@@ -174,12 +142,7 @@ def remove_results(directory: Path, names: Iterable[str]) -> None:
 
 
 def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> None:
-    """Check that nothing is written where something is read; "-" is the standard input or output, never a file.
-
-    Raises
-    ------
-    RecipeError: names the input.
-    """
+    """Check that nothing is written where something is read; "-" is the standard input or output, never a file."""
     places = {os.path.realpath(path): path for path in outputs if str(path) != "-"}
     for path in inputs:
         real = Path(os.path.realpath(path))
@@ -191,12 +154,7 @@ def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> 
 
 @contextmanager
 def log_file(directory: Path) -> Iterator[None]:
-    """Within the block, everything that is logged also goes to log.txt in ``directory``.
-
-    Raises
-    ------
-    RunError: it cannot be opened. If it cannot be written later, one warning says so and the run continues.
-    """
+    """Within the block, everything that is logged also goes to log.txt in ``directory``."""
     with reported(directory / LOG):
         handler = _LogFile(directory / LOG, mode="a", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))

@@ -63,12 +63,7 @@ def downloads() -> Path:
 
 
 def local_path(path: str) -> str:
-    """``path``; of a URL, the copy of what it names, fetched if it is not there or may have changed.
-
-    Raises
-    ------
-    DataError: it cannot be fetched. RunError: it cannot be written.
-    """
+    """``path``; of a URL, the copy of what it names, fetched if it is not there or may have changed."""
     if not is_url(path):
         return path
     found = _look_up(path)
@@ -81,12 +76,7 @@ def local_path(path: str) -> str:
 
 
 def local_directory(url: str, names: Iterable[str], digest: str) -> Path:
-    """A copy of the files ``names`` in the folder ``url``, as the directory that is known by their ``digest``.
-
-    Raises
-    ------
-    DataError, RunError: see ``local_path``.
-    """
+    """A copy of the files ``names`` in the folder ``url``, as the directory that is known by their ``digest``."""
     copy, wanted, left = downloads() / digest, list(names), most_bytes()
     if not copy.is_dir():
         with new_directory(copy, keep=True) as new:
@@ -101,12 +91,7 @@ def local_directory(url: str, names: Iterable[str], digest: str) -> Path:
 
 
 def most_bytes() -> int:
-    """How many bytes all copies may have together.
-
-    Raises
-    ------
-    RecipeError: what $RERANK_DOWNLOADS_GB says is no such number.
-    """
+    """How many bytes all copies may have together."""
     given = os.environ.get(SIZE) or GB
     with suppress(ValueError):
         if 0 < (found := float(given)) < 1e9:
@@ -163,12 +148,7 @@ class _Found(NamedTuple):
 
 
 def _look_up(url: str) -> _Found:
-    """What a URL names.
-
-    Raises
-    ------
-    DataError: nothing, or a folder; it cannot be reached, or not by this protocol.
-    """
+    """What a URL names."""
     protocol = url.partition("://")[0].lower()
     if protocol not in PROTOCOLS:
         message = f"files are fetched by {', '.join(PROTOCOLS)}, not by {protocol}"
@@ -201,12 +181,7 @@ def _warn_of(host: str | None) -> None:
 
 
 def _fetch(found: _Found, target: Path, most: int) -> int:
-    """Copy a file to ``target``; returns its size.
-
-    Raises
-    ------
-    DataError: it cannot be fetched, or has more than ``most`` bytes.
-    """
+    """Copy a file to ``target``; returns its size."""
     from fsspec.callbacks import Callback
 
     def check(said: int | None, so_far: int) -> None:

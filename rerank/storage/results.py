@@ -35,25 +35,14 @@ class KeptResult:
         self.path, self._key = path, key
 
     def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Replace what is on disk by ``header`` (JSON) and ``arrays`` (without objects).
-
-        Raises
-        ------
-        RunError: it cannot be written; what was there stays.
-        """
+        """Replace what is on disk by ``header`` (JSON) and ``arrays`` (without objects)."""
         text = as_json({"version": FORMAT_VERSION, "key": self._key, "header": header}).encode()
         content: dict[str, Any] = {HEADER: np.frombuffer(text, np.uint8), **arrays}
         with new_file(self.path) as new, new.open("wb") as out:
             np.savez(out, **content)
 
     def read(self, *, arrays: bool = True) -> Content:
-        """Header and, if they are wanted, arrays.
-
-        Raises
-        ------
-        OtherWorkError: it is of other work.
-        OSError, ValueError and others: see ``DAMAGE``.
-        """
+        """Header and, if they are wanted, arrays."""
         try:
             with np.load(self.path) as archive:
                 stored = json.loads(archive[HEADER].tobytes())

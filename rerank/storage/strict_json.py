@@ -19,12 +19,7 @@ def as_json(
     default: Callable[[Any], Any] | None = None,
     allow_nan: bool = False,
 ) -> str:
-    """``value`` as JSON; parameters as in ``json.dumps``. ``allow_nan`` is for values of the user's own files.
-
-    Raises
-    ------
-    RunError: a number in it is not finite; the message says where.
-    """
+    """``value`` as JSON; parameters as in ``json.dumps``. ``allow_nan`` is for values of the user's own files."""
     try:
         return json.dumps(
             value, indent=indent, sort_keys=sort_keys, ensure_ascii=ensure_ascii, default=default, allow_nan=allow_nan
@@ -45,13 +40,7 @@ def _infinite(value: Any, place: str) -> Iterator[tuple[str, float]]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file.
-
-    Raises
-    ------
-    ValueError: damaged, or not an object; begins with the file's name.
-    OSError: it cannot be read.
-    """
+    """The object in a JSON file."""
     check_plain(path)
     try:
         return parse_object(path.read_bytes())
@@ -60,12 +49,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def parse_object(text: bytes) -> dict[str, Any]:
-    """The object that ``text`` holds.
-
-    Raises
-    ------
-    ValueError: it is not JSON, or another value.
-    """
+    """The object that ``text`` holds."""
     try:
         found = json.loads(text.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_object)
     except RecursionError:

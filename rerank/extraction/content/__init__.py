@@ -29,10 +29,6 @@ def content_of(
     centred: store values relative to a list's most frequent one; as the recipe says where None. columns: the score
     columns that lists are held to, where they are known. keeps_texts: see ``Content``. lexical: what the template
     Lexical has learned; without, a content with this template gives no features.
-
-    Raises
-    ------
-    RecipeError: an unknown part or setting.
     """
     if isinstance(recipe, TextRecipe):
         from rerank.extraction.content.texts import TextContent  # the templates of one kind or the other
@@ -45,12 +41,7 @@ def content_of(
 
 
 def metric_of(recipe: TaskRecipe) -> Metric:
-    """The metric of a recipe.
-
-    Raises
-    ------
-    RecipeError: an unknown metric or setting.
-    """
+    """The metric of a recipe."""
     if isinstance(recipe, TextRecipe):
         from rerank.extraction.content.texts import make_text_metric
 

@@ -68,21 +68,12 @@ class Content(ABC, Generic[T]):
         self.columns = self.shown = columns  # that lists must have, and that they may have besides
 
     def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:
-        """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
-
-        Raises
-        ------
-        DataError: see the readers.
-        """
+        """The usable lists of a split with their references; bad ones are errors, or skipped and counted."""
         return usable(self.read(data, split), self.pair, count)
 
     def read(self, data: SplitSettings, split: str) -> Iterator[NBestList | SkippedList]:
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
-
-        Raises
-        ------
-        DataError: files that cannot be read, or do not fit together.
         """
         sources = data.sources_of(split)
         for source in sources:
@@ -112,22 +103,12 @@ class Content(ABC, Generic[T]):
             number += 1
 
     def learn(self, data: SplitSettings, split: str) -> LearnedTables | None:  # noqa: ARG002
-        """What templates learn from training lists before any features are extracted; None if they learn nothing.
-
-        Raises
-        ------
-        RecipeError: there is nothing to learn from. DataError: see ``read``.
-        """
+        """What templates learn from training lists before any features are extracted; None if they learn nothing."""
         return None
 
     @abstractmethod
     def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
-        """A list with its reference, both parsed and counted; None if it cannot be used.
-
-        Raises
-        ------
-        DataError: a bad list where the policy of ``count`` is "error".
-        """
+        """A list with its reference, both parsed and counted; None if it cannot be used."""
 
     @abstractmethod
     def open(self, nbest: NBestList) -> tuple[NBestList, T] | SkippedList:
@@ -167,13 +148,7 @@ class Content(ABC, Generic[T]):
         return unknown_columns(self.shown, nbest) if self.shown is not None else ()
 
     def features(self, nbest: NBestList, content: T) -> ListFeatures:
-        """The features of a list.
-
-        Raises
-        ------
-        DataError: the list is too large.
-        RecipeError: a user's template failed.
-        """
+        """The features of a list."""
         try:
             return self.extract(nbest, content)
         except MemoryError:
@@ -204,12 +179,7 @@ class Content(ABC, Generic[T]):
         return ""
 
     def check(self, count: SkipCount) -> None:
-        """Stop if so many lists of a split are ``refused`` that its references cannot be right.
-
-        Raises
-        ------
-        DataError: they are.
-        """
+        """Stop if so many lists of a split are ``refused`` that its references cannot be right."""
 
     @abstractmethod
     def gold_text(self, pair: Pair) -> str:
@@ -232,12 +202,7 @@ def make_reader(spec: dict[str, Any] | str) -> Reader:
 
 
 def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Template], dict[str, UserTemplate]]:
-    """The templates that a recipe (or a model) names for ``content`` ("trees" or "texts"), and users' functions.
-
-    Raises
-    ------
-    RecipeError: an unknown set, template or option, or no templates at all.
-    """
+    """The templates that a recipe (or a model) names for ``content`` ("trees" or "texts"), and users' functions."""
     name = UNDERIVED if settings.set == AUTO else settings.set  # where no list has been seen: see ``with_set``
     if name is not None and name not in SETS:
         raise RecipeError(f"unknown template set {name!r}; {nearest(name, [*SETS, AUTO])}", key="features.set")

@@ -100,10 +100,6 @@ class TextContent(Content[TextView]):
         """The words, phrases and scores of a list; without a source there are no phrases.
 
         The scores are those of ``columns`` where these are known: a list that lacks one is bad, and others are ignored.
-
-        Raises
-        ------
-        DataError: a list of trees.
         """
         texts = text_list(nbest)
         if self.lexical is not None and texts.source is None:
@@ -185,12 +181,7 @@ class TextContent(Content[TextView]):
 
 
 def without_column(nbest: TextList, name: str | None) -> TextList:
-    """``nbest`` without the score column ``name``, if it has it; never without its base score.
-
-    Raises
-    ------
-    RecipeError: the base score itself is that column.
-    """
+    """``nbest`` without the score column ``name``, if it has it; never without its base score."""
     if name is None or name not in nbest.names:
         return nbest
     dropped = nbest.names.index(name)

@@ -42,12 +42,7 @@ class LexicalTables(NamedTuple):
 
     @staticmethod
     def of(arrays: Mapping[str, np.ndarray]) -> "LexicalTables":
-        """The inverse of ``arrays``.
-
-        Raises
-        ------
-        KeyError: one of them is missing. ValueError: they do not fit together.
-        """
+        """The inverse of ``arrays``."""
         source, target, *others = (_frozen(arrays[name]) for name in LexicalTables.names())
         size = len(Translations._fields)
         tables = LexicalTables(source, target, Translations(*others[:size]), Translations(*others[size:]))

@@ -52,11 +52,6 @@ class TextExtractor(FeatureExtractor):
         """The features of one list; ``candidates`` are needed only for users' templates.
 
         names: add the names of users' features to the table of symbols.
-
-        Raises
-        ------
-        RecipeError: a user's template failed, or gave something that is not a finite number.
-        ValueError: (for users' templates) not one candidate per text; (for Lexical) no tables.
         """
         total = view.first.size - 1
         if self.user and len(candidates) != total:

@@ -39,12 +39,7 @@ class Lexical(TextTemplate):
 
 
 def lexical_of(made: Sequence[Template]) -> Lexical | None:
-    """The template of these that needs tables, if there is one.
-
-    Raises
-    ------
-    RecipeError: there are several.
-    """
+    """The template of these that needs tables, if there is one."""
     found = [each for each in made if isinstance(each, Lexical)]
     if len(found) > 1:
         names = ", ".join(each.name for each in found)

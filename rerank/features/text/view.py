@@ -103,11 +103,6 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
     """The arrays of a list. Its words and names are added to ``symbols``, if given, so that features can be shown.
 
     ``source`` is the input of the list; it is empty if there is none, and then ``nbest`` must have no derivations.
-
-    Raises
-    ------
-    Problem: a segmentation or alignment is malformed or points outside source or candidate (reason
-        "segmentation" or "alignment"), or features cannot hold a score (reason "infinite score").
     """
     N = len(nbest)
     texts = [source, *nbest.texts]

@@ -116,12 +116,7 @@ class BracketModel:
 
     @staticmethod
     def of(arrays: Mapping[str, np.ndarray]) -> "BracketModel":
-        """The model in these arrays.
-
-        Raises
-        ------
-        ValueError: they are no such model; says which is wrong.
-        """
+        """The model in these arrays."""
         if set(arrays) != set(Arrays._fields):
             raise ValueError(f"its brackets have {', '.join(sorted(arrays))}; expected {', '.join(Arrays._fields)}")
         for name, array in arrays.items():
@@ -159,10 +154,6 @@ def fit(columns: BracketColumns, right: np.ndarray, symbols: SymbolTable, deviat
     """A model of which brackets are ``right`` (bool [n]), of many lists; ``deviation`` is that of base scores.
 
     The trees ascend in what speaks for a bracket (``ASCENDING``). The same brackets give the same model.
-
-    Raises
-    ------
-    RecipeError: scikit-learn is missing, or the brackets are all right or all wrong.
     """
     classifier = require_classifier()
     from threadpoolctl import threadpool_limits  # of scikit-learn
@@ -186,12 +177,7 @@ def fit(columns: BracketColumns, right: np.ndarray, symbols: SymbolTable, deviat
 
 
 def require_classifier() -> Any:
-    """The class that boosts trees.
-
-    Raises
-    ------
-    RecipeError: scikit-learn is missing.
-    """
+    """The class that boosts trees."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
     except ImportError:

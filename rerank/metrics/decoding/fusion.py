@@ -121,10 +121,6 @@ class Fusion:
 
         judged: the probabilities of all brackets (float64 [A, B]), in place of the weight of the trees that have them.
         As two that cross can both be probable, the more probable stays, whatever the threshold.
-
-        Raises
-        ------
-        DataError: a threshold below one half (0 for ``judged``), or no candidate with words.
         """
         least = LEAST if judged is None else 0.0
         if not (thresholds >= least).all() or not (thresholds < 1).all():

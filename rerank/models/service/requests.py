@@ -71,13 +71,7 @@ def answer(
     deadline: Deadline | None = None,
     drift: Drift | None = None,
 ) -> tuple[str, int]:
-    """The answer to a request to rank, as JSON, and how many candidates it has; ``drift``, if given, sees its list.
-
-    Raises
-    ------
-    GivenError: a field that cannot be used. DataError: the request is no JSON object. GivenUpError: it was not ready
-        before the ``deadline``.
-    """
+    """The answer to a request to rank, as JSON, and how many candidates it has; ``drift``, if given, sees its list."""
     with (deadline or Deadline(limits.seconds)).held():
         return _answer(model, body, limits, drift)
 
@@ -120,12 +114,7 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
 
 
 def _check_names(section: Section, columns: Collection[str] = (), place: str = "") -> None:
-    """Refuse a name that looks like that of a field which was not given: others are of ``columns``, or of no interest.
-
-    Raises
-    ------
-    GivenError: there is one.
-    """
+    """Refuse a name that looks like that of a field not given; others are of ``columns``, or of no interest."""
     absent = [field for field in type(section).model_fields if field not in section.model_fields_set]
     for name in section.model_extra or ():
         if name not in columns and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
@@ -133,12 +122,7 @@ def _check_names(section: Section, columns: Collection[str] = (), place: str = "
 
 
 def _check_sizes(asked: RankRequest, limits: Limits, *, trees: bool) -> None:
-    """Refuse texts whose work would grow as the square of their length, or more.
-
-    Raises
-    ------
-    GivenError: a text or a tree beyond the limits.
-    """
+    """Refuse texts whose work would grow as the square of their length, or more."""
     given = [(f"candidates[{y}]", each.tree or each.text or "") for y, each in enumerate(asked.candidates)]
     for field, text in [*given, ("source", asked.source or "")]:
         if len(text) < 2 * min(limits.words, limits.depth):

@@ -69,12 +69,7 @@ class JoinedReader(Reader):
         return [*self.inner.paths(",".join(lists)), scores] if lists else [scores]
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        """See ``Reader.read``; after a list of unknown length nothing tells which scores belong to which candidates.
-
-        Raises
-        ------
-        DataError: there is such a list, or there are more or fewer scores than candidates.
-        """
+        """See ``Reader.read``; after a list of unknown length nothing tells which scores belong to which candidates."""
         names = split_paths(path)
         expected = self.files
         if len(names) < 2 or (expected is not None and len(names) != expected):

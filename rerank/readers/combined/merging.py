@@ -94,12 +94,7 @@ class MergedReader(Checked, Reader):
             )
 
     def systems(self, path: PathLike) -> list[tuple[Reader, str]]:
-        """The reader and the path of each system.
-
-        Raises
-        ------
-        DataError: the path does not name the files that the readers need.
-        """
+        """The reader and the path of each system."""
         names = split_paths(path)
         chosen = self.within
         if self.files is None:

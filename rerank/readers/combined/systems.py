@@ -135,12 +135,7 @@ class UnitedColumns:
         self.places = {system.number: [names.index(name) for name in system.names] for system in systems}
 
     def join(self, parts: list[tuple[System, NBestList]], duplicates: Duplicates, *, normal: bool) -> NBestList:
-        """One list from the lists of all systems that have one; normal: whether words are compared in normal form.
-
-        Raises
-        ------
-        RecipeError: some are lists of texts, and others of trees.
-        """
+        """One list from the lists of all systems that have one; normal: whether words are compared in normal form."""
         lists = [found for _, found in parts]
         alike = [found.alike(normal=normal) for found in lists]
         blocks = [self._block(system, found) for system, found in parts]

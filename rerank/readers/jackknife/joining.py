@@ -47,12 +47,7 @@ class Joining:
         self._symbols = SymbolTable()
 
     def lists(self) -> Iterator[NBestList | SkippedList]:
-        """All lists in the order of the treebank; bad ones that are skipped, in their places.
-
-        Raises
-        ------
-        DataError: a list that is not of the sentence which its fold has there; too few or too many lists.
-        """
+        """All lists in the order of the treebank; bad ones that are skipped, in their places."""
         folds, number, owners = [self._fold(k) for k in range(len(self.places))], 0, dict[str, str]()
         for fold, length in self.manifest.order:
             for item in islice(folds[fold], length):
@@ -83,12 +78,7 @@ class Joining:
         return usable(enumerate(lists), take, self._count)
 
     def _compared(self, fold: int, number: int, nbest: NBestList, gold: bytes) -> NBestList | SkippedList:
-        """A list without its bad candidates; a bad list if there are no others.
-
-        Raises
-        ------
-        DataError: its words are not those of the tree ``gold``, in normal form either.
-        """
+        """A list without its bad candidates; a bad list if there are no others."""
         tree = parse_brackets([gold], self._symbols)
         for changed in (None, unchanged()):
             found = open_list(nbest, self._symbols, changed)

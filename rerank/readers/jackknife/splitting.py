@@ -68,12 +68,7 @@ class Manifest(BaseModel):
 
     @staticmethod
     def read(directory: Path) -> "Manifest":
-        """The manifest of a directory.
-
-        Raises
-        ------
-        DataError: there is none, or it is damaged.
-        """
+        """The manifest of a directory."""
         path = directory / NAME
         if not path.exists():
             raise DataError(f"has no {NAME}; `rerank folds split` writes it", path=str(directory))
@@ -100,12 +95,7 @@ class Manifest(BaseModel):
         return itertools.chain.from_iterable(itertools.repeat(fold, count) for fold, count in self.order)
 
     def check(self, directory: Path, fold: int) -> Path:
-        """The directory of a fold, which is complete and as it was written.
-
-        Raises
-        ------
-        DataError: it is not; says which file, and what to do.
-        """
+        """The directory of a fold, which is complete and as it was written."""
         place = self.place(directory, fold)
         try:
             verify(place)
@@ -115,12 +105,7 @@ class Manifest(BaseModel):
         return place
 
     def check_sources(self) -> list[str]:
-        """The files of the treebank that are no longer there; none of the others has changed.
-
-        Raises
-        ------
-        DataError: one has.
-        """
+        """The files of the treebank that are no longer there; none of the others has changed."""
         missing = [source.path for source in self.treebank if not Path(source.path).exists()]
         with Inputs() as inputs:
             for source in self.treebank:
@@ -143,12 +128,6 @@ def split(
     names: the treebank, see ``treebank_files``. words: a file of its sentences, one per line, which the parser is given
     in place of the words of the trees. by: "sentences": folds are consecutive parts of the treebank; "files": the
     sentences of a file stay together, in the fold with the fewest sentences so far.
-
-    Raises
-    ------
-    DataError: a tree or sentence that cannot be used; too few sentences or files; a fold that has been changed.
-    RecipeError: the directory holds something else, or another split.
-    RunError: something cannot be written.
     """
     given = [*treebank_files(*names), *([] if words is None else [words])]
     if "-" in given:
@@ -210,12 +189,7 @@ def _whole_files(counts: list[int], folds: int) -> list[tuple[int, int]]:
 
 
 def _checked(paths: list[str], words: str | None) -> Iterator[GoldText]:
-    """All trees, each with words that are those of its line in the file ``words``.
-
-    Raises
-    ------
-    DataError: a malformed tree, or one without words; a line with other words; too few or too many lines.
-    """
+    """All trees, each with words that are those of its line in the file ``words``."""
     number, lines = 0, None if words is None else read_lines(words)
     for number, gold in enumerate(read_treebank(paths), start=1):
         own = _words(gold)

@@ -53,10 +53,6 @@ def read_blocks(stream: InputStream, numbered: bool) -> Iterator[MosesBlock]:
     """The lists of ``stream`` in blocks of whole lists; ``numbered``: their ids are whole numbers.
 
     Memory holds a chunk and the longest list.
-
-    Raises
-    ------
-    DataError: a line or a list is too long, or the file does not hold lists; or see ``InputStream.read``.
     """
     data, line, wanted, ended = b"", 0, FIRST_LISTS, False
     while not ended:

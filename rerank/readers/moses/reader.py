@@ -170,13 +170,7 @@ class Moses(Checked, Reader):
         return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
 
     def read(self, path: PathLike) -> Iterator[TextList | SkippedList]:
-        """See ``Reader.read``; ids that are left out give empty lists.
-
-        Raises
-        ------
-        DataError: ids do not increase, or leave out too many; no column has the name ``base``; a line or list does not
-            end; or the stream cannot be read.
-        """
+        """See ``Reader.read``; ids that are left out give empty lists."""
         with open_stream(path, strict=False) as stream:
             file = File(self, stream.path)
             for block in read_blocks(stream, self.ids == "file"):
@@ -189,10 +183,6 @@ class Moses(Checked, Reader):
 
         The total is replaced, and the first one is kept among the features as ``BaseScore``. A list without candidates
         is left out, as by Moses, unless lists are numbered by their order. Lists of other formats can be written too.
-
-        Raises
-        ------
-        DataError: a text of another format contains a line break or ``|||``.
         """
         chosen = range(len(nbest)) if order is None else order
         if not len(nbest) and self.ids == "ordinal":

@@ -63,12 +63,7 @@ class EspnetReader(WrittenAsJsonl, TextReader):
         return [file for job in _jobs(path) for folder in job for file in _files(folder)]
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        """See ``Reader.read``.
-
-        Raises
-        ------
-        DataError: there is no such folder, or its files have different keys, or keys in different orders.
-        """
+        """See ``Reader.read``."""
         seen = dict[str, Place]()
         for job in _jobs(path):
             with ExitStack() as stack:
@@ -84,12 +79,7 @@ class EspnetReader(WrittenAsJsonl, TextReader):
 
 
 def _jobs(path: PathLike) -> list[list[str]]:
-    """The folders of every job's first, second... candidates.
-
-    Raises
-    ------
-    DataError: there are none.
-    """
+    """The folders of every job's first, second... candidates."""
     top = os.fspath(path)
     places = [top, os.path.join(top, "logdir")] if os.path.isdir(top) else []
     found = [(place, _JOB.match(name)) for place in places if os.path.isdir(place) for name in os.listdir(place)]
@@ -102,12 +92,7 @@ def _jobs(path: PathLike) -> list[list[str]]:
 
 
 def _folders(job: str) -> list[str]:
-    """The folders of a job's first, second... candidates.
-
-    Raises
-    ------
-    DataError: there is not one for every rank.
-    """
+    """The folders of a job's first, second... candidates."""
     ranks = sorted(int(found[1]) for found in map(_RANK.match, os.listdir(job)) if found)
     if ranks != list(range(1, len(ranks) + 1)) or not ranks:
         lacking = next(rank for rank, there in enumerate([*ranks, 0], 1) if rank != there)

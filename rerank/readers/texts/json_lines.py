@@ -119,12 +119,7 @@ def number_of(value: Any, what: str, reason: str = "score") -> float:
 
 
 def json_line(item: dict[str, Any], nbest: NBestList | SkippedList) -> bytes:
-    """An object as a line; values of the user's file that JSON does not allow, such as sockeye's ``Infinity``, stay.
-
-    Raises
-    ------
-    DataError: it is nested too deeply to be written.
-    """
+    """An object as a line; values of the user's file that JSON does not allow, such as sockeye's ``Infinity``, stay."""
     try:
         return encoded(as_json(item, ensure_ascii=False, allow_nan=True)) + b"\n"
     except RecursionError:

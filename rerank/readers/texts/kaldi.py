@@ -73,12 +73,7 @@ class Archive:
         return line
 
     def beside(self, line: Keyed) -> Keyed:
-        """Take the line of the same key as one of another archive.
-
-        Raises
-        ------
-        DataError: the next line has another key, or there is none.
-        """
+        """Take the line of the same key as one of another archive."""
         if self.head is None or self.head.key != line.key:
             found = "the file ends" if self.head is None else f"found the key {excerpt(self.head.key)}"
             message = f"{found} where {line.path}, line {line.number}, has {excerpt(line.key)}; both files need the "
@@ -87,12 +82,7 @@ class Archive:
         return self.take()
 
     def finish(self, like: str) -> None:
-        """Refuse lines that are left over beside the archive ``like``.
-
-        Raises
-        ------
-        DataError: there is one; says where.
-        """
+        """Refuse lines that are left over beside the archive ``like``."""
         if self.head is not None:
             message = f"found the key {excerpt(self.head.key)}, which {like} does not have in this place; "
             message += "both files need the same keys in the same order"
@@ -141,12 +131,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
         return 1 + len(self.costs)
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        """See ``Reader.read``.
-
-        Raises
-        ------
-        DataError: the path does not name the files that the option ``costs`` asks for, or their keys differ.
-        """
+        """See ``Reader.read``."""
         names = [str(path)] if not self.costs else split_paths(path)
         if len(names) != self.files:
             message = f"names {len(names)} files; expected {self.files}: the words and {', '.join(self.costs)}"

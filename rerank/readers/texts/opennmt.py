@@ -85,13 +85,7 @@ class OpenNmtReader(TextReader):
         out.write(b"\n" * (self.n or 0))
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        """See ``ListReader.records``.
-
-        Raises
-        ------
-        DataError: the number of lines is no multiple of n. Nothing tells which list lacks some, nor whose lines those
-            after it are.
-        """
+        """See ``ListReader.records``."""
         rest, n = iter(lines), self.n or 1
         while found := list(islice(rest, n)):
             if len(found) < n:

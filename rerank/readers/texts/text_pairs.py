@@ -19,12 +19,7 @@ FORMS = ("lines", "tab", "id")
 
 
 def read_lines(path: PathLike) -> Iterator[bytes]:
-    """The lines of ``path`` without white space around them; an empty line is an empty text.
-
-    Raises
-    ------
-    DataError: the file cannot be read, or a line has a NUL byte.
-    """
+    """The lines of ``path`` without white space around them; an empty line is an empty text."""
     with open_stream(path) as stream:
         for _, line in _texts(LineReader(stream)):
             yield line
@@ -41,11 +36,6 @@ def read_references(paths: Sequence[PathLike], form: str = "lines", first_id: in
     form: "lines": every file is a set of references, one per line; "tab": one file, with all references of a list on
         one line, separated by tabs; "id": one file of lines ``id ||| reference``.
     first_id: the first id of the form "id".
-
-    Raises
-    ------
-    DataError: files of different lengths; ids that are malformed or out of order; unreadable files.
-    RecipeError: an unknown form, or a wrong number of files for it.
     """
     check_choice("form", form, FORMS)
     if isinstance(paths, (str, os.PathLike)) or not paths or (form != "lines" and len(paths) > 1):
@@ -151,12 +141,6 @@ def read_text_pairs(
     count: the policy for bad lists ("error" by default) and the counts. A bad list uses up its source and its
         references. Lists that are missing at the end are errors, or empty lists that are counted as "missing".
     needs_references, needs_source: whether a list without any is bad ("no reference", "no source").
-
-    Raises
-    ------
-    DataError: a bad list under the policy "error"; not as many lists as sources or references; a reader of
-        trees; unreadable files.
-    RecipeError: see ``read_references``.
     """
     count = count if count is not None else SkipCount()
 
@@ -183,12 +167,7 @@ def complete(
 
 
 def settle(nbest: TextList | SkippedList, count: SkipCount) -> TextList | None:
-    """Count a list as good, bad or missing; returns it, or None if it cannot be used.
-
-    Raises
-    ------
-    DataError: it is bad or missing, or has bad candidates, and the policy is "error".
-    """
+    """Count a list as good, bad or missing; returns it, or None if it cannot be used."""
     if isinstance(nbest, SkippedList):
         count.bad(nbest)
         return None
@@ -209,12 +188,6 @@ def lists_of_texts(
 ) -> Iterator[TextList | SkippedList]:
     """Every list, usable or not, with the source and the references of the files where these are given; the parameters
     are those of ``read_text_pairs``.
-
-    Raises
-    ------
-    DataError: fewer sources or references than lists, or not as many of one as of the other; a reader of trees;
-        unreadable files.
-    RecipeError: see ``read_references``.
     """
     sides = {} if sources is None else {"source": source_lines(sources)}
     if references is not None:
@@ -242,12 +215,7 @@ def _missing(lists: Progress) -> TextList:
 
 
 def text_list(nbest: NBestList) -> TextList:
-    """``nbest`` as a list of texts.
-
-    Raises
-    ------
-    DataError: it is a list of trees.
-    """
+    """``nbest`` as a list of texts."""
     if isinstance(nbest, TextList):
         return nbest
     message = "the reader gives lists of trees; name one of lists of texts: --reader (in a recipe: data.reader)"

@@ -37,12 +37,7 @@ class NamedColumns:
         self.others: tuple[str, ...] = ()  # what the first list's candidates have though it was not asked for
 
     def settle(self, draft: Draft) -> None:
-        """Give a draft the names of the columns; candidates that do not fit them become problems.
-
-        Raises
-        ------
-        Problem: no candidate has the base score, and it is not "score", or those of the file's first list have it.
-        """
+        """Give a draft the names of the columns; candidates that do not fit them become problems."""
         found = [one.numbers for one in draft.candidates if isinstance(one, Entry) and isinstance(one.numbers, dict)]
         scored = any(self.base in numbers for numbers in found)
         if found and self.scored is None and (scored or self.base == SCORE):
@@ -114,10 +109,6 @@ class TextReader(ListReader):
         """The list that the content of a record describes.
 
         names: the columns of the lists before it, or of the model that the lists are for; None if there are none.
-
-        Raises
-        ------
-        Problem: it describes none.
         """
 
     def maker(self, lines: LineReader) -> Make:

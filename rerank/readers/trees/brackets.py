@@ -102,10 +102,6 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
 
     ``empty_lines``: also those between trees, before the first and after the last, as trees without text. The brackets
     of the texts are balanced; ``parse_brackets`` checks whether they are well-formed trees.
-
-    Raises
-    ------
-    DataError: unbalanced brackets, text outside trees, an unreadable stream.
     """
     with open_stream(path) as stream:
         scan = Scan(np.array([0, 1, 0, 0]), *np.empty((3, chunk // 2 + 1), np.int64))

@@ -79,10 +79,6 @@ def read_pairs(
 
     A bad list is an error, or skipped and counted together with its gold tree. ``count``, if given, also sets the
     policy, and ``on_bad_list`` is ignored.
-
-    Raises
-    ------
-    DataError: a bad list under the policy "error"; more or fewer gold trees than lists; unreadable files.
     """
     count = count if count is not None else SkipCount(on_bad_list)
 
@@ -102,12 +98,7 @@ def read_pairs(
 def lists_of_trees(
     reader: Reader, path: PathLike, gold: Sequence[PathLike] | None
 ) -> Iterator[NBestList | SkippedList]:
-    """Every list, usable or not, with its gold tree if there are files of ``gold`` trees.
-
-    Raises
-    ------
-    DataError: more or fewer gold trees than lists; unreadable files.
-    """
+    """Every list, usable or not, with its gold tree if there are files of ``gold`` trees."""
     sides = [] if gold is None else [TreebankSide(gold)]
     for nbest, entries in in_step(reader, path, sides):
         yield nbest.changed(gold=entries[0]) if entries and isinstance(nbest, NBestList) else nbest

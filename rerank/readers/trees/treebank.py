@@ -31,13 +31,7 @@ class GoldText(NamedTuple):
 
 
 def treebank_files(*names: PathLike) -> list[str]:
-    """The files of a treebank, in order.
-
-    Raises
-    ------
-    DataError: a folder or pattern without files; a folder with annotations of several kinds, which would give every
-        sentence several times; a file that is named twice.
-    """
+    """The files of a treebank, in order."""
     parts = [part for name in names for part in ([os.fspath(name)] if os.path.exists(name) else split_paths(name))]
     found = [path for part in parts for path in _named(part)]
     real = dict[str, str]()
@@ -97,12 +91,7 @@ def _unreadable(error: OSError) -> None:
 
 
 def read_treebank(paths: Iterable[PathLike]) -> Iterator[GoldText]:
-    """Every tree of the files ``paths`` ("-": standard input), one file after the other.
-
-    Raises
-    ------
-    DataError: see ``read_trees``; no tree goes on in the next file.
-    """
+    """Every tree of the files ``paths`` ("-": standard input), one file after the other."""
     for path in paths:
         name = stream_name(path)
         for text, line in read_trees(path):
@@ -131,12 +120,7 @@ class SentenceText(NamedTuple):
 
 
 def read_sentences(path: PathLike, *, chunk: int = CHUNK) -> Iterator[SentenceText]:
-    """The sentences of a file ("-": standard input) in order; what tells its kind apart is held until it is known.
-
-    Raises
-    ------
-    DataError: see ``read_trees``.
-    """
+    """The sentences of a file ("-": standard input) in order; what tells its kind apart is held until it is known."""
     held: list[SentenceText] = []  # one tree, or what is read differently in files of the other kind, and all after it
     found = (SentenceText(*each) for each in read_trees(path, chunk=chunk, empty_lines=True))
     for one in found:
@@ -150,12 +134,7 @@ def read_sentences(path: PathLike, *, chunk: int = CHUNK) -> Iterator[SentenceTe
 
 
 def gold_sentences(paths: Sequence[PathLike]) -> Iterator[SentenceText | bytes]:
-    """The sentences of a treebank: of one file as ``read_sentences`` gives them; of several, every tree is one.
-
-    Raises
-    ------
-    DataError: see ``read_trees``.
-    """
+    """The sentences of a treebank: of one file as ``read_sentences`` gives them; of several, every tree is one."""
     if len(paths) == 1:
         return read_sentences(paths[0])
     return (gold.text for gold in read_treebank(paths))

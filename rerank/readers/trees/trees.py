@@ -165,10 +165,6 @@ def parse_brackets(
 
     Failed parses become ``FAILED``. ``lines`` (line number of every text), ``path`` and ``list_id`` tell in errors
     where the texts are from.
-
-    Raises
-    ------
-    DataError: unbalanced brackets, words without a preterminal, nodes without children, not exactly one tree per text.
     """
     raw = b"".join(texts)
     data = np.frombuffer(raw, dtype=np.uint8)
@@ -211,12 +207,7 @@ def brackets(trees: Trees, tree: int, symbols: SymbolTable) -> str:
 
 
 def to_nltk(trees: Trees, tree: int, symbols: SymbolTable) -> "nltk.Tree":
-    """Tree ``tree`` as an ``nltk.Tree``, the type users get.
-
-    Raises
-    ------
-    DataError: the tree has more than ``DEEPEST`` levels.
-    """
+    """Tree ``tree`` as an ``nltk.Tree``, the type users get."""
     import nltk
 
     first, last = int(trees.first[tree]), int(trees.first[tree + 1])

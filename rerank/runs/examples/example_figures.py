@@ -31,12 +31,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def check_figures(recipe: ClassificationRecipe, specs: Sequence[Spec]) -> None:
-    """Refuse figures of runs, or of keys of grids, that ``specs`` do not have.
-
-    Raises
-    ------
-    RecipeError: a figure names one.
-    """
+    """Refuse figures of runs, or of keys of grids, that ``specs`` do not have."""
     names = [spec.run for spec in specs]
     check_names(recipe.figures, names)
     for number, figure in enumerate(recipe.figures):

@@ -40,12 +40,7 @@ def write_page(
     features: TextTable | None,
     figures: Sequence[Figure],
 ) -> None:
-    """Write the report to ``path``; tested: the tested examples of every set; features: the strongest of the model.
-
-    Raises
-    ------
-    RunError: it cannot be written.
-    """
+    """Write the report to ``path``; tested: the tested examples of every set; features: the strongest of the model."""
     compared = significance_tables(metrics)
     sections = {
         "Results": True,

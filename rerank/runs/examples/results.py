@@ -118,12 +118,7 @@ def key_of(examples: ExampleSet, spec: Spec, code: str) -> str:
 
 
 def save_results(place: Path, key: str, results: list[Result]) -> None:
-    """Keep the results of a single run.
-
-    Raises
-    ------
-    RunError: cannot be written.
-    """
+    """Keep the results of a single run."""
     entries = [{name: getattr(each, name) for name in PLAIN} for each in results]
     arrays = {f"{i}-{name}": found for i, each in enumerate(results) for name, found in each.predictions.items()}
     arrays |= {f"margins-{i}": each.margins for i, each in enumerate(results)}

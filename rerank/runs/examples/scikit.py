@@ -30,12 +30,7 @@ BASELINES = {
 
 
 def scikit(module: str, key: str) -> Any:
-    """A module of scikit-learn, which only some settings need; ``key`` names the setting.
-
-    Raises
-    ------
-    RecipeError: it is not installed.
-    """
+    """A module of scikit-learn, which only some settings need; ``key`` names the setting."""
     try:
         return import_module(f"sklearn.{module}")
     except ImportError as error:
@@ -44,12 +39,7 @@ def scikit(module: str, key: str) -> Any:
 
 
 def part_named(parts: Mapping[str, ScikitPart], settings: Settings, key: str, refused: tuple[str, ...] = ()) -> Any:
-    """The part that ``settings``, its name and scikit-learn's own parameters except those ``refused``, describe.
-
-    Raises
-    ------
-    RecipeError: an unknown name or parameter, or no scikit-learn.
-    """
+    """The part that ``settings``, its name and scikit-learn's own parameters except those ``refused``, describe."""
     name = settings.get("name")
     if not isinstance(name, str) or name not in parts:
         raise RecipeError(f"found {name!r}; {nearest(str(name), parts)}", key=f"{key}.name")
@@ -80,12 +70,7 @@ def _matrix(examples: Labelled) -> scipy.sparse.csr_matrix:
 
 
 def fit_baseline(settings: Settings, train: Labelled, key: str = "baseline") -> Any:
-    """The classifier fitted to ``train``; its classes are indices into those of ``train``.
-
-    Raises
-    ------
-    DataError: examples that it cannot be fitted to.
-    """
+    """The classifier fitted to ``train``; its classes are indices into those of ``train``."""
     made = make_baseline(settings, key)
     if settings["name"] == "maxent" and "solver" not in settings and len(train.classes) == 2:
         # For two classes only, but on wide sparse rows many times faster than the solver that serves all.

@@ -155,12 +155,7 @@ def _found(data: ExampleData, source: SourceSettings) -> SourceSettings:
 
 
 def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) -> ExampleSet:
-    """Read, draw (from ``seed``) or fetch a set, and give its features bias and scale.
-
-    Raises
-    ------
-    DataError: a file that is damaged, or parts that do not fit together.
-    """
+    """Read, draw (from ``seed``) or fetch a set, and give its features bias and scale."""
     test: Labelled | None = None
     if source.generator is not None:
         examples, test = build(generators, source.generator, "data.generator").draw(seed)
@@ -207,12 +202,7 @@ def _folds(source: SourceSettings, examples: Labelled) -> np.ndarray:
 
 
 def read_vocabulary(path: str, width: int) -> tuple[str, ...]:
-    """The names of the features, one per line, at least ``width`` of them.
-
-    Raises
-    ------
-    DataError: too few lines.
-    """
+    """The names of the features, one per line, at least ``width`` of them."""
     with open_stream(path, strict=False) as stream:
         lines = [line.decode("utf-8", "replace") for _, line in LineReader(stream)]
     if len(lines) < width:
@@ -223,10 +213,6 @@ def read_vocabulary(path: str, width: int) -> tuple[str, ...]:
 def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
     """int64 [n]: fold numbers 0..count - 1, each fold with its share of every class, and sizes that differ by at most
     one.
-
-    Raises
-    ------
-    DataError: fewer examples than folds.
     """
     if label.size < count:
         raise DataError(f"{label.size} examples cannot make {count} folds; expected data.folds.count of at most that")
@@ -238,12 +224,7 @@ def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 def fold_numbers(folds: np.ndarray, path: str) -> np.ndarray:
-    """The different fold numbers, ascending.
-
-    Raises
-    ------
-    DataError: there is only one, so that nothing is left to train on.
-    """
+    """The different fold numbers, ascending."""
     numbers = np.unique(folds)
     if numbers.size < 2:
         raise DataError(f"all examples are in fold {numbers[0]}; expected at least two folds", path=path)

@@ -177,12 +177,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
 
 
 def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
-    """Build every learner, baseline and figure that the recipe names; returns its single runs.
-
-    Raises
-    ------
-    RecipeError: an unknown part or setting, or settings that exclude one another.
-    """
+    """Build every learner, baseline and figure that the recipe names; returns its single runs."""
     if recipe.metric != {"name": "error"}:
         raise RecipeError(f"found {recipe.metric}; classification is measured by {{name: error}}", key="metric")
     specs = recipe.expand()

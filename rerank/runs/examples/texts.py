@@ -23,11 +23,6 @@ def read_texts(paths: Sequence[str], vectorizer: Settings) -> tuple[list[Labelle
     """The documents of every file, one ``label TAB text`` per line, and the names of the features.
 
     The first file alone decides which features there are. Empty lines are skipped.
-
-    Raises
-    ------
-    DataError: a line without a tab or label, a file without lines, or documents without a single word.
-    RecipeError: settings that the vectoriser refuses, or no scikit-learn.
     """
     labels, texts = zip(*(_documents(path) for path in paths), strict=True)
     return _vectorised(labels, texts, vectorizer, paths[0])
@@ -54,10 +49,6 @@ def read_newsgroups(categories: Sequence[str], vectorizer: Settings) -> tuple[La
     """All messages of these categories, headers included, and the names of the features.
 
     scikit-learn fetches the collection on first use and keeps it.
-
-    Raises
-    ------
-    DataError: it cannot be fetched. RecipeError: an unknown category, or no scikit-learn.
     """
     datasets = scikit("datasets", "data.newsgroups")
     try:

@@ -146,10 +146,6 @@ def divided(label: np.ndarray, share: float | None, folds: int, seed: int) -> li
     """How tuning divides examples, as indices that train and indices that judge: by ``folds``, or once by ``share``.
 
     With fewer examples than folds, each is a fold of its own.
-
-    Raises
-    ------
-    DataError: too few examples for two parts.
     """
     if share is not None or label.size < 2:
         return [held_out(label, share or 0.5, seed)]
@@ -158,12 +154,7 @@ def divided(label: np.ndarray, share: float | None, folds: int, seed: int) -> li
 
 
 def held_out(label: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices (ascending) of a part to train on and of one to test on, with ``share`` of every class.
-
-    Raises
-    ------
-    DataError: too few examples for two parts.
-    """
+    """Indices (ascending) of a part to train on and of one to test on, with ``share`` of every class."""
     if label.size < 2:
         raise DataError(f"{label.size} training examples leave nothing to hold out for tuning; give more examples")
     rng = np.random.default_rng(seed)

@@ -55,12 +55,7 @@ class Bracket(NamedTuple):
 
 
 def read_trees(texts: Sequence[str], list_id: str | None = None) -> list[Tree]:
-    """Bracketed trees, one per text, for drawing. Empty nodes (-NONE-) are removed, with ancestors left empty.
-
-    Raises
-    ------
-    DataError: a text is not one bracketed tree.
-    """
+    """Bracketed trees, one per text, for drawing. Empty nodes (-NONE-) are removed, with ancestors left empty."""
     symbols = SymbolTable()
     raw = [text.encode("utf-8", "surrogateescape") for text in texts]
     trees = parse_brackets(raw, symbols, path="the report's examples", list_id=list_id)

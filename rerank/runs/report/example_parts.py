@@ -14,12 +14,7 @@ TEXTS = ("translation", "speech", "ranking")  # tasks whose candidates are texts
 
 
 def example_parts(example: Example, task: str, measure: Measure) -> dict[str, Any]:
-    """The parts of ``example`` as the page lays them out.
-
-    Raises
-    ------
-    DataError: a tree of a ``parse`` example is not a tree.
-    """
+    """The parts of ``example`` as the page lays them out."""
     texts = example.gold, example.base, example.chosen
     heading = "gain" if measure.lower_is_better else measure.heading
     gains = {"base": example.base_gain, "chosen": example.chosen_gain, "oracle": example.oracle_gain}

@@ -74,12 +74,7 @@ def frame(
 
 
 def render(report: Report) -> str:
-    """The page of a run over lists; the same report gives the same text.
-
-    Raises
-    ------
-    DataError: an example of the task ``parse`` is not a bracketed tree.
-    """
+    """The page of a run over lists; the same report gives the same text."""
     metrics = report.metrics
     measure, task = primary_of(metrics), str(metrics.get("task", ""))
     examples = [example_parts(example, task, measure) for example in report.examples]
@@ -124,11 +119,5 @@ def render(report: Report) -> str:
 
 
 def write_report(path: Path | str, report: Report) -> None:
-    """Write the page to ``path``; it appears under its name only when complete.
-
-    Raises
-    ------
-    DataError: as ``render``.
-    RunError: the file cannot be written.
-    """
+    """Write the page to ``path``; it appears under its name only when complete."""
     write_text(path, render(report))

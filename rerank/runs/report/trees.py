@@ -57,12 +57,7 @@ class TreeDrawing:
 
 
 def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) -> list[TreeDrawing]:
-    """The trees of one list, side by side or one below the other; base and chosen are one drawing if they are equal.
-
-    Raises
-    ------
-    DataError: a text is not one bracketed tree.
-    """
+    """The trees of one list, side by side or one below the other; base and chosen are one drawing if they are equal."""
     trees = read_trees([gold, base, chosen], list_id)
     same = trees[1] == trees[2]
     missed_base, wrong_base = differences(trees[0], trees[1])
