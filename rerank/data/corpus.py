@@ -186,7 +186,12 @@ class Corpus:
         return replace(self, trusted=True, rows=kept[self.rows], columns=columns, values=values)
 
     def save(self, directory: Path | str) -> None:
-        """Write a directory of .npy files, header.json and checksums that appears under its name only when complete."""
+        """Write a directory of .npy files, header.json and checksums, which appears under its name only when complete.
+
+        Raises
+        ------
+        RunError: the directory cannot be written.
+        """
         with new_directory(directory) as new:
             for name, dtype in DTYPES.items():
                 np.save(new / f"{name}.npy", np.asarray(getattr(self, name), dtype), allow_pickle=False)
@@ -196,7 +201,12 @@ class Corpus:
 
     @staticmethod
     def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> "Corpus":
-        """Read what ``save`` wrote, memory-mapped by default. trusted: it has been loaded and checked before."""
+        """Read what ``save`` wrote, memory-mapped by default. trusted: it has been loaded and checked before.
+
+        Raises
+        ------
+        DataError: a file is missing or damaged, or another version wrote it.
+        """
         source = Path(directory)
         try:
             if not trusted:
@@ -219,7 +229,12 @@ class Corpus:
 
 
 def concatenate(parts: Sequence[Corpus]) -> Corpus:
-    """One corpus of all lists of ``parts``, in order. ``about`` is that of the first part."""
+    """One corpus of all lists of ``parts``, in order. ``about`` is that of the first part.
+
+    Raises
+    ------
+    DataError: there are no parts, or their feature tables or metrics differ.
+    """
     if len({(part.width, part.free) for part in parts}) != 1:
         raise DataError(f"cannot join corpora with {sorted({p.width for p in parts})} columns; use one feature table")
     if len({(part.stats.shape[1], part.reference.shape[1]) for part in parts}) != 1:

@@ -84,7 +84,12 @@ class Shards:
         return sum(part.nonzeros for part in self.parts)
 
     def part(self, index: int) -> Corpus:
-        """A part, memory-mapped. The last one that was opened stays open."""
+        """A part, memory-mapped. The last one that was opened stays open.
+
+        Raises
+        ------
+        DataError: a file is missing or damaged, or does not match the header.
+        """
         opened: tuple[int, Corpus] | None = self.__dict__["_opened"]
         if opened is not None and opened[0] == index:
             return opened[1]
@@ -148,7 +153,12 @@ class Shards:
 
     @staticmethod
     def load(directory: Path | str, origin: Path | str | None = None) -> "Shards":
-        """What ``write_shards`` wrote; origin: what to remove if a part is damaged, ``directory`` by default."""
+        """What ``write_shards`` wrote; origin: what to remove if a part is damaged, ``directory`` by default.
+
+        Raises
+        ------
+        DataError: the header is missing or damaged, or another version wrote it.
+        """
         path = Path(directory).absolute()
         try:
             verify(path)
@@ -173,7 +183,12 @@ Sizes = tuple[int, int, int]  # of a part: its lists, candidates and nonzeros
 
 
 def write_shards(directory: Path | str, parts: Iterable[Corpus], about: dict[str, Any]) -> Shards:
-    """Write ``parts``, one at least, into an existing directory."""
+    """Write ``parts``, one at least, into an existing directory.
+
+    Raises
+    ------
+    DataError: their columns differ, or there are none. RunError: they cannot be written.
+    """
     sizes, columns = list[Sizes](), None
     for number, part in enumerate(parts):
         if columns not in (None, (part.width, part.free)):

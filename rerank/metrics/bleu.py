@@ -90,7 +90,12 @@ class Bleu(SacrebleuMetric):
             scorer(self)  # a tokeniser without its package is an error here, not later
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """Counts of N candidates of one list: (float64 [1], float64 [N, 10])."""
+        """Counts of N candidates of one list: (float64 [1], float64 [N, 10]).
+
+        Raises
+        ------
+        DataError: there is no reference.
+        """
         check_references(references)
         prepared, R = self.prepared([*references, *texts]), len(references)
         reference, rows = np.empty(1), np.empty((len(texts), COLUMNS))
@@ -156,7 +161,12 @@ class Bleu(SacrebleuMetric):
         return f"{super().signature}|gain:{smoothing}|gain order:{order}"
 
     def make_scorer(self) -> Any:
-        """See ``SacrebleuMetric.make_scorer``."""
+        """See ``SacrebleuMetric.make_scorer``.
+
+        Raises
+        ------
+        RecipeError: the tokeniser's package is not installed.
+        """
         from sacrebleu.metrics.bleu import BLEU
 
         try:

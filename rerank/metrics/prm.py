@@ -42,7 +42,12 @@ class Prm:
 
 
 def read_prm(path: Path | str) -> Prm:
-    """The settings in the EVALB parameter file ``path``."""
+    """The settings in the EVALB parameter file ``path``.
+
+    Raises
+    ------
+    DataError: no such file, an unknown key, or a value that its key does not accept; says the line.
+    """
     try:
         text = Path(path).read_text("utf-8", "surrogateescape")
     except OSError as error:

@@ -120,7 +120,12 @@ class EditRate(TextMetric):
         """The units to compare: int64 [T + 1] and uint64; those of text t are ``units[first[t]:first[t + 1]]``."""
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """Edits of N candidates of one list: (float64 [1], float64 [N, 4])."""
+        """Edits of N candidates of one list: (float64 [1], float64 [N, 4]).
+
+        Raises
+        ------
+        DataError: there is no reference.
+        """
         check_references(references)
         return self._edits(*self.units(self._cased([*references, *texts])), len(references))
 

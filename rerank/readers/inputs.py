@@ -35,7 +35,6 @@ class HeldStream(InputStream):
         return self
 
     def _bytes(self, size: int) -> bytes:
-        """See ``InputStream``."""
         assert self._sum is not None
         piece = super()._bytes(size)
         self._sum.update(piece)

@@ -42,6 +42,10 @@ def read_svmlight(
     index_base: the id of the first column; "auto" is 0 if the id 0 is used and 1 if not.
     width: the number of columns D; by default just enough for the highest id.
     chunk: bytes that are read at a time.
+
+    Raises
+    ------
+    DataError: the file cannot be read, has no example or has a malformed line; says path and line.
     """
     if index_base not in ("auto", 0, 1):
         raise DataError(f"found index base {index_base!r}; expected auto, 0 or 1")
@@ -52,7 +56,12 @@ def read_svmlight(
 
 
 def read_folds(path: PathLike, n: int) -> np.ndarray:
-    """The fold numbers of ``n`` examples, one per line: int64 [n]."""
+    """The fold numbers of ``n`` examples, one per line: int64 [n].
+
+    Raises
+    ------
+    DataError: a line is not a whole number from 0, or there are not ``n`` lines.
+    """
     folds = np.empty(n, np.int64)
     with open_stream(path, strict=False) as stream:
         count = 0
@@ -77,6 +86,10 @@ def write_svmlight(examples: Labelled, path: PathLike, *, index_base: Literal[0,
     """Write ``examples``; reading the file gives the same arrays, with a width just enough for the highest column used.
 
     A class 1 is written +1 if there is a class -1. Values have the fewest digits that give the same float32.
+
+    Raises
+    ------
+    DataError: weights other than 1 or labels that the format cannot hold. RunError: the file cannot be written.
     """
     if (examples.weight != 1).any():
         raise DataError("examples with weights other than 1 cannot be written; the format holds no weights")

@@ -63,7 +63,6 @@ class EspnetReader(WrittenAsJsonl, TextReader):
         return [file for job in _jobs(path) for folder in job for file in _files(folder)]
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        """See ``Reader.read``."""
         seen = dict[str, Place]()
         for job in _jobs(path):
             with ExitStack() as stack:

@@ -131,7 +131,6 @@ class KaldiReader(WrittenAsJsonl, TextReader):
         return 1 + len(self.costs)
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        """See ``Reader.read``."""
         names = [str(path)] if not self.costs else split_paths(path)
         if len(names) != self.files:
             message = f"names {len(names)} files; expected {self.files}: the words and {', '.join(self.costs)}"

@@ -85,7 +85,6 @@ class OpenNmtReader(TextReader):
         out.write(b"\n" * (self.n or 0))
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        """See ``ListReader.records``."""
         rest, n = iter(lines), self.n or 1
         while found := list(islice(rest, n)):
             if len(found) < n:
