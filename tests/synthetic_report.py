@@ -3,18 +3,16 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
+
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
+from rerank.models.scorer import Contribution
 from rerank.readers.trees.trees import parse_brackets
-from rerank.runs.report.data import (
-    Curve,
-    Example,
-    LearningCurve,
-    Report,
-    ShownCandidate,
-    ShownColumn,
-    ShownContribution,
-)
+from rerank.runs.closer_look import Example, candidates_table, columns_table
+from rerank.runs.list_page import Report
+from rerank.runs.report.list_figures import Curve, LearningCurve
+from rerank.runs.report.measures import primary_of
 from rerank.runs.report.table import TextTable
 
 SIGNATURE = (
@@ -222,8 +220,8 @@ def make_examples():
     found = []
     for number, texts in enumerate(SENTENCES, start=1):
         gold, base, chosen = (" ".join(text.split()) for text in texts)
-        parts = [ShownContribution(name, weight, value, weight * value) for name, weight, value in FEATURES]
-        parts.sort(key=lambda part: -abs(part.contribution))
+        parts = [Contribution(name, weight, value, 0.0) for name, weight, value in FEATURES]
+        parts.sort(key=lambda part: -abs(part.amount))
         found.append(
             Example(
                 split="test",
@@ -289,11 +287,13 @@ def make_full_report():
     weights = TextTable("Strongest weights", ["feature", "weight"], [[long, "12.49"], [long * 3, "−3.1"]])
     learning = LearningCurve([950, 2376, 4753, 9507], {"dev": [0.83, 0.835, 0.838, 0.84]}, "More lists would help.")
     shown = []
-    for each in report.examples:
-        roles = {each.gold: "oracle", each.base: "base", each.chosen: "chosen"}
-        candidates = [ShownCandidate(-1.5, -123.456789, 0.5, text, role) for text, role in roles.items()]
-        columns = [ShownColumn("log probability", -123.456789, -120.5), ShownColumn("parser", 0.25, 0.75)]
-        shown.append(replace(each, candidates=candidates, columns=columns))
+    columns = columns_table(["log probability", "parser"], np.array([-123.456789, 0.25]), np.array([-120.5, 0.75]))
+    scores, base, gains = np.full(3, -1.5), np.full(3, -123.456789), np.full(3, 0.5)
+    places = {"oracle": 0, "base": 1, "chosen": 2}
+    for example in report.examples:
+        texts = [example.gold, example.base, example.chosen]
+        candidates = candidates_table(texts, scores, base, gains, places, primary_of(report.metrics))
+        shown.append(replace(example, candidates=candidates, columns=columns))
     return replace(
         report,
         examples=shown,

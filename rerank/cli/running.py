@@ -98,7 +98,7 @@ def _carry_out(recipe: "TaskRecipe", directory: Path, resume: bool, stages: tupl
     """Carry out a recipe and show its results; returns what to say where the base was not beaten."""
     from rerank.cli.results import show_results, show_training
     from rerank.runs import pipeline
-    from rerank.runs.report.verdict import unbeaten
+    from rerank.runs.report.headline import unbeaten
 
     result = pipeline.run(recipe, directory, resume=resume, stages=stages, engine=engine)
     if "test" in stages:
@@ -196,7 +196,7 @@ def compare(
 
     from rerank.metrics.base import Metric
     from rerank.runs.evaluation import compare_runs
-    from rerank.runs.report.verdict import verdict
+    from rerank.runs.report.rows import verdict
 
     table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B", "predictor")
     splits: dict[str, Any] = {}

@@ -1,7 +1,8 @@
 """A closer look at the lists of a split, whose texts are read again: lists to show, and the errors of all of them."""
 
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,13 +11,59 @@ from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
 from rerank.metrics.oracle import oracles
 from rerank.models.model import Model
-from rerank.models.scorer import Scorer, rank
-from rerank.readers.base import NBestList, SkipCount, SkippedList
+from rerank.models.scorer import Contribution, Scorer, rank
+from rerank.readers.base import SkipCount, SkippedList
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.losses import LossDetails, loss_details
-from rerank.runs.report.data import Example, ShownCandidate, ShownColumn, ShownContribution
+from rerank.runs.report.measures import Measure
+from rerank.runs.report.numbers import count, reals
+from rerank.runs.report.table import TextTable
+from rerank.runs.report.trees import draw_example
+from rerank.runs.report.words import mark_example
 
 FEATURES_SHOWN = 10
+CANDIDATES = 1000  # of a list at most
+TEXTS = ("translation", "speech", "ranking")  # tasks whose candidates are texts
+
+
+@dataclass(frozen=True)
+class Example:
+    """One list of a split, shown in full.
+
+    ``gold``, ``base`` and ``chosen`` are the reference, the generator's best candidate and the model's: bracketed trees
+    for the task ``parse``, plain text for others, where ``gold`` has one reference per line. ``contributions``: those
+    to the choice, the strongest first. ``source``: the input, where it is known.
+    """
+
+    split: str
+    list_id: str
+    gold: str
+    base: str
+    chosen: str
+    base_gain: float
+    chosen_gain: float
+    oracle_gain: float
+    contributions: Sequence[Contribution] = ()
+    source: str | None = None
+    candidates: TextTable | None = None
+    columns: TextTable | None = None
+
+    def parts(self, task: str, measure: Measure) -> dict[str, Any]:
+        """The list as the page lays it out: its trees, or its texts with their differences, and its tables."""
+        texts, trees = [], []
+        if task in TEXTS:
+            texts = mark_example(self.source, self.gold.splitlines(), self.base, self.chosen)
+        elif task == "parse":
+            trees = draw_example(self.gold, self.base, self.chosen, self.list_id)
+        gains = {"base": self.base_gain, "chosen": self.chosen_gain, "oracle": self.oracle_gain}
+        return {
+            "list": self,
+            "gains": [(f"{name} {gain_heading(measure)}", measure.gain(gain)) for name, gain in gains.items()],
+            "drawings": trees,
+            "texts": texts,
+            "marks": any(piece.mark for text in texts for piece in text.pieces),
+            "contributions": contributions_table(self.contributions),
+        }
 
 
 def list_gains(lists: Lists, chosen: np.ndarray | None = None) -> np.ndarray:
@@ -69,6 +116,7 @@ def look_again(
     model: Model,
     base: np.ndarray,
     chosen: np.ndarray,
+    measure: Measure,
     answers: Answers | None = None,
 ) -> tuple[list[Example], LossDetails]:
     """Examples from a split, and what is wrong with the candidates of all its lists; its files are read once.
@@ -92,7 +140,7 @@ def look_again(
         details.see(i, nbest, places, answer)
         pair = scorer.content.pair(nbest, SkipCount("skip")) if i in picked else None
         if pair is not None:
-            found[i] = _example(split, scorer, pair, places, gains[i])
+            found[i] = _example(split, scorer, pair, places, gains[i], measure)
             if answer is not None:
                 found[i] = replace(found[i], chosen=_text(answer), chosen_gain=float(after[i]))
     return [found[i] for i in sorted(found)], details
@@ -108,12 +156,13 @@ def _gains_of(lists: Lists, picked: set[int]) -> dict[int, np.ndarray]:
     return found
 
 
-def _example(split: str, scorer: Scorer, pair: Pair, places: dict[str, int], gains: np.ndarray) -> Example:
+def _example(
+    split: str, scorer: Scorer, pair: Pair, places: dict[str, int], gains: np.ndarray, measure: Measure
+) -> Example:
     """One list in full; places: of the base candidate, the chosen one and the oracle in the list."""
     opened, nbest = scorer.opened(pair), pair.nbest
-    base, chosen = places["base"], places["chosen"]
-    texts, scores = [_text(text) for text in nbest.texts], scorer.scores(opened)
-    named = nbest.named()
+    base, chosen, oracle = places["base"], places["chosen"], places["oracle"]
+    texts, source, named = [_text(text) for text in nbest.texts], getattr(nbest, "source", None), nbest.named()
     return Example(
         split=split,
         list_id=nbest.id,
@@ -122,33 +171,58 @@ def _example(split: str, scorer: Scorer, pair: Pair, places: dict[str, int], gai
         chosen=texts[chosen],
         base_gain=float(gains[base]),
         chosen_gain=float(gains[chosen]),
-        oracle_gain=float(gains[places["oracle"]]),
-        contributions=[
-            ShownContribution(part.feature, part.weight, part.value - part.other, part.amount)
-            for part in scorer.explain(opened, chosen, base)[:FEATURES_SHOWN]
-        ],
-        source=_source(nbest),
-        candidates=[
-            ShownCandidate(
-                float(scores[y]),
-                float(nbest.base[y]),
-                float(gains[y]),
-                texts[y],
-                ", ".join(name for name, place in places.items() if place == y),
-            )
-            for y in rank(scores, nbest.base).tolist()
-        ],
-        columns=[
-            ShownColumn(name, float(named.scores[base, k]), float(named.scores[chosen, k]))
-            for k, name in enumerate(named.names)
-        ],
+        oracle_gain=float(gains[oracle]),
+        contributions=scorer.explain(opened, chosen, base)[:FEATURES_SHOWN],
+        source=None if source is None else _text(source),
+        columns=columns_table(named.names, named.scores[base], named.scores[chosen]),
+        candidates=candidates_table(texts, scorer.scores(opened), nbest.base, gains, places, measure),
     )
 
 
-def _source(nbest: NBestList) -> str | None:
-    """The input of a list, if it is known."""
-    source = getattr(nbest, "source", None)
-    return None if source is None else _text(source)
+def columns_table(names: Sequence[str], base: np.ndarray, chosen: np.ndarray) -> TextTable | None:
+    """The scores that a list brings, of base and chosen side by side; None for a single one."""
+    values = zip(names, base.tolist(), chosen.tolist(), strict=True)
+    rows = [[name, *reals([first, second, second - first])] for name, first, second in values]
+    headings = ["score", "base", "chosen", "chosen − base"]
+    return TextTable("Scores of the list", headings, rows) if len(rows) > 1 else None
+
+
+def candidates_table(
+    texts: Sequence[str],
+    scores: np.ndarray,
+    base: np.ndarray,
+    gains: np.ndarray,
+    places: Mapping[str, int],
+    measure: Measure,
+) -> TextTable:
+    """The candidates of a list in the model's order; ``places``: by role, which of them has it."""
+    order = rank(scores, base)[:CANDIDATES]
+    rows = list[list[str]]()
+    for place, score, by_base in zip(
+        order.tolist(), reals(scores[order].tolist()), reals(base[order].tolist()), strict=True
+    ):
+        roles = ", ".join(role for role, other in places.items() if other == place)
+        rows.append([str(len(rows) + 1), roles, texts[place], score, by_base, measure.gain(float(gains[place]))])
+    left = len(texts) - len(rows)
+    note = f"{count(left)} more candidates are not shown." if left else ""
+    headings = ["rank", "which", "candidate", "score", "base score", gain_heading(measure)]
+    return TextTable("Candidates by the model's score", headings, rows, texts=3, note=note, style="long-3")
+
+
+def contributions_table(parts: Sequence[Contribution]) -> TextTable | None:
+    """The strongest contributions, each with its bar."""
+    amounts = [part.amount for part in parts]
+    weights, differences = [part.weight for part in parts], [part.value - part.other for part in parts]
+    names = [part.feature for part in parts]
+    rows = list(zip(names, reals(weights), reals(differences), reals(amounts), strict=True))
+    headings = ["feature", "weight", "chosen − base", "contribution"]
+    caption = "Strongest contributions to the choice"
+    return TextTable(caption, headings, rows, style="contributions", bars=amounts) if rows else None
+
+
+def gain_heading(measure: Measure) -> str:
+    """What a candidate's gain is called."""
+    return "gain" if measure.lower_is_better else measure.heading
 
 
 def _text(text: bytes) -> str:

@@ -15,9 +15,9 @@ from rerank.metrics.oracle import statistics_of
 from rerank.metrics.significance import compare
 from rerank.recipes.recipe import TaskRecipe
 from rerank.runs.corpora import Data
-from rerank.runs.report.data import LearningCurve
+from rerank.runs.report.list_figures import LearningCurve
 from rerank.runs.report.measures import Measure
-from rerank.runs.report.verdict import LEVEL, verdict
+from rerank.runs.report.rows import LEVEL, verdict
 from rerank.runs.run import Run
 
 log = logging.getLogger("rerank")

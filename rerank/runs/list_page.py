@@ -1,7 +1,10 @@
 """The report of a run over lists: everything that it shows, gathered."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,24 +14,63 @@ from rerank.models.inspection import shares
 from rerank.models.model import Model
 from rerank.readers.texts.text_pairs import read_lines
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.closer_look import Answers, list_gains, look_again
+from rerank.runs.closer_look import Answers, Example, list_gains, look_again
 from rerank.runs.corpora import Data
 from rerank.runs.evaluation import Selections
 from rerank.runs.learning import shown_curve
-from rerank.runs.list_figures import draw_figures
 from rerank.runs.losses import LossDetails, changes_row, changes_table, loss_table
-from rerank.runs.report.data import Example, Report
-from rerank.runs.report.html import write_report
+from rerank.runs.report import headline, list_tables
+from rerank.runs.report.html import fill, frame
+from rerank.runs.report.list_figures import (
+    Curve,
+    LearningCurve,
+    draw_figures,
+    learning_figure,
+    rank_figures,
+    sweep_figure,
+    training_figures,
+)
 from rerank.runs.report.measures import primary_of
 from rerank.runs.report.numbers import count, fixed, reals
-from rerank.runs.report.plot import write_figures
-from rerank.runs.report.rows import decided_by, dev_of
+from rerank.runs.report.plot import Figure, write_figures
+from rerank.runs.report.rows import decided_by, dev_of, splits_of
 from rerank.runs.report.table import TextTable
 from rerank.runs.results import environment, prediction_files
 from rerank.runs.run import Run
 from rerank.runs.stages import Metrics
+from rerank.storage.files import write_text
 
 STRONGEST, TEMPLATES, NAMED = 20, 25, 3  # rows of the tables of weights, and features named for a template
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that the report of a run over lists shows.
+
+    Parameters
+    ----------
+    metrics: the content of metrics.json; ``runs`` holds all runs of the recipe, the top level the chosen one. A run's
+        name and seed identify it; runs with one name and one learner are taken to be the same run with several seeds.
+        ``dev_split`` names the split that runs are chosen on, if that is not "dev"; a run's ``dev`` is its score there.
+    recipe: the resolved recipe, as YAML.
+    date: when the run ended; ``seconds``: how long it took. environment: lines about machine, Python and libraries.
+    curves: one for every run that kept a history. figures: those that the recipe asks for.
+    changes: how many lists got better or worse; losses: by split, where it gains and loses; weights: of the model.
+    learning: how results depend on the number of training lists.
+    """
+
+    metrics: dict[str, Any]
+    recipe: str
+    date: datetime
+    seconds: float
+    curves: Sequence[Curve] = ()
+    figures: Sequence[Figure] = ()
+    examples: Sequence[Example] = ()
+    environment: Sequence[str] = ()
+    changes: TextTable | None = None
+    losses: Mapping[str, Sequence[TextTable]] = field(default_factory=dict)
+    weights: Sequence[TextTable] = ()
+    learning: LearningCurve | None = None
 
 
 def write_page(
@@ -43,7 +85,7 @@ def write_page(
 ) -> None:
     """Write the report, with a closer look at every test split, and the figures, which ``metrics`` then has as
     numbers."""
-    curves = [run.curve() for run in runs]
+    measure, curves = primary_of(metrics), [run.curve() for run in runs]
     figures = draw_figures(recipe, metrics, curves)
     write_figures(directory, figures, metrics)
     examples: list[Example] = []
@@ -53,7 +95,7 @@ def write_page(
         extracted, choices, served = data.others[split], chosen.choices[split], decided_by(metrics)
         both = choices["base"], choices.get(served, choices[recipe.predictor])
         answers = None if served in choices else answers_of(directory, split, chosen.selections[split], served, recipe)
-        shown, details = look_again(recipe, split, extracted, model, *both, answers)
+        shown, details = look_again(recipe, split, extracted, model, *both, measure, answers)
         examples += shown
         gains = [list_gains(extracted.corpus, choice) for choice in both]
         if answers is not None:
@@ -62,23 +104,65 @@ def write_page(
             both = both[0], np.where((rows[served] == rows["base"]).all(axis=1), both[0], -2)
         changes.append(changes_row(split, *both, (gains[0], gains[1])))
         losses[split] = loss_tables(recipe, extracted.corpus, chosen.selections[split], details, metrics)
-    write_report(
-        directory / "report.html",
-        Report(
-            metrics=metrics,
-            recipe=recipe.as_yaml(),
-            date=datetime.now().astimezone(),
-            seconds=seconds,
-            curves=curves,
-            figures=figures,
-            examples=examples,
-            environment=environment(),
-            changes=changes_table(changes) if changes else None,
-            losses=losses,
-            weights=weight_tables(model, recipe.predictor),
-            learning=shown_curve(metrics.get("curve") or {}, primary_of(metrics), dev_of(metrics)),
-        ),
+    report = Report(
+        metrics=metrics,
+        recipe=recipe.as_yaml(),
+        date=datetime.now().astimezone(),
+        seconds=seconds,
+        curves=curves,
+        figures=figures,
+        examples=examples,
+        environment=environment(),
+        changes=changes_table(changes) if changes else None,
+        losses=losses,
+        weights=weight_tables(model, recipe.predictor),
+        learning=shown_curve(metrics.get("curve") or {}, measure, dev_of(metrics)),
     )
+    write_text(directory / "report.html", render(report))
+
+
+def render(report: Report) -> str:
+    """The page of a run over lists; the same report gives the same text."""
+    metrics = report.metrics
+    measure, task = primary_of(metrics), str(metrics.get("task", ""))
+    examples = [example.parts(task, measure) for example in report.examples]
+    sections = {
+        "Results": True,
+        "Gains and losses": report.changes or any(report.losses.values()),
+        "Weights": report.weights,
+        "Examples": examples,
+        "Training": True,
+        "Data": True,
+    }
+    shown = frame(
+        metrics,
+        report.recipe,
+        report.date,
+        report.seconds,
+        runs="run",
+        sections=sections,
+        environment=report.environment,
+    )
+    content = {
+        "summary": headline.headline(metrics),
+        "results": [headline.results_on_page(metrics, split) for split in splits_of(metrics)],
+        "notes": headline.notes(metrics),
+        "reported": list_tables.reported_table(metrics),
+        "figures": report.figures,
+        "signature": metrics.get("metric"),
+        "signatures": headline.signatures(metrics),
+        "changes": report.changes,
+        "losses": report.losses,
+        "weights": report.weights,
+        "examples": examples,
+        "curves": training_figures(report.curves, metrics),
+        "learning": [learning_figure(report.learning, measure), sweep_figure(metrics)],
+        "tables": [table(metrics) for table in list_tables.TRAINING],
+        "bound": list_tables.bound(metrics),
+        "data": [table(metrics) for table in list_tables.DATA],
+        "ranks": rank_figures(metrics),
+    }
+    return fill("lists.html.j2", shown | content)
 
 
 def answers_of(directory: Path, split: str, selections: Selections, predictor: str, recipe: ListRecipe) -> Answers:

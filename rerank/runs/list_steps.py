@@ -33,9 +33,9 @@ from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, t
 from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import check_ensemble, train_ensemble
 from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
-from rerank.runs.list_figures import check_figures
 from rerank.runs.list_page import write_page
 from rerank.runs.mert import check_mert, tune_run
+from rerank.runs.report.list_figures import check_figures
 from rerank.runs.report.measures import own_measure
 from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
 from rerank.runs.run import Run, check_stored

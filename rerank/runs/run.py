@@ -29,7 +29,7 @@ from rerank.metrics.oracle import base_choice, oracles, statistics_of
 from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.evaluation import Selections
-from rerank.runs.report.data import Curve
+from rerank.runs.report.list_figures import Curve
 from rerank.storage.arrays import DAMAGE
 from rerank.storage.results import Checkpoint, KeptResult, OtherWorkError
 from rerank.storage.strict_json import as_json

@@ -9,7 +9,7 @@ from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.examples.steps import check_parts
-from rerank.runs.list_figures import check_figures
+from rerank.runs.report.list_figures import check_figures
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted((ROOT / "recipes" / "papers").glob("*.yaml"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rerank
-from rerank.runs.report.verdict import unbeaten
+from rerank.runs.report.headline import unbeaten
 
 
 def lists(gains: list[float], texts: tuple[str, ...] = ("a", "b", "b"), count: int = 12) -> list[Any]:

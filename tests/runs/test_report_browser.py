@@ -8,7 +8,7 @@ import pytest
 from browser import assert_nothing_overflows, look, needs_browser
 from synthetic_report import make_full_report, make_sweep
 
-from rerank.runs.report.html import render
+from rerank.runs.list_page import render
 
 CSS = (Path(__file__).parents[2] / "rerank/runs/report/report.css").read_text()
 TEXT = ("text", "muted", "accent", "wrong", "missed")

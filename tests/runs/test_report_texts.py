@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rerank.runs.report.data import Example, Report
+from rerank.runs.closer_look import Example
+from rerank.runs.list_page import Report, render
 from rerank.runs.report.headline import signatures
-from rerank.runs.report.html import render
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0"
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rerank.runs.report.verdict import unbeaten, verdict
+from rerank.runs.report.headline import unbeaten
+from rerank.runs.report.rows import verdict
 
 
 def outcome(difference: float, p: float = 0.004, test: str = "approximate_randomization") -> dict[str, object]:

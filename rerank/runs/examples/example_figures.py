@@ -18,8 +18,7 @@ from rerank.runs.examples.results import Result, mean_error
 from rerank.runs.examples.sets import Draw, Split
 from rerank.runs.examples.tables import Cell, cells_of
 from rerank.runs.examples.tuning import Tuned
-from rerank.runs.report.plot import PALETTE, Figure, FigureLine, Plot, captioned, draw_lines
-from rerank.runs.report.scale import linear
+from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
 
 NAMES = {
     "error": "test error (%)",
@@ -159,7 +158,7 @@ def _draw_traces(figure: ExampleFigure, traced: Traced) -> list[Figure]:
         else:
             text = f"{panel}: {what} during one pass{_over_seeds(passes)}"
         x_label = "epochs" if by_epoch else "examples"
-        figures.append(draw_lines(_name(figure, panel, traced), captioned(figure, text), lines, x_label, what))
+        figures.append(draw(_name(figure, panel, traced), captioned(figure, text), lines, x_label, what))
     return figures
 
 
@@ -190,7 +189,8 @@ def _draw_parameter(figure: ExampleFigure, results: Sequence[Result], seeds: int
             lines.append(FigureLine(xs, [100 * float(np.mean(each)) for each in found], run, spread))
         caption = captioned(figure, f"{panel}: {NAMES[figure.measure]} over {x_label}{_over_seeds(seeds)}")
         name = _name(figure, panel, panels)
-        figures.append(draw_lines(name, caption, lines, x_label, NAMES[figure.measure], logarithmic_x=True))
+        scale = logarithmic([x for line in lines for x in line.x], margin=0.03)
+        figures.append(draw(name, caption, lines, x_label, NAMES[figure.measure], x=scale))
     return figures
 
 
@@ -212,13 +212,11 @@ def _draw_scatter(figure: ExampleFigure, cells: Sequence[Cell]) -> Figure:
     ]
     points = [(name, values[name, noise, run_x], values[name, noise, run_y]) for name, noise in places]
     both = linear([value for _, a, b in points for value in (a, b)] or [0.0, 100.0], margin=0.05)
-    lines = [
-        FigureLine([a], [b], name, series=k, marks=True, joined=False) for k, (name, a, b) in enumerate(points, start=1)
-    ]
-    plot = Plot(both, both, f"{run_x}: {what}", f"{run_y}: {what}", lines, diagonal=True)
+    lines = [FigureLine([a], [b], name, joined=False) for name, a, b in points]
     caption = captioned(figure, f"{run_y} over {run_x}; above the line, {run_y} is higher")
-    said = "; ".join(f"{name}: {a:.2f} and {b:.2f}" for name, a, b in points)
-    return plot.figure(figure.name, caption, f"{caption} {said}")
+    said = f"{caption} {'; '.join(f'{name}: {a:.2f} and {b:.2f}' for name, a, b in points)}"
+    axes = f"{run_x}: {what}", f"{run_y}: {what}"
+    return draw(figure.name, caption, lines, *axes, x=both, y=both, said=said, diagonal=True)
 
 
 def _over_seeds(seeds: int) -> str:
@@ -238,12 +236,12 @@ def fold_figures(results: Sequence[Result]) -> list[Figure]:
         for each in shown:
             errors = [100 * error for error in each.values("error")]
             lines.append(FigureLine([float(k + 1) for k in range(len(errors))], errors, each.spec.name))
-        figures.append(draw_lines("folds", "Test error of every fold.", lines, "fold", "test error (%)"))
+        figures.append(draw("folds", "Test error of every fold.", lines, "fold", "test error (%)"))
     trained = [each for each in shown if len(each.mistakes[0]) > 1]
     if trained:
         title = "Mistakes while training, epoch by epoch"
         title += ": mean and standard deviation over the folds." if len(trained[0].mistakes) > 1 else "."
-        figures.append(draw_lines("epochs", title, [*map(_mistakes, trained)], "epoch", "mistakes (% of examples)"))
+        figures.append(draw("epochs", title, [*map(_mistakes, trained)], "epoch", "mistakes (% of examples)"))
     return figures
 
 

@@ -14,13 +14,13 @@ from rerank.runs.examples.results import Result, best_of, groups_of, mean_error
 from rerank.runs.examples.tables import sets_table, significance_tables, tables_of, training_table, tuned_table
 from rerank.runs.examples.tested import Tested, confusion_table, selections_of
 from rerank.runs.learning import shown_curve
-from rerank.runs.report.curves import learning_figure
 from rerank.runs.report.html import fill, frame
+from rerank.runs.report.list_figures import learning_figure
 from rerank.runs.report.measures import MEASURES
 from rerank.runs.report.numbers import Spread, count, duration, fixed, signed
 from rerank.runs.report.plot import Figure
+from rerank.runs.report.rows import verdict
 from rerank.runs.report.table import TextTable
-from rerank.runs.report.verdict import verdict
 from rerank.runs.results import environment
 from rerank.storage.files import write_text
 

@@ -11,8 +11,8 @@ from rerank.runs.examples.results import Result
 from rerank.runs.examples.tuning import Tuned
 from rerank.runs.report.list_tables import first_to_last, learner_text
 from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed, signed
+from rerank.runs.report.rows import verdict
 from rerank.runs.report.table import TextTable
-from rerank.runs.report.verdict import verdict
 
 Data = Mapping[str, Any]  # ``as_data``, or one of its results
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order

@@ -23,7 +23,6 @@ from rerank.runs.report.rows import (
     splits_of,
 )
 from rerank.runs.report.table import TextTable
-from rerank.runs.report.verdict import blind_note, unbeaten
 
 _ON_PAGES = ("last", *PREDICTORS)
 _WHOLE = ("nonzero weights", "against base")  # headings of columns whose cells stay in one line
@@ -62,6 +61,41 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
         f"with its {predictor} predictor; the base has {measure.text(base)}{said}{' ' if lost else ''}{lost}"
     )
     return {"tiles": tiles, "sentence": sentence}
+
+
+def unbeaten(metrics: Mapping[str, Any]) -> str:
+    """A warning where the chosen run did not beat the base on the lists that epochs, or what a batch learner learns
+    from, were chosen by; else ""."""
+    base = metrics.get("training", {}).get("base") or {}
+    if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score again
+        return ""
+    measure = primary_of(metrics)
+    if (folds := metrics["training"].get("columns") or {}).get("lists"):
+        score = f"{measure.heading} {measure.text(folds['base'])}"
+        said = f"Nothing beat the base on {folds['lists']} training lists held out in turn ({score})"
+        return f"{said}: the model {'is' if base['kept'] else 'may be no better than'} the base itself."
+    said = f"No epoch beat the base on {base['split']} ({measure.heading} {measure.text(base['dev'])})"
+    decoded = metrics["training"].get("decode") or {"use": ""}
+    if decoded["use"]:
+        reached = decoded[decoded["use"]]["dev"]
+        if measure.better(reached - base["dev"]) > 0:
+            return f"{said} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
+    if base["kept"]:
+        return f"{said}: the model is the base itself."
+    return f"{said}: this model does harm there; `base: auto` finds the weight of the base score."
+
+
+def blind_note(metrics: Mapping[str, Any]) -> str:
+    """Which figures are blind, and what was chosen where; empty where ``metrics`` does not say."""
+    blind = metrics.get("blind")
+    if not blind:
+        return ""
+    chosen = "; ".join(f"on {split}: {', '.join(what)}" for split, what in blind["chosen_on"].items())
+    tests = ", ".join(blind["splits"])
+    said = f"Blind figures: those of the chosen settings on {tests}" if tests else "No figure is blind"
+    return (
+        f"{said}. Chosen {chosen}. The program cannot know of choices made by looking at test figures before this run."
+    )
 
 
 def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:

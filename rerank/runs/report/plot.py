@@ -5,8 +5,9 @@ Every colour is a CSS variable with a fallback (``--series-1`` ... ``--series-7`
 shapes need no library: one that draws everything takes longer to load than a small run takes.
 """
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,14 +18,13 @@ from markupsafe import Markup
 
 from rerank.base.encoding import file_name, plain
 from rerank.recipes.figures import FigureSettings
-from rerank.runs.report.scale import Scale, linear, logarithmic, short_count
 from rerank.storage.files import write_text
 from rerank.storage.outputs import output_file
 
 WIDTH, HEIGHT = 410.0, 270.0  # px; the page scales figures to its columns
 FONT, SMALL = 12.0, 11.0  # px
 LETTER = 0.58  # the width of a letter, rather too wide than too narrow, in font sizes
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#a8518a", "#a87600", "#3a8fc4", "#6b5bb0")  # after Okabe & Ito 2008
+PALETTE = "#0072b2", "#d55e00", "#009e73", "#a8518a", "#a87600", "#3a8fc4", "#6b5bb0"  # after Okabe & Ito 2008
 DASHES: tuple[str, ...] = ("", "7 3", "2 2", "9 3 2 3", "4 1.5", "12 4", "6 2 2 2 2 2")
 MARKS = (  # paths around a point
     "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
@@ -37,19 +37,76 @@ MARKS = (  # paths around a point
 )
 MARKED = 25  # points of a line at most that get a marker each
 MUTED, RULE = "var(--muted, #767676)", "var(--rule, #d0d0d0)"
+STEPS = 1, 2, 5  # between ticks, times a power of ten
+TICKS = 6  # steps between them at most
+LARGE = 1e4  # from here on numbers on an axis are short
+NEXT = -1  # the series after that of the line before it
 
 
-def colour(series: int) -> str:
-    """The colour of a series: from 1 on, again and again; 0 is that of all others."""
-    if series == 0:
-        return MUTED
-    place = (series - 1) % len(PALETTE)
-    return f"var(--series-{place + 1}, {PALETTE[place]})"
+@dataclass(frozen=True)
+class Scale:
+    """An axis from ``low`` to ``high``; ``ticks`` are the numbers that are written, with their texts."""
+
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """Where ``value`` stands: 0 at the low end, 1 at the high one."""
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
 
 
-def dashes(series: int) -> str:
-    """The stroke-dasharray of a series; empty for an unbroken line."""
-    return DASHES[(series - 1) % len(DASHES)] if series else ""
+def short_count(value: float) -> str:
+    """A count as an axis has room for it.
+
+    >>> short_count(0), short_count(950), short_count(12500), short_count(3_000_000)
+    ('0', '950', '12.5k', '3M')
+    """
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= unit:
+            return f"{value / unit:.4g}{letter}"
+    return f"{value:.4g}"
+
+
+def linear(values: Iterable[float], *, zero: bool = False, margin: float = 0.0, integer: bool = False) -> Scale:
+    """A scale that has room for ``values``, from 0 if ``zero``; ticks are at round numbers, or ``integer`` ones alone.
+
+    margin: what is left free at both ends, as a share of the range.
+    """
+    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+    low, high = min(known), max(known)
+    low = min(low, 0.0) if zero else low
+    if high == low:
+        low, high = (low, low + 1.0) if zero else (low - 0.5, high + 0.5)
+    room = margin * (high - low)
+    low, high = low if zero else low - room, high + room
+    least = (high - low) / TICKS * (1 - 1e-9)
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(power * factor for factor in (*STEPS, 10) if power * factor >= max(least, float(integer)))
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    places = [k * step for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    large = max(abs(low), abs(high)) >= LARGE
+    texts = [short_count(place) if large else f"{place:,.{digits}f}" for place in places]
+    return Scale(low, high, tuple((place, text.replace("-", "−")) for place, text in zip(places, texts, strict=True)))
+
+
+def logarithmic(values: Iterable[float], *, margin: float = 0.0) -> Scale:
+    """A logarithmic scale that has room for ``values``, all above 0; ticks at powers of ten, and between them if there
+    are few."""
+    known = [value for value in values if value > 0] or [1.0, 10.0]
+    low, high = min(known), max(known)
+    if high < 1.5 * low:
+        low, high = low / 1.5, high * 1.5
+    room = (high / low) ** margin
+    low, high = low / room, high * room
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    inner = STEPS if high / low < 1000 else (1,)
+    every = max(1, len(powers) // 6)
+    found = [step * 10.0**power for power in powers if power % every == 0 for step in inner]
+    return Scale(low, high, tuple((at, short_count(at)) for at in found if low <= at <= high), log=True)
 
 
 @dataclass(frozen=True)
@@ -57,17 +114,35 @@ class FigureLine:
     """Points, joined or not.
 
     name: in the legend, if it has one. spread: one number per point, drawn as a band, or as a bar at a point that is
-    not joined. series: colour, dashes and marks, from 1; 0 for all others. faint: thin, with hollow marks.
+    not joined. series: colour, dashes and marks, from 1; 0 for all others; NEXT is for a faint line, thin with hollow
+    marks, that of the line before it. marks: by default where points are few.
     """
 
     x: Sequence[float]
     y: Sequence[float]
     name: str = ""
     spread: Sequence[float] = ()
-    series: int = 1
-    marks: bool = False
+    series: int = NEXT
+    marks: bool | None = None
     joined: bool = True
     faint: bool = False
+
+    @property
+    def colour(self) -> str:
+        """The colours come again and again."""
+        place = (self.series - 1) % len(PALETTE)
+        return f"var(--series-{place + 1}, {PALETTE[place]})" if self.series else MUTED
+
+    @property
+    def dashes(self) -> str:
+        """The stroke-dasharray; empty for an unbroken line."""
+        return DASHES[(self.series - 1) % len(DASHES)] if self.series else ""
+
+    @property
+    def band(self) -> tuple[list[float], list[float]]:
+        """The lower and the upper ends of the spread."""
+        pairs = list(zip(self.y, self.spread or [0.0] * len(self.y), strict=True))
+        return [y - half for y, half in pairs], [y + half for y, half in pairs]
 
 
 @dataclass(frozen=True)
@@ -125,20 +200,15 @@ class Plot:
         left, top, right, bottom = self.area
         return left + self.x.place(x) * (right - left), bottom - self.y.place(y) * (bottom - top)
 
-    def figure(self, name: str, caption: str, title: str | None = None) -> Figure:
-        """The plot as a figure; ``title`` describes it to those who cannot see it: by default, caption and lines."""
-        said = "; ".join(ends(line) for line in self.lines)
-        title = f"{caption} {said}" if title is None else title
-        return Figure(name, caption, Markup(self.svg(title)), (self.x_label, self.y_label), self.lines)
-
     def svg(self, title: str) -> str:
         """The plot as one SVG element without a size of its own."""
-        legend, below = _legend([line for line in self.lines if line.name], self.area[0])
+        named = {line.name: line for line in self.lines if line.name}
+        legend, below = _legend([*named.values()], self.area[0])
         parts = [_axes(self), *(_bar(self, *bar) for bar in self.bars)]
         if self.diagonal:
             ends = [max(self.x.low, self.y.low), min(self.x.high, self.y.high)]
             parts.append(_path([self.at(end, end) for end in ends], MUTED, "", 1))
-        parts += [_line(self, line) for line in self.lines]
+        parts += [_line(self, line) for line in reversed(self.lines)]  # the first on top
         if self.level is not None:
             left, _, right, _ = self.area
             height = self.at(self.x.low, self.level[0])[1]
@@ -189,18 +259,15 @@ def _axes(plot: Plot) -> str:
 def _line(plot: Plot, line: FigureLine) -> str:
     points, parts = [plot.at(x, y) for x, y in zip(line.x, line.y, strict=True)], []
     if any(line.spread):
-        high, low = (
-            [plot.at(x, y + sign * own) for x, y, own in zip(line.x, line.y, line.spread, strict=True)]
-            for sign in (1, -1)
-        )
+        low, high = ([plot.at(x, y) for x, y in zip(line.x, end, strict=True)] for end in line.band)
         if line.joined:
             steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in [*high, *low[::-1]])
-            parts.append(f'<path d="M{steps}Z" style="fill:{colour(line.series)};fill-opacity:.13;stroke:none"/>')
+            parts.append(f'<path d="M{steps}Z" style="fill:{line.colour};fill-opacity:.13;stroke:none"/>')
         else:
-            parts += [_path(list(pair), colour(line.series)) for pair in zip(low, high, strict=True)]
+            parts += [_path(list(pair), line.colour) for pair in zip(low, high, strict=True)]
     if line.joined and points:
         width = 1.8 if line.series and not line.faint else 0.7
-        parts.append(_path(points, colour(line.series), dashes(line.series), width))
+        parts.append(_path(points, line.colour, line.dashes, width))
     if line.marks and points:
         parts.append(_marks(points, line))
     return "".join(parts)
@@ -209,14 +276,14 @@ def _line(plot: Plot, line: FigureLine) -> str:
 def _marks(points: Sequence[tuple[float, float]], line: FigureLine) -> str:
     mark = MARKS[(line.series - 1) % len(MARKS)]
     steps = "".join(f"M{x:.1f} {y:.1f}{mark}" for x, y in points)
-    fill = "none" if line.faint else colour(line.series)
-    return f'<path d="{steps}" style="fill:{fill};stroke:{colour(line.series)};stroke-width:1"/>'
+    fill = "none" if line.faint else line.colour
+    return f'<path d="{steps}" style="fill:{fill};stroke:{line.colour};stroke-width:1"/>'
 
 
 def _bar(plot: Plot, x: float, height: float) -> str:
     (left, top), (right, _) = (plot.at(x + side * 0.425 * plot.bar_width, height) for side in (-1, 1))
     size = f'width="{right - left:.1f}" height="{max(0.0, plot.area[3] - top):.1f}"'
-    return f'<rect x="{left:.1f}" y="{top:.1f}" {size} style="fill:{colour(1)}"/>'
+    return f'<rect x="{left:.1f}" y="{top:.1f}" {size} style="fill:var(--series-1, {PALETTE[0]})"/>'
 
 
 def _legend(lines: Sequence[FigureLine], left: float) -> tuple[str, float]:
@@ -227,7 +294,7 @@ def _legend(lines: Sequence[FigureLine], left: float) -> tuple[str, float]:
         if across > left and across + width > WIDTH:
             across, down = left, down + 18
         if line.joined:
-            parts.append(_path([(across, down - 4), (across + 28, down - 4)], colour(line.series), dashes(line.series)))
+            parts.append(_path([(across, down - 4), (across + 28, down - 4)], line.colour, line.dashes))
         if line.marks:
             parts.append(_marks([(across + 14, down - 4)], line))
         parts.append(_text(line.name, across + 34, down, size=SMALL))
@@ -246,39 +313,34 @@ def ends(line: FigureLine) -> str:
     return f"{line.name}: {said}" if said else line.name
 
 
-def draw_lines(
-    name: str, caption: str, lines: Sequence[FigureLine], x: str, y: str, *, logarithmic_x: bool = False
+def draw(
+    name: str,
+    caption: str,
+    lines: Sequence[FigureLine],
+    x_label: str,
+    y_label: str,
+    *,
+    x: Scale | None = None,
+    y: Scale | None = None,
+    said: str = "",
+    **more: Any,
 ) -> Figure:
-    """A plot of several lines with a legend; a faint line belongs to the one before it."""
-    across = [value for line in lines for value in line.x]
-    if logarithmic_x:
-        scale = logarithmic(across, margin=0.03, text="{:.4g}".format)
-    else:
-        scale = linear(across, margin=0.02, text=short_count)
-    drawn, series = list[FigureLine](), 0
+    """A figure over two scales, by default linear ones with room for all lines and their spread.
+
+    said: the figure in words, for those who cannot see it; by default, caption and lines. more: fields of ``Plot``.
+    """
+    drawn, last = list[FigureLine](), 0
     for line in lines:
-        series += not line.faint
-        drawn.append(replace(line, series=max(series, 1), marks=len(line.x) <= MARKED))
-    return Plot(scale, _heights(lines), x, y, drawn).figure(name, caption)
-
-
-def draw_bars(name: str, caption: str, bars: Sequence[FigureLine], y: str) -> Figure:
-    """A point with its spread for every one of ``bars``, lines of a single point at 1, 2, ..."""
-    drawn = [replace(bar, series=series, marks=True, joined=False) for series, bar in enumerate(bars, start=1)]
-    places = replace(linear([0.5, len(bars) + 0.5]), ticks=())
-    return Plot(places, _heights(bars), "run", y, drawn).figure(name, caption)
-
-
-def _heights(lines: Sequence[FigureLine]) -> Scale:
-    """A scale with room for all lines and their spread."""
-    heights = [
-        value + sign * spread
-        for line in lines
-        for value, spread in zip(line.y, line.spread or [0.0] * len(line.y), strict=True)
-        for sign in (-1, 1)
-    ]
-    large = max((abs(value) for value in heights), default=0.0) >= 1e4
-    return linear(heights, margin=0.05, text=short_count if large else None)
+        last += not line.faint
+        series = max(last, 1) if line.series == NEXT else line.series
+        marks = len(line.x) <= MARKED if line.marks is None else line.marks
+        drawn.append(replace(line, series=series, marks=marks))
+    x = x or linear([value for line in lines for value in line.x], margin=0.02)
+    level = [more["level"][0]] if more.get("level") else []
+    y = y or linear([value for line in lines for end in line.band for value in end] + level, margin=0.05)
+    plot = Plot(x, y, x_label, y_label, drawn, **more)
+    title = said or f"{caption} {'; '.join(map(ends, lines))}"
+    return Figure(name, caption, Markup(plot.svg(title)), (x_label, y_label), drawn)
 
 
 def captioned(figure: FigureSettings, text: str) -> str:

@@ -22,7 +22,7 @@ class TextTable:
 
     best: (row, column) of the cells to highlight; merged: on a page, rows with the same first cell share it; chosen:
     the first cell of the rows to highlight on a page; style: its class there, "long-2" or "long-3" where that column
-    holds long texts.
+    holds long texts; bars: numbers that the rows have as bars there.
     """
 
     caption: str
@@ -34,6 +34,7 @@ class TextTable:
     merged: bool = False
     chosen: str | None = None
     style: str = ""
+    bars: Sequence[float] = ()
 
     @staticmethod
     def of(caption: str, rows: Sequence[Mapping[str, str]], **more: Any) -> "TextTable":
@@ -52,6 +53,11 @@ class TextTable:
         if not self.merged:
             return [numbered]
         return [list(rows) for _, rows in groupby(numbered, key=lambda row: row[1][0])]
+
+    def bar(self, row: int) -> tuple[str, str]:
+        """The class of a row's bar, and its width."""
+        largest = max(map(abs, self.bars)) or 1.0
+        return "against" if self.bars[row] < 0 else "for", f"{100 * abs(self.bars[row]) / largest:.1f}%"
 
     def rich(self) -> Table:
         """The table for a terminal, its best cells bold."""
