@@ -88,7 +88,7 @@ class Ours:
     def start(self) -> None:
         """Begin anew."""
         state = self.learner.init(self.corpus.width, self.corpus.candidate_count)
-        self.state = state if self.averaged else self.learner.light(state)
+        self.state = state if self.averaged else self.learner.without_average(state)
 
     def epoch(self, lists: int | None = None) -> None:
         """A pass in a new random order."""

@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.kernels.by_type import body
-from rerank.learn.base import Weights
+from rerank.learn.base import Learner, Weights
+from rerank.learn.hooks import update
 from rerank.learn.passes import pair_pass
+from rerank.learn.predictor import UPDATES, subtract
 from rerank.learn.settings import Positive
-from rerank.learn.skeletons.additive import WEIGHT, Additive
-from rerank.learn.steps import UPDATES, rate_of, step
 
 
 @dataclass(frozen=True, kw_only=True)
-class Harmonic(Additive):
+class Harmonic(Learner):
     """The perceptron with steps η/(1 + k·decay).
 
     Parameters
@@ -24,15 +24,16 @@ class Harmonic(Additive):
     """
 
     name: ClassVar[str] = "harmonic"
+    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
     eta: Positive = 1.0
     decay: Positive = 0.1
 
 
-@body(rate_of, Harmonic)
-def harmonic(state: Any, weight: float, q: Any) -> float:
-    """η/(1 + k·decay)."""
-    return float(weight * q.eta / (1.0 + state.counts[UPDATES] * q.decay))
+@body(update, Harmonic)
+def harmonic(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
+    """w ← w − g·η/(1 + k·decay)."""
+    subtract(state, scratch, count, weight * params.eta / (1.0 + state.counts[UPDATES] * params.decay))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +41,10 @@ class Boundless(Harmonic):
     """Its steps are infinite."""
 
 
-@body(rate_of, Boundless)
-def boundless(state: Any, weight: float, q: Any) -> float:
-    """∞."""
-    return np.inf
+@body(update, Boundless)
+def boundless(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
+    """w ← w − ∞·g."""
+    subtract(state, scratch, count, np.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +52,11 @@ class Endless(Harmonic):
     """Its predictors never end."""
 
 
-@body(step, Endless)
-def without_end(state: Any, t: Any, count: int, n: int, rate: float, g_base: float, free: int, q: Any) -> None:
-    """w ← w − rate·g, without ``close``."""
-    for r in range(count):
-        state.w[t.column[r]] -= rate * t.value[r]
-    state.base[WEIGHT] -= rate * g_base
+@body(update, Endless)
+def without_end(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
+    """w ← w − g, counted twice."""
+    subtract(state, scratch, count, weight)
+    state.counts[UPDATES] += 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,21 +73,21 @@ class Untyped(Harmonic):
     """It does not compile."""
 
 
-@body(rate_of, Untyped)
-def untyped(state: Any, weight: float, q: Any) -> float:
-    """q has no such field."""
-    return float(q.nothing)
+@body(update, Untyped)
+def untyped(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
+    """``params`` has no such field."""
+    subtract(state, scratch, count, params.nothing)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Idle(Additive):
+class Idle(Learner):
     """It says nothing of pairs."""
 
     passes: ClassVar[Any] = pair_pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Raising(Additive):
+class Raising(Learner):
     """Its own code raises what nobody expects."""
 
     def average(self, state: Any) -> Weights:  # noqa: ARG002

@@ -17,12 +17,11 @@ from rerank.estimators.probability import Probabilities
 from rerank.estimators.published import Ballots, Published
 from rerank.estimators.rows import HeldOut, hold_out, require_known, weights_of, with_class_weights
 from rerank.estimators.visits import Visits, visits_of
-from rerank.learn.apart import columns_of
 from rerank.learn.base import Learner
 from rerank.learn.contract import accepted
 from rerank.learn.log import UpdateLog
+from rerank.learn.predictor import BY_COLUMN
 from rerank.learn.settings import Count
-from rerank.learn.skeletons.dual import DualVariables
 from rerank.learn.stream import Stream
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
@@ -259,7 +258,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
     def _fresh(self, learner: Learner, columns: int) -> Any:
         """A state with nothing learnt."""
         state = learner.init(columns)
-        return learner.light(state) if self._light else state
+        return learner.without_average(state) if self._light else state
 
     def _require_same_state(self, learner: Learner) -> None:
         """Refuse parameters that need a different state from the one that learning would continue from."""
@@ -274,7 +273,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         same = type(few) is type(self._stream.state) and all(
             len(getattr(self._stream.state, name)) == (len(own) and len(own) - 1 + self._columns)
             for name, own in few._asdict().items()
-            if name in columns_of(few)
+            if name in BY_COLUMN
         )
         if not same or bool(self.fit_intercept) != self._bias:
             raise ValueError(
@@ -288,7 +287,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         """The rows as examples, and a pass over them."""
         examples = examples_of(X, np.searchsorted(self.classes_, y), self.classes_, weight, double=True)
         visits = visits_of(examples, bool(self.shuffle), constant=self._bias)
-        dual = isinstance(learner, DualVariables)  # a dual variable stands for all equal rows, and so does its limit
+        dual = learner.dual  # a dual variable stands for all equal rows, and so does its limit
         return replace(examples, weight=visits.weight if dual else visits.importance), visits
 
     def _lists(self, examples: Labelled, chosen: np.ndarray | None = None) -> Corpus:
@@ -301,7 +300,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
     def _whole(self, learner: Learner, examples: Labelled) -> Corpus | None:
         """All examples as lists, where that takes no copy, a small one or has to be; else None."""
         as_given = len(examples.classes) == 2 and (self._apart or not self._bias)
-        needed = self.average == "vote" or isinstance(learner, DualVariables)  # logs and variables count candidates
+        needed = self.average == "vote" or learner.dual  # logs and variables count candidates
         return self._lists(examples) if as_given or needed or self._copied(examples) <= KEPT else None
 
     def _copied(self, examples: Labelled) -> int:
@@ -317,7 +316,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         """Pass over the examples, until ``held`` ends it, and publish the weights."""
         lists, log, stream = self._whole(learner, examples), self._log(), self._stream
         stream.close()
-        stream.adopt(learner, len(examples.classes) * examples.size)
+        stream.go_on(learner, len(examples.classes) * examples.size)
         for _ in range(self.epochs):  # an interrupt is raised between two passes, or two parts of one
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
             if lists is not None:

@@ -17,8 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from rerank.estimators.parameters import MATRIX
-from rerank.learn.skeletons.gaussian import VARIANCE
-from rerank.learn.skeletons.gaussian_full import FullState
+from rerank.learn.rules.gaussian import VARIANCE
 
 LOGISTIC = ("logistic", "log")  # losses
 
@@ -33,11 +32,11 @@ class Covariance(NamedTuple):
     def of(state: Any, blocks: int, *, base: bool) -> "Covariance":
         """That of a state, with or without the coordinate of the base score, its last one; views of it."""
         end = None if base else -1
-        if isinstance(state, FullState):
-            sigma = state.sigma[:end, :end]
+        if state.matrix.size:
+            sigma = state.matrix[:end, :end]
             W = len(sigma) // blocks
             return Covariance(sigma.reshape(blocks, W, blocks, W), np.zeros((blocks, 0)))
-        return Covariance(state.g[:end, VARIANCE].reshape(blocks, -1), state.scale[:end].reshape(blocks, -1))
+        return Covariance(state.cells[:end, VARIANCE].reshape(blocks, -1), state.memory[:end].reshape(blocks, -1))
 
     def of_margins(self, X: Any, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """float64 [n]: zᵀΣz for z = the row in block ``one`` minus the row in block ``other`` (-1: no such block).

@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 
 from rerank.learn.base import State
 from rerank.learn.log import UpdateLog
-from rerank.learn.trainer import copy_state
+from rerank.learn.predictor import copy_state
 
 
 def weights_of(sample_weight: Any, n: int) -> np.ndarray | None:
@@ -96,7 +96,7 @@ class HeldOut:
     weight: np.ndarray | None
     patience: int
     scores: list[float] = field(default_factory=list)
-    state: State = None
+    state: Any = None
     marks: tuple[int, int] = (0, 0)
 
     def look(self, predicted: np.ndarray, state: State, log: UpdateLog | None) -> None:

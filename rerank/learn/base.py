@@ -1,8 +1,7 @@
 """What a learner is: frozen parameters, a state of arrays, and an epoch over lists."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,12 +10,26 @@ from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists
 from rerank.kernels.compile import kernel_of
-from rerank.learn.apart import State as State
-from rerank.learn.apart import TrainedApart
+from rerank.learn.average import average_of, begin_sums, flush
 from rerank.learn.log import UpdateLog
+from rerank.learn.passes import gradient_pass, repeat_updates
+from rerank.learn.predictor import (
+    ALIVE,
+    FREE,
+    TAU,
+    UPDATES,
+    coordinates,
+    copy_state,
+    count_active,
+    fresh,
+    predictor_of,
+    weights_of,
+    without_sums,
+)
+from rerank.learn.predictor import State as State
 from rerank.learn.scoring import Weights as Weights
 from rerank.learn.settings import NotNegative, SettingsClass, settings_of
-from rerank.learn.steps import ALIVE, UPDATES, beta
+from rerank.learn.shard_states import ShardStates
 from rerank.learn.voting.votes import Replay, Votes
 from rerank.learn.workspace import (
     ORACLES,
@@ -27,35 +40,22 @@ from rerank.learn.workspace import (
     Scratch,
     log_room,
     parts,
-    scratch,
+    scratch_for,
     stats_of,
     view,
 )
 
 
-class DualRule(NamedTuple):
-    """How predictor k follows from the sum s of k subgradients: w = −sign(s)·max(|s| − k·l1, 0)·d_k.
-
-    d_k = 1 / (k·l2 + eta·√k), or 1 where eta is 0; the base score weighs base − base_rate·d_k·s_b (l2 = 0).
-    """
-
-    eta: float
-    l1: float
-    l2: float
-    base: float
-    base_rate: float
-
-
 @dataclass(frozen=True, kw_only=True)
-class Learner(Checked, ABC):
+class Learner(Checked):
     """An update rule with its parameters: a frozen dataclass whose fields are the recipe's schema.
 
     ``init`` makes a state, and only ``epoch`` changes one. At the end of an epoch nothing lazy is left in a state, so a
     state that was saved and loaded continues exactly like one that stayed in memory.
 
-    A learner is one of a family (``rerank.learn.skeletons``), which has the kernels ``passes`` and ``replays``, the
-    state, and bodies for most of what these call; its own rule is the body that its file gives (see
-    ``rerank.kernels.by_type``).
+    Its rule is an ``update`` (or ``update_pair``, with ``passes = pair_pass``; see ``rerank.learn.hooks``), which changes
+    the ``State``: a_j of the columns that it is given, the scale, the threshold, and what it remembers. Scores, averages,
+    votes, counts and stored states follow from that, the same for all learners.
 
     Parameters
     ----------
@@ -67,8 +67,13 @@ class Learner(Checked, ABC):
     Settings = SettingsClass()  # no annotation: it is not a parameter
     batch: ClassVar[bool] = False  # does it solve for the optimum (``solve``), without epochs, order, votes and mixing?
     sources: ClassVar[tuple[str, ...]] = SOURCES  # the pair sources that it can learn from (see ``pairs``)
-    passes: ClassVar[Any]  # the kernel that passes over lists
-    replays: ClassVar[Any]  # the kernel that repeats logged updates for voting
+    passes: ClassVar[Any] = gradient_pass  # the kernel that passes over lists
+    replays: ClassVar[Any] = repeat_updates  # the kernel that repeats logged updates for voting
+    shrinks: ClassVar[bool] = False  # does a threshold τ rise, so that weights move toward 0 without being touched?
+    dual: ClassVar[bool] = False  # does it have a dual variable per candidate, up to its parameter C?
+    judges_after_update: ClassVar[bool] = (
+        False  # are mistakes those of margins, because z is learned before it is judged?
+    )
     # How states that were trained apart are combined: the rules that there are, the usual one first (none: not at all);
     # can columns be left out of the result; does a column that no section has touched stay what it was?
     mixes: ClassVar[tuple[str, ...]] = ()
@@ -84,7 +89,6 @@ class Learner(Checked, ABC):
         if "name" not in vars(cls):
             cls.name = cls.__name__
 
-    @abstractmethod
     def init(self, columns: int, candidates: int = 0) -> State:
         """The state before the first list, for D = ``columns`` and a corpus of N = ``candidates``.
 
@@ -94,39 +98,58 @@ class Learner(Checked, ABC):
         ------
         RecipeError: the learner cannot keep a state for so many columns.
         """
+        return fresh(columns, candidates=candidates if self.dual else 0)
 
-    def stored(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The arrays of a state that was stored, which may be laid out as models of an earlier program have them."""
-        return arrays
+    @property
+    def scales_free(self) -> bool:
+        """Do free columns have a scale of their own?"""
+        return False
 
-    def adopt(self, state: State, candidates: int) -> State:  # noqa: ARG002
-        """``state`` adapted to another corpus, of so many candidates over the same columns."""
-        return state
+    def for_corpus(self, state: State, candidates: int) -> State:
+        """``state`` for another corpus, of so many candidates over the same columns: dual variables begin at 0."""
+        return state._replace(alpha=np.zeros(candidates)) if self.dual else state
 
-    def share(self, state: State, first: int, last: int) -> State:  # noqa: ARG002
+    def view_of(self, state: State, first: int, last: int) -> State:
         """What an epoch over the candidates first..last - 1 changes of ``state``: views, so ``state`` itself
         changes."""
-        return state
+        return state._replace(alpha=state.alpha[first:last]) if self.dual else state
 
-    def light(self, state: State) -> State:
-        """A fresh ``state`` without its average, for callers that only want the last predictor: it trains faster.
+    def without_average(self, state: State) -> State:
+        """A fresh ``state`` without its average, for callers that only want the last predictor: it trains faster."""
+        return without_sums(state)
 
-        Learners whose average costs next to nothing keep it.
+    def begin(self, corpus: Corpus, visits: int, state: State) -> Any:
+        """What an epoch of so many visits keeps in addition to the state: sums, or room for Σz (float64 [D + 1]), or
+        None.
+
+        Where lists come in batches (see ``Stream``), it is kept for all of them.
+
+        Raises
+        ------
+        ValueError: the state was made for other candidates, or trained with other free columns, on which depends what
+            it keeps of a column.
         """
-        return state
+        if self.dual and state.alpha.size != corpus.candidate_count:
+            raise ValueError(
+                f"the state has {state.alpha.size} dual variables for {corpus.candidate_count} candidates; "
+                "call init(columns, candidates), or for_corpus(state, candidates) to continue with another corpus"
+            )
+        if self.shrinks and state.counts[UPDATES] > 0 and state.counts[FREE] != corpus.free:
+            raise ValueError(
+                f"the state was trained with {state.counts[FREE]} free columns, the corpus has {corpus.free}; "
+                "train on corpora of one feature table"
+            )
+        state.counts[FREE] = corpus.free
+        if state.matrix.size:
+            return np.zeros(len(state.cells))
+        return begin_sums(state, visits) if self.shrinks else None
 
-    def begin(self, corpus: Corpus, order: np.ndarray, state: State) -> Any:  # noqa: ARG002
-        """What an epoch over ``order`` keeps in addition to the state for its lazy sums; None by default.
-
-        Where lists come in batches (see ``Stream``), it is kept for all of them with as many visits in sum: only the
-        length of ``order`` and the columns of ``corpus`` may matter.
-        """
-        return None
-
-    def finish(self, state: State, lazy: Any) -> None:
+    def finish(self, state: State, sums: Any) -> None:
         """Bring everything lazy up to date."""
+        if self.shrinks:
+            flush(state, sums)
 
-    def settings(self, state: State, any_ties: bool = False) -> Any:  # noqa: ARG002
+    def settings(self, any_ties: bool = False) -> Any:
         """The parameters for kernels; see ``SettingsClass``."""
         return settings_of(self, any_ties)
 
@@ -156,13 +179,13 @@ class Learner(Checked, ABC):
         points: how many parts the statistics are divided into, with one entry of the result for each; pairs: which
         candidates are compared (``PairSource.rule``), the oracle and its rival by default.
         """
-        lazy, q = self.begin(corpus, order, state), self.settings(state, any_ties)
-        data, space = view(corpus, oracle, pairs), scratch(corpus, q.loss)
+        sums, params = self.begin(corpus, order.size, state), self.settings(any_ties)
+        data, scratch = view(corpus, oracle, pairs), scratch_for(corpus, params.loss)
         stats = []
         for part in parts(order, points):
-            tally = self.visit(corpus, data, part, state, lazy, space, q, log)
+            tally = self.visit(corpus, data, part, state, sums, scratch, params, log)
             stats.append(stats_of(tally, self.nonzero_weights(state)))
-        self.finish(state, lazy)
+        self.finish(state, sums)
         return stats
 
     def solve(self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:
@@ -175,62 +198,54 @@ class Learner(Checked, ABC):
         data: ListArrays,
         order: np.ndarray,
         state: State,
-        lazy: Any,
-        space: Scratch,
-        q: Any,
+        sums: Any,
+        scratch: Scratch,
+        params: Any,
         log: UpdateLog | None,
     ) -> np.ndarray:
         """A part of an epoch, between ``begin`` and ``finish``: visit ``order`` (int64) and update ``state``.
 
-        data, space: ``view`` and ``scratch`` of the corpus; q: ``settings``; the result is a tally for ``stats_of``.
+        data, scratch: ``view`` and ``scratch_for`` the corpus; params: ``settings``; the result is a tally for ``stats_of``.
         """
-        tally, room = np.zeros(6), log_room(corpus, order, q.loss, 0 if log is None else q.top)
-        kernel_of(type(self).passes, type(self))(data, order, state, lazy, space, room, tally, q)
+        kind: Any = type(self)
+        tally, room = np.zeros(6), log_room(corpus, order, params.loss, 0 if log is None else params.top)
+        kernel_of(kind.passes, kind)(data, order, state, sums, scratch, room, tally, params)
         if log is not None:
             log.add_room(room, self.alive(state))
         return tally
 
-    @abstractmethod
-    def weights(self, state: State) -> np.ndarray:
-        """float64 [D]: the weights after the last update; perhaps a view of the state."""
-
-    def base_weight(self, state: State) -> float:
-        """What the base score weighs after the last update."""
-        with np.errstate(all="ignore"):  # as in kernels
-            return float(beta(state, self.settings(state)))
-
     def last(self, state: State) -> Weights:
         """The predictor after the last update."""
-        return Weights(np.array(self.weights(state)), self.base_weight(state))
+        return predictor_of(weights_of(state), self.base, self.base_rate)
+
+    def average(self, state: State) -> Weights:
+        """All predictors, weighted by the lists that they survived."""
+        return predictor_of(average_of(state, self.shrinks), self.base, self.base_rate)
 
     def nonzero_weights(self, state: State) -> int:
         """Weights of the last predictor that are not 0."""
-        return int(np.count_nonzero(self.weights(state)))
-
-    @abstractmethod
-    def average(self, state: State) -> Weights:
-        """All predictors, weighted by the lists that they survived."""
+        return int(count_active(state))
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
         """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on."""
         state = self.init(corpus.width, corpus.candidate_count)
-        lazy, q = self.begin(corpus, np.zeros(0, np.int64), state), self.settings(state)
-        replay = Replay(log, corpus, self.base, q.loss, **self.vote_room(corpus))
-        repeat = kernel_of(type(self).replays, type(self))
-        repeat(replay.data, replay.updates, state, lazy, replay.space, replay.room, q)
+        sums, params = self.begin(corpus, 0, state), self.settings()
+        replay = Replay(
+            log, corpus, self.base, params.loss, full=state.matrix.size > 0,
+            slopes=self.shrinks and (state.v.size > 0 or corpus.free > 0),
+            more=corpus.free if self.scales_free else 0,
+        )  # fmt: skip
+        kind: Any = type(self)
+        repeat = kernel_of(kind.replays, kind)
+        repeat(replay.data, replay.updates, state, sums, replay.space, replay.room, params)
         return replay.votes()
 
-    def vote_room(self, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
-        """What ``Replay`` has to know of the votes; see there."""
-        return {}
-
-    def dual_rule(self) -> DualRule | None:
-        """How the predictors follow from summed subgradients; None where they do not."""
-        return None
-
-    def combined(self, apart: TrainedApart, rule: str) -> State:
-        """One state of those that were trained apart, by a rule of ``mixes``."""
-        raise NotImplementedError
+    def combined(self, shards: ShardStates, rule: str) -> State:  # noqa: ARG002
+        """One state of those that were trained apart, by a rule of ``mixes``: w = Σ share·w_s, without a threshold."""
+        state = copy_state(shards.ends[0])
+        coordinates(state)[:] = shards.mean(weights_of)
+        state.numbers[TAU] = 0.0
+        return shards.completed(state, self.shrinks)
 
 
 RULES = (

@@ -155,7 +155,7 @@ class BaseSearch:
         model = Maxent(l2=1.0, base=0.0, base_rate=unit)
         state = model.init(1)
         model.solve(alone, oracles(alone), state, any_ties=True)
-        w, gamma = float(state.w[0]), max(0.0, float(state.w[1]))
+        w, gamma = float(state.cells[0]), max(0.0, float(state.cells[1]))
         if w == 0:
             return None
         most = FAR * unit / float(standard_scale(alone)[0])

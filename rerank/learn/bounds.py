@@ -24,15 +24,38 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists
 from rerank.kernels.compile import kernel
-from rerank.learn.base import DualRule, Weights
+from rerank.learn.base import Learner, Weights
 from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOG
+from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.rda import RDA
 from rerank.learn.voting.gathering import stretches
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, load
 from rerank.learn.workspace import ListArrays, Scratch
 
 Bounds = dict[str, float | bool]
+
+
+class DualRule(NamedTuple):
+    """How predictor k follows from the sum s of k subgradients: w = −sign(s)·max(|s| − k·l1, 0)·d_k.
+
+    d_k = 1 / (k·l2 + eta·√k), or 1 where eta is 0; the base score weighs base − base_rate·d_k·s_b (l2 = 0).
+    """
+
+    eta: float
+    l1: float
+    l2: float
+    base: float
+    base_rate: float
+
+    @staticmethod
+    def of(learner: Learner) -> "DualRule | None":
+        """That of a learner; None where its predictors do not follow from such a sum, and no theorem is known."""
+        if not isinstance(learner, (RDA, Perceptron)):
+            return None
+        eta, l1, l2 = (float(getattr(learner, name, 0.0)) for name in ("eta", "l1", "l2"))
+        return DualRule(eta, l1, l2, float(learner.base), float(learner.base_rate))
 
 
 class Differences(NamedTuple):

@@ -12,9 +12,9 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.data.corpus import Corpus
-from rerank.learn.apart import State
 from rerank.learn.base import Learner, Weights
 from rerank.learn.log import UpdateLog
+from rerank.learn.predictor import State, copy_state
 from rerank.learn.voting.votes import Votes
 
 LISTS, CANDIDATES, WIDTH, EPOCHS = 12, 3, 6, 3
@@ -54,22 +54,25 @@ def check_contract(learner: Learner) -> None:
     except Exception as error:  # whatever a user's code may raise
         raise RecipeError(f"{learner.name} fails on small lists: {reason_of(error)}") from error
     if log.updates == 0:
-        _refuse(learner, "it learns nothing from lists whose oracles lose: which step is its own (see `steps`)?")
+        _refuse(
+            learner, "it learns nothing from lists whose oracles lose: does it have an `update` (or an `update_pair`)?"
+        )
     if not all(np.isfinite([*weights.w, weights.base]).all() for weights in (last, average)):
         _refuse(learner, "its weights are not finite after a few small lists")
     if _bits(state) != _bits(again):
         _refuse(learner, "the same lists in the same order give different states")
     if _bits(state) != _bits(continued):
         _refuse(
-            learner, "an epoch from a stored state differs from one that follows directly: `finish` leaves sums open"
+            learner,
+            "an epoch from a stored state differs from one that follows directly: something that it remembers is not in the state",
         )
     if int(votes.survived.sum()) != EPOCHS * LISTS or learner.updates(state) != log.updates:
-        _refuse(
-            learner, "its counts of updates and of survived lists are not those of its log (see `survive`, `close`)"
-        )
+        _refuse(learner, "its counts of updates and of survived lists are not those of its log")
     predictors = list(replayed(votes))
     if not _alike(predictors[-1], last):
-        _refuse(learner, "repeating its logged updates gives other weights: `step` depends on more than state and log")
+        _refuse(
+            learner, "repeating its logged updates gives other weights: `update` depends on more than state and log"
+        )
     shares = votes.survived / votes.survived.sum()
     mean = sum(share * own.w for share, own in zip(shares, predictors, strict=True))
     base = sum(float(share) * own.base for share, own in zip(shares, predictors, strict=True))
@@ -101,12 +104,12 @@ def lists() -> tuple[Corpus, np.ndarray]:
 
 
 def trained(
-    learner: Learner, epochs: int, state: State = None, log: UpdateLog | None = None
+    learner: Learner, epochs: int, state: State | None = None, log: UpdateLog | None = None
 ) -> tuple[State, UpdateLog]:  # fmt: skip
     """The state after so many epochs, from a copy of ``state`` or the beginning, and the log of all updates."""
     corpus, oracle = lists()
     fresh = learner.init(corpus.width, corpus.candidate_count)
-    state = fresh if state is None else type(fresh)(*(np.array(array) for array in state))
+    state = fresh if state is None else copy_state(state)
     log = UpdateLog() if log is None else log
     for _ in range(epochs):
         learner.epoch(corpus, oracle, np.arange(LISTS), state, log=log)

@@ -16,7 +16,8 @@ import numpy as np
 from rerank.data.shards import Lists, Shards, reference_rows, section, selected, whole
 from rerank.features.dense import dense_alone
 from rerank.learn.base_weight import base_unit
-from rerank.learn.rules.maxent import Maxent, MaxentState
+from rerank.learn.predictor import State
+from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, choices
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import base_choice, statistics_of
@@ -163,6 +164,8 @@ def padded(weights: Weights, width: int) -> Weights:
     return weights._replace(w=np.append(weights.w, np.zeros(width - weights.w.size)))
 
 
-def padded_state(state: MaxentState, width: int) -> MaxentState:
+def padded_state(state: State, width: int) -> State:
     """A state for the first columns as one for ``width`` columns."""
-    return state._replace(w=np.concatenate([state.w[:-1], np.zeros(width + 1 - state.w.size), state.w[-1:]]))
+    return state._replace(
+        cells=np.concatenate([state.cells[:-1], np.zeros(width + 1 - state.cells.size), state.cells[-1:]])
+    )

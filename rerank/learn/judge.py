@@ -5,10 +5,10 @@ import numpy as np
 from rerank.kernels.compile import kernel, prefetch
 from rerank.learn.losses import COST, EXPONENTIAL, LOG, LOGISTIC, coefficients, rivals
 from rerank.learn.pairs_kernel import chosen_pair, hope
-from rerank.learn.scoring import ONE, THREE, TWO, dot, single
+from rerank.learn.scoring import ONE, THREE, TWO, single
 from rerank.learn.workspace import (
+    GREATEST,
     HOPE_FEAR,
-    LARGEST,
     LEAST,
     LISTS,
     LOSS,
@@ -50,32 +50,12 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
 
 
 @kernel
-def look_up(data: ListArrays, order: np.ndarray, at: int, w: np.ndarray) -> None:
-    """Prefetch the weights of the next list, up to 256 of them, while there is still work to do on list ``at``.
+def find_update(
+    data: ListArrays, i: int, scratch: Scratch, loss: int, always: bool, any_ties: bool, tally: np.ndarray
+) -> int:
+    """Is there anything to learn from list i under ``scratch.scores``? Counts the list, its mistake and its loss.
 
-    ``w``: what there is of every column, or nothing.
-    """
-    if at + 1 < order.shape[0] and w.shape[0] > 0:
-        i = order[at + 1]
-        begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
-        for p in range(np.uint64(begin), np.uint64(min(end, begin + 256))):
-            prefetch(w, data.columns[p])
-
-
-@kernel
-def score_list(data: ListArrays, i: int, w: np.ndarray, beta: float, scores: np.ndarray) -> None:
-    """β·b(y) + w·φ(y) for the candidates of list i."""
-    first, last = data.lists[i], data.lists[i + 1]
-    for y in range(first, last):
-        score = dot(w, data.columns, data.values, data.rows[y], data.rows[y + 1])
-        scores[y - first] = beta * data.base[y] + score
-
-
-@kernel
-def judge(data: ListArrays, i: int, t: Scratch, loss: int, always: bool, any_ties: bool, tally: np.ndarray) -> int:
-    """Is there anything to learn from list i under ``t.scores``? Counts the list, its mistake and its loss.
-
-    Returns the number of candidates in the subgradient (``t.who``, with coefficients ``t.a``), 0 where nothing is to be
+    Returns the number of candidates in the subgradient (``scratch.who``, with coefficients ``scratch.a``), 0 where nothing is to be
     updated: without a mistake, or with ``always`` without a loss. The cost-augmented rival of an oracle has the highest
     score − tilt·gain; mistakes are judged by scores alone.
     """
@@ -83,16 +63,18 @@ def judge(data: ListArrays, i: int, t: Scratch, loss: int, always: bool, any_tie
     tally[LISTS] += 1
     if len(data.pairs.others) == 0 or loss >= LOG:
         if len(data.pairs.others) > 0 and loss == LOG and data.pairs.source == HOPE_FEAR:
-            oracle = hope(first, last, t.scores, data.gain, oracle, tilt)
-        star, rival = rivals(first, last, t.scores, data.gain, oracle, any_ties, 0.0)
+            oracle = hope(first, last, scratch.scores, data.gain, oracle, tilt)
+        star, rival = rivals(first, last, scratch.scores, data.gain, oracle, any_ties, 0.0)
     else:
-        star, rival = chosen_pair(i, first, last, t.scores, data.gain, oracle, data.pairs)
+        star, rival = chosen_pair(i, first, last, scratch.scores, data.gain, oracle, data.pairs)
     if rival < 0:
         return 0
-    mistake = not t.scores[star - first] > t.scores[rival - first]
+    mistake = not scratch.scores[star - first] > scratch.scores[rival - first]
     if loss == COST and len(data.pairs.others) == 0:
-        star, rival = rivals(first, last, t.scores, data.gain, oracle, any_ties, tilt)
-    value, n = coefficients(loss, first, last, t.scores, data.gain, star, rival, any_ties, tilt, t.who, t.a)
+        star, rival = rivals(first, last, scratch.scores, data.gain, oracle, any_ties, tilt)
+    value, n = coefficients(
+        loss, first, last, scratch.scores, data.gain, star, rival, any_ties, tilt, scratch.who, scratch.a
+    )
     tally[MISTAKES] += mistake
     tally[LOSS] += value
     return n if mistake or (always and (loss >= LOGISTIC or value > 0.0)) else 0
@@ -160,69 +142,86 @@ def merge(data: ListArrays, x: int, a: float, y: int, b: float, column: np.ndarr
 
 
 @kernel
-def accumulate(data: ListArrays, t: Scratch, n: int) -> int:
-    """Σ a_y φ(y) over the first n candidates of ``t.who``, in that order, into ``t.column`` and ``t.value``.
+def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
+    """Σ a_y φ(y) over the first n candidates of ``scratch.who``, in that order, into ``scratch.column`` and ``scratch.value``.
 
-    ``t.seen`` needs no clearing: places of this sum count from its ``stamp``, and those of others are before it.
+    ``scratch.seen`` needs no clearing: places of this sum count from its ``stamp``, and those of others are before it.
     """
-    stamp, count = t.stamp[0], 0
+    stamp, count = scratch.stamp[0], 0
     for i in range(n):
-        a = t.a[i]
+        a = scratch.a[i]
         if a == 0.0:
             continue
-        for p in range(np.uint64(data.rows[t.who[i]]), np.uint64(data.rows[t.who[i] + 1])):
+        for p in range(np.uint64(data.rows[scratch.who[i]]), np.uint64(data.rows[scratch.who[i] + 1])):
             j = data.columns[p]
-            if t.seen[j] < stamp:
-                t.seen[j], t.column[count], t.value[count] = stamp + count, j, 0.0
+            if scratch.seen[j] < stamp:
+                scratch.seen[j], scratch.column[count], scratch.value[count] = stamp + count, j, 0.0
                 count += 1
-            t.value[np.uint64(t.seen[j] - stamp)] += a * single(data.values[p])
-    t.stamp[0] += count
+            scratch.value[np.uint64(scratch.seen[j] - stamp)] += a * single(data.values[p])
+    scratch.stamp[0] += count
     return count
 
 
 @kernel
-def accumulate_spread(data: ListArrays, t: Scratch, n: int) -> int:
-    """``accumulate``, into ``t.spread`` what each column sums up to, its least and its largest value, and how many
+def accumulate_spread(data: ListArrays, scratch: Scratch, n: int) -> int:
+    """``accumulate``, into ``scratch.spread`` what each column sums up to, its least and its largest value, and how many
     candidates with a_y ≠ 0 have it."""
-    stamp, count = t.stamp[0], 0
+    stamp, count = scratch.stamp[0], 0
     for i in range(n):
-        a = t.a[i]
+        a = scratch.a[i]
         if a == 0.0:
             continue
-        for p in range(np.uint64(data.rows[t.who[i]]), np.uint64(data.rows[t.who[i] + 1])):
+        for p in range(np.uint64(data.rows[scratch.who[i]]), np.uint64(data.rows[scratch.who[i] + 1])):
             j, x = data.columns[p], single(data.values[p])
-            if t.seen[j] < stamp:
-                t.seen[j], t.column[count] = stamp + count, j
-                new = t.spread[np.uint64(count)]
-                new[SUMMED], new[LEAST], new[LARGEST], new[OWNERS] = 0.0 + a * x, x, x, 1.0
+            if scratch.seen[j] < stamp:
+                scratch.seen[j], scratch.column[count] = stamp + count, j
+                new = scratch.spread[np.uint64(count)]
+                new[SUMMED], new[LEAST], new[GREATEST], new[OWNERS] = 0.0 + a * x, x, x, 1.0
                 count += 1
             else:
-                own = t.spread[np.uint64(t.seen[j] - stamp)]
-                own[SUMMED] += a * x
-                own[LEAST], own[LARGEST] = min(own[LEAST], x), max(own[LARGEST], x)
-                own[OWNERS] += 1.0
-    t.stamp[0] += count
+                entry = scratch.spread[np.uint64(scratch.seen[j] - stamp)]
+                entry[SUMMED] += a * x
+                entry[LEAST], entry[GREATEST] = min(entry[LEAST], x), max(entry[GREATEST], x)
+                entry[OWNERS] += 1.0
+    scratch.stamp[0] += count
     return count
 
 
 @kernel
-def subgradient(data: ListArrays, t: Scratch, n: int) -> int:
-    """g = Σ a_y φ(y) of the n candidates that ``judge`` found, in ``t.column`` and ``t.value``; returns its length."""
+def subgradient(data: ListArrays, scratch: Scratch, n: int) -> int:
+    """g = Σ a_y φ(y) of the n candidates that ``find_update`` found, in ``scratch.column`` and ``scratch.value``; returns its length."""
     if n == 2:
-        return merge(data, t.who[0], t.a[0], t.who[1], t.a[1], t.column, t.value)
-    return accumulate(data, t, n)
+        return merge(data, scratch.who[0], scratch.a[0], scratch.who[1], scratch.a[1], scratch.column, scratch.value)
+    return accumulate(data, scratch, n)
 
 
 @kernel
-def difference(data: ListArrays, star: int, rival: int, t: Scratch) -> int:
-    """z = φ(y*) − φ(y') in ``t.column`` and ``t.value``; the pair goes to ``t.who`` and ``t.a`` as a subgradient's."""
-    t.who[0], t.a[0] = star, -1.0
-    t.who[1], t.a[1] = rival, 1.0
-    return merge(data, star, 1.0, rival, -1.0, t.column, t.value)
+def subgradient_with_base(data: ListArrays, scratch: Scratch, n: int, last: int, base_rate: float) -> int:
+    """``subgradient``, with base_rate·Σ a_y b(y) at the column ``last``, if that is not 0."""
+    return append(scratch, subgradient(data, scratch, n), last, base_rate * base_of(data, scratch, n))
 
 
 @kernel
-def duel(data: ListArrays, i: int, any_ties: bool) -> bool:
+def append(scratch: Scratch, count: int, column: int, value: float) -> int:
+    """Put one more entry behind those of a vector, if it is not 0; returns how many there are."""
+    scratch.column[count], scratch.value[count] = column, value
+    return int(count + (value != 0.0))
+
+
+@kernel
+def difference(data: ListArrays, star: int, rival: int, base_rate: float, last: int, scratch: Scratch) -> int:
+    """z = φ(y*) − φ(y') in ``scratch.column`` and ``scratch.value``, with base_rate·(b(y*) − b(y')) at the column ``last``.
+
+    The pair goes to ``scratch.who`` and ``scratch.a`` as a subgradient's.
+    """
+    scratch.who[0], scratch.a[0] = star, -1.0
+    scratch.who[1], scratch.a[1] = rival, 1.0
+    count = merge(data, star, 1.0, rival, -1.0, scratch.column, scratch.value)
+    return append(scratch, count, last, base_rate * (data.base[star] - data.base[rival]))
+
+
+@kernel
+def is_pair(data: ListArrays, i: int, any_ties: bool) -> bool:
     """Has list i two candidates, one of them the oracle? Then there is no need to score it: m = w·z is enough."""
     first = data.lists[i]
     if data.lists[i + 1] - first != 2 or len(data.pairs.others) > 0:
@@ -231,42 +230,42 @@ def duel(data: ListArrays, i: int, any_ties: bool) -> bool:
 
 
 @kernel
-def duellists(data: ListArrays, i: int) -> tuple[int, int]:
+def pair_of(data: ListArrays, i: int) -> tuple[int, int]:
     """(y*, y') of a list of two."""
     return data.oracle[i], 2 * data.lists[i] + 1 - data.oracle[i]
 
 
 @kernel
-def base_of(data: ListArrays, t: Scratch, n: int) -> float:
-    """Σ a_y b(y) over the first n candidates of ``t.who``."""
+def base_of(data: ListArrays, scratch: Scratch, n: int) -> float:
+    """Σ a_y b(y) over the first n candidates of ``scratch.who``."""
     total = 0.0
     for r in range(n):
-        total += t.a[r] * data.base[t.who[r]]
+        total += scratch.a[r] * data.base[scratch.who[r]]
     return total
 
 
 @kernel
-def squared_norm(t: Scratch, count: int) -> float:
-    """‖g‖² of the vector in ``t.value``."""
+def squared_norm(scratch: Scratch, count: int) -> float:
+    """‖g‖² of the vector in ``scratch.value``."""
     one = two = three = four = 0.0
     end = np.uint64(count)
     quarters = end - end % np.uint64(4)
     for r in range(np.uint64(0), quarters, np.uint64(4)):
-        one += t.value[r] * t.value[r]
-        two += t.value[r + ONE] * t.value[r + ONE]
-        three += t.value[r + TWO] * t.value[r + TWO]
-        four += t.value[r + THREE] * t.value[r + THREE]
+        one += scratch.value[r] * scratch.value[r]
+        two += scratch.value[r + ONE] * scratch.value[r + ONE]
+        three += scratch.value[r + TWO] * scratch.value[r + TWO]
+        four += scratch.value[r + THREE] * scratch.value[r + THREE]
     for r in range(quarters, end):
-        one += t.value[r] * t.value[r]
+        one += scratch.value[r] * scratch.value[r]
     return float((one + two) + (three + four))
 
 
 @kernel
-def squared_norm_of_quotient(t: Scratch, count: int, size: float) -> float:
+def squared_norm_of_quotient(scratch: Scratch, count: int, size: float) -> float:
     """‖g/size‖²."""
     total = 0.0
     for r in range(count):
-        total += (t.value[r] / size) ** 2
+        total += (scratch.value[r] / size) ** 2
     return total
 
 
@@ -287,12 +286,12 @@ def sum_of(x: np.ndarray, count: int) -> float:
 
 
 @kernel
-def squared_radius(t: Scratch, count: int, g_base: float, loss: int) -> float:
-    """‖z‖² of the vector in ``t.value`` and, for the base score, ``g_base``; z = φ(y*) − φ(y') for pairwise losses.
+def squared_radius(scratch: Scratch, count: int, loss: int) -> float:
+    """‖z‖² of the vector in ``scratch.value``; z = φ(y*) − φ(y') for pairwise losses.
 
     Their coefficient is divided out of the sum, or of every entry where its square may be 0.
     """
-    size = t.a[1] if loss <= EXPONENTIAL and t.a[1] != 0.0 else 1.0
+    size = scratch.a[1] if loss <= EXPONENTIAL and scratch.a[1] != 0.0 else 1.0
     if abs(size) < TINY:
-        return float((g_base / size) ** 2 + squared_norm_of_quotient(t, count, size))
-    return float((g_base * g_base + squared_norm(t, count)) / (size * size))
+        return squared_norm_of_quotient(scratch, count, size)
+    return squared_norm(scratch, count) / (size * size)

@@ -82,7 +82,7 @@ def chosen_pair(
 
 
 @kernel
-def confront(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> tuple[int, int]:
+def pick_pair(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> tuple[int, int]:
     """(y*, y') of list i under ``scores``, y' = -1 where there is nothing to compare."""
     first, last = data.lists[i], data.lists[i + 1]
     if len(data.pairs.others) == 0:
@@ -91,9 +91,7 @@ def confront(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> tu
 
 
 @kernel
-def confront_next(
-    data: ListArrays, i: int, scores: np.ndarray, any_ties: bool, star: int, rival: int
-) -> tuple[int, int]:
+def next_pair(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool, star: int, rival: int) -> tuple[int, int]:
     """The pair of list i that comes after (``star``, ``rival``), y' = -1 where there is none.
 
     The rival, or fear, is struck out of ``scores``; further fears follow while one is above the hope.

@@ -1,41 +1,49 @@
-"""The three ways to pass over lists, and the two to repeat what was learned; ``steps`` has what each learner fills in.
+"""The three ways to pass over lists, and the two to repeat what was learned; ``hooks`` has what each learner fills in.
 
-* ``gradient_pass``: a loss is judged, and its subgradient causes one step.
+* ``gradient_pass``: a loss is judged, and its subgradient causes one update.
 * ``pair_pass``: the oracle and its top rivals are learned from in turn.
 * ``dual_pass``: a dual variable of the rival goes up or down.
 
-Look-ahead, mistakes, losses, statistics and the log are the same for all learners of a kind.
+Look-ahead, scores, mistakes, losses, averages, statistics, the log and votes are the same for all learners.
 """
 
 from typing import Any
 
 import numpy as np
 
+from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.judge import duel, duellists, judge, look_ahead, squared_norm, squared_radius
+from rerank.learn.average import settle
+from rerank.learn.hooks import SKIP, UPDATE, climb, gather, update, update_pair
+from rerank.learn.judge import (
+    difference,
+    find_update,
+    is_pair,
+    look_ahead,
+    pair_of,
+    squared_norm,
+    squared_radius,
+)
 from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import COST, HINGE, rivals
-from rerank.learn.pairs_kernel import confront, confront_next
-from rerank.learn.steps import (
+from rerank.learn.pairs_kernel import next_pair, pick_pair
+from rerank.learn.predictor import (
     ALIVE,
-    SKIP,
-    UPDATE,
-    cast,
-    climb,
-    count_update,
-    emit,
-    gather,
-    inclusive,
-    learn_pair,
-    look_up_weights,
-    outlive,
-    rate_of,
+    FREE,
+    FREE_SCALE,
+    SCALE,
+    SLOPE,
+    TAU,
+    a_of,
+    beta,
+    close,
+    look_up,
     score,
-    settle,
-    step,
+    slope_of,
+    survive,
 )
 from rerank.learn.voting.votes import Updates, VoteRoom, load
-from rerank.learn.workspace import LISTS, LOSS, MISTAKES, SKIPPED, ListArrays, Scratch
+from rerank.learn.workspace import LISTS, LOSS, MISTAKES, RADIUS, SKIPPED, UPDATED, ListArrays, Scratch
 
 NO_LIMIT = 1e150  # of a dual variable
 ROUNDING = 1e-12  # margins so near to 1 are 1
@@ -43,67 +51,95 @@ ROUNDING = 1e-12  # margins so near to 1 are 1
 
 @kernel
 def gradient_pass(
-    data: ListArrays, order: np.ndarray, state: Any, lazy: Any, t: Scratch, log: LogRoom, tally: np.ndarray, q: Any
-) -> None:
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogRoom, tally: np.ndarray,
+    params: Any,
+) -> None:  # fmt: skip
     """Pass over ``order``: predict and, on a mistake (or always, on a loss), learn from the subgradient."""
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
-        look_up_weights(data, order, at, state, lazy, q)
+        look_up(data, order, at, state.cells)
+        if params.always:
+            look_up_sums(data, order, at, state, sums)
         i = order[at]
-        score(data, i, state, q, t.scores)
-        n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)
+        score(data, i, state, beta(state, params.base, params.base_rate), scratch.scores)
+        n = find_update(data, i, scratch, params.loss, params.always, params.any_ties, tally)
         if n > 0:
-            rate = rate_of(state, data.weight[i], q)
-            record(log, i, t.who, t.a, n, rate, state.counts[ALIVE])
-            count, g_base = gather(data, t, n, q)
-            count_update(tally, squared_radius(t, count, g_base, q.loss))
-            settle(state, lazy, t, count, data.free, q)
-            step(state, t, count, n, rate, g_base, data.free, q)
-        outlive(state, q)
+            record(log, i, scratch.who, scratch.a, n, data.weight[i], state.counts[ALIVE])
+            count = gather(data, scratch, n, state.cells.shape[0] - 1, params)
+            count_update(tally, squared_radius(scratch, count, params.loss))
+            if sums is not None:
+                settle(state, sums, scratch, count)
+            update(state, scratch, count, n, data.weight[i], params)
+            close(state)
+        survive(state)
+
+
+@by_type
+def look_up_sums(data: ListArrays, order: np.ndarray, at: int, state: Any, sums: Any) -> None:
+    """Prefetch the sums of the next list's columns, for learners that learn from every list."""
+    if sums is None:
+        look_up(data, order, at, state.sums)
+    else:
+        look_up(data, order, at, sums.cells)
 
 
 @kernel
 def pair_pass(
-    data: ListArrays, order: np.ndarray, state: Any, lazy: Any, t: Scratch, log: LogRoom, tally: np.ndarray, q: Any
-) -> None:
-    """Pass over ``order``: learn from the differences of y* and its ``q.top`` best rivals in turn.
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogRoom, tally: np.ndarray,
+    params: Any,
+) -> None:  # fmt: skip
+    """Pass over ``order``: learn from the differences of y* and its ``params.top`` best rivals in turn.
 
-    Mistakes are judged by scores, as in ``judge``, or (see ``inclusive``) by margins. A list of two needs no scores.
+    Mistakes are judged by scores, as in ``find_update``, or by margins where a learner judges after its update. A list
+    of two needs no scores.
     """
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
         i = order[at]
-        look_up_weights(data, order, at, state, lazy, q)
-        two, mistake = duel(data, i, q.any_ties), False
+        look_up(data, order, at, state.cells)
+        look_up(data, order, at, state.sums)
+        two, mistake = is_pair(data, i, params.any_ties), False
         if two:
-            star, rival = duellists(data, i)
+            star, rival = pair_of(data, i)
         else:
-            score(data, i, state, q, t.scores)
-            star, rival = confront(data, i, t.scores, q.any_ties)
+            score(data, i, state, beta(state, params.base, params.base_rate), scratch.scores)
+            star, rival = pick_pair(data, i, scratch.scores, params.any_ties)
             if rival >= 0:
                 first = data.lists[i]
-                mistake = not t.scores[star - first] > t.scores[rival - first]
-                if q.loss == COST and len(data.pairs.others) == 0:
-                    rival = costliest(data, i, t.scores, q.any_ties)
+                mistake = not scratch.scores[star - first] > scratch.scores[rival - first]
+                if params.loss == COST and len(data.pairs.others) == 0:
+                    rival = costliest(data, i, scratch.scores, params.any_ties)
         tally[LISTS] += 1
-        for number in range(q.top):
+        for number in range(params.top):
             if rival < 0:
                 break
+            asked = 1.0
+            if params.loss == COST:
+                asked = data.pairs.tilt * (data.gain[star] - data.gain[rival])
             survived = state.counts[ALIVE]
-            fixed = q.base * (data.base[star] - data.base[rival])
-            lesson = learn_pair(data, i, star, rival, fixed, state, lazy, t, q)
+            count = difference(data, star, rival, params.base_rate, state.cells.shape[0] - 1, scratch)
+            fixed = params.base * (data.base[star] - data.base[rival])
+            lesson = update_pair(state, sums, scratch, count, fixed, asked, data.weight[i], params)
             if number == 0:
                 tally[LOSS] += lesson.loss
-                tally[MISTAKES] += not lesson.m > 0.0 if two or inclusive(q) else mistake
+                tally[MISTAKES] += not lesson.m > 0.0 if two or params.judges_after_update else mistake
             tally[SKIPPED] += lesson.done == SKIP
             if lesson.done == UPDATE:
-                record(log, i, t.who, t.a, 2, lesson.rate, survived)
+                record(log, i, scratch.who, scratch.a, 2, lesson.rate, survived)
                 count_update(tally, lesson.norm)
+                close(state)
             if two:
                 break
-            if number + 1 < q.top:
-                star, rival = confront_next(data, i, t.scores, q.any_ties, star, rival)
-        outlive(state, q)
+            if number + 1 < params.top:
+                star, rival = next_pair(data, i, scratch.scores, params.any_ties, star, rival)
+        survive(state)
+
+
+@kernel
+def count_update(tally: np.ndarray, squared_radius: float) -> None:
+    """Count an update and the length of its difference vector."""
+    tally[UPDATED] += 1
+    tally[RADIUS] = max(tally[RADIUS], squared_radius)
 
 
 @kernel
@@ -118,38 +154,48 @@ def costliest(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> i
 
 @kernel
 def dual_pass(
-    data: ListArrays, order: np.ndarray, state: Any, lazy: Any, t: Scratch, log: LogRoom, tally: np.ndarray, q: Any
-) -> None:
-    """Pass over ``order``: α of the rival ← clip(α + climb(1 − m)), and the weights follow by Δα·z."""
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogRoom, tally: np.ndarray,
+    params: Any,
+) -> None:  # fmt: skip
+    """Pass over ``order``: dual ascent, a variable per pair (Zhang, section 2; Vapnik 1998, chapter 12).
+
+    For every list the oracle y* is to be ahead of its rival y' by a margin of 1, or to pay C times what is missing. The
+    dual variable α of the pair goes up where m < 1 and down where m > 1, α ← clip(α + climb(1 − m)) within
+    [0, C·weight], and the weights follow by Δα·z. In longer lists than of two, each variable belongs to a candidate, and
+    moves on the visits on which that candidate is the rival, whichever oracle it is compared with.
+    """
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
-        look_up_weights(data, order, at, state, lazy, q)
+        look_up(data, order, at, state.cells)
         i = order[at]
-        score(data, i, state, q, t.scores)
-        missing, limit = shortfall(data, i, t, q.any_ties, tally), min(q.C, NO_LIMIT) * data.weight[i]
-        if missing != 0.0 and moves(state.alpha[t.who[1]], missing, limit):
-            count, g_base = gather(data, t, 2, q)
-            size = squared_norm(t, count) + g_base * g_base
-            change = ascend(state.alpha, t.who[1], climb(missing, size, q), limit)
+        score(data, i, state, beta(state, params.base, params.base_rate), scratch.scores)
+        missing = shortfall(data, i, scratch, params.any_ties, tally)
+        limit = min(params.C, NO_LIMIT) * data.weight[i]
+        if missing != 0.0 and moves(state.alpha[scratch.who[1]], missing, limit):
+            count = gather(data, scratch, 2, state.cells.shape[0] - 1, params)
+            size = squared_norm(scratch, count)
+            change = ascend(state.alpha, scratch.who[1], climb(missing, size, params), limit)
             if change != 0.0:
-                record(log, i, t.who, t.a, 2, change, state.counts[ALIVE])
+                record(log, i, scratch.who, scratch.a, 2, change, state.counts[ALIVE])
                 count_update(tally, size)
-                step(state, t, count, 2, change, g_base, data.free, q)
-        outlive(state, q)
+                update(state, scratch, count, 2, change, params)
+                close(state)
+        survive(state)
 
 
 @kernel
-def shortfall(data: ListArrays, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> float:
+def shortfall(data: ListArrays, i: int, scratch: Scratch, any_ties: bool, tally: np.ndarray) -> float:
     """1 − m of list i; 0 without a rival, or where only rounding differs. Counts the list, its mistake and its hinge
     loss.
 
-    y* and y' are left in ``t.who``, the coefficients of −z in ``t.a``.
+    y* and y' are left in ``scratch.who``, the coefficients of −z in ``scratch.a``.
     """
-    t.who[1] = -1
-    judge(data, i, t, HINGE, True, any_ties, tally)
-    if t.who[1] < 0:
+    scratch.who[1] = -1
+    find_update(data, i, scratch, HINGE, True, any_ties, tally)
+    if scratch.who[1] < 0:
         return 0.0
-    missing = 1.0 - (t.scores[t.who[0] - data.lists[i]] - t.scores[t.who[1] - data.lists[i]])
+    first = data.lists[i]
+    missing = 1.0 - (scratch.scores[scratch.who[0] - first] - scratch.scores[scratch.who[1] - first])
     return missing if abs(missing) > ROUNDING else 0.0
 
 
@@ -168,27 +214,81 @@ def ascend(alpha: np.ndarray, y: int, step: float, limit: float) -> float:
 
 
 @kernel
-def repeat_steps(
-    data: ListArrays, log: Updates, state: Any, lazy: Any, t: Scratch, room: VoteRoom, q: Any
-) -> None:  # fmt: skip
-    """Repeat the logged steps, and write down what each of them left."""
-    cast(room, 0, state, q)
+def repeat_updates(
+    data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: VoteRoom, params: Any
+) -> None:
+    """Repeat the logged updates from subgradients, and write down what each of them left."""
+    write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
     for k in range(log.lists.shape[0]):
-        n = load(log, k, t)
-        count, g_base = gather(data, t, n, q)
-        step(state, t, count, n, log.rate[k], g_base, data.free, q)
-        emit(room, k, t, count, state, lazy, data.free, q)
-        cast(room, k + 1, state, q)
+        n = load(log, k, scratch)
+        count = gather(data, scratch, n, state.cells.shape[0] - 1, params)
+        update(state, scratch, count, n, log.rate[k], params)
+        close(state)
+        write_columns(room, k, scratch, count, state)
+        write_numbers(room, k + 1, state, beta(state, params.base, params.base_rate))
 
 
 @kernel
 def repeat_pairs(
-    data: ListArrays, log: Updates, state: Any, lazy: Any, t: Scratch, room: VoteRoom, q: Any
-) -> None:  # fmt: skip
+    data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: VoteRoom, params: Any
+) -> None:
     """Learn from the logged pairs again, and write down what each of them left."""
-    cast(room, 0, state, q)
+    write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
     for k in range(log.lists.shape[0]):
-        load(log, k, t)
-        count = learn_pair(data, log.lists[k], t.who[0], t.who[1], log.rate[k], state, lazy, t, q).columns
-        emit(room, k, t, count, state, lazy, data.free, q)
-        cast(room, k + 1, state, q)
+        load(log, k, scratch)
+        star, rival, weight = scratch.who[0], scratch.who[1], data.weight[log.lists[k]]
+        count = difference(data, star, rival, params.base_rate, state.cells.shape[0] - 1, scratch)
+        update_pair(state, sums, scratch, count, log.rate[k], 1.0, weight, params)
+        close(state)
+        if sums is None:
+            write_columns(room, k, scratch, count, state)
+        else:
+            write_correlated(room, k, sums, state)
+        write_numbers(room, k + 1, state, beta(state, params.base, params.base_rate))
+
+
+@by_type
+def write_numbers(room: VoteRoom, k: int, state: Any, weight: float) -> None:
+    """The numbers of predictor k, which is the current one, for ``Votes``."""
+    threshold = state.numbers[TAU] if state.v.shape[0] > 0 else state.numbers[TAU] * state.numbers[SLOPE]
+    room.beta[k], room.scale[k], room.threshold[k] = weight, state.numbers[SCALE], threshold
+
+
+@by_type
+def write_columns(room: VoteRoom, k: int, scratch: Scratch, count: int, state: Any) -> None:
+    """What update k has left in the columns of g; one beyond the last is the base score's.
+
+    Votes have one scale for all columns. Where free ones have their own, every update changes the quotient of both, and
+    leaves something new in all of them.
+    """
+    at, apart = room.first[k], state.numbers[SCALE] != state.numbers[FREE_SCALE]
+    for r in range(count):
+        j = scratch.column[r]
+        if j < room.width and not (apart and j < state.counts[FREE]):
+            at = write_column(room, at, j, 1.0, state)
+    if apart:
+        for free in range(state.counts[FREE]):
+            j = np.uint32(free)
+            at = write_column(room, at, j, state.numbers[FREE_SCALE] / state.numbers[SCALE], state)
+    room.first[k + 1] = at
+
+
+@by_type
+def write_correlated(room: VoteRoom, k: int, moved: np.ndarray, state: Any) -> None:
+    """What update k has left in all columns that any update before it was correlated with: where ``moved`` is not 0."""
+    at = room.first[k]
+    for j in range(room.width):
+        if moved[j] != 0.0:
+            at = write_column(room, at, np.uint32(j), 1.0, state)
+    room.first[k + 1] = at
+
+
+@by_type
+def write_column(room: VoteRoom, at: int, j: Any, factor: float, state: Any) -> int:
+    """Write column j as the entry ``at``; returns the place of the next."""
+    room.columns[at] = j
+    room.value[at] = a_of(state.cells, j) * factor
+    if room.slope.shape[0] > 0:
+        slope = slope_of(state, j)
+        room.slope[at] = np.sign(room.value[at]) * (slope if state.v.shape[0] > 0 or slope == 0.0 else 1.0)
+    return int(at + 1)

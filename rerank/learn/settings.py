@@ -15,15 +15,14 @@ Count = Annotated[int, Range(1)]
 Update = Literal["always", "mistakes"]
 
 # What every pass looks at: the loss, whether a loss suffices for an update (or only a mistake), whether candidates with
-# the oracle's gain are oracles too, and how many rivals of a list are learned from.
-COMMON = ("loss", "always", "any_ties", "top")
+# the oracle's gain are oracles too, how many rivals of a list are learned from, and ``Learner.judges_after_update``.
+COMMON = ("loss", "always", "any_ties", "top", "judges_after_update")
 
 
 class SettingsClass:
     """``Learner.Settings``: a class of its own for every learner, by which kernels know which learner they work for.
 
-    It holds the number of the loss, ``always``, ``any_ties`` and ``top``, and then the learner's other parameters under
-    their names: numbers and switches as they are, None as ∞, a choice as its place in the ``Literal`` of the field.
+    It holds what is COMMON to all, and then the learner's other parameters under their names: numbers and switches as they are, None as ∞, a choice as its place in the ``Literal`` of the field.
     """
 
     _making = threading.Lock()  # threads that meet a learner at once are to get the same class
@@ -49,8 +48,8 @@ def _kinds(owner: Any) -> dict[str, Any]:
     return get_type_hints(owner)
 
 
-def settings_of(learner: Any, any_ties: bool, **derived: float) -> Any:
-    """The settings of a learner; ``derived`` replaces parameters that follow from others."""
+def settings_of(learner: Any, any_ties: bool) -> Any:
+    """The settings of a learner."""
     owner: Any = type(learner)
     made, kinds = owner.Settings, _kinds(owner)
     common = {
@@ -58,9 +57,10 @@ def settings_of(learner: Any, any_ties: bool, **derived: float) -> Any:
         "always": getattr(learner, "update", "mistakes") == "always",
         "any_ties": any_ties,
         "top": int(getattr(learner, "top", 1)),
+        "judges_after_update": bool(learner.judges_after_update),
     }
     own = {name: number_of(getattr(learner, name), kinds[name]) for name in made._fields if name not in COMMON}
-    return made(**common | own | derived)
+    return made(**common | own)
 
 
 def number_of(value: Any, kind: Any) -> Any:

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.learn.apart import State, columns_of, pairs_of
 from rerank.learn.base import Learner
 from rerank.learn.log import UpdateLog
-from rerank.learn.trainer import copy_state
-from rerank.learn.workspace import Scratch, scratch, view
+from rerank.learn.predictor import BY_COLUMN, State, copy_state
+from rerank.learn.workspace import Scratch, scratch_for, view
 
 SHARE = 8  # sums over D columns stay open for D/SHARE visits
 
@@ -24,13 +23,13 @@ SHARE = 8  # sums over D columns stay open for D/SHARE visits
 class Stream:
     """A learner's state between batches, and what of it is still lazy.
 
-    learner: that of the last batch; state: changed by every batch; lazy: what ``Learner.begin`` made, with room for
+    learner: that of the last batch; state: changed by every batch; sums: what ``Learner.begin`` made, with room for
     ``left`` more visits; space: scratch space of the last batch.
     """
 
     learner: Learner
     state: State
-    lazy: Any = None
+    sums: Any = None
     left: int = 0
     space: Scratch | None = None
 
@@ -41,38 +40,38 @@ class Stream:
 
         learner: may have other parameters than before, as far as its state remains the same.
         """
-        self.adopt(learner, corpus.candidate_count)
+        self.go_on(learner, corpus.candidate_count)
         if order.size > self.left:
             self.open(corpus, max(order.size, corpus.width // SHARE))
-        q = learner.settings(self.state)
-        self.space = scratch(corpus, q.loss, self.space)
-        learner.visit(corpus, view(corpus, oracle), order, self.state, self.lazy, self.space, q, log)
+        params = learner.settings()
+        self.space = scratch_for(corpus, params.loss, self.space)
+        learner.visit(corpus, view(corpus, oracle), order, self.state, self.sums, self.space, params, log)
         self.left -= order.size
 
     def open(self, corpus: Corpus, visits: int) -> None:
         """Begin sums over the columns of ``corpus`` for so many visits, as an epoch does; others are closed."""
         self.close()
-        self.lazy = self.learner.begin(corpus, np.broadcast_to(np.int64(0), visits), self.state)
+        self.sums = self.learner.begin(corpus, visits, self.state)
         self.left = visits
 
-    def adopt(self, learner: Learner, candidates: int) -> None:
+    def go_on(self, learner: Learner, candidates: int) -> None:
         """Go on with ``learner`` and a batch of so many candidates; what was summed by other rules is closed."""
         if learner != self.learner:
             self.close()
-        self.learner, self.state = learner, learner.adopt(self.state, candidates)
+        self.learner, self.state = learner, learner.for_corpus(self.state, candidates)
 
     def close(self) -> None:
         """Leave nothing lazy, as at the end of an epoch."""
-        if self.lazy is not None:
-            self.learner.finish(self.state, self.lazy)
-        self.lazy, self.left = None, 0
+        if self.sums is not None:
+            self.learner.finish(self.state, self.sums)
+        self.sums, self.left = None, 0
 
     def closed(self) -> State:
         """What ``close`` would leave in the state, which stays as it is."""
-        if self.lazy is None or type(self.learner).finish is Learner.finish:
+        if self.sums is None or not self.learner.shrinks:
             return self.state
         state = copy_state(self.state)
-        self.learner.finish(state, deepcopy(self.lazy))
+        self.learner.finish(state, deepcopy(self.sums))
         return state
 
     def finite(self, corpus: Corpus) -> bool:
@@ -80,10 +79,9 @@ class Stream:
 
         If not, the weights need a look, of which there are as many as columns.
         """
-        few = frozenset() if pairs_of(self.state) else columns_of(self.state)
-        open_sums = columns_of(self.lazy) if isinstance(self.lazy, tuple) else frozenset()
+        few = () if self.state.matrix.size else BY_COLUMN
         arrays = [(name in few, array) for name, array in self.state._asdict().items()]
-        arrays += [(True, getattr(self.lazy, name)) for name in open_sums]
+        arrays += [(True, self.sums.cells)] if self.learner.shrinks and self.sums is not None else []
         with np.errstate(all="ignore"):  # a sum may be infinite where the numbers are not
             for by_column, array in arrays:
                 touched = by_column and array.size

@@ -15,12 +15,16 @@ from rerank.data.shards import Lists, part_count, part_of, places
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.predictor import copy_state
 from rerank.learn.workspace import EpochStats
 from rerank.storage.results import Checkpoint
 
 logger = logging.getLogger("rerank")
 POINTS = 20  # points of the curves of an epoch
 ORACLE_PAIRS = PairSource()
+PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one
+SCRATCH = 8  # bytes per column: its place in the sum of an update
+FEW = 1024  # columns of the states that are measured
 
 Evaluate = Callable[[Weights], float]
 Weigh = Callable[[Weights], tuple[Weights, float]]
@@ -38,7 +42,7 @@ class Training:
 
     learner: Learner
     weights: dict[str, Weights]
-    state: State
+    state: Any
     log: UpdateLog | None
     epoch: int
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -59,11 +63,6 @@ class Training:
             self.skipped += part.skipped
 
 
-def copy_state(state: State) -> State:
-    """A copy of a state, with arrays of its own."""
-    return type(state)(*(np.array(array) for array in state))
-
-
 def epoch_order(lists: int, seed: int, epoch: int, shuffle: bool, part: int = 0) -> np.ndarray:
     """int64 [lists]: the order of an epoch over a part, from these numbers alone: continuing needs no others."""
     return np.random.default_rng([seed, epoch, part]).permutation(lists) if shuffle else np.arange(lists)
@@ -72,6 +71,12 @@ def epoch_order(lists: int, seed: int, epoch: int, shuffle: bool, part: int = 0)
 def part_order(parts: int, seed: int, epoch: int, shuffle: bool) -> np.ndarray:
     """int64 [parts]: the order in which an epoch visits the parts of its lists."""
     return np.random.default_rng([seed, epoch, 0, 1]).permutation(parts) if shuffle else np.arange(parts)
+
+
+def bytes_needed(learner: Learner, columns: int) -> int:
+    """Bytes for training on so many columns: the learner's state, that of the best epoch, predictors, scratch space."""
+    small, large = (sum(int(array.nbytes) for array in learner.init(width)) for width in (FEW, 2 * FEW))
+    return columns * (2 * (large - small) // FEW + PREDICTORS + SCRATCH)
 
 
 def train(
@@ -161,7 +166,7 @@ def visit(
     if place.candidates:
         targets = np.where(targets >= 0, targets - place.candidates, -1)
     order = epoch_order(part.list_count, seed, course.epoch, shuffle, index)
-    state = course.learner.share(course.state, place.candidates, place.candidates + part.candidate_count)
+    state = course.learner.view_of(course.state, place.candidates, place.candidates + part.candidate_count)
     log = course.log if course.epoch < course.logged else None
     if log is not None:
         log.count_from(place.lists, place.candidates)

@@ -15,7 +15,7 @@ LISTS, MISTAKES, UPDATED, LOSS, RADIUS, SKIPPED = range(6)
 ORACLE, HOPE_FEAR, SAMPLED = range(3)  # pair sources
 SOURCES = ("oracle", "hope-fear", "sampled")
 # Of a column, in ``Scratch.spread``: its sum, its least and its largest value among the candidates, how many have it.
-SUMMED, LEAST, LARGEST, OWNERS = range(4)
+SUMMED, LEAST, GREATEST, OWNERS = range(4)
 
 
 class EpochStats(NamedTuple):
@@ -102,14 +102,14 @@ def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> ListA
     )
 
 
-def scratch(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scratch:
+def scratch_for(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scratch:
     """Scratch space for subgradients of a ``loss`` on ``corpus``; what has D numbers is taken from a ``former`` one."""
     longest = max(2, int(np.diff(corpus.lists).max(initial=0)))
     widest = 2 * int(np.diff(corpus.rows).max(initial=0)) + 1  # the base score may be one more column
     D = 0
     if loss not in PAIRWISE:
         D = corpus.width
-        widest = max(widest, min(D, int(np.diff(corpus.rows[corpus.lists]).max(initial=0))))
+        widest = max(widest, 1 + min(D, int(np.diff(corpus.rows[corpus.lists]).max(initial=0))))
     if former is not None and former.seen.size == D:
         seen, stamp = former.seen, former.stamp
     else:

@@ -272,12 +272,10 @@ def _adopt_state(model: Model) -> None:
         fresh = learner.init(model.table.width)
     except RecipeError as error:
         raise ValueError(f"its learner cannot be made: {error}") from None
-    state = learner.stored(model.state.copy())
-    model.state.clear()
-    model.state.update(state)
-    if set(fresh._fields) != set(model.state):
-        raise ValueError(f"its state has {', '.join(sorted(model.state))}; expected {', '.join(sorted(fresh._fields))}")
-    adopted = learner.adopt(type(fresh)(**model.state), 0)  # variables per candidate: there may be any number
+    if set(fresh._fields) != set(model.state):  # an earlier version's: good for predictions, not for further training
+        model.state.clear()
+        return
+    adopted = learner.for_corpus(type(fresh)(**model.state), 0)  # variables per candidate: there may be any number
     for name, own, other in zip(fresh._fields, adopted, fresh, strict=True):
         if own.shape != other.shape or own.dtype != other.dtype or model.state[name].ndim != other.ndim:
             expected = f"expected {other.dtype} {other.shape} for its learner and table"
@@ -287,8 +285,7 @@ def _adopt_state(model: Model) -> None:
 
 def _check_counts(model: Model) -> None:
     """Check that counters are valid: kernels find their places in prefix sums with them."""
-    from rerank.learn.skeletons.lazy import FREE
-    from rerank.learn.steps import UPDATES
+    from rerank.learn.predictor import FREE, UPDATES
 
     for name, array in model.state.items():
         if array.dtype.kind == "i" and np.any((array < 0) | (array > 1 << 53)):

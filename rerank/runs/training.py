@@ -16,15 +16,14 @@ from rerank.engines.settings import Engine
 from rerank.features.dense import dense_alone
 from rerank.learn.base import Learner
 from rerank.learn.base_weight import AUTO, BaseSearch, make_learner
-from rerank.learn.bounds import Bounds, bounds
+from rerank.learn.bounds import Bounds, DualRule, bounds
 from rerank.learn.folds import choose, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.mixing.combining import rule_of
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource, require_source
-from rerank.learn.room import bytes_needed
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.trainer import Training, train
+from rerank.learn.trainer import Training, bytes_needed, train
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
 from rerank.models.model import Model
@@ -137,7 +136,7 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:
     """The mistake bounds of the first pass, for learners that update on mistakes with an oracle and a rival."""
     learner = training.learner
     loss = getattr(learner, "loss", "perceptron")
-    rule = learner.dual_rule()
+    rule = DualRule.of(learner)
     if (
         training.log is None
         or rule is None
@@ -348,7 +347,7 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tupl
     going_on = make_learner(learner)
     fresh = going_on.init(corpus.width)
     fits = model.settings.get("learner") == learner and set(fresh._fields) == set(model.state)
-    state = going_on.adopt(type(fresh)(**model.state), 0) if fits else fresh
+    state = going_on.for_corpus(type(fresh)(**model.state), 0) if fits else fresh
     if not fits or any(own.shape != other.shape for own, other in zip(state, fresh, strict=True)):
         raise DataError(
             "training cannot continue from this model: it has another learner, other settings or another feature table",
@@ -356,7 +355,7 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tupl
         )
     state = type(fresh)(**model.state)
     if model.about["training_data"] != data:
-        state = going_on.adopt(state, corpus.candidate_count)
+        state = going_on.for_corpus(state, corpus.candidate_count)
     return state, int(model.about["epochs"])
 
 

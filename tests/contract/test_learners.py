@@ -299,7 +299,7 @@ def test_the_order_of_candidates_means_nothing(name: str, parameters: dict[str, 
     moved = np.concatenate([random.permutation(np.arange(*pair)) for pair in ranges])
     permuted = dataclasses.replace(corpus, base=corpus.base[moved], gain=corpus.gain[moved])
     permuted = dense_corpus(permuted, reference.dense(corpus)[moved])
-    start = learner.adopt(start, corpus.candidate_count)
+    start = learner.for_corpus(start, corpus.candidate_count)
     one = run(learner, corpus, EPOCHS, state=stored(start))
     two = run(learner, permuted, EPOCHS, state=stored(start))
     assert one.per_epoch("mistakes") == two.per_epoch("mistakes")

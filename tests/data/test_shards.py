@@ -17,7 +17,7 @@ from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Shards, first_candidates, gathered, parts, section, selected, whole, write_shards
 from rerank.learn.base import Learner, State, Weights, learners
-from rerank.learn.bounds import bounds
+from rerank.learn.bounds import DualRule, bounds
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
 from rerank.learn.rules.perceptron import Perceptron
@@ -168,7 +168,7 @@ def by_hand(learner: Learner, shuffle: bool = True) -> tuple[State, UpdateLog]:
             a, b = int(CORPUS.lists[first]), int(CORPUS.lists[last])
             log.count_from(first, a)
             rule = PairSource().rule(5, epoch, int(index))
-            learner.epoch(piece, targets(piece), order, learner.share(state, a, b), log=log, pairs=rule)
+            learner.epoch(piece, targets(piece), order, learner.view_of(state, a, b), log=log, pairs=rule)
     return state, log
 
 
@@ -200,7 +200,7 @@ def test_updates_are_repeated_on_what_they_touched(name: str, shards: Shards) ->
     "learner", [VotedRDA(base=0.3, base_rate=0.5), VotedRDA(l1=0.125), Perceptron(base=0.0, base_rate=0.5)]
 )
 def test_bounds_are_those_of_the_whole(learner: Learner, shards: Shards) -> None:
-    training, rule = fit(learner, shards), learner.dual_rule()
+    training, rule = fit(learner, shards), DualRule.of(learner)
     assert training.log is not None
     assert rule is not None
     log = training.log.head(training.history[0]["updates"])

@@ -541,7 +541,7 @@ def test_a_warm_start_goes_on(cls: Any, average: str) -> None:
     model = cls(average=average, epochs=2, random_state=0, warm_start=True).fit(X, y).fit(X, y)
     whole = cls(average=average, epochs=4, random_state=0).fit(X, y)
     if (
-        model._learner().adopt(model._stream.state, 0) is model._stream.state
+        model._learner().for_corpus(model._stream.state, 0) is model._stream.state
     ):  # dual variables belong to the rows of a call
         np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), rtol=1e-12, atol=1e-12)

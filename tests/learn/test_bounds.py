@@ -13,7 +13,7 @@ from variants import twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
-from rerank.learn.bounds import Bounds, bounds
+from rerank.learn.bounds import Bounds, DualRule, bounds
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.vrda import VotedRDA
@@ -40,13 +40,13 @@ class Pass(NamedTuple):
     log: UpdateLog
 
     def bounds(self, u: np.ndarray) -> Bounds:
-        rule = self.learner.dual_rule()
+        rule = DualRule.of(self.learner)
         weights = Weights(np.array(u[:-1]), rule.base + rule.base_rate * float(u[-1]))
         return bounds(self.log, self.corpus, rule, weights, hinge=True)
 
 
 def first_pass(learner: Learner, corpus: Corpus) -> Pass:
-    trace, ran, rule = twin_of(learner, corpus, 1), run(learner, corpus, 1), learner.dual_rule()
+    trace, ran, rule = twin_of(learner, corpus, 1), run(learner, corpus, 1), DualRule.of(learner)
     average = learner.average(ran.state)
     in_base = (average.base - rule.base) / rule.base_rate if rule.base_rate else 0.0
     return Pass(learner, corpus, trace, np.append(average.w, in_base), ran.log)
@@ -103,7 +103,7 @@ def test_mistakes_of_longer_passes_lie_under_the_bounds(seed: int) -> None:
     corpus = random_corpus(seed, lists=150)
     random = np.random.default_rng(seed)
     for learner in (VotedRDA(base=0.0), VotedRDA(base=0.0, l1=0.05, l2=0.1, base_rate=1.0), Perceptron(base=0.0)):
-        passed, rate = first_pass(learner, corpus), learner.dual_rule().base_rate
+        passed, rate = first_pass(learner, corpus), DualRule.of(learner).base_rate
         for vector in (passed.average, 0.1 * random.normal(size=corpus.width + 1)):
             found = passed.bounds(vector if rate else np.append(vector[:-1], 0.0))
             assert found["mistakes"] <= found.get("bound", np.inf)
@@ -166,4 +166,4 @@ def test_nothing_is_said_without_mistakes_or_for_a_zero_vector() -> None:
 def test_only_the_hinge_loss_has_the_bound_of_voted_rda() -> None:
     passed = first_pass(VotedRDA(loss="perceptron", base=0.0), random_corpus(2))
     weights = Weights(passed.average[:-1], 0.0)
-    assert "bound" not in bounds(passed.log, passed.corpus, passed.learner.dual_rule(), weights, hinge=False)
+    assert "bound" not in bounds(passed.log, passed.corpus, DualRule.of(passed.learner), weights, hinge=False)

@@ -91,8 +91,8 @@ def test_means_of_weights(name: str, rule: str) -> None:
     shares = np.full(3, 1 / 3) if rule == "mean" else updates / updates.sum()
     combined = combine(learner, states, rule=rule)
     if name in ("uwin", "nwin"):
-        theta = mean([Weights(state.theta, state.base[0]) for state in states], shares)
-        np.testing.assert_allclose(combined.theta, theta.w, rtol=1e-12)
+        theta = mean([Weights(state.memory[:-1], state.memory[-1]) for state in states], shares)
+        np.testing.assert_allclose(combined.memory[:-1], theta.w, rtol=1e-12)
         mu = learner.mu  # type: ignore[attr-defined]
         positive, negative = mu * np.exp(theta.w), mu * np.exp(-theta.w)
         d = 2 * mu * theta.w.size / (positive + negative).sum() if name == "nwin" else 1.0
@@ -115,7 +115,7 @@ def test_dual_averaging_has_seen_all_subgradients(update: Any) -> None:
         s += (rates * logged["a"]) @ dense[logged["candidate"]]
         k += logged["lists"].size
     combined = combine(learner, [each.state for each in ran])
-    np.testing.assert_allclose(combined.s, s, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(-combined.cells[:-1], s, rtol=1e-10, atol=1e-12)
     expected = -np.sign(s) * np.maximum(np.abs(s) - k * 0.01, 0) / (k * 0.1 + 0.7 * np.sqrt(k))
     np.testing.assert_allclose(learner.last(combined).w, expected, rtol=1e-9, atol=1e-11)
 
@@ -126,9 +126,9 @@ def test_gaussians_are_weighted_by_their_precision(learner: Any) -> None:
     _, ran = trained(learner)
 
     def parts(state: Any) -> tuple[np.ndarray, np.ndarray]:
-        if hasattr(state, "sigma"):
-            return state.mu, state.sigma
-        return state.g[:, 0], np.diag(state.g[:, 1])
+        if state.matrix.size:
+            return state.cells, state.matrix
+        return state.cells[:, 0], np.diag(state.cells[:, 1])
 
     def naive(states: list[Any]) -> tuple[np.ndarray, np.ndarray]:
         inverses = [np.linalg.inv(parts(state)[1]) for state in states]
@@ -157,13 +157,13 @@ def test_the_second_order_perceptron_has_seen_all_differences(covariance: Any) -
     _, ran = trained(learner)
     combined = combine(learner, [each.state for each in ran])
     if covariance == "diagonal":
-        v, A = (sum(each.state.g[:, cell] for each in ran) for cell in (1, 2))
-        np.testing.assert_allclose(combined.g[:, 0], v / (0.5 + A), rtol=1e-12)
+        v, A = (sum(each.state.cells[:, cell] for each in ran) for cell in (1, 2))
+        np.testing.assert_allclose(combined.cells[:, 0], v / (0.5 + A), rtol=1e-12)
         return
-    inverses = [np.linalg.inv(each.state.sigma) for each in ran]
-    v = sum(inverse @ each.state.mu for inverse, each in zip(inverses, ran, strict=True))
+    inverses = [np.linalg.inv(each.state.matrix) for each in ran]
+    v = sum(inverse @ each.state.cells for inverse, each in zip(inverses, ran, strict=True))
     A = sum(inverses) - 2 * 0.5 * np.eye(len(v))
-    np.testing.assert_allclose(combined.mu, np.linalg.solve(A, v), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(combined.cells, np.linalg.solve(A, v), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_adaptive_sums() -> None:
     """Without units: s and Σg² are those of the sections, added up."""
     arda = build(learners, {"name": "arda", "normalized": False, "l1": 0.02, "eta": 0.5, "delta": 0.1}, "learner")
     states = [each.state for each in trained(arda)[1]]
-    s, squares = (sum(state.cells[:, 0] for state in states), sum(state.cells[:, 2] ** 2 for state in states))
+    s, squares = (sum(state.cells[:-1, 1] for state in states), sum(state.cells[:-1, 2] ** 2 for state in states))
     k = sum(arda.updates(state) for state in states)
     expected = -np.sign(s) * np.maximum(np.abs(s) - k * 0.02, 0) * 0.5 / (0.1 + np.sqrt(squares))
     np.testing.assert_allclose(arda.last(combine(arda, states)).w, expected, rtol=1e-9, atol=1e-12)
@@ -200,11 +200,11 @@ def test_step_sizes_weigh_ftrl() -> None:
     """w is the mean by inverse step sizes, and the combined state goes on from it: z stands for the same w."""
     ftrl = build(learners, {"name": "ftrl", "normalized": False, "l1": 0.05, "l2": 0.1}, "learner")
     states = [each.state for each in trained(ftrl)[1]]
-    q = np.array([state.cells[:-1, 2] for state in states])
+    q = np.array([state.cells[:-1, 3] for state in states])
     combined = combine(ftrl, states)
     expected = (q * [ftrl.last(state).w for state in states]).sum(axis=0) / q.sum(axis=0)
     np.testing.assert_allclose(ftrl.last(combined).w, expected, rtol=1e-12)
-    z, q, n = combined.cells[:-1, 0], combined.cells[:-1, 2], sum(state.cells[:-1, 1] ** 2 for state in states)
+    z, q, n = combined.cells[:-1, 1], combined.cells[:-1, 3], sum(state.cells[:-1, 2] ** 2 for state in states)
     np.testing.assert_allclose(-np.sign(z) * np.maximum(np.abs(z) - 0.05, 0) / (q + 0.1), expected, rtol=1e-9)
     np.testing.assert_allclose(q, (0.01 + np.sqrt(n)) / 0.3, rtol=1e-12)
 

@@ -13,13 +13,13 @@ from strategies import corpus_of, targets
 
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner
+from rerank.learn.hooks import rates_of
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.bopr import BayesianProbit
 from rerank.learn.rules.cw import CW, STDEV, VAR, exact_stdev, exact_var
+from rerank.learn.rules.gaussian_full import SMALLEST
 from rerank.learn.rules.nherd import NormalHerd
 from rerank.learn.rules.scw import SoftCW
-from rerank.learn.skeletons.gaussian_full import SMALLEST
-from rerank.learn.steps import rates_of
 
 DIGITS = 400  # the true forms cancel: v spans 86 orders of magnitude
 PHIS = st.floats(-3.0, 1.0).map(lambda e: 10.0**e)
@@ -173,7 +173,7 @@ def test_exact_variances_that_collapse_leave_the_digits_of_the_weights(seed: int
     for _ in range(2):
         learner.epoch(corpus, targets(corpus), np.arange(corpus.list_count), state)
     expected = exact_run(rows, phi, 2)
-    np.testing.assert_allclose(learner.weights(state), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+    np.testing.assert_allclose(learner.last(state).w, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
 
 
 @settings(max_examples=200)
@@ -234,7 +234,7 @@ def test_bayesian_probit_regression_is_the_gaussian_nearest_the_posterior(
     expected = (V / s, W / s**2, W / (noise + v * (1.0 - W)))
     loss, found = judged(BayesianProbit(beta=size), m, v, weight)
     assert loss == pytest.approx(-log_ndtr(t), rel=1e-9)
-    assert found == pytest.approx(expected, rel=1e-6)
+    assert found == pytest.approx(expected, rel=1e-5)
 
 
 @given(FORMS, MARGINS, VARIANCES, PHIS, st.sampled_from([0.25, 2.0]))

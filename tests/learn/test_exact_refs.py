@@ -77,7 +77,7 @@ def expected_of(dataset: str, algorithm: str) -> dict[int, dict[str, str]]:
 def sums_of(learner: Learner, state: Any, width: int) -> tuple[np.ndarray, float]:
     """The vector whose sums are known (of the second-order perceptron: Σz), and Σ of the variances − D (Σz²)."""
     if learner.name == "sop":
-        return state.g[:-1, 1], float(state.g[:-1, 2].sum())
+        return state.cells[:-1, 1], float(state.cells[:-1, 2].sum())
     variances = getattr(learner, "variances", None)
     return learner.last(state).w, float(variances(state).sum() - width) if variances else 0.0
 
@@ -88,7 +88,7 @@ def margins(learner: Learner, state: Any, test: Labelled, width: int) -> np.ndar
     if learner.name != "sop":
         return np.asarray(X @ learner.last(state).w)
     example = np.repeat(np.arange(test.size), np.diff(test.rows))
-    total, squares = state.g[X.indices, 1], state.g[X.indices, 2]
+    total, squares = state.cells[X.indices, 1], state.cells[X.indices, 2]
     return np.bincount(example, total * X.data / (learner.a + squares + X.data**2), test.size)  # type: ignore[attr-defined]
 
 

@@ -9,13 +9,13 @@ from strategies import bits, corpus_of, random_corpus, run
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
+from rerank.learn.predictor import MOST_COLUMNS
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.cw import CW
+from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.rules.nherd import NormalHerd
 from rerank.learn.rules.scw import SoftCW
 from rerank.learn.scoring import best, scores
-from rerank.learn.skeletons.gaussian import Gaussian
-from rerank.learn.skeletons.gaussian_full import MOST_COLUMNS
 
 SCALE_FREE: list[Any] = [
     AROW(normalize=True),

@@ -14,10 +14,10 @@ from rerank.data.corpus import Corpus
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.cw import CW
+from rerank.learn.rules.gaussian import Gaussian
+from rerank.learn.rules.gaussian_full import SMALLEST
 from rerank.learn.rules.nherd import NormalHerd
 from rerank.learn.rules.scw import SoftCW
-from rerank.learn.skeletons.gaussian import Gaussian
-from rerank.learn.skeletons.gaussian_full import SMALLEST
 from rerank.learn.trainer import train
 
 
@@ -33,7 +33,7 @@ class Update(NamedTuple):
 
 def moments(learner: Gaussian, state: Any) -> tuple[np.ndarray, np.ndarray]:
     """(μ, Σ), the latter as a matrix."""
-    sigma = state.sigma.copy() if learner.full else np.diag(state.g[:, 1])
+    sigma = state.matrix.copy() if learner.full else np.diag(state.cells[:, 1])
     return learner.means(state).copy(), sigma
 
 
@@ -170,7 +170,7 @@ NOISY: list[Any] = [
 
 @pytest.mark.parametrize("learner", NOISY, ids=repr)
 def test_a_full_covariance_stays_symmetric_and_positive_definite(learner: Gaussian) -> None:
-    sigma = run(learner, random_corpus(9), 5).state.sigma
+    sigma = run(learner, random_corpus(9), 5).state.matrix
     np.testing.assert_allclose(sigma, sigma.T, rtol=0, atol=1e-14)
     assert np.linalg.eigvalsh((sigma + sigma.T) / 2).min() > 0.0
     assert np.diag(sigma).max() <= 1.0
@@ -215,7 +215,7 @@ def test_only_updates_that_were_due_are_skipped() -> None:
     corpus, learner = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)]], width=1), CW()
     for mean, skipped in ((-5.0, 1), (5.0, 0)):
         state = learner.init(1)
-        state.g[0, :2] = mean, SMALLEST
+        state.cells[0, :2] = mean, SMALLEST
         stats = learner.epoch(corpus, targets(corpus), np.array([0]), state)[0]
         assert (stats.skipped, stats.updates) == (skipped, 0)
 

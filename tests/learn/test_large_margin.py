@@ -144,7 +144,7 @@ def test_a_dual_belongs_to_the_rival_whichever_oracle_plays() -> None:
     learner.epoch(corpus, np.array([1]), np.array([0]), state, any_ties=True)
     assert learner.last(state).w.tolist() == [0.0, 1.25]  # m was 0.25 − 0.5
     assert state.alpha.tolist() == [0.0, 0.0, 1.25]
-    state.w[0] = 1.75  # the first oracle is ahead now, by 1.25: α goes down by 0.25
+    state.cells[0] = 1.75  # the first oracle is ahead now, by 1.25: α goes down by 0.25
     learner.epoch(corpus, np.array([1]), np.array([0]), state, any_ties=True)
     assert state.alpha.tolist() == [0.0, 0.0, 1.0]
     assert learner.last(state).w.tolist() == [1.5, 1.25]
@@ -156,7 +156,7 @@ def test_another_corpus_has_other_duals(learner: Learner) -> None:
     corpus, other = random_corpus(5), random_corpus(6, lists=12)
     ran = run(learner, corpus, 2)
     before = learner.last(ran.state)
-    adopted = learner.adopt(ran.state, other.candidate_count)
+    adopted = learner.for_corpus(ran.state, other.candidate_count)
     assert adopted.alpha.tolist() == [0.0] * other.candidate_count
     assert ran.state.alpha.any()
     np.testing.assert_array_equal(learner.last(adopted).w, before.w)

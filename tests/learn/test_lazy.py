@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rerank.learn.skeletons.lazy import PredictorSums, last_active, summed
+from rerank.learn.average import PredictorSums, last_active, summed
 
 LEVEL = np.arange(6.0)  # τ_k = k
 P, Q, F = np.arange(18.0).reshape(3, 6)

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,14 +19,15 @@ from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, write_shards
 from rerank.engines.base import Engine, LocalEngine
 from rerank.engines.settings import EngineSettings, open_engine
-from rerank.learn.apart import ByColumn, TrainedApart
 from rerank.learn.base import Weights, learners
 from rerank.learn.mixing.combining import combine
 from rerank.learn.mixing.mixing import Learned, Mixing, SectionEpoch, learn, train_mixed
+from rerank.learn.predictor import REST, State, fresh
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.lm_perc import LMPerceptron
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
+from rerank.learn.shard_states import ShardStates
 from rerank.learn.trainer import Training, epoch_order, train
 
 CORPUS = random_corpus(4, lists=31)
@@ -214,40 +215,32 @@ def test_columns_that_no_section_touches_stay_what_they_are(name: str) -> None:
     np.testing.assert_allclose(mixed(learner, Mixing(3), wide).weights["last"].w, np.append(plain, np.zeros(40)))
 
 
-class CountingState(NamedTuple):
-    """A state with an array that no rule of mixing knows."""
-
-    w: ByColumn
-    u: ByColumn
-    counts: np.ndarray
-    base: np.ndarray
-    seen: np.ndarray
-
-
 @dataclass(frozen=True)
 class Counting(Perceptron):
-    """The perceptron, counting its passes."""
+    """The perceptron, counting its passes in a number that no rule of mixing knows."""
 
     name: ClassVar[str] = "counting"
 
-    def init(self, columns: int, candidates: int = 0) -> Any:
-        return CountingState(*super().init(columns, candidates), np.zeros(1))
+    def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
+        return fresh(columns, rest=1)
 
-    def finish(self, state: Any, lazy: Any) -> None:  # noqa: ARG002
-        state.seen[0] += 1
+    def finish(self, state: State, sums: Any) -> None:  # noqa: ARG002
+        state.numbers[REST] += 1
 
 
 @dataclass(frozen=True)
 class Combining(Counting):
     """The same, with a say in what becomes of the passes of sections."""
 
-    def combined(self, apart: TrainedApart, rule: str) -> CountingState:
-        return CountingState(*super().combined(apart, rule), apart.summed(lambda end: end.seen))
+    def combined(self, shards: ShardStates, rule: str) -> State:
+        state = super().combined(shards, rule)
+        state.numbers[REST] = shards.summed(lambda end: end.numbers[REST])
+        return state
 
 
 def test_a_state_that_no_rule_knows_is_refused_before_training() -> None:
     corpus = random_corpus(1)
-    assert train(Counting(), corpus, targets(corpus), epochs=2, seed=1).state.seen[0] == 2
+    assert train(Counting(), corpus, targets(corpus), epochs=2, seed=1).state.numbers[REST] == 2
     message = r"counting keeps a state of its own \(init\), .* or give Counting a method combined"
     with pytest.raises(RecipeError, match=message):
         train_mixed(Counting(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
@@ -257,5 +250,5 @@ def test_a_learner_says_how_its_states_are_combined() -> None:
     corpus = random_corpus(1)
     mixed = train_mixed(Combining(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
     plain = train_mixed(Perceptron(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
-    assert mixed.state.seen[0] == 3 * 2
+    assert mixed.state.numbers[REST] == 3 * 2
     np.testing.assert_array_equal(mixed.weights["average"].w, plain.weights["average"].w)

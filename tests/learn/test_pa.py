@@ -9,10 +9,10 @@ from scipy.optimize import minimize
 from strategies import corpus_of, random_corpus, run, stored, targets
 
 from rerank.base.errors import RecipeError
+from rerank.learn.base import State
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
 from rerank.learn.rules.pa import PassiveAggressive
-from rerank.learn.skeletons.additive import AdditiveState
 
 VARIANTS = ["hard", "1", "2"]
 
@@ -22,7 +22,7 @@ def one_update(learner: PassiveAggressive, seed: int) -> tuple[np.ndarray, np.nd
     score's coordinate is the last of the vectors."""
     corpus, training = random_corpus(seed), random_corpus(seed + 100)
     rows = np.column_stack([reference.dense(corpus), learner.base_rate * corpus.base])
-    before: AdditiveState = run(learner, training, 1).state
+    before: State = run(learner, training, 1).state
     for i in range(corpus.list_count):
         state, log = stored(before), UpdateLog()
         learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log)
@@ -30,7 +30,7 @@ def one_update(learner: PassiveAggressive, seed: int) -> tuple[np.ndarray, np.nd
         if log.updates == 1:
             rival = arrays["candidate"][arrays["a"] > 0][0]
             star = arrays["candidate"][arrays["a"] < 0][0]
-            w, after = (np.append(s.w, s.base[0]) for s in (before, state))
+            w, after = before.cells, state.cells
             fixed = learner.base * float(corpus.base[star] - corpus.base[rival])
             return w, after, rows[star] - rows[rival], fixed, float(arrays["rate"][0] / corpus.weight[i])
     raise AssertionError("no update")
@@ -67,7 +67,7 @@ def test_hard_updates_for_the_cost_leave_the_margin_that_it_asks_for(source: str
         learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log, pairs=pairs.rule(1, 0))
         for star, rival in log.arrays()["candidate"].reshape(-1, 2):
             fixed = 0.5 * (corpus.base[star] - corpus.base[rival])
-            m = np.append(state.w, state.base[0]) @ (rows[star] - rows[rival]) + fixed
+            m = state.cells @ (rows[star] - rows[rival]) + fixed
             asked.append(tilt * (corpus.gain[star] - corpus.gain[rival]))
             assert m == pytest.approx(asked[-1], rel=0, abs=1e-12)
     assert len(set(asked)) > 2
@@ -87,7 +87,7 @@ def test_the_cost_asks_by_gain_and_compares_by_score_less_gain() -> None:
         ran = run(PassiveAggressive(variant="hard", loss=loss), corpus, 1, pairs=PairSource(tilt=tilt))  # type: ignore[arg-type]
         assert ran.log.arrays()["candidate"].tolist() == candidates
         assert (ran.per_epoch("loss"), ran.per_epoch("mistakes")) == ([short], [0])
-        assert ran.state.w[0] == short / 2
+        assert ran.state.cells[0] == short / 2
 
 
 def test_further_rivals_of_an_oracle_come_in_the_order_of_score_less_gain() -> None:
@@ -109,7 +109,7 @@ def test_a_hope_learns_from_its_fear_alone_and_by_what_that_costs() -> None:
         ran = run(learner, corpus_of(lists), 1, pairs=PairSource("hope-fear", tilt=3.0))
         assert ran.log.arrays()["candidate"].tolist() == [1, 2]
         assert ran.per_epoch("loss") == [asked + 0.25]
-        assert ran.state.w[:3].tolist() == [0.0, (asked + 0.25) / 2, -(asked + 0.25) / 2]
+        assert ran.state.cells[:3].tolist() == [0.0, (asked + 0.25) / 2, -(asked + 0.25) / 2]
 
 
 def test_other_losses_are_refused() -> None:
@@ -122,9 +122,9 @@ def test_a_list_weight_scales_the_step() -> None:
     lists = [[({0: 2.0}, 0.0, 1.0), ({}, 0.0, 0.0)]]
     for weight in (0.5, 1.0, 3.0):
         corpus = corpus_of(lists, [weight], 1)
-        assert run(PassiveAggressive(variant="hard"), corpus, 1).state.w[0] == weight * 0.5
-        assert run(PassiveAggressive(variant="1", C=0.125), corpus, 1).state.w[0] == weight * 0.25
-        assert run(PassiveAggressive(variant="2", C=0.5), corpus, 1).state.w[0] == weight * 0.4
+        assert run(PassiveAggressive(variant="hard"), corpus, 1).state.cells[0] == weight * 0.5
+        assert run(PassiveAggressive(variant="1", C=0.125), corpus, 1).state.cells[0] == weight * 0.25
+        assert run(PassiveAggressive(variant="2", C=0.5), corpus, 1).state.cells[0] == weight * 0.4
 
 
 def test_rivals_come_in_falling_order_each_with_the_margin_at_its_turn() -> None:
@@ -134,12 +134,12 @@ def test_rivals_come_in_falling_order_each_with_the_margin_at_its_turn() -> None
     ran = run(learner, corpus, 1)
     # candidate 2 scores 1, candidate 0 scores 0: z = (−1, −1) with m = −1, τ = 1; then z = (−1, 0) with m = 1: nothing
     assert ran.log.arrays()["candidate"].tolist() == [1, 2]
-    assert ran.state.w.tolist() == [-1.0, -1.0]
+    assert ran.state.cells[:-1].tolist() == [-1.0, -1.0]
     assert ran.per_epoch("loss") == [2.0]
     again = run(learner, corpus_of([[({0: 1.0}, 0.0, 0.0), ({}, 0.0, 1.0), ({1: 1.0}, 1.0, 0.0)]], width=2), 1)
     assert again.log.arrays()["candidate"].tolist() == [1, 2, 1, 0]
     assert again.log.arrays()["survived"].tolist() == [0, 0, 1]
-    assert again.state.w.tolist() == [-1.0, -2.0]
+    assert again.state.cells[:-1].tolist() == [-1.0, -2.0]
 
 
 def test_equal_rows_cannot_be_learned_from() -> None:

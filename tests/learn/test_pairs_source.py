@@ -13,7 +13,7 @@ from strategies import bits, corpora, corpus_of, random_corpus, run, targets
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
 from rerank.learn.pairs import PairSource
-from rerank.learn.pairs_kernel import confront, confront_next, draw
+from rerank.learn.pairs_kernel import draw, next_pair, pick_pair
 from rerank.learn.rules.lm_perc import LMPerceptron
 from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
@@ -37,10 +37,10 @@ SOURCES = st.one_of(
 def shown(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> list[tuple[int, int]]:
     """All pairs of list i in turn, by the kernels."""
     first, scores, found = int(data.lists[i]), scores.copy(), []
-    star, rival = confront(data, i, scores, any_ties)
+    star, rival = pick_pair(data, i, scores, any_ties)
     while rival >= 0:
         found.append((star - first, rival - first))
-        star, rival = confront_next(data, i, scores, any_ties, star, rival)
+        star, rival = next_pair(data, i, scores, any_ties, star, rival)
     return found
 
 
@@ -62,7 +62,7 @@ def test_a_hope_is_better_than_a_fear_and_misses_the_margin(corpus: Corpus, tilt
     random = np.random.default_rng(seed)
     for i, (first, last) in enumerate(zip(corpus.lists[:-1], corpus.lists[1:], strict=True)):
         scores = random.integers(-4, 5, size=last - first) / 4
-        star, rival = confront(data, i, scores, False)
+        star, rival = pick_pair(data, i, scores, False)
         if rival >= 0:
             better = corpus.gain[star] - corpus.gain[rival]
             assert better > 0.0
@@ -107,8 +107,8 @@ def test_the_log_loss_takes_the_hope_for_its_oracle_and_bayes_risk_takes_no_noti
     lists: list[list[Any]] = [[({0: 1.0}, -9.0, 1.0), ({1: 1.0}, 0.0, 0.5), ({2: 1.0}, 0.0, 0.0)]]
     corpus, hopeful = corpus_of(lists), PairSource("hope-fear", tilt=1.0)
     usual, hoping = (run(RDA(loss="log"), corpus, 1, pairs=pairs) for pairs in (PairSource(), hopeful))
-    assert np.argmin(usual.state.s[:3]) == 0
-    assert np.argmin(hoping.state.s[:3]) == 1
+    assert np.argmax(usual.state.cells[:3]) == 0
+    assert np.argmax(hoping.state.cells[:3]) == 1
     risks = [run(RDA(loss="bayes"), corpus, 1, pairs=pairs) for pairs in (PairSource(), hopeful)]
     assert bits(risks[0].state) == bits(risks[1].state)
 

@@ -17,19 +17,19 @@ def test_a_step_follows_the_gradient_of_the_loss(loss: str) -> None:
 
     def loss_at(w: np.ndarray, beta: float) -> float:
         state = learner.init(corpus.width)
-        state.w[:], state.base[0] = w, beta
+        state.cells[:-1], state.cells[-1] = w, beta
         return learner.epoch(corpus, oracles, order, state)[0].loss
 
     start, h = 0.1 * np.random.default_rng(1).normal(size=corpus.width), 1e-6
     state = learner.init(corpus.width)
-    state.w[:], state.base[0] = start, 0.0
+    state.cells[:-1], state.cells[-1] = start, 0.0
     learner.epoch(corpus, oracles, order, state)
     eye = h * np.eye(corpus.width)
     gradient = np.array([loss_at(start + e, 0.0) - loss_at(start - e, 0.0) for e in eye]) / (2 * h)
     slope = (loss_at(start, h) - loss_at(start, -h)) / (2 * h)
     assert np.abs(gradient).max() > 1e-3
-    np.testing.assert_allclose(state.w - start, -eta * corpus.weight[0] * gradient, atol=1e-7)
-    assert state.base[0] == pytest.approx(-eta * corpus.weight[0] * slope, abs=1e-7)
+    np.testing.assert_allclose(state.cells[:-1] - start, -eta * corpus.weight[0] * gradient, atol=1e-7)
+    assert state.cells[-1] == pytest.approx(-eta * corpus.weight[0] * slope, abs=1e-7)
 
 
 def test_by_hand() -> None:
@@ -40,6 +40,6 @@ def test_by_hand() -> None:
     weights = []
     for i in (0, 0, 1, 1):
         learner.epoch(corpus, targets(corpus), np.array([i]), state)
-        weights.append(float(state.w[0]))
+        weights.append(float(state.cells[0]))
     second = 0.25 + 0.25 / np.sqrt(2)
     assert weights == pytest.approx([0.25, second, second + 2 / np.sqrt(3), second + 2 / np.sqrt(3)], rel=1e-15)

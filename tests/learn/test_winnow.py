@@ -14,7 +14,7 @@ from rerank.base.errors import RecipeError
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.nwin import NWin
 from rerank.learn.rules.uwin import UWin
-from rerank.learn.skeletons.multiplicative import CARRY, LIMIT, START, Z
+from rerank.learn.rules.winnow import CARRY, LIMIT, START, Z
 
 
 def test_by_hand() -> None:
@@ -81,9 +81,9 @@ def test_sums_stay_exact_however_far_the_weights_move() -> None:
     log = UpdateLog()
     for i in order:
         learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log)
-        Z_now = np.sum(learner.mu * 2 * np.cosh(np.append(state.theta, state.base[0])))
-        assert state.norm[Z] + state.norm[CARRY] == pytest.approx(Z_now, rel=1e-12)
-        starts.add(float(state.norm[START]))
+        Z_now = np.sum(learner.mu * 2 * np.cosh(state.memory))
+        assert state.numbers[Z] + state.numbers[CARRY] == pytest.approx(Z_now, rel=1e-12)
+        starts.add(float(state.numbers[START]))
     assert len(starts) > 3
     assert max(starts) / min(starts) > 1e12
     trace = LEARNERS["nwin"].twin(corpus, targets(corpus), [order], **dataclasses.asdict(learner))
@@ -103,7 +103,7 @@ def test_no_number_overflows(normalised: bool, loss: str, eta: float, mu: float,
         corpus = dataclasses.replace(corpus, values=np.clip(corpus.values * np.float32(size), -3e38, 3e38))
     learner = (NWin if normalised else UWin)(loss=loss, eta=eta, mu=mu, update="always", base_rate=0.5)
     ran = run(learner, corpus, 4)
-    assert np.abs(ran.state.theta).max() == LIMIT
+    assert np.abs(ran.state.memory).max() == LIMIT
     for weights in (learner.last(ran.state), learner.average(ran.state)):
         assert np.isfinite(weights.w).all()
         assert np.isfinite(weights.base)

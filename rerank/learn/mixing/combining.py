@@ -17,8 +17,9 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
-from rerank.learn.apart import State, TrainedApart, columns_of, pairs_of
 from rerank.learn.base import Learner
+from rerank.learn.predictor import BY_COLUMN, State
+from rerank.learn.shard_states import ShardStates
 
 
 def rule_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> str:
@@ -82,7 +83,7 @@ def combine(
         made = np.array([learner.updates(end) - learner.updates(begun) for end in ends], np.float64)
         uniform = rule != "updates" or made.sum() == 0
         shares = np.full(len(ends), 1.0 / len(ends)) if uniform else made / made.sum()
-        state = learner.combined(TrainedApart(begun, start is None, ends, shares, free), rule)
+        state = learner.combined(ShardStates(begun, start is None, ends, shares, free), rule)
     return state if keep is None else forget(state, fresh, heaviest(learner, ends, keep, free))
 
 
@@ -107,11 +108,11 @@ def forget(state: State, fresh: State, kept: np.ndarray) -> State:
     """``state`` with all columns that are not ``kept`` (bool [D]) as they are in ``fresh``."""
     lost = np.flatnonzero(~kept)
     arrays = {}
-    for name in columns_of(state):
+    for name in BY_COLUMN:
         new, before = np.array(getattr(state, name)), getattr(fresh, name)
         if new.size:
             new[lost] = before[lost]
-        if name in pairs_of(state):
+        if name == "matrix" and new.size:
             new[:, lost] = before[:, lost]
         arrays[name] = new
     return state._replace(**arrays)

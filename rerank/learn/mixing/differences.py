@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.learn.apart import State, columns_of
+from rerank.learn.predictor import BY_COLUMN, State
 from rerank.storage.arrays import read_array
 
 
@@ -28,7 +28,7 @@ def save_change(directory: Path, start: State, state: State) -> None:
     """Write what differs in ``state`` from ``start``, bit for bit."""
     for name, array in state._asdict().items():
         before = getattr(start, name)
-        if name in columns_of(state) and array.shape == before.shape:
+        if name in BY_COLUMN and array.shape == before.shape:
             at = np.flatnonzero(_differs(array, before))
             np.save(directory / f"{name}.at.npy", at, allow_pickle=False)
             array = array[at]
@@ -78,7 +78,7 @@ def narrowed(state: State, chosen: np.ndarray, columns: int) -> State:
         **{
             name: np.concatenate([array[:columns][chosen], array[columns:]])
             for name, array in state._asdict().items()
-            if name in columns_of(state) and len(array)
+            if name in BY_COLUMN and len(array)
         }
     )
 
@@ -100,7 +100,7 @@ def widened(start: State, narrow: State, chosen: np.ndarray, columns: int) -> St
     arrays = {}
     for name, array in narrow._asdict().items():
         before = getattr(start, name)
-        if name in columns_of(start) and len(before):
+        if name in BY_COLUMN and len(before):
             new = np.array(before)
             new[chosen], new[columns:] = array[: chosen.size], array[chosen.size :]
             arrays[name] = new

@@ -22,7 +22,6 @@ from rerank.base.interrupts import Interrupted, check, deferred, requested
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, Shards, part_count, section, write_shards
 from rerank.engines.base import Engine, LocalEngine
-from rerank.learn.apart import pairs_of
 from rerank.learn.base import Learner, State
 from rerank.learn.mixing.combining import combine, rule_of
 from rerank.learn.mixing.differences import (
@@ -36,6 +35,7 @@ from rerank.learn.mixing.differences import (
     widened,
 )
 from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.predictor import copy_state
 from rerank.learn.trainer import (
     ORACLE_PAIRS,
     Course,
@@ -43,7 +43,6 @@ from rerank.learn.trainer import (
     Look,
     Training,
     Weigh,
-    copy_state,
     logger,
     part_order,
     visit,
@@ -123,7 +122,7 @@ def save_state(directory: Path, state: State) -> None:
 
 def load_state(kind: type[Any], directory: Path) -> State:
     """Read what ``save_state`` wrote."""
-    return kind(**{name: read_array(directory / f"{name}.npy") for name in kind._fields})
+    return State(**{name: read_array(directory / f"{name}.npy") for name in kind._fields})
 
 
 def train_mixed(
@@ -243,7 +242,7 @@ class _Mixed:
         """One state from those of the sections; where possible, only columns that one has touched are combined."""
         learner, mixing, start = self.course.learner, self.mixing, self.begun
         columns = learner.last(start).w.size
-        local = learner.local and mixing.keep is None and not pairs_of(start)
+        local = learner.local and mixing.keep is None and not start.matrix.size
         chosen = touched(changes, columns) if local else np.zeros(0, np.int64)
         if chosen.size == 0:
             ends = [applied(start, change) for change in changes]

@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Literal
 
 from rerank.kernels.by_type import body
 from rerank.learn.base import learners
+from rerank.learn.hooks import rates_of
+from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
-from rerank.learn.skeletons.gaussian import Gaussian
-from rerank.learn.steps import rates_of
 
 
 @learners.add("arow")
@@ -32,7 +32,7 @@ class AROW(Gaussian):
 
 
 @body(rates_of, AROW)
-def arow(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+def arow(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
     """β = 1/(v + r), α = max(0, 1 − m)·β, Σ ← Σ − βΣzzᵀΣ or 1/Σ ← 1/Σ + zzᵀ/r (Crammer et al. 2009, Fig. 1)."""
-    loss, r = max(0.0, 1.0 - m), q.r / weight
+    loss, r = max(0.0, 1.0 - m), params.r / weight
     return loss, loss / (v + r), 1.0 / (v + r), 1.0 / r

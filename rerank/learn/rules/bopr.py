@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
 from rerank.learn.base import learners
+from rerank.learn.hooks import rates_of
+from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
-from rerank.learn.skeletons.gaussian import Gaussian
-from rerank.learn.steps import rates_of
 
 FAR = -20.0  # where Φ is taken from its continued fraction, before it underflows
 
@@ -49,9 +49,9 @@ def probit(t: float) -> tuple[float, float, float]:
 
 
 @body(rates_of, BayesianProbit)
-def bayes(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+def bayes(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
     """μ ← μ + Σz·V(t)/s, Σ ← Σ − ΣzzᵀΣ·W(t)/s², for s² = β² + v and t = m/s (Graepel et al. 2010, section 3)."""
-    noise = q.beta * q.beta / weight
+    noise = params.beta * params.beta / weight
     s = math.sqrt(noise + v)
     log_likelihood, V, W = probit(m / s)
     return -log_likelihood, V / s, W / (s * s), W / (noise + v * (1.0 - W))

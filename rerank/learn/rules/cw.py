@@ -9,9 +9,9 @@ import numpy as np
 from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
 from rerank.learn.base import learners
+from rerank.learn.hooks import rates_of, shrink_exactly
+from rerank.learn.rules.gaussian import Gaussian, shrink_kl
 from rerank.learn.settings import Positive
-from rerank.learn.skeletons.gaussian import Gaussian, shrink_exactly, shrink_kl
-from rerank.learn.steps import rates_of
 from rerank.learn.workspace import Scratch
 
 VAR, STDEV = range(2)
@@ -41,26 +41,28 @@ class CW(Gaussian):
 
 
 @body(rates_of, CW)
-def confidence_weighted(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+def confidence_weighted(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
     """The α that meets m⁺ = φv⁺ or m⁺ = φ√v⁺, and its covariance (Crammer et al. 2012, Fig. 1)."""
-    if q.form == VAR:
-        loss = max(0.0, q.phi * v - m)
-        alpha = weight * var_alpha(m, v, q.phi, loss)
-        return loss, alpha, 2.0 * alpha * q.phi / (1.0 + 2.0 * alpha * q.phi * v), 2.0 * alpha * q.phi
-    alpha = weight * max(0.0, stdev_alpha(m, v, q.phi))
-    beta, xi = stdev_shrinkage(alpha, v, q.phi)
-    return max(0.0, q.phi * math.sqrt(v) - m), alpha, beta, xi
+    if params.form == VAR:
+        loss = max(0.0, params.phi * v - m)
+        alpha = weight * var_alpha(m, v, params.phi, loss)
+        return loss, alpha, 2.0 * alpha * params.phi / (1.0 + 2.0 * alpha * params.phi * v), 2.0 * alpha * params.phi
+    alpha = weight * max(0.0, stdev_alpha(m, v, params.phi))
+    beta, xi = stdev_shrinkage(alpha, v, params.phi)
+    return max(0.0, params.phi * math.sqrt(v) - m), alpha, beta, xi
 
 
 @body(shrink_exactly, CW)
-def confidence_exactly(t: Scratch, count: int, m: float, v: float, weight: float, alpha: float, q: Any) -> float:
+def confidence_exactly(
+    scratch: Scratch, count: int, m: float, v: float, weight: float, alpha: float, params: Any
+) -> float:
     """The α that meets the constraint with the covariance that follows from it (Crammer et al. 2012, eqs. 33, 34)."""
-    if q.form == VAR:
-        alpha = exact_var(m, v, q.phi, t.extra, count)
-        xi = 2.0 * alpha * q.phi
+    if params.form == VAR:
+        alpha = exact_var(m, v, params.phi, scratch.extra, count)
+        xi = 2.0 * alpha * params.phi
     else:
-        alpha, xi = exact_stdev(m, v, q.phi, t.extra, count)
-    shrink_kl(t, count, weight * xi)
+        alpha, xi = exact_stdev(m, v, params.phi, scratch.extra, count)
+    shrink_kl(scratch, count, weight * xi)
     return alpha * weight
 
 

@@ -1,14 +1,18 @@
 """Forward-backward splitting with L1 (Duchi & Singer 2009, section 5.1)."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.kernels.by_type import body
 from rerank.learn.base import learners
+from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
-from rerank.learn.rules.tg import LARGEST
+from rerank.learn.predictor import UPDATES
+from rerank.learn.rules.tg import GREATEST
+from rerank.learn.rules.truncated import Truncating, step_and_truncate, step_size
 from rerank.learn.settings import Update
-from rerank.learn.skeletons.truncated import Truncating, step_size, truncation
+from rerank.learn.workspace import Scratch
 
 
 @learners.add("fobos")
@@ -27,7 +31,8 @@ class Fobos(Truncating):
     update: Update = "always"
 
 
-@body(truncation, Fobos)
-def fobos(k: int, q: Any) -> float:
+@body(update, Fobos)
+def fobos(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
     """w ← sign(w − α_k·g)·max(|w − α_k·g| − α_k·λ₁, 0)."""
-    return float(min(step_size(k, q) * q.l1, LARGEST))
+    alpha = step_size(state.counts[UPDATES] + 1, params.eta)
+    step_and_truncate(state, scratch, count, alpha * weight, min(alpha * params.l1, GREATEST), math.inf)

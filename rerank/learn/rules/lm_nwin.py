@@ -1,13 +1,11 @@
 """Regularised Winnow, normalised (Zhang, section 2.2)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import learners
 from rerank.learn.rules.lm_uwin import LMUWin
 from rerank.learn.settings import Positive
-from rerank.learn.skeletons.multiplicative import total_of
 
 
 @learners.add("lm-nwin")
@@ -26,9 +24,3 @@ class LMNWin(LMUWin):
     normalised: ClassVar[bool] = True
 
     total: Positive | None = None
-
-
-@body(total_of, LMNWin)
-def normalised(q: Any) -> float:
-    """The weights of all steps of lm-uwin are multiplied by d = W/Z."""
-    return float(q.total)

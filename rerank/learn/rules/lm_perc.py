@@ -1,31 +1,20 @@
 """The large-margin perceptron, an SVM without a free bias (Zhang, section 2.1; Vapnik 1998, chapter 12)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar
 
 from rerank.kernels.by_type import body
-from rerank.learn.apart import ByColumn
-from rerank.learn.base import learners
-from rerank.learn.skeletons.additive import Additive
-from rerank.learn.skeletons.dual import DualVariables
-from rerank.learn.steps import climb
-
-
-class LMPercState(NamedTuple):
-    """What training changes; D columns, N candidates. The first four are those of AdditiveState."""
-
-    w: ByColumn
-    u: ByColumn
-    counts: np.ndarray
-    base: np.ndarray
-    alpha: np.ndarray  # float64 [N]: dual variables
+from rerank.learn.base import Learner, learners
+from rerank.learn.hooks import climb, update
+from rerank.learn.passes import dual_pass
+from rerank.learn.predictor import subtract
+from rerank.learn.settings import Positive
+from rerank.learn.workspace import Scratch
 
 
 @learners.add("lm-perc")
 @dataclass(frozen=True, kw_only=True)
-class LMPerceptron(DualVariables, Additive):
+class LMPerceptron(Learner):
     """The large-margin perceptron: an SVM without a free bias, by exact steps on one dual variable after another.
 
     Parameters
@@ -35,13 +24,20 @@ class LMPerceptron(DualVariables, Additive):
     """
 
     name: ClassVar[str] = "lm-perc"
+    passes: ClassVar[Any] = dual_pass
+    dual: ClassVar[bool] = True
+    sources: ClassVar[tuple[str, ...]] = ("oracle",)  # were y* another one on every visit, α·z were no term of a dual
 
-    def init(self, columns: int, candidates: int = 0) -> Any:
-        """See ``Learner.init``; an LMPercState."""
-        return LMPercState(**super().init(columns)._asdict(), alpha=np.zeros(candidates))
+    C: Positive | None = 1.0
 
 
 @body(climb, LMPerceptron)
-def exact_step(missing: float, size: float, q: Any) -> float:
-    """α ← clip(α + (1 − m)/‖z‖²), w ← w + Δα·z (Zhang, section 2.1); no step where z = 0."""
+def exact_step(missing: float, size: float, params: Any) -> float:
+    """α ← clip(α + (1 − m)/‖z‖²) (Zhang, section 2.1); no step where z = 0."""
     return missing / size if size > 0.0 else 0.0
+
+
+@body(update, LMPerceptron)
+def follow(state: Any, scratch: Scratch, count: int, n: int, change: float, params: Any) -> None:
+    """w ← w + Δα·z: on lists of two, an ascent on the dual Σ α − ‖w‖²/2."""
+    subtract(state, scratch, count, change)

@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from rerank.kernels.by_type import body
 from rerank.learn.base import learners
-from rerank.learn.skeletons.dual import DualVariables
-from rerank.learn.skeletons.multiplicative import Multiplicative, WinnowState
-from rerank.learn.steps import climb
+from rerank.learn.hooks import climb, update
+from rerank.learn.passes import dual_pass
+from rerank.learn.rules.winnow import Multiplicative, multiply
+from rerank.learn.settings import Positive
+from rerank.learn.workspace import Scratch
 
 
 @learners.add("lm-uwin")
 @dataclass(frozen=True, kw_only=True)
-class LMUWin(DualVariables, Multiplicative):
+class LMUWin(Multiplicative):
     """Regularised Winnow, unnormalised.
 
     Parameters
@@ -27,12 +27,22 @@ class LMUWin(DualVariables, Multiplicative):
     """
 
     name: ClassVar[str] = "lm-uwin"
+    passes: ClassVar[Any] = dual_pass
+    dual: ClassVar[bool] = True
+    sources: ClassVar[tuple[str, ...]] = ("oracle",)  # were y* another one on every visit, α·z were no term of a dual
+    mixes: ClassVar[tuple[str, ...]] = ()  # dual variables belong to the lists of a section
 
-    def init(self, columns: int, candidates: int = 0) -> WinnowState:
-        return super().init(columns)._replace(alpha=np.zeros(candidates))
+    C: Positive | None = 1.0
 
 
 @body(climb, LMUWin)
-def regularised_winnow(missing: float, size: float, q: Any) -> float:
-    """α ← clip(α + η·(1 − m)), θ ← θ + Δα·z (Zhang, section 2.2)."""
-    return float(q.eta * missing)
+def regularised_winnow(missing: float, size: float, params: Any) -> float:
+    """α ← clip(α + η·(1 − m)) (Zhang, section 2.2)."""
+    return float(params.eta * missing)
+
+
+@body(update, LMUWin)
+def follow(state: Any, scratch: Scratch, count: int, n: int, change: float, params: Any) -> None:
+    """θ ← θ + Δα·z: both parts of w_j are multiplied by e^{±Δα·z_j}. On lists of two, this ascends the dual
+    Σ α − Σ_j μ·(e^{θ_j} + e^{−θ_j}) or, normalised, Σ α − W·ln Σ_j μ·(e^{θ_j} + e^{−θ_j})."""
+    multiply(state, scratch, count, change, params.mu, params.base_rate)

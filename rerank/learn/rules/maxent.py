@@ -10,7 +10,7 @@ more, the search from w = 0 has done at least as well as pointwise logistic regr
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -18,24 +18,15 @@ from rerank.base.errors import RecipeError
 from rerank.data.shards import Lists, own, parts
 from rerank.features.dense import ColumnSpread
 from rerank.kernels.compile import kernel
-from rerank.learn.apart import ByColumn
-from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.judge import score_list
+from rerank.learn.base import Learner, State, Weights, learners
 from rerank.learn.losses import LOG, coefficients, rivals
+from rerank.learn.predictor import UPDATES, score_list
 from rerank.learn.scoring import single
 from rerank.learn.settings import Count, NotNegative
-from rerank.learn.steps import UPDATES
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, EpochStats, ListArrays, stats_of, view
 
 ITERATIONS = 200
 MEMORY = 10  # of L-BFGS, in steps
-
-
-class MaxentState(NamedTuple):
-    """w: float64 [D + 1], the weights, and at last what is added to ``base``; counts: int64 [2], see ``steps``."""
-
-    w: ByColumn
-    counts: np.ndarray
 
 
 @learners.add("maxent")
@@ -68,20 +59,18 @@ class Maxent(Learner):
     columns: Literal["auto", "dense", "all"] = "auto"
     iterations: Count = ITERATIONS
 
-    def init(self, columns: int, candidates: int = 0) -> MaxentState:  # noqa: ARG002
-        return MaxentState(np.zeros(columns + 1), np.zeros(2, np.int64))
+    def init(self, columns: int, candidates: int = 0) -> State:
+        """The weights and, of column D, what is added to ``base``."""
+        return super().init(columns, candidates)._replace(sums=np.zeros(0))
 
-    def weights(self, state: MaxentState) -> np.ndarray:
-        return state.w[:-1]
+    def last(self, state: State) -> Weights:
+        return Weights(np.array(state.cells[:-1]), float(self.base + state.cells[-1]))
 
-    def base_weight(self, state: MaxentState) -> float:
-        return float(self.base + state.w[-1])
-
-    def average(self, state: MaxentState) -> Weights:
+    def average(self, state: State) -> Weights:
         """The optimum, as ``last``: there are no others."""
         return self.last(state)
 
-    def solve(self, lists: Lists, oracle: np.ndarray, state: MaxentState, *, any_ties: bool = False) -> EpochStats:
+    def solve(self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:
         """Minimise L(w) from where ``state`` is, and leave the optimum there; see ``Learner.epoch``.
 
         Raises
@@ -111,12 +100,12 @@ class Maxent(Learner):
             return tally[LOSS] + 0.5 * l2 * float(np.square(x).sum()), gradient * scale + l2 * x
 
         with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
-            start = np.divide(state.w, scale, out=np.zeros(scale.size), where=scale > 0)
+            start = np.divide(state.cells, scale, out=np.zeros(scale.size), where=scale > 0)
             options = {"maxiter": self.iterations, "maxcor": MEMORY}
-            found = minimize(penalised, start, jac=True, method="L-BFGS-B", options=options)
-            penalised(found.x)
-        state.w[:] = found.x * scale
-        state.counts[UPDATES] += found.nit
+            optimum = minimize(penalised, start, jac=True, method="L-BFGS-B", options=options)
+            penalised(optimum.x)
+        state.cells[:] = optimum.x * scale
+        state.counts[UPDATES] += optimum.nit
         tally[LISTS] = lists.list_count
         return stats_of(tally, self.nonzero_weights(state))
 
@@ -137,7 +126,7 @@ def add_log_loss(
     (float64 [D + 1]); scores, who and a are scratch for the longest list."""
     for i in range(data.weight.shape[0]):
         first, last = data.lists[i], data.lists[i + 1]
-        score_list(data, i, w, beta, scores)
+        score_list(data, i, w, 1.0, beta, scores)
         star, rival = rivals(first, last, scores, data.gain, data.oracle[i], any_ties, 0.0)
         if rival < 0:
             continue

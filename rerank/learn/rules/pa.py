@@ -10,24 +10,23 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rerank.kernels.by_type import body, by_type
+from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
-from rerank.learn.base import learners
-from rerank.learn.judge import difference, squared_norm
-from rerank.learn.losses import COST
+from rerank.learn.base import Learner, learners
+from rerank.learn.hooks import IDLE, UPDATE, Lesson, update, update_pair
+from rerank.learn.judge import squared_norm
 from rerank.learn.passes import pair_pass
+from rerank.learn.predictor import subtract
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.settings import Count, Positive
-from rerank.learn.skeletons.additive import WEIGHT, Additive, add
-from rerank.learn.steps import IDLE, UPDATE, Lesson, learn_pair
-from rerank.learn.workspace import ListArrays, Scratch
+from rerank.learn.workspace import Scratch
 
 HARD, PA_1, PA_2 = range(3)
 
 
 @learners.add("pa")
 @dataclass(frozen=True, kw_only=True)
-class PassiveAggressive(Additive):
+class PassiveAggressive(Learner):
     """Passive-aggressive learning.
 
     Parameters
@@ -41,6 +40,7 @@ class PassiveAggressive(Additive):
 
     name: ClassVar[str] = "pa"
     passes: ClassVar[Any] = pair_pass
+    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
     variant: Literal["hard", "1", "2"] = "1"
     C: Positive = 1.0
@@ -48,34 +48,33 @@ class PassiveAggressive(Additive):
     loss: Literal["hinge", "cost"] = "hinge"
 
 
-@by_type
-def step_size(loss: float, norm: float, q: Any) -> float:
-    """τ: loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II) (Crammer et al. 2006, Fig. 1)."""
-    if q.variant == PA_2:
-        return float(loss / (norm + 0.5 / q.C))
-    return float(min(q.C, loss / norm)) if q.variant == PA_1 else loss / norm
-
-
-@body(learn_pair, PassiveAggressive)
+@body(update_pair, PassiveAggressive)
 def pass_or_attack(
-    data: ListArrays, i: int, star: int, rival: int, fixed: float, state: Any, lazy: Any, t: Scratch, q: Any
+    state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
 ) -> Lesson:  # fmt: skip
-    """w ← w + τz while w·z is below the margin asked for (Crammer et al. 2006, Fig. 1)."""
-    count, z_base = difference(data, star, rival, t), q.base_rate * (data.base[star] - data.base[rival])
-    m = fixed + z_base * state.base[WEIGHT] + margin(state.w, t, count)
-    asked = data.pairs.tilt * (data.gain[star] - data.gain[rival]) if q.loss == COST else 1.0
-    norm, loss = squared_norm(t, count) + z_base * z_base, max(0.0, asked - m)
+    """w ← w + τz, τ = loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II) (Crammer et al. 2006, Fig. 1)."""
+    m, norm = fixed + margin(state.cells, scratch, count), squared_norm(scratch, count)
+    loss = max(0.0, asked - m)
     if not (loss > 0.0 and norm > 0.0):
-        return Lesson(m, loss, count, norm, 0.0, IDLE)
-    tau = data.weight[i] * step_size(loss, norm, q)
-    add(state, t, count, -tau, z_base)
-    return Lesson(m, loss, count, norm, tau, UPDATE)
+        return Lesson(m, loss, norm, 0.0, IDLE)
+    tau = loss / (norm + 0.5 / params.C) if params.variant == PA_2 else loss / norm
+    if params.variant == PA_1:
+        tau = min(params.C, tau)
+    tau *= weight
+    subtract(state, scratch, count, -tau)
+    return Lesson(m, loss, norm, tau, UPDATE)
+
+
+@body(update, PassiveAggressive)
+def repeat(state: Any, scratch: Scratch, count: int, n: int, tau: float, params: Any) -> None:
+    """w ← w − τg for g = −z, where a logged update is repeated."""
+    subtract(state, scratch, count, tau)
 
 
 @kernel
-def margin(w: np.ndarray, t: Scratch, count: int) -> float:
-    """w·z for the z in ``t.value``, in four sums that the processor computes at once."""
-    j, z = t.column, t.value
+def margin(w: np.ndarray, scratch: Scratch, count: int) -> float:
+    """w·z for the z in ``scratch.value``, in four sums that the processor computes at once."""
+    j, z = scratch.column, scratch.value
     one = two = three = four = 0.0
     end = np.uint64(count)
     quarters = end - end % np.uint64(4)

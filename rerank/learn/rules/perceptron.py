@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.kernels.by_type import body
-from rerank.learn.base import DualRule, learners
-from rerank.learn.skeletons.additive import Additive
-from rerank.learn.steps import rate_of
+from rerank.learn.base import Learner, learners
+from rerank.learn.hooks import update
+from rerank.learn.predictor import subtract
+from rerank.learn.workspace import Scratch
 
 
 @learners.add("perceptron")
 @dataclass(frozen=True, kw_only=True)
-class Perceptron(Additive):
+class Perceptron(Learner):
     """The structured perceptron.
 
     Parameters
@@ -20,13 +21,10 @@ class Perceptron(Additive):
     """
 
     name: ClassVar[str] = "perceptron"
-
-    def dual_rule(self) -> DualRule:
-        """See ``Learner.dual_rule``: w = −s."""
-        return DualRule(eta=0.0, l1=0.0, l2=0.0, base=float(self.base), base_rate=float(self.base_rate))
+    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
 
-@body(rate_of, Perceptron)
-def perceptron(state: Any, weight: float, q: Any) -> float:
+@body(update, Perceptron)
+def perceptron(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
     """On a mistake w ← w + φ(y*) − φ(ŷ), that is, w − g (Collins 2002, Fig. 2)."""
-    return weight
+    subtract(state, scratch, count, weight)

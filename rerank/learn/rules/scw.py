@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
 from rerank.learn.base import learners
+from rerank.learn.hooks import rates_of
 from rerank.learn.rules.cw import stdev_alpha, stdev_shrinkage
+from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
-from rerank.learn.skeletons.gaussian import Gaussian
-from rerank.learn.steps import rates_of
 
 SCW_1, SCW_2 = range(2)
 
@@ -41,14 +41,14 @@ class SoftCW(Gaussian):
 
 
 @body(rates_of, SoftCW)
-def soft(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+def soft(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
     """Soft CW I: the α of CW, at most C (Wang et al. 2012, Prop. 1); II: a squared penalty (Prop. 2)."""
-    if q.variant == SCW_1:
-        alpha = min(q.C * weight, max(0.0, stdev_alpha(m, v, q.phi)))
+    if params.variant == SCW_1:
+        alpha = min(params.C * weight, max(0.0, stdev_alpha(m, v, params.phi)))
     else:
-        alpha = squared_penalty_alpha(m, v, q.phi, q.C * weight)
-    beta, xi = stdev_shrinkage(alpha, v, q.phi)
-    return max(0.0, q.phi * math.sqrt(v) - m), alpha, beta, xi
+        alpha = squared_penalty_alpha(m, v, params.phi, params.C * weight)
+    beta, xi = stdev_shrinkage(alpha, v, params.phi)
+    return max(0.0, params.phi * math.sqrt(v) - m), alpha, beta, xi
 
 
 @kernel

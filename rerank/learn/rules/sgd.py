@@ -5,18 +5,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from rerank.kernels.by_type import body
-from rerank.learn.base import learners
+from rerank.learn.base import Learner, learners
+from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
+from rerank.learn.predictor import UPDATES, subtract
 from rerank.learn.settings import Positive, Update
-from rerank.learn.skeletons.additive import Additive
-from rerank.learn.steps import UPDATES, rate_of
+from rerank.learn.workspace import Scratch
 
 SQRT, CONSTANT = range(2)
 
 
 @learners.add("sgd")
 @dataclass(frozen=True, kw_only=True)
-class SGD(Additive):
+class SGD(Learner):
     """Stochastic gradient descent.
 
     Parameters
@@ -29,6 +30,7 @@ class SGD(Additive):
     """
 
     name: ClassVar[str] = "sgd"
+    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
     loss: Loss = "hinge"
     eta: Positive = 0.3
@@ -36,8 +38,8 @@ class SGD(Additive):
     update: Update = "always"
 
 
-@body(rate_of, SGD)
-def sgd(state: Any, weight: float, q: Any) -> float:
+@body(update, SGD)
+def sgd(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
     """Update k is w ← w − η_k·g, with η_k = η/√k or η (Zhang 2004)."""
-    eta = q.eta / math.sqrt(state.counts[UPDATES] + 1) if q.schedule == SQRT else q.eta
-    return float(eta * weight)
+    eta = params.eta / math.sqrt(state.counts[UPDATES] + 1) if params.schedule == SQRT else params.eta
+    subtract(state, scratch, count, eta * weight)

@@ -1,44 +1,23 @@
 """The second-order perceptron (Cesa-Bianchi, Conconi & Gentile 2005), with a diagonal or a full matrix."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rerank.kernels.by_type import body, by_type
+from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
-from rerank.learn.apart import ByColumn, TrainedApart
-from rerank.learn.base import learners
+from rerank.learn.base import State, learners
+from rerank.learn.hooks import IDLE, IN_VAIN, UPDATE, Lesson, rates_of
 from rerank.learn.judge import squared_norm
+from rerank.learn.predictor import assign, fresh
+from rerank.learn.rules.gaussian import Gaussian, learn_diagonal
+from rerank.learn.rules.gaussian_full import inverse, times
 from rerank.learn.settings import Positive
-from rerank.learn.skeletons.additive import history, past_of
-from rerank.learn.skeletons.gaussian import MEAN, Gaussian, beta_mean, mean_of, score_means
-from rerank.learn.skeletons.gaussian_full import difference_with_base, full_state, inverse, times
-from rerank.learn.steps import (
-    IDLE,
-    IN_VAIN,
-    SEEN,
-    UPDATE,
-    Lesson,
-    beta,
-    close,
-    coordinate,
-    inclusive,
-    learn_pair,
-    rates_of,
-    score,
-)
-from rerank.learn.workspace import ListArrays, Scratch
+from rerank.learn.shard_states import ShardStates
+from rerank.learn.workspace import Scratch
 
-TOTAL, SQUARES = range(1, 3)  # indices of SOPState.g after MEAN
-
-
-class SOPState(NamedTuple):
-    """What training changes; D columns and the base score. ``u`` holds Σ NOW·Δw, or nothing."""
-
-    g: ByColumn  # float64 [D + 1, 3]: w = v/(a + A), v = Σ z, A = Σ z² of every column, side by side
-    u: ByColumn  # float64 [D + 1]
-    counts: np.ndarray  # int64 [3]: updates; lists the current predictor survived; lists seen (Σ c_k)
+W, TOTAL, SQUARES = range(3)  # of a cell: w = v/(a + A), v = Σ z, A = Σ z²
 
 
 @learners.add("sop")
@@ -55,6 +34,7 @@ class SecondOrderPerceptron(Gaussian):
     """
 
     name: ClassVar[str] = "sop"
+    judges_after_update: ClassVar[bool] = True  # the example is in A before it is judged
     mixes: ClassVar[tuple[str, ...]] = ("sum",)
 
     a: Positive = 1.0
@@ -64,86 +44,54 @@ class SecondOrderPerceptron(Gaussian):
     def prior(self) -> float:
         return 1.0 / self.a
 
-    def init(self, columns: int, candidates: int = 0) -> Any:
+    def init(self, columns: int, candidates: int = 0) -> State:
+        return super().init(columns, candidates) if self.full else fresh(columns, cell=3)
+
+    def variances(self, state: State) -> np.ndarray:
+        return super().variances(state) if self.full else 1.0 / (self.a + state.cells[:-1, SQUARES])
+
+    def combined(self, shards: ShardStates, rule: str) -> State:  # noqa: ARG002
+        """v = Σ v_s, A = Σ A_s, as if one learner had seen all these differences."""
+        state = self.init(len(shards.start.cells) - 1)
         if self.full:
-            return super().init(columns, candidates)
-        return SOPState(np.zeros((columns + 1, 3)), np.zeros(columns + 1), np.zeros(3, np.int64))
-
-    def light(self, state: Any) -> Any:
-        return state._replace(u=np.zeros(0))
-
-    def past(self, state: Any) -> np.ndarray:
-        return past_of(state)
-
-    def variances(self, state: Any) -> np.ndarray:
-        return super().variances(state) if self.full else 1.0 / (self.a + state.g[:-1, SQUARES])
-
-    def combined(self, apart: TrainedApart, rule: str) -> Any:  # noqa: ARG002
-        """See ``Learner.combined``: v = Σ v_s, A = Σ A_s, as if one learner had seen all these differences."""
-        if self.full:
-            precision = apart.summed(lambda end: inverse(end.sigma))
-            v = apart.summed(lambda end: times(inverse(end.sigma), end.mu))
+            precision = shards.summed(lambda end: inverse(end.matrix))
+            v = shards.summed(lambda end: times(inverse(end.matrix), end.cells))
             sigma = inverse(precision)
-            return full_state(apart, times(sigma, v), sigma)
-        g = np.array(apart.summed(lambda end: end.g))
-        g[:, MEAN] = g[:, TOTAL] / (self.a + g[:, SQUARES])
-        u, counts = history(apart, g[:, MEAN], lambda end: end.g[:, MEAN])
-        return SOPState(g, u, counts)
-
-
-@body(inclusive, SecondOrderPerceptron)
-def judged_with_z(q: Any) -> bool:
-    """The example is in A before it is judged."""
-    return True
+            state.cells[:], state.matrix[:] = times(sigma, v), (sigma + sigma.T) / 2.0
+        else:
+            state.cells[:, W : SQUARES + 1] = shards.summed(lambda end: end.cells[:, W : SQUARES + 1])
+            state.cells[:, W] = state.cells[:, TOTAL] / (self.a + state.cells[:, SQUARES])
+        return shards.completed(state, self.shrinks)
 
 
 @body(rates_of, SecondOrderPerceptron)
-def second_order(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+def second_order(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
     """With A = aI + Σ zzᵀ and w = A⁻¹ Σ z, one more z makes w + A⁻¹z·(1 − w·z)/(1 + v) (their Fig. 1)."""
     return max(0.0, -m), weight * (1.0 - m) / (1.0 + weight * v), weight / (1.0 + weight * v), weight
 
 
-@body(learn_pair, SOPState)
-def learn_diagonal(
-    data: ListArrays, i: int, star: int, rival: int, fixed: float, state: Any, lazy: Any, t: Scratch, q: Any
-) -> Lesson:  # fmt: skip
+@body(learn_diagonal, SecondOrderPerceptron)
+def learn(state: Any, scratch: Scratch, count: int, fixed: float, weight: float, params: Any) -> Lesson:
     """On a mistake, with the current example in A, v ← v + z and A ← A + z² (Cesa-Bianchi et al. 2005, Fig. 1)."""
-    count = difference_with_base(data, star, rival, q.base_rate, t, state.g.shape[0] - 1)
-    m = fixed + inclusive_margin(state.g, q.a, t, count)
+    m = fixed + inclusive_margin(state.cells, params.a, scratch, count)
     if m > 0.0:
-        return Lesson(m, 0.0, count, 0.0, fixed, IDLE)
-    if count == 0 or not data.weight[i] > 0.0:
-        return Lesson(m, -m, count, 0.0, fixed, IN_VAIN)
-    add_example(state, q.a, t, count, data.weight[i])
-    return Lesson(m, -m, count, squared_norm(t, count), fixed, UPDATE)
+        return Lesson(m, 0.0, 0.0, fixed, IDLE)
+    if count == 0 or not weight > 0.0:
+        return Lesson(m, -m, 0.0, fixed, IN_VAIN)
+    for r in range(count):
+        j, z = scratch.column[r], scratch.value[r]
+        cell = state.cells[j]
+        cell[TOTAL] += weight * z
+        cell[SQUARES] += weight * (z * z)
+        assign(state, j, cell[TOTAL] / (params.a + cell[SQUARES]))
+    return Lesson(m, -m, squared_norm(scratch, count), fixed, UPDATE)
 
 
 @kernel
-def inclusive_margin(g: np.ndarray, a: float, t: Scratch, count: int) -> float:
+def inclusive_margin(cells: np.ndarray, a: float, scratch: Scratch, count: int) -> float:
     """Σ v_j z_j/(a + A_j + z_j²): the margin of z when A holds it already."""
     m = 0.0
     for r in range(count):
-        j, z = t.column[r], t.value[r]
-        m += g[j, TOTAL] * z / (a + g[j, SQUARES] + z * z)
+        cell, z = cells[scratch.column[r]], scratch.value[r]
+        m += cell[TOTAL] * z / (a + cell[SQUARES] + z * z)
     return m
-
-
-@by_type
-def add_example(state: Any, a: float, t: Scratch, count: int, weight: float) -> None:
-    """v ← v + z, A ← A + z²."""
-    now, averaged = float(state.counts[SEEN]), state.u.shape[0] > 0
-    for r in range(count):
-        j, z = t.column[r], t.value[r]
-        before = state.g[j, MEAN]
-        state.g[j, TOTAL] += weight * z
-        state.g[j, SQUARES] += weight * (z * z)
-        state.g[j, MEAN] = state.g[j, TOTAL] / (a + state.g[j, SQUARES])
-        if averaged:
-            state.u[j] += now * (state.g[j, MEAN] - before)
-    close(state.counts)
-
-
-# w stands where the mean of a Gaussian does.
-body(score, SOPState)(score_means)
-body(beta, SOPState)(beta_mean)
-body(coordinate, SOPState)(mean_of)

@@ -5,11 +5,14 @@ from typing import Any, ClassVar
 
 from rerank.kernels.by_type import body
 from rerank.learn.base import learners
+from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
+from rerank.learn.predictor import UPDATES
+from rerank.learn.rules.truncated import Truncating, step_and_truncate, step_size
 from rerank.learn.settings import Count, Positive, Update
-from rerank.learn.skeletons.truncated import Truncating, becomes_exempt, step_size, truncation
+from rerank.learn.workspace import Scratch
 
-LARGEST = 1e150  # the most that one truncation takes away, so that their sum stays finite
+GREATEST = 1e150  # the most that one truncation takes away, so that their sum stays finite
 
 
 @learners.add("tg")
@@ -41,13 +44,11 @@ class TruncatedGradient(Truncating):
         return self.theta
 
 
-@body(truncation, TruncatedGradient)
-def truncated_gradient(k: int, q: Any) -> float:
-    """w ← T(w − α_k·g, every·α_k·λ₁, θ) where ``every`` divides k, else w ← w − α_k·g."""
-    return float(min(q.every * step_size(k, q) * q.l1, LARGEST)) if k % q.every == 0 else 0.0
-
-
-@body(becomes_exempt, TruncatedGradient)
-def exceeds(w: float, q: Any) -> bool:
-    """T leaves weights above θ as they are."""
-    return bool(abs(w) > q.theta)
+@body(update, TruncatedGradient)
+def truncated_gradient(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
+    """w ← T(w − α_k·g, every·α_k·λ₁, θ) where ``every`` divides k, else w ← w − α_k·g; T leaves weights above θ."""
+    k = state.counts[UPDATES] + 1
+    alpha, truncation = step_size(k, params.eta), 0.0
+    if k % params.every == 0:
+        truncation = min(params.every * alpha * params.l1, GREATEST)
+    step_and_truncate(state, scratch, count, alpha * weight, truncation, params.theta)

@@ -5,12 +5,13 @@ from typing import Any, ClassVar
 
 from rerank.kernels.by_type import body
 from rerank.learn.base import learners
+from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
+from rerank.learn.rules.winnow import Multiplicative, multiply
 from rerank.learn.settings import Update
-from rerank.learn.skeletons.multiplicative import Multiplicative
-from rerank.learn.steps import rate_of
+from rerank.learn.workspace import Scratch
 
-LARGEST_RATE = 1e300
+GREATEST_RATE = 1e300
 
 
 @learners.add("uwin")
@@ -34,7 +35,8 @@ class UWin(Multiplicative):
     update: Update = "mistakes"
 
 
-@body(rate_of, UWin)
-def winnow(state: Any, weight: float, q: Any) -> float:
+@body(update, UWin)
+def winnow(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
     """θ ← θ + η·z, that is, both parts of w_j are multiplied by e^{±ηz_j} (Zhang, section 1)."""
-    return float(min(q.eta * weight, LARGEST_RATE))
+    rate = min(params.eta * weight, GREATEST_RATE)
+    multiply(state, scratch, count, rate, params.mu, params.base_rate)

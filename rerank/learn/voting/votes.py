@@ -15,7 +15,7 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
 from rerank.learn.log import UpdateLog
-from rerank.learn.workspace import ListArrays, Scratch, scratch, view
+from rerank.learn.workspace import ListArrays, Scratch, scratch_for, view
 
 
 class Votes(NamedTuple):
@@ -132,7 +132,7 @@ class Replay:
         add_sizes(corpus.rows, self.updates.first, self.updates.candidate, sizes)
         room = M * D if full else int(np.minimum(sizes + more, D + more).sum())
         self.data: ListArrays = view(corpus, np.full(corpus.list_count, -1))
-        self.space = scratch(corpus, loss)
+        self.space = scratch_for(corpus, loss)
         self.room = VoteRoom(
             first=np.zeros(M + 1, np.int64),
             columns=np.empty(room, np.int32),
@@ -151,7 +151,7 @@ class Replay:
             first=room.first,
             columns=room.columns[:end].copy(),
             value=room.value[:end].copy(),
-            slope=room.slope[:end].copy(),
+            slope=room.slope[: end if room.threshold.any() else 0].copy(),
             threshold=room.threshold if room.threshold.any() else np.zeros(0),
             scale=room.scale,
             beta=room.beta,

@@ -1,0 +1,164 @@
+"""The average of all predictors, weighted by the lists c_k that they survived, without a loop over all columns.
+
+While a_j and v_j stay what they are under the predictors a..b,
+
+    Σ_k c_k w_kj = sign(a_j)·(|a_j|·(P_e − P_{a−1}) − |v_j|·(Q_e − Q_{a−1})),   P = Σ c_k d_k, Q = Σ c_k d_k τ_k,
+
+where e is the last k ≤ b with τ_k·|v_j| < |a_j|. Where a threshold rises, this is entered in a column's sum just before
+the column changes (``settle``), and at the end of an epoch for all columns. Where τ = 0 the sums telescope:
+
+    Σ_k c_k w_kj = P·a_j − Σ_updates P_now·Δa_j,
+
+and u_j ← u_j + P_now·Δa_j, where the change is made (``predictor.add``), is all that there is to do.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.kernels.by_type import by_type
+from rerank.kernels.compile import kernel
+from rerank.learn.predictor import (
+    BASE_SCALE,
+    FREE,
+    FREE_SCALE,
+    PENDING,
+    SCALE,
+    SEEN,
+    SURVIVED,
+    TAU,
+    UPDATES,
+    State,
+    a_of,
+    cells_of,
+    coordinates,
+    slope_of,
+    sums_of,
+)
+from rerank.learn.workspace import Scratch
+
+# A column's cell in an epoch: Σ c_k w_k up to a predictor, its place in the sums, and P and Q there. They lie together:
+# entering a column costs one access to memory.
+TOTAL, AT, P_AT, Q_AT = range(4)
+GUESSES = 6  # of where a column leaves, before the rest is bisected
+
+
+class PredictorSums(NamedTuple):
+    """Sums over the predictors of an epoch, k0 being the first: those of predictor k are at k − k0 + 1, 0 at 0."""
+
+    P: np.ndarray  # float64 [updates + 2]
+    Q: np.ndarray  # float64 [updates + 2]
+    F: np.ndarray  # float64 [updates + 2]: P for free columns
+    tau: np.ndarray  # float64 [updates + 2]: τ_k
+    cells: np.ndarray  # float64 [D + 1, 4]: see TOTAL
+    k0: int
+
+
+def begin_sums(state: State, visits: int) -> PredictorSums:
+    """Sums over the predictors that so many visits can make; without room where ``state`` keeps no average."""
+    columns = state.sums.size
+    P, Q, F, tau = np.zeros((4, visits + 2 if columns else 0))
+    cells = cells_of(columns, 4)
+    cells[:, TOTAL] = state.sums
+    return PredictorSums(P, Q, F, tau, cells, int(state.counts[UPDATES]))
+
+
+@by_type
+def close_predictor(state: Any, sums: PredictorSums) -> None:
+    """Enter the current predictor, with what it has survived since it was last entered, into the sums."""
+    at, c = state.counts[UPDATES] - sums.k0 + 1, state.counts[PENDING]
+    d, tau, base = state.numbers[SCALE], state.numbers[TAU], state.cells.shape[0] - 1
+    sums.P[at] = sums.P[at - 1] + c * d
+    sums.Q[at] = sums.Q[at - 1] + c * d * tau
+    sums.F[at] = sums.F[at - 1] + c * state.numbers[FREE_SCALE]
+    sums.tau[at] = tau
+    sums.cells[base, TOTAL] += c * (state.numbers[BASE_SCALE] * a_of(state.cells, base))
+    state.counts[PENDING] = 0
+
+
+@kernel
+def summed(a: float, slope: float, cell: np.ndarray, last: int, sums: PredictorSums) -> float:
+    """sign(a)·(|a|·(P_e − P_first) − |v|·(Q_e − Q_first))."""
+    size, e = abs(a), last
+    if not size > 0.0:
+        return float(size)  # 0, or not a number: there is no last predictor to look up
+    if not sums.tau[e] * slope < size:
+        e = last_active(size, slope, sums.tau, int(cell[AT]), last)
+    total = size * (sums.P[e] - cell[P_AT]) - slope * (sums.Q[e] - cell[Q_AT])
+    return float(total if a > 0 else -total)
+
+
+@kernel
+def last_active(size: float, slope: float, tau: np.ndarray, first: int, last: int) -> int:
+    """The last predictor of first..last − 1 before which no τ·slope is ``size`` or more; ``first`` is not looked at.
+
+    τ never falls, and mostly rises like a line: some places are guessed between two that are known before the rest is
+    bisected.
+    """
+    near, far, low, high, guesses = first, last, tau[first], tau[last], 0
+    while far - near > 1:
+        part = 0.5
+        if guesses < GUESSES:
+            part = (size / slope - low) / (high - low)
+            part = min(part, 1.0) if part >= 0.0 else 0.0  # 0 for what is not a number, too
+        at = near + 1 + int(part * (far - near - 2))
+        if tau[at] * slope < size:
+            near, low = at, tau[at]
+        else:
+            far, high = at, tau[at]
+        guesses += 1
+    return near
+
+
+@by_type
+def settle_column(state: Any, j: int, last: int, sums: PredictorSums) -> None:
+    """Enter what column j weighed, up to the current predictor, at ``last`` of ``sums``, into its total."""
+    cell, a = sums.cells[j], a_of(state.cells, j)
+    if j < state.counts[FREE]:
+        cell[TOTAL] += a * (sums.F[last] - sums.F[int(cell[AT])])
+    elif j < state.cells.shape[0] - 1:
+        cell[TOTAL] += summed(a, slope_of(state, j), cell, last, sums)
+    cell[AT], cell[P_AT], cell[Q_AT] = last, sums.P[last], sums.Q[last]
+
+
+@by_type
+def settle(state: Any, sums: PredictorSums, scratch: Scratch, count: int) -> None:
+    """Enter what the columns of g have weighed so far into lazy sums, before they change."""
+    if state.sums.shape[0] > 0:
+        close_predictor(state, sums)
+        last = state.counts[UPDATES] - sums.k0 + 1
+        for r in range(np.uint64(count)):
+            settle_column(state, scratch.column[r], last, sums)
+
+
+@kernel
+def flush(state: Any, sums: PredictorSums) -> None:
+    """Bring the sum of every column up to date; nothing lazy is left."""
+    if state.sums.shape[0] > 0:
+        close_predictor(state, sums)
+    for j in range(state.sums.shape[0]):
+        column: Any = np.uint32(j)  # as lists have them, for which this is compiled anyway
+        settle_column(state, column, state.counts[UPDATES] - sums.k0 + 1, sums)
+        state.sums[j] = sums.cells[j, TOTAL]
+
+
+def survived_sums(state: State, shrinks: bool) -> np.ndarray:
+    """float64 [D + 1]: Σ c_k w_k; ``shrinks``: is there a threshold, so that sums are entered lazily?"""
+    return state.sums if shrinks else np.asarray(state.numbers[SURVIVED] * coordinates(state) - sums_of(state))
+
+
+def average_of(state: State, shrinks: bool) -> np.ndarray:
+    """float64 [D + 1]: Σ c_k w_k / Σ c_k.
+
+    Raises
+    ------
+    ValueError: the state keeps no average (see ``Learner.without_average``).
+    """
+    seen, sums = int(state.counts[SEEN]), sums_of(state)
+    if sums.size == 0 and state.counts[UPDATES] > 0:
+        raise ValueError("this state keeps no average; train without `without_average`")
+    if seen == 0 or sums.size == 0:
+        return np.zeros(len(state.cells))
+    if shrinks:
+        return np.asarray(sums / seen)
+    return np.asarray(state.numbers[SURVIVED] / seen * coordinates(state) - sums / seen)

@@ -1,0 +1,318 @@
+"""The predictor, which is the state of every learner: score(y) = β·b(y) + w·φ(y), where
+
+    w_j = d·sign(a_j)·max(|a_j| − τ·|v_j|, 0),    β = base + base_rate·w_D.
+
+A learner changes a_j (and v_j) in the columns of an update, and the scale d and the threshold τ, which is how weights
+move that no update touches: all of them in proportion, or toward 0 by the same amount. A rule whose untouched weights
+move in other ways (momentum, Adam, Nesterov, a decay of each column by its own gradients) has no such form, and is no
+learner here: a score would cost a pass over all columns.
+
+The base score is column D, the one after the last, with the values base_rate·b(y); no threshold reaches it. Nor does one
+reach the free columns of a corpus, its first ones. Both may have scales of their own.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.kernels.by_type import by_type
+from rerank.kernels.compile import kernel, prefetch
+from rerank.learn.scoring import Weights, single
+from rerank.learn.workspace import ListArrays, Scratch
+
+# Indices of State.numbers; what a rule remembers as a whole begins at REST.
+SCALE, FREE_SCALE, BASE_SCALE, TAU, SLOPE, SURVIVED, CELL, REST = range(8)
+# Indices of State.counts: updates, lists that the current predictor survived, all lists seen (Σ c_k), those of them that
+# are not in lazy sums yet, and how many columns, the first ones, are free.
+UPDATES, ALIVE, SEEN, PENDING, FREE = range(5)
+LINE = 8  # float64 in a line of the processor's caches
+MOST_COLUMNS = 8192  # of a matrix, which then takes half a gigabyte
+
+
+class State(NamedTuple):
+    """What training changes, for D columns and N candidates; arrays that a rule does not need have no numbers.
+
+    cells: float64 [D + 1], a_j; or [D + 1, m] with a_j first, and beside it what the rule remembers of the column. The
+        last number of such a cell is its sum for the average, where the rule has no threshold and an average is wanted.
+    v: float64 [D + 1]: |v_j|; [0] where it is the number SLOPE in all columns that a threshold reaches.
+    memory: float64 [D + 1]: what the rule remembers of a column and scores need not pass over.
+    sums: float64 [D + 1]: of the average (see ``average``); [0] where none is wanted, or cells have them.
+    numbers: float64: d, that of free columns and of the base score, τ, SLOPE, Σ c_k·d_k, how many numbers of a cell there
+        would be without an average (0: cells have no sums), and what the rule remembers.
+    counts: int64 [5]: see ``UPDATES``.
+    matrix: float64 [D + 1, D + 1]: what belongs to a pair of columns; [0, 0] for none.
+    alpha: float64 [N]: dual variables of candidates; [0] for none.
+    """
+
+    cells: np.ndarray
+    v: np.ndarray
+    memory: np.ndarray
+    sums: np.ndarray
+    numbers: np.ndarray
+    counts: np.ndarray
+    matrix: np.ndarray
+    alpha: np.ndarray
+
+
+BY_COLUMN = ("cells", "v", "memory", "sums", "matrix")  # the fields whose first axis is that of columns
+
+
+def fresh(
+    columns: int, *, cell: int = 1, shrinks: bool = False, slopes: bool = False, memory: bool = False, rest: int = 0,
+    matrix: bool = False, candidates: int = 0,
+) -> State:  # fmt: skip
+    """A state with a = 0, d = 1 and τ = 0: every score is that of the base.
+
+    cell: how many numbers of a column lie together; shrinks: is there a threshold, so that sums are lazy? slopes, memory, matrix: whether there are some; rest: how many
+    numbers the rule remembers as a whole.
+
+    Raises
+    ------
+    RecipeError: a matrix for more than MOST_COLUMNS columns.
+    """
+    D = columns + 1
+    if matrix and columns > MOST_COLUMNS:
+        raise RecipeError(
+            f"a full matrix over {columns:,} columns is more than the {MOST_COLUMNS:,} that are allowed; "
+            "use a diagonal covariance, or fewer features",
+            key="covariance",
+        )
+    numbers = np.zeros(REST + rest)
+    numbers[[SCALE, FREE_SCALE, BASE_SCALE, SLOPE]] = 1.0
+    summed = cell > 1 and not shrinks
+    numbers[CELL] = cell if summed else 0
+    return State(
+        cells=np.zeros(D) if cell == 1 else cells_of(D, line_of(cell + summed)),
+        v=np.zeros(D if slopes else 0),
+        memory=np.zeros(D if memory else 0),
+        sums=np.zeros(0 if summed else D),
+        numbers=numbers,
+        counts=np.zeros(5, np.int64),
+        matrix=np.eye(D) if matrix else np.zeros((0, 0)),
+        alpha=np.zeros(candidates),
+    )
+
+
+def cells_of(columns: int, numbers: int) -> np.ndarray:
+    """float64 [columns, numbers], all 0: cells of 2, 4 or 8 numbers lie within one line of the processor's caches."""
+    room = np.zeros(columns * numbers + LINE)
+    first = -room.ctypes.data // room.itemsize % LINE
+    return room[first : first + columns * numbers].reshape(columns, numbers)
+
+
+def line_of(numbers: int) -> int:
+    """The size of a cell for so many numbers: a power of two."""
+    return int(2 ** np.ceil(np.log2(numbers)))
+
+
+def sums_of(state: State) -> np.ndarray:
+    """float64 [D + 1]: a view of the sums of the average; [0] where none is wanted."""
+    return state.cells[:, -1] if state.numbers[CELL] else state.sums
+
+
+def without_sums(state: State) -> State:
+    """A fresh ``state`` that keeps no average."""
+    if not state.numbers[CELL]:
+        return state._replace(sums=np.zeros(0))
+    cells, numbers = cells_of(len(state.cells), line_of(int(state.numbers[CELL]))), state.numbers.copy()
+    cells[:] = state.cells[:, : cells.shape[1]]
+    numbers[CELL] = 0.0
+    return state._replace(cells=cells, numbers=numbers)
+
+
+def copy_state(state: State) -> State:
+    """A copy of a state, with arrays of its own."""
+    return type(state)(*(np.array(array) for array in state))
+
+
+def coordinates(state: State) -> np.ndarray:
+    """float64 [D + 1]: a view of all a_j."""
+    return state.cells if state.cells.ndim == 1 else state.cells[:, 0]
+
+
+def weights_of(state: State) -> np.ndarray:
+    """float64 [D + 1]: w."""
+    a, numbers, free = coordinates(state), state.numbers, int(state.counts[FREE])
+    slope = np.array(state.v) if state.v.size else np.full(a.size, numbers[SLOPE])
+    scale = np.full(a.size, numbers[SCALE])
+    slope[:free] = slope[-1] = 0.0
+    scale[:free], scale[-1] = numbers[FREE_SCALE], numbers[BASE_SCALE]
+    return np.asarray(np.sign(a) * np.maximum(np.abs(a) - numbers[TAU] * slope, 0.0) * scale)
+
+
+def predictor_of(w: np.ndarray, base: float, base_rate: float) -> Weights:
+    """The predictor whose w, that of column D included, is ``w`` (float64 [D + 1])."""
+    return Weights(np.array(w[:-1]), float(base + base_rate * w[-1]) if base_rate else float(base))
+
+
+@kernel
+def a_of(cells: np.ndarray, j: int) -> float:
+    """a_j."""
+    return float(cells[j] if cells.ndim == 1 else cells[j, 0])
+
+
+@kernel
+def shift(cells: np.ndarray, j: int, x: float) -> None:
+    """a_j ← a_j + x."""
+    if cells.ndim == 1:
+        cells[j] += x
+    else:
+        cells[j, 0] += x
+
+
+@kernel
+def add_sum(cells: np.ndarray, sums: np.ndarray, j: int, x: float, summed: bool) -> None:
+    """Add x to the sum of column j, where there is one; ``summed``: cells have them."""
+    if cells.ndim == 1:
+        if sums.shape[0] > 0:
+            sums[j] += x
+    elif summed:
+        cells[j, cells.shape[1] - 1] += x
+
+
+@kernel
+def set_a(cells: np.ndarray, j: int, w: float) -> None:
+    """a_j ← w."""
+    if cells.ndim == 1:
+        cells[j] = w
+    else:
+        cells[j, 0] = w
+
+
+@kernel
+def shrink(a: float, threshold: float) -> float:
+    """sign(a)·max(|a| − threshold, 0)."""
+    return max(a - threshold, 0.0) + min(a + threshold, 0.0)
+
+
+@by_type
+def slope_of(state: Any, j: int) -> float:
+    """|v_j|; 0 for free columns and the base score."""
+    if j < state.counts[FREE] or j == state.cells.shape[0] - 1:
+        return 0.0
+    return float(state.v[j] if state.v.shape[0] > 0 else state.numbers[SLOPE])
+
+
+@by_type
+def add(state: Any, j: int, x: float) -> None:
+    """a_j ← a_j + x, in the average too: see ``average``. For rules without a threshold."""
+    shift(state.cells, j, x)
+    add_sum(state.cells, state.sums, j, state.numbers[SURVIVED] * x, state.numbers[CELL] > 0.0)
+
+
+@by_type
+def assign(state: Any, j: int, w: float) -> None:
+    """a_j ← w, in the average too. For rules without a threshold."""
+    moved = state.numbers[SURVIVED] * (w - a_of(state.cells, j))
+    add_sum(state.cells, state.sums, j, moved, state.numbers[CELL] > 0.0)
+    set_a(state.cells, j, w)
+
+
+@by_type
+def subtract(state: Any, scratch: Scratch, count: int, rate: float) -> None:
+    """a ← a − rate·g, in the average too, for the g in ``scratch``."""
+    now, summed = state.numbers[SURVIVED], state.numbers[CELL] > 0.0
+    for r in range(np.uint64(count)):
+        shift(state.cells, scratch.column[r], -(rate * scratch.value[r]))
+    if summed or state.sums.shape[0] > 0:
+        for r in range(np.uint64(count)):
+            add_sum(state.cells, state.sums, scratch.column[r], -(now * (rate * scratch.value[r])), summed)
+
+
+@by_type
+def beta(state: Any, base: float, base_rate: float) -> float:
+    """The weight of the base score."""
+    return float(base + base_rate * (state.numbers[BASE_SCALE] * a_of(state.cells, state.cells.shape[0] - 1)))
+
+
+@by_type
+def survive(state: Any) -> None:
+    """The current predictor has survived a list, the one on which it was made included."""
+    state.counts[ALIVE] += 1
+    state.counts[SEEN] += 1
+    state.counts[PENDING] += 1
+    state.numbers[SURVIVED] += state.numbers[SCALE]
+
+
+@by_type
+def close(state: Any) -> None:
+    """An update ends the current predictor."""
+    state.counts[UPDATES] += 1
+    state.counts[ALIVE] = 0
+
+
+@kernel
+def first_penalised(data: ListArrays, y: int) -> int:
+    """Where candidate y's nonzeros in columns that are not free begin; columns rise within a row."""
+    p, end = data.rows[y], data.rows[y + 1]
+    while p < end and data.columns[p] < data.free:
+        p += 1
+    return int(p)
+
+
+@kernel
+def dot_cells(cells: np.ndarray, columns: np.ndarray, values: np.ndarray, first: int, last: int) -> float:
+    """Σ a_j φ_j for the row at first..last."""
+    total = 0.0
+    for p in range(np.uint64(first), np.uint64(last)):
+        total += a_of(cells, columns[p]) * single(values[p])
+    return total
+
+
+@by_type
+def score_list(data: ListArrays, i: int, cells: np.ndarray, d: float, weight: float, scores: np.ndarray) -> None:
+    """β·b(y) + d·a·φ(y) for the candidates of list i; β is ``weight``."""
+    first, last = data.lists[i], data.lists[i + 1]
+    for y in range(first, last):
+        total = dot_cells(cells, data.columns, data.values, data.rows[y], data.rows[y + 1])
+        scores[y - first] = weight * data.base[y] + d * total
+
+
+@by_type
+def score(data: ListArrays, i: int, state: Any, weight: float, scores: np.ndarray) -> None:
+    """β·b(y) + w·φ(y) for the candidates of list i; β is ``weight``. Where nothing shrinks, by a plain sum."""
+    d, f = state.numbers[SCALE], state.numbers[FREE_SCALE]
+    if state.numbers[TAU] * state.numbers[SLOPE] > 0.0 or (data.free > 0 and d != f):
+        score_shrunk(data, i, state, weight, scores)
+    else:
+        score_list(data, i, state.cells, d, weight, scores)
+
+
+@kernel
+def score_shrunk(data: ListArrays, i: int, state: Any, weight: float, scores: np.ndarray) -> None:
+    """``score`` where a threshold reaches the columns that are not free, or these have another scale than the free."""
+    d, f, tau, cells, v = state.numbers[SCALE], state.numbers[FREE_SCALE], state.numbers[TAU], state.cells, state.v
+    threshold, first = tau * state.numbers[SLOPE], data.lists[i]
+    for y in range(first, data.lists[i + 1]):
+        middle, end, total = data.rows[y], data.rows[y + 1], 0.0
+        if data.free > 0:
+            middle = first_penalised(data, y)
+        free = dot_cells(cells, data.columns, data.values, data.rows[y], middle)
+        if v.shape[0] > 0:
+            for p in range(np.uint64(middle), np.uint64(end)):
+                j = data.columns[p]
+                total += shrink(a_of(cells, j), tau * v[j]) * single(data.values[p])
+        else:
+            for p in range(np.uint64(middle), np.uint64(end)):
+                total += shrink(a_of(cells, data.columns[p]), threshold) * single(data.values[p])
+        scores[y - first] = weight * data.base[y] + (f * free + d * total)
+
+
+@kernel
+def look_up(data: ListArrays, order: np.ndarray, at: int, w: np.ndarray) -> None:
+    """Prefetch what there is of every column of the next list, up to 256 of them, while list ``at`` is worked on."""
+    if at + 1 < order.shape[0] and w.shape[0] > 0:
+        i = order[at + 1]
+        begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
+        for p in range(np.uint64(begin), np.uint64(min(end, begin + 256))):
+            prefetch(w, data.columns[p])
+
+
+@kernel
+def count_active(state: Any) -> int:
+    """How many of the D weights are not 0."""
+    count, tau = 0, state.numbers[TAU]
+    for j in range(state.cells.shape[0] - 1):
+        count += abs(a_of(state.cells, j)) > tau * slope_of(state, j)
+    return count

@@ -1,0 +1,231 @@
+"""Gaussian learners: N(μ, Σ) over the weights, predicting with μ; Σ is diagonal, or a full matrix (``gaussian_full``).
+
+A vector z of a list has m = μ·z and v = zᵀΣz. Every rule moves the mean by αΣz and shrinks the covariance,
+Σ ← Σ − βΣzzᵀΣ, or its inverse, 1/Σ_jj ← 1/Σ_jj + ξz_j²; what it says of α, β and ξ is the body of ``rates_of``. Forms
+without cancellation are used throughout. The base score's weight, where it is learned, is one more coordinate after the
+D columns.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.kernels.by_type import body, by_type
+from rerank.kernels.compile import kernel
+from rerank.learn.base import Learner, State
+from rerank.learn.hooks import IDLE, IN_VAIN, SKIP, UPDATE, Lesson, rates_of, shrink_exactly, update_pair
+from rerank.learn.judge import squared_norm, sum_of
+from rerank.learn.passes import pair_pass, repeat_pairs
+from rerank.learn.predictor import add, coordinates, copy_state, fresh
+from rerank.learn.rules.gaussian_full import SMALLEST, combined_full, learn_full
+from rerank.learn.scoring import ONE, THREE, TWO
+from rerank.learn.settings import Count
+from rerank.learn.shard_states import ShardStates, ratio
+from rerank.learn.workspace import Scratch
+
+KL, L2, EXACT = range(3)  # the places of these choices in every learner's ``covariance``
+GREATEST = 1e100  # variances stay between SMALLEST and this
+MEAN, VARIANCE = range(2)  # of a cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(Learner):
+    """What the Gaussian learners share.
+
+    Parameters
+    ----------
+    covariance: how it is kept: "kl" or "l2" (diagonals of the full update), or "full".
+    top: how many rivals of a list to learn from, the best-scoring first.
+    """
+
+    passes: ClassVar[Any] = pair_pass
+    replays: ClassVar[Any] = repeat_pairs
+    mixes: ClassVar[tuple[str, ...]] = ("kl", "mean", "updates")
+
+    covariance: str = "kl"
+    top: Count = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.full and self.scale_free:
+            raise RecipeError("found true; a full matrix keeps no scales, use a diagonal covariance", key="normalize")
+
+    @property
+    def full(self) -> bool:
+        """Is the covariance a full matrix?"""
+        return self.covariance == "full"
+
+    @property
+    def scale_free(self) -> bool:
+        """Are variances kept in units of their columns?"""
+        return bool(getattr(self, "normalize", False))
+
+    @property
+    def prior(self) -> float:
+        """Σ₁ = prior · I."""
+        return 1.0
+
+    def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
+        """μ = 0 and Σ = prior·I. Where scales matter, ``memory`` has the largest |z_j| of an update."""
+        if self.full:
+            state = fresh(columns, matrix=True)
+            state.matrix[:] *= self.prior
+            return state
+        state = fresh(columns, cell=2, memory=self.scale_free)
+        state.cells[:, VARIANCE] = self.prior
+        return state
+
+    def means(self, state: State) -> np.ndarray:
+        """float64 [D + 1]: μ, the base score's coordinate last."""
+        return coordinates(state)
+
+    def variances(self, state: State) -> np.ndarray:
+        """float64 [D]: the diagonal of Σ."""
+        return np.array((np.diag(state.matrix) if self.full else state.cells[:, VARIANCE])[:-1])
+
+    def combined(self, shards: ShardStates, rule: str) -> State:
+        """Means of μ and Σ, or KL (Crammer, Dredze & Pereira 2012, section 7.10):
+
+        μ = (Σ Σ_s⁻¹)⁻¹ Σ Σ_s⁻¹μ_s, Σ⁻¹ = Σ Σ_s⁻¹, with what all of them knew at the start counted once. In the first
+        round nothing was known.
+        """
+        state = copy_state(shards.ends[0])
+        if self.full:
+            state.cells[:], state.matrix[:] = combined_full(shards, rule)
+            return shards.completed(state, self.shrinks)
+        unit = shards.largest(lambda end: end.memory)
+
+        def variances(end: State) -> np.ndarray:
+            """Σ_jj in the common unit; see ``variance_of``."""
+            variance = end.cells[:, VARIANCE]
+            if unit.size == 0:
+                return np.asarray(variance)
+            with np.errstate(divide="ignore"):
+                unseen = np.where(unit > 0, 1.0 / unit / unit, variance)
+            return np.minimum(np.where(end.memory > 0, variance * ratio(end.memory, unit) ** 2, unseen), GREATEST)
+
+        if rule == "kl":
+            known = 1.0 / variances(shards.start)
+            precision, weighted = np.zeros_like(known), np.zeros_like(known)
+            for end in shards.ends:
+                certainty = 1.0 / variances(end)
+                precision += certainty
+                weighted += certainty * end.cells[:, MEAN]
+            mu = weighted / precision
+            if not shards.fresh:
+                precision = np.maximum(precision - (len(shards.ends) - 1) * known, known)
+            variance = np.clip(1.0 / precision, SMALLEST, GREATEST)
+        else:
+            mu, variance = shards.mean(lambda end: end.cells[:, MEAN]), shards.mean(variances)
+        state.cells[:, MEAN], state.cells[:, VARIANCE], state.memory[:] = mu, variance, unit
+        return shards.completed(state, self.shrinks)
+
+
+@body(update_pair, Gaussian)
+def learn(
+    state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
+) -> Lesson:  # fmt: skip
+    """By what is kept of Σ."""
+    return learn_by(state.cells, state, sums, scratch, count, fixed, weight, params)
+
+
+@by_type
+def learn_by(
+    cells: np.ndarray, state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, weight: float, params: Any
+) -> Lesson:  # fmt: skip
+    """With a full matrix where cells are single numbers, else with a diagonal; which is settled while it is compiled."""
+    if cells.ndim == 1:
+        return learn_full(state, sums, scratch, count, fixed, weight, params)
+    return learn_diagonal(state, scratch, count, fixed, weight, params)
+
+
+@by_type
+def learn_diagonal(state: Any, scratch: Scratch, count: int, fixed: float, weight: float, params: Any) -> Lesson:
+    """μ ← μ + αΣz, Σ_jj ← Σ_jj times a factor, where the margin is short of what is asked."""
+    m, v = margin_and_variance(state, scratch, count)
+    m += fixed
+    loss, alpha, shrinkage, xi = rates_of(m, v, weight, params)
+    if not loss > 0.0:
+        return Lesson(m, loss, 0.0, fixed, IDLE)
+    if count == 0 or weight == 0.0:
+        return Lesson(m, loss, 0.0, fixed, IN_VAIN)
+    if not v > SMALLEST:
+        return Lesson(m, loss, 0.0, fixed, SKIP)
+    if state.memory.shape[0] > 0:
+        rescale(state, scratch, count)
+    if params.covariance == L2:
+        shrink_l2(scratch, count, shrinkage)
+    elif params.covariance == EXACT:
+        alpha = shrink_exactly(scratch, count, m, v, weight, alpha, params)
+    else:
+        shrink_kl(scratch, count, xi)
+    move(state, scratch, count, alpha)
+    return Lesson(m, loss, squared_norm(scratch, count), fixed, UPDATE)
+
+
+@by_type
+def variance_of(state: Any, j: int, size: float) -> float:
+    """Σ_jj for a |z_j| = size: as it is or, where scales matter, as if values were divided by the largest |z_j|."""
+    variance = state.cells[j, VARIANCE]
+    if state.memory.shape[0] > 0 and size > state.memory[j]:
+        variance = 1.0 / size / size if state.memory[j] == 0.0 else variance * (state.memory[j] / size) ** 2
+    return float(min(variance, GREATEST))
+
+
+@by_type
+def margin_and_variance(state: Any, scratch: Scratch, count: int) -> tuple[float, float]:
+    """m = μ·z and v = zᵀΣz; Σ_jj z_j² stays in ``scratch.extra``. m is four sums that the processor computes at once."""
+    g, j, z, part = state.cells, scratch.column, scratch.value, scratch.extra
+    scaled, end = state.memory.shape[0] > 0, np.uint64(count)
+    one = two = three = four = 0.0
+    quarters = np.uint64(0) if scaled else end - end % np.uint64(4)
+    for r in range(np.uint64(0), quarters, np.uint64(4)):
+        a, b, c, d = j[r], j[r + ONE], j[r + TWO], j[r + THREE]
+        one += g[a, MEAN] * z[r]
+        part[r] = g[a, VARIANCE] * z[r] * z[r]
+        two += g[b, MEAN] * z[r + ONE]
+        part[r + ONE] = g[b, VARIANCE] * z[r + ONE] * z[r + ONE]
+        three += g[c, MEAN] * z[r + TWO]
+        part[r + TWO] = g[c, VARIANCE] * z[r + TWO] * z[r + TWO]
+        four += g[d, MEAN] * z[r + THREE]
+        part[r + THREE] = g[d, VARIANCE] * z[r + THREE] * z[r + THREE]
+    for r in range(quarters, end):
+        one += g[j[r], MEAN] * z[r]
+        variance = variance_of(state, j[r], abs(z[r])) if scaled else g[j[r], VARIANCE]
+        part[r] = variance * z[r] * z[r]
+    return float((one + two) + (three + four)), float(sum_of(part, count))
+
+
+@by_type
+def rescale(state: Any, scratch: Scratch, count: int) -> None:
+    """Keep the variances and scales that an update's z was judged with."""
+    for r in range(count):
+        j, size = scratch.column[r], abs(scratch.value[r])
+        state.cells[j, VARIANCE] = variance_of(state, j, size)
+        state.memory[j] = max(state.memory[j], size)
+
+
+@by_type
+def move(state: Any, scratch: Scratch, count: int, alpha: float) -> None:
+    """μ ← μ + αΣz, and Σ_jj ← Σ_jj times the factor in ``scratch.extra``."""
+    for r in range(np.uint64(count)):
+        j = scratch.column[r]
+        variance = state.cells[j, VARIANCE]
+        add(state, j, alpha * variance * scratch.value[r])
+        state.cells[j, VARIANCE] = max(SMALLEST, variance * scratch.extra[r])
+
+
+@kernel
+def shrink_kl(scratch: Scratch, count: int, xi: float) -> None:
+    """1/Σ_jj ← 1/Σ_jj + ξz_j², as a factor 1/(1 + ξ·Σ_jj z_j²) in ``scratch.extra``."""
+    for r in range(np.uint64(count)):
+        scratch.extra[r] = 1.0 / (1.0 + xi * scratch.extra[r])
+
+
+@kernel
+def shrink_l2(scratch: Scratch, count: int, beta: float) -> None:
+    """Σ_jj ← Σ_jj − β(Σ_jj z_j)², as a factor 1 − β·Σ_jj z_j² in ``scratch.extra``."""
+    for r in range(np.uint64(count)):
+        scratch.extra[r] = 1.0 - beta * scratch.extra[r]

@@ -1,0 +1,150 @@
+"""Balanced Winnow: multiplicative updates, unnormalised and normalised (Littlestone 1988; Zhang, section 1).
+
+Winnow keeps positive weights. Its balanced form has two of them for a column j, one for z_j and one for −z_j. Both
+start at the prior μ and are multiplied by e^{±ηz_j}, so they are μe^{θ_j} and μe^{−θ_j}, and the column weighs
+
+    a_j = μ·(e^{θ_j} − e^{−θ_j}),   θ_j ← θ_j + η·z_j.
+
+The normalised form scales all 2D of them to the sum W:
+
+    w_j = d·a_j,   d = W/Z,   Z = Σ_j μ·(e^{θ_j} + e^{−θ_j}) = Σ_j √(a_j² + 4μ²).
+
+The log-weights are kept within |θ| ≤ 300, so that no number overflows.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.kernels.by_type import by_type
+from rerank.kernels.compile import kernel
+from rerank.learn.base import Learner, State
+from rerank.learn.predictor import BASE_SCALE, FREE_SCALE, REST, SCALE, SURVIVED, assign, fresh
+from rerank.learn.settings import Positive
+from rerank.learn.shard_states import ShardStates
+from rerank.learn.workspace import Scratch
+
+LIMIT = 300.0  # of |θ|
+LEAST_MU, GREATEST_MU = 1e-100, 1e20  # between them (2μ·sinh LIMIT)² and 4μ² are ordinary numbers
+REACH = 2.0**20  # Z and the sums of the average start again where Z has become so many times larger or smaller
+# Of State.numbers: W (0 where nothing is normalised), Z and what rounding took from it, Z at the last renewal.
+W, Z, CARRY, START = range(REST, REST + 4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multiplicative(Learner):
+    """A learner whose updates are θ ← θ − rate·g, θ being its memory; ``total`` is W, None for 2·D·μ (‖μ‖₁)."""
+
+    normalised: ClassVar[bool] = False
+    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
+    keeps: ClassVar[bool] = False
+    local: ClassVar[bool] = False  # sums run over all columns
+
+    eta: Positive = 0.01
+    mu: Positive = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not LEAST_MU <= self.mu <= GREATEST_MU:
+            raise RecipeError(f"found {self.mu!r}; expected a number from {LEAST_MU:g} to {GREATEST_MU:g}", key="mu")
+
+    def init(self, columns: int, candidates: int = 0) -> State:
+        state = fresh(columns, memory=True, rest=4, candidates=candidates if self.dual else 0)
+        mass = 2.0 * self.mu * (columns + (self.base_rate > 0))  # ‖μ‖₁, with a learned base score's
+        total = getattr(self, "total", None)
+        if self.normalised:
+            state.numbers[W] = mass if total is None else total
+        state.numbers[[Z, START]] = mass
+        set_scale(state.numbers)
+        return state
+
+    def combined(self, shards: ShardStates, rule: str) -> State:  # noqa: ARG002
+        """θ = Σ share·θ_s, the weighted geometric mean of the positive weights."""
+        state = self.init(len(shards.start.cells) - 1)
+        state.memory[:] = shards.mean(lambda end: end.memory)
+        state.cells[:] = 2.0 * self.mu * np.sinh(state.memory)
+        masses = np.cosh(state.memory)
+        state.numbers[W] = shards.start.numbers[W]
+        state.numbers[[Z, START]] = 2.0 * self.mu * (masses[:-1].sum() + (masses[-1] if self.base_rate > 0 else 0.0))
+        set_scale(state.numbers)
+        return shards.completed(state, self.shrinks)
+
+
+@by_type
+def multiply(state: Any, scratch: Scratch, count: int, rate: float, mu: float, base_rate: float) -> None:
+    """θ ← θ − rate·g, within its limits; a = μ(e^θ − e^−θ), and d = W/Z.
+
+    Where Z leaves its reach, Z and the sums start again, so that they remain sums of numbers not too far apart.
+    """
+    theta, w, numbers, a = state.memory, scratch.extra, state.numbers, state.cells
+    for r in range(count):
+        j = scratch.column[r]
+        theta[j] = min(max(theta[j] - rate * scratch.value[r], -LIMIT), LIMIT)
+        w[r] = weight_of(theta[j], mu)
+        if numbers[W] > 0.0:
+            replace_mass(numbers, mass_of(a[j], mu), mass_of(w[r], mu))
+    far = numbers[W] > 0.0 and not numbers[START] / REACH <= numbers[Z] <= numbers[START] * REACH
+    if far:
+        average_anew(state)
+    for r in range(count):
+        assign(state, scratch.column[r], w[r])
+    if far:
+        weigh_anew(state, mu, base_rate)
+    set_scale(numbers)
+
+
+@kernel
+def weight_of(theta: float, mu: float) -> float:
+    """μ(e^θ − e^−θ), without cancellation and exactly odd in θ."""
+    x = math.expm1(abs(theta))
+    return math.copysign(mu * (x + x / (1.0 + x)), theta)
+
+
+@kernel
+def mass_of(w: float, mu: float) -> float:
+    """μ(e^θ + e^−θ) of a column that weighs w."""
+    return math.sqrt(w * w + 4.0 * mu * mu)
+
+
+@kernel
+def set_scale(numbers: np.ndarray) -> None:
+    """d = W/Z; 1 where nothing is normalised."""
+    mass = numbers[Z] + numbers[CARRY]
+    d = numbers[W] / mass if numbers[W] > 0.0 and mass > 0.0 else 1.0
+    numbers[SCALE] = numbers[FREE_SCALE] = numbers[BASE_SCALE] = d
+
+
+@kernel
+def add_mass(numbers: np.ndarray, x: float) -> None:
+    """Z ← Z + x; the carry makes the sum as good as one in twice the precision (Neumaier 1974)."""
+    before = numbers[Z]
+    total = before + x
+    numbers[CARRY] += (before - total) + x if abs(before) >= abs(x) else (x - total) + before
+    numbers[Z] = total
+
+
+@kernel
+def replace_mass(numbers: np.ndarray, old: float, new: float) -> None:
+    """Z ← Z − old + new: one after the other, so that what came in goes out again to the last bit."""
+    add_mass(numbers, -old)
+    add_mass(numbers, new)
+
+
+@kernel
+def weigh_anew(state: Any, mu: float, base_rate: float) -> None:
+    """Sum up Z from all columns; the base score's counts where it is learned."""
+    state.numbers[Z] = state.numbers[CARRY] = 0.0
+    for j in range(state.cells.shape[0] - (base_rate == 0.0)):
+        add_mass(state.numbers, mass_of(state.cells[j], mu))
+    state.numbers[START] = state.numbers[Z]
+
+
+@kernel
+def average_anew(state: Any) -> None:
+    """Σ c_k d_k ← 0; what all columns have added to the average so far is −u from now on."""
+    for j in range(state.sums.shape[0]):
+        state.sums[j] -= state.numbers[SURVIVED] * state.cells[j]
+    state.numbers[SURVIVED] = 0.0
