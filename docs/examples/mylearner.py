@@ -1,19 +1,22 @@
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from rerank.kernels.by_type import body
+from rerank.learn.base import Learner
+from rerank.learn.hooks import update
+from rerank.learn.predictor import UPDATES, subtract
 from rerank.learn.settings import Positive
-from rerank.learn.skeletons.additive import Additive
-from rerank.learn.steps import UPDATES, rate_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Harmonic(Additive):
+class Harmonic(Learner):
     """The perceptron with steps 1/(1 + k·decay)."""
+
+    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
     decay: Positive = 0.1
 
 
-@body(rate_of, Harmonic)
-def harmonic(state: Any, weight: float, q: Any) -> float:
-    return weight / (1.0 + state.counts[UPDATES] * q.decay)
+@body(update, Harmonic)
+def harmonic(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
+    subtract(state, scratch, count, weight / (1.0 + state.counts[UPDATES] * params.decay))

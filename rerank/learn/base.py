@@ -53,9 +53,9 @@ class Learner(Checked):
     ``init`` makes a state, and only ``epoch`` changes one. At the end of an epoch nothing lazy is left in a state, so a
     state that was saved and loaded continues exactly like one that stayed in memory.
 
-    Its rule is an ``update`` (or ``update_pair``, with ``passes = pair_pass``; see ``rerank.learn.hooks``), which changes
-    the ``State``: a_j of the columns that it is given, the scale, the threshold, and what it remembers. Scores, averages,
-    votes, counts and stored states follow from that, the same for all learners.
+    Its rule is an ``update`` (or ``update_pair``, with ``passes = pair_pass``; see ``rerank.learn.hooks``), which
+    changes the ``State``: a_j of the columns that it is given, the scale, the threshold, and what it remembers. Scores,
+    averages, votes, counts and stored states follow from that, the same for all learners.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class Learner(Checked):
     ) -> np.ndarray:
         """A part of an epoch, between ``begin`` and ``finish``: visit ``order`` (int64) and update ``state``.
 
-        data, scratch: ``view`` and ``scratch_for`` the corpus; params: ``settings``; the result is a tally for ``stats_of``.
+        data, scratch: ``view`` and ``scratch_for`` the corpus; params: ``settings``; the result is for ``stats_of``.
         """
         kind: Any = type(self)
         tally, room = np.zeros(6), log_room(corpus, order, params.loss, 0 if log is None else params.top)

@@ -64,7 +64,7 @@ def check_contract(learner: Learner) -> None:
     if _bits(state) != _bits(continued):
         _refuse(
             learner,
-            "an epoch from a stored state differs from one that follows directly: something that it remembers is not in the state",
+            "an epoch from a stored state differs from one that follows directly: not all that it remembers is there",
         )
     if int(votes.survived.sum()) != EPOCHS * LISTS or learner.updates(state) != log.updates:
         _refuse(learner, "its counts of updates and of survived lists are not those of its log")

@@ -1,9 +1,9 @@
 """What learners fill in of a pass over lists, each in its own way (see ``by_type``).
 
-Arguments mean the same everywhere: ``state`` is the predictor and what the learner remembers, ``params`` its settings as
-numbers. A subgradient g, or a difference vector z, of ``count`` columns is in ``scratch.column`` and ``scratch.value``;
-that of the base score, where it is learned, is its last one. ``n`` is the number of its candidates, in ``scratch.who``
-with coefficients ``scratch.a``.
+Arguments mean the same everywhere: ``state`` is the predictor and what the learner remembers, ``params`` its settings
+as numbers. A subgradient g, or a difference vector z, of ``count`` columns is in ``scratch.column`` and
+``scratch.value``; that of the base score, where it is learned, is its last one. ``n`` is the number of its candidates,
+in ``scratch.who`` with coefficients ``scratch.a``.
 """
 
 from typing import Any, NamedTuple

@@ -55,9 +55,9 @@ def find_update(
 ) -> int:
     """Is there anything to learn from list i under ``scratch.scores``? Counts the list, its mistake and its loss.
 
-    Returns the number of candidates in the subgradient (``scratch.who``, with coefficients ``scratch.a``), 0 where nothing is to be
-    updated: without a mistake, or with ``always`` without a loss. The cost-augmented rival of an oracle has the highest
-    score − tilt·gain; mistakes are judged by scores alone.
+    Returns the number of candidates in the subgradient (``scratch.who``, with coefficients ``scratch.a``), 0 where
+    nothing is to be updated: without a mistake, or with ``always`` without a loss. The cost-augmented rival of an
+    oracle has the highest score − tilt·gain; mistakes are judged by scores alone.
     """
     first, last, oracle, tilt = data.lists[i], data.lists[i + 1], data.oracle[i], data.pairs.tilt
     tally[LISTS] += 1
@@ -143,7 +143,7 @@ def merge(data: ListArrays, x: int, a: float, y: int, b: float, column: np.ndarr
 
 @kernel
 def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
-    """Σ a_y φ(y) over the first n candidates of ``scratch.who``, in that order, into ``scratch.column`` and ``scratch.value``.
+    """Σ a_y φ(y) over the first n candidates of ``scratch.who``, in that order, as columns and values.
 
     ``scratch.seen`` needs no clearing: places of this sum count from its ``stamp``, and those of others are before it.
     """
@@ -164,8 +164,8 @@ def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
 
 @kernel
 def accumulate_spread(data: ListArrays, scratch: Scratch, n: int) -> int:
-    """``accumulate``, into ``scratch.spread`` what each column sums up to, its least and its largest value, and how many
-    candidates with a_y ≠ 0 have it."""
+    """``accumulate``, into ``scratch.spread`` what each column sums up to, its least and its largest value, and how
+    many candidates with a_y ≠ 0 have it."""
     stamp, count = scratch.stamp[0], 0
     for i in range(n):
         a = scratch.a[i]
@@ -189,7 +189,7 @@ def accumulate_spread(data: ListArrays, scratch: Scratch, n: int) -> int:
 
 @kernel
 def subgradient(data: ListArrays, scratch: Scratch, n: int) -> int:
-    """g = Σ a_y φ(y) of the n candidates that ``find_update`` found, in ``scratch.column`` and ``scratch.value``; returns its length."""
+    """g = Σ a_y φ(y) of the n candidates that ``find_update`` found; returns its length."""
     if n == 2:
         return merge(data, scratch.who[0], scratch.a[0], scratch.who[1], scratch.a[1], scratch.column, scratch.value)
     return accumulate(data, scratch, n)
@@ -210,7 +210,7 @@ def append(scratch: Scratch, count: int, column: int, value: float) -> int:
 
 @kernel
 def difference(data: ListArrays, star: int, rival: int, base_rate: float, last: int, scratch: Scratch) -> int:
-    """z = φ(y*) − φ(y') in ``scratch.column`` and ``scratch.value``, with base_rate·(b(y*) − b(y')) at the column ``last``.
+    """z = φ(y*) − φ(y') as columns and values, with base_rate·(b(y*) − b(y')) at the column ``last``.
 
     The pair goes to ``scratch.who`` and ``scratch.a`` as a subgradient's.
     """

@@ -161,8 +161,8 @@ def dual_pass(
 
     For every list the oracle y* is to be ahead of its rival y' by a margin of 1, or to pay C times what is missing. The
     dual variable α of the pair goes up where m < 1 and down where m > 1, α ← clip(α + climb(1 − m)) within
-    [0, C·weight], and the weights follow by Δα·z. In longer lists than of two, each variable belongs to a candidate, and
-    moves on the visits on which that candidate is the rival, whichever oracle it is compared with.
+    [0, C·weight], and the weights follow by Δα·z. In longer lists than of two, each variable belongs to a candidate,
+    and moves on the visits on which that candidate is the rival, whichever oracle it is compared with.
     """
     for at in range(order.shape[0]):
         look_ahead(data, order, at)

@@ -7,8 +7,8 @@ move that no update touches: all of them in proportion, or toward 0 by the same 
 move in other ways (momentum, Adam, Nesterov, a decay of each column by its own gradients) has no such form, and is no
 learner here: a score would cost a pass over all columns.
 
-The base score is column D, the one after the last, with the values base_rate·b(y); no threshold reaches it. Nor does one
-reach the free columns of a corpus, its first ones. Both may have scales of their own.
+The base score is column D, the one after the last, with the values base_rate·b(y); no threshold reaches it. Nor does
+one reach the free columns of a corpus, its first ones. Both may have scales of their own.
 """
 
 from typing import Any, NamedTuple
@@ -23,8 +23,8 @@ from rerank.learn.workspace import ListArrays, Scratch
 
 # Indices of State.numbers; what a rule remembers as a whole begins at REST.
 SCALE, FREE_SCALE, BASE_SCALE, TAU, SLOPE, SURVIVED, CELL, REST = range(8)
-# Indices of State.counts: updates, lists that the current predictor survived, all lists seen (Σ c_k), those of them that
-# are not in lazy sums yet, and how many columns, the first ones, are free.
+# Indices of State.counts: updates, lists that the current predictor survived, all lists seen (Σ c_k), those of them
+# that are not in lazy sums yet, and how many columns, the first ones, are free.
 UPDATES, ALIVE, SEEN, PENDING, FREE = range(5)
 LINE = 8  # float64 in a line of the processor's caches
 MOST_COLUMNS = 8192  # of a matrix, which then takes half a gigabyte
@@ -38,8 +38,8 @@ class State(NamedTuple):
     v: float64 [D + 1]: |v_j|; [0] where it is the number SLOPE in all columns that a threshold reaches.
     memory: float64 [D + 1]: what the rule remembers of a column and scores need not pass over.
     sums: float64 [D + 1]: of the average (see ``average``); [0] where none is wanted, or cells have them.
-    numbers: float64: d, that of free columns and of the base score, τ, SLOPE, Σ c_k·d_k, how many numbers of a cell there
-        would be without an average (0: cells have no sums), and what the rule remembers.
+    numbers: float64: d, that of free columns and of the base score, τ, SLOPE, Σ c_k·d_k, how many numbers of a cell
+        there would be without an average (0: cells have no sums), and what the rule remembers.
     counts: int64 [5]: see ``UPDATES``.
     matrix: float64 [D + 1, D + 1]: what belongs to a pair of columns; [0, 0] for none.
     alpha: float64 [N]: dual variables of candidates; [0] for none.
@@ -64,8 +64,8 @@ def fresh(
 ) -> State:  # fmt: skip
     """A state with a = 0, d = 1 and τ = 0: every score is that of the base.
 
-    cell: how many numbers of a column lie together; shrinks: is there a threshold, so that sums are lazy? slopes, memory, matrix: whether there are some; rest: how many
-    numbers the rule remembers as a whole.
+    cell: how many numbers of a column lie together; shrinks: is there a threshold, so that sums are lazy? slopes,
+    memory, matrix: whether there are some; rest: how many numbers the rule remembers as a whole.
 
     Raises
     ------

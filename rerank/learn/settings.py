@@ -22,7 +22,8 @@ COMMON = ("loss", "always", "any_ties", "top", "judges_after_update")
 class SettingsClass:
     """``Learner.Settings``: a class of its own for every learner, by which kernels know which learner they work for.
 
-    It holds what is COMMON to all, and then the learner's other parameters under their names: numbers and switches as they are, None as ∞, a choice as its place in the ``Literal`` of the field.
+    It holds what is COMMON to all, and then the learner's other parameters under their names: numbers and switches as
+    they are, None as ∞, a choice as its place in the ``Literal`` of the field.
     """
 
     _making = threading.Lock()  # threads that meet a learner at once are to get the same class

@@ -350,7 +350,8 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tupl
     state = going_on.for_corpus(type(fresh)(**model.state), 0) if fits else fresh
     if not fits or any(own.shape != other.shape for own, other in zip(state, fresh, strict=True)):
         raise DataError(
-            "training cannot continue from this model: it has another learner, other settings or another feature table",
+            "training cannot continue from this model: it has another learner, other settings, another feature table or "
+            "is of an earlier version",
             path=path,
         )
     state = type(fresh)(**model.state)

@@ -41,12 +41,12 @@ def problem(k: int) -> tuple[np.ndarray, np.ndarray]:
 def covariance(model: Any, z: np.ndarray) -> np.ndarray:
     """Σ for a difference vector z. Normalised: of values divided by the largest so far, z among them."""
     state = model._stream.state
-    if hasattr(state, "sigma"):
+    if state.matrix.size:
         return np.asarray(state.matrix)
     variance = state.cells[:, 1].copy()
-    for j, x in enumerate(np.abs(z)) if state.scale.size else []:
-        if x > state.scale[j]:
-            variance[j] = 1 / x**2 if state.scale[j] == 0 else variance[j] * (state.scale[j] / x) ** 2
+    for j, x in enumerate(np.abs(z)) if state.memory.size else []:
+        if x > state.memory[j]:
+            variance[j] = 1 / x**2 if state.memory[j] == 0 else variance[j] * (state.memory[j] / x) ** 2
     return np.diag(variance)
 
 

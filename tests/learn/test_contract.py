@@ -21,6 +21,7 @@ from rerank.kernels.sources import PACKAGE
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted, check_contract
 from rerank.learn.mixing.mixing import Mixing, train_mixed
+from rerank.learn.predictor import REST, weights_of
 from rerank.learn.rules.lm_perc import LMPerceptron
 from rerank.learn.trainer import train
 from rerank.learn.voting.voting import vote
@@ -131,3 +132,12 @@ def test_a_dual_variable_of_a_classifier_stands_for_all_equal_rows() -> None:
     model = LargeMarginClassifier(C=0.01, average="last", shuffle=False)  # with so low a limit, all variables are at it
     weighted = clone(model).fit(X, y, sample_weight=[2.0, 0.5, 1.0])
     np.testing.assert_allclose(weighted.coef_[0], [0.02 - 0.0025, -0.005 - 0.01], rtol=1e-12)
+
+
+def test_romma_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worked example of docs/adding-a-learner.md: a scale of all weights and a number that is remembered."""
+    monkeypatch.syspath_prepend(str(PACKAGE.parent / "docs" / "examples"))
+    learner = accepted(make_learner({"name": "romma:ROMMA", "base_rate": 0.5}))
+    ran = run(learner, random_corpus(3), 2)
+    squares = float(np.square(weights_of(ran.state)).sum())
+    assert ran.state.numbers[REST] == pytest.approx(squares)

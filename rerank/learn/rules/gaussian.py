@@ -135,7 +135,7 @@ def learn(
 def learn_by(
     cells: np.ndarray, state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, weight: float, params: Any
 ) -> Lesson:  # fmt: skip
-    """With a full matrix where cells are single numbers, else with a diagonal; which is settled while it is compiled."""
+    """With a full matrix where cells are single numbers, else with a diagonal; settled while it is compiled."""
     if cells.ndim == 1:
         return learn_full(state, sums, scratch, count, fixed, weight, params)
     return learn_diagonal(state, scratch, count, fixed, weight, params)
@@ -176,7 +176,7 @@ def variance_of(state: Any, j: int, size: float) -> float:
 
 @by_type
 def margin_and_variance(state: Any, scratch: Scratch, count: int) -> tuple[float, float]:
-    """m = μ·z and v = zᵀΣz; Σ_jj z_j² stays in ``scratch.extra``. m is four sums that the processor computes at once."""
+    """m = μ·z, in four sums that the processor computes at once, and v = zᵀΣz; Σ_jj z_j² stays in ``scratch.extra``."""
     g, j, z, part = state.cells, scratch.column, scratch.value, scratch.extra
     scaled, end = state.memory.shape[0] > 0, np.uint64(count)
     one = two = three = four = 0.0

@@ -11,8 +11,9 @@ from rerank.learn.settings import Positive
 @learners.add("nwin")
 @dataclass(frozen=True, kw_only=True)
 class NWin(UWin):
-    """Balanced Winnow whose positive weights, all 2D of them, keep the sum W: after every update all are multiplied by d = W/Z (Zhang,
-    section 1).
+    """Balanced Winnow whose positive weights, all 2D of them, keep the sum W.
+
+    After every update all are multiplied by d = W/Z (Zhang, section 1).
 
     Parameters
     ----------

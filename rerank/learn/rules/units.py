@@ -39,7 +39,7 @@ def largest_coefficient(scratch: Scratch, n: int) -> float:
 
 @kernel
 def find_spreads(scratch: Scratch, n: int, count: int, top: float) -> None:
-    """From ``scratch.spread``, x_j of the n candidates with a_y ≠ 0 in ``scratch.extra`` and g_j, or 0, in ``scratch.value``."""
+    """From their spread, x_j of the n candidates with a_y ≠ 0 in ``scratch.extra``, and g_j, or 0, as values."""
     candidates = 0
     for i in range(n):
         candidates += scratch.a[i] != 0.0
