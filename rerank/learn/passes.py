@@ -97,7 +97,6 @@ def pair_pass(
         look_ahead(data, order, at)
         i = order[at]
         look_up(data, order, at, state.cells)
-        look_up(data, order, at, state.sums)
         two, mistake = is_pair(data, i, params.any_ties), False
         if two:
             star, rival = pair_of(data, i)

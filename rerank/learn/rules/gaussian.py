@@ -18,7 +18,7 @@ from rerank.learn.base import Learner, State
 from rerank.learn.hooks import IDLE, IN_VAIN, SKIP, UPDATE, Lesson, rates_of, shrink_exactly, update_pair
 from rerank.learn.judge import squared_norm, sum_of
 from rerank.learn.passes import pair_pass, repeat_pairs
-from rerank.learn.predictor import add, coordinates, copy_state, fresh
+from rerank.learn.predictor import CELL, SURVIVED, add_sum, coordinates, copy_state, fresh, shift
 from rerank.learn.rules.gaussian_full import SMALLEST, combined_full, learn_full
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.settings import Count
@@ -210,11 +210,14 @@ def rescale(state: Any, scratch: Scratch, count: int) -> None:
 @by_type
 def move(state: Any, scratch: Scratch, count: int, alpha: float) -> None:
     """μ ← μ + αΣz, and Σ_jj ← Σ_jj times the factor in ``scratch.extra``."""
-    for r in range(np.uint64(count)):
+    cells, sums, now, summed = state.cells, state.sums, state.numbers[SURVIVED], state.numbers[CELL] > 0.0
+    for r in range(np.uint64(count)):  # what belongs to the state as a whole is read once
         j = scratch.column[r]
-        variance = state.cells[j, VARIANCE]
-        add(state, j, alpha * variance * scratch.value[r])
-        state.cells[j, VARIANCE] = max(SMALLEST, variance * scratch.extra[r])
+        variance = cells[j, VARIANCE]
+        step = alpha * variance * scratch.value[r]
+        shift(cells, j, step)
+        add_sum(cells, sums, j, now * step, summed)
+        cells[j, VARIANCE] = max(SMALLEST, variance * scratch.extra[r])
 
 
 @kernel
