@@ -44,12 +44,7 @@ ROUNDING = 1e-12  # of a score: scores this near to the best count as equally go
 
 
 def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: float = 1.0) -> Learner:
-    """The learner that a recipe describes; ``base``: its weight of the base score where the recipe says "auto".
-
-    Raises
-    ------
-    RecipeError: see ``build``; ``key`` is where the settings are.
-    """
+    """The learner that a recipe describes; ``base``: its weight of the base score where the recipe says "auto"."""
     found = settings.get("base")
     if isinstance(found, str) and found != AUTO:
         raise RecipeError(f"found {found!r}; expected a finite number from 0, or {AUTO}", key=f"{key}.base")

@@ -23,12 +23,7 @@ _ACCEPTED: set[str] = set()  # learners of users, in this process
 
 
 def accepted(learner: Learner) -> Learner:
-    """``learner``, if it is one of this program's or keeps the contract.
-
-    Raises
-    ------
-    RecipeError: see ``check_contract``.
-    """
+    """``learner``, if it is one of this program's or keeps the contract."""
     described = f"{type(learner).__module__}.{learner!r}"
     if not described.startswith("rerank.") and described not in _ACCEPTED:
         check_contract(learner)
@@ -37,12 +32,7 @@ def accepted(learner: Learner) -> Learner:
 
 
 def check_contract(learner: Learner) -> None:
-    """Refuse a learner that breaks the contract.
-
-    Raises
-    ------
-    RecipeError: says what of it does not hold, or why its kernels do not compile.
-    """
+    """Refuse a learner that breaks the contract."""
     try:
         state, log = trained(learner, EPOCHS)
         votes = learner.votes(log, lists()[0])

@@ -54,12 +54,7 @@ _HEEDED = {"log": ("oracle", "hope-fear"), "bayes": ("oracle",)}
 
 
 def require_source(learner: Learner, pairs: PairSource) -> None:
-    """Refuse a pair source that ``learner`` cannot learn from, or of which its loss takes no notice.
-
-    Raises
-    ------
-    RecipeError: names source, learner and the sources that it takes.
-    """
+    """Refuse a pair source that ``learner`` cannot learn from, or of which its loss takes no notice."""
     if pairs.name not in learner.sources:
         raise RecipeError(
             f"found {pairs.name!r}; expected {' or '.join(learner.sources)} for the learner {learner.name!r}",

@@ -66,10 +66,6 @@ def fresh(
 
     cell: how many numbers of a column lie together; shrinks: is there a threshold, so that sums are lazy? slopes,
     memory, matrix: whether there are some; rest: how many numbers the rule remembers as a whole.
-
-    Raises
-    ------
-    RecipeError: a matrix for more than MOST_COLUMNS columns.
     """
     D = columns + 1
     if matrix and columns > MOST_COLUMNS:

@@ -115,13 +115,6 @@ def train(
     keep_log: log the updates, of all epochs (for voting) or of so many, the first ones (for bounds).
     on_epoch: called with the history line of every epoch that is trained here (not with those before a checkpoint).
     checkpoint: where progress is saved, and where training continues from; the result is the same.
-
-    Raises
-    ------
-    RecipeError: the learner cannot learn from such pairs.
-    RunError: a checkpoint cannot be written, or numbers leave the range of floating-point numbers.
-    Interrupted: the run was told to stop; a checkpoint of the last whole epoch is written first, unless the signal
-        came within an epoch over several parts, which is given up.
     """
     require_source(learner, pairs)
     course = Course.begin(learner, corpus, warm, logged=epochs if keep_log is True else int(keep_log))
@@ -303,12 +296,7 @@ class Course:
 
 
 def _require_finite(learner: Learner, line: dict[str, Any], weights: dict[str, Weights]) -> None:
-    """Refuse to continue from numbers that are not finite.
-
-    Raises
-    ------
-    RunError: names epoch and learner, what is not finite, and the settings that are not the defaults.
-    """
+    """Refuse to continue from numbers that are not finite."""
     found = next((key for key, number in line.items() if not math.isfinite(number)), None)
     for name, own in weights.items():
         if not (math.isfinite(own.base) and np.isfinite(own.w).all()):

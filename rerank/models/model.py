@@ -118,12 +118,6 @@ class Model:
 
         trust: which code the settings may name, for those who use the model to import and call: all (True), none, or
         that of these modules.
-
-        Raises
-        ------
-        ModelError: not a model, a file missing, changed or of another kind, content that does not fit together,
-            settings that are not a recipe or name other code, another format version. DataError: a URL that cannot be
-            fetched.
         """
         source = str(directory)
         try:

@@ -150,12 +150,7 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:
 
 
 def pair_source(settings: Settings) -> PairSource:
-    """The pair source that a recipe describes.
-
-    Raises
-    ------
-    RecipeError: an unknown source or setting.
-    """
+    """The pair source that a recipe describes."""
     known = [each.name for each in fields(PairSource)]
     for key in settings:
         if key not in known:
@@ -167,12 +162,7 @@ def pair_source(settings: Settings) -> PairSource:
 
 
 def check_pairs(learner: Learner, settings: Settings) -> None:
-    """Refuse a pair source that does not exist, or that ``learner`` cannot learn from.
-
-    Raises
-    ------
-    RecipeError: names the setting, and what is expected.
-    """
+    """Refuse a pair source that does not exist, or that ``learner`` cannot learn from."""
     source = pair_source(settings)
     try:
         require_source(learner, source)
@@ -181,12 +171,7 @@ def check_pairs(learner: Learner, settings: Settings) -> None:
 
 
 def check_batch(recipe: ListRecipe) -> None:
-    """Refuse what a batch learner has not: predictors that vote, and anything to continue from.
-
-    Raises
-    ------
-    RecipeError: names the setting, and what is expected.
-    """
+    """Refuse what a batch learner has not: predictors that vote, and anything to continue from."""
     if make_learner(recipe.learner).batch:
         for key, found in (("vote", recipe.training.vote), ("warm_start", recipe.training.warm_start)):
             if found:
@@ -195,12 +180,7 @@ def check_batch(recipe: ListRecipe) -> None:
 
 
 def check_mixing(recipe: ListRecipe) -> None:
-    """Refuse mixing where states of a learner cannot be combined, or not in this way.
-
-    Raises
-    ------
-    RecipeError: names the setting, and what is expected.
-    """
+    """Refuse mixing where states of a learner cannot be combined, or not in this way."""
     settings = recipe.training
     if settings.mixing is not None:
         named = [recipe.learner, *([settings.select.learner] if settings.select is not None else [])]
@@ -209,12 +189,7 @@ def check_mixing(recipe: ListRecipe) -> None:
 
 
 def check_room(recipe: ListRecipe) -> None:
-    """Report what hashed columns will take before anything is read; a table of features has only as many as there are.
-
-    Raises
-    ------
-    RecipeError: more than the memory of this machine.
-    """
+    """Report what hashed columns will take before anything is read (a table has as many as there are)."""
     bits = recipe.features.hash_bits
     if bits is None:
         return
@@ -350,8 +325,8 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tupl
     state = going_on.for_corpus(type(fresh)(**model.state), 0) if fits else fresh
     if not fits or any(own.shape != other.shape for own, other in zip(state, fresh, strict=True)):
         raise DataError(
-            "training cannot continue from this model: it has another learner, other settings, another feature table or "
-            "is of an earlier version",
+            "training cannot continue from this model: it has another learner, other settings, another feature table "
+            "or is of an earlier version",
             path=path,
         )
     state = type(fresh)(**model.state)

@@ -161,12 +161,7 @@ class ErrorSurface:
         base: np.ndarray | None = None,
         ties: np.ndarray | None = None,
     ) -> "ErrorSurface":
-        """From int64 [L + 1], float64 [N, F], [N, K], [L, R], and [N] or None: no base score, ties by ``base``.
-
-        Raises
-        ------
-        DataError: arrays that do not belong together, or numbers that are not finite.
-        """
+        """From int64 [L + 1], float64 [N, F], [N, K], [L, R], and [N] or None: no base score, ties by ``base``."""
         lists = np.asarray(lists, np.int64)
         N = int(lists[-1]) if lists.ndim == 1 and lists.size else -1
         base = np.zeros(max(N, 0)) if base is None else np.asarray(base, np.float64)

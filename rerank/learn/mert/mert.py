@@ -64,11 +64,6 @@ def mert(
     on_step: called with every line of the history, while no other thread does.
 
     The result is never worse than the start, judged without a window. The same settings give the same bits.
-
-    Raises
-    ------
-    DataError: arrays that do not belong together, or numbers that are not finite.
-    RecipeError: a start or an ``interval`` that does not fit the features.
     """
     settings = settings or MertSettings()
     surface = ErrorSurface.of(lists, features, stats, reference, metric, base, ties)
@@ -121,10 +116,6 @@ def line_scores(
 ) -> Line:
     """The metric at ``weights`` + γ·``direction`` (float64 [F] each) for all γ; the other parameters are those of
     ``mert``.
-
-    Raises
-    ------
-    DataError: arrays that do not belong together, or numbers that are not finite.
     """
     surface = ErrorSurface.of(lists, features, stats, reference, metric, base, ties)
     weights, direction = (np.array(vector, np.float64) for vector in (weights, direction))

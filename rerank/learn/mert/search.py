@@ -53,12 +53,7 @@ class MertSettings(Checked):
             raise RecipeError("found 0 and no coordinates; expected a direction to search in", key="random")
 
     def ranges(self, width: int) -> np.ndarray:
-        """float64 [F, 2]: ``interval`` for every one of F = ``width`` features.
-
-        Raises
-        ------
-        RecipeError: ``interval`` is neither one pair nor one per feature, or has an end before its beginning.
-        """
+        """float64 [F, 2]: ``interval`` for every one of F = ``width`` features."""
         try:
             ranges = np.array(self.interval, np.float64)
         except (TypeError, ValueError):

@@ -23,12 +23,7 @@ from rerank.learn.shard_states import ShardStates
 
 
 def rule_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> str:
-    """The rule by which states of ``learner`` are combined, which ``auto`` leaves to the learner.
-
-    Raises
-    ------
-    RecipeError: they cannot be combined, or not by ``rule``, or not with ``keep``.
-    """
+    """The rule by which states of ``learner`` are combined, which ``auto`` leaves to the learner."""
     name, kind = learner.name, type(learner)
     if not learner.mixes:
         message = f"{name} does not support mixing; remove training.mixing"
@@ -69,10 +64,6 @@ def combine(
     rule: one of the learner's family; ``mean`` is uniform, ``updates`` is weighted by numbers of updates.
     free: how many columns, the first ones, have no penalty.
     keep: keep only so many columns in addition to the free ones; the others are as before the first list.
-
-    Raises
-    ------
-    RecipeError: such learners cannot be combined, or not by this rule.
     """
     rule = rule_of(learner, rule, keep)
     columns = learner.last(ends[0]).w.size

@@ -151,12 +151,6 @@ def train_mixed(
 
     engine: whose workers learn, this process by default; workspace: what travels is put next to this path, which is on
     a disk that all workers share.
-
-    Raises
-    ------
-    RecipeError: states of the learner cannot be combined in this way, or it cannot learn from such pairs.
-    RunError: workers die again and again, or something cannot be written.
-    Interrupted: the run was told to stop; a checkpoint of the last whole epoch is written first.
     """
     require_source(learner, pairs)
     rule_of(learner, mixing.rule, mixing.keep)

@@ -71,12 +71,7 @@ class Maxent(Learner):
         return self.last(state)
 
     def solve(self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:
-        """Minimise L(w) from where ``state`` is, and leave the optimum there; see ``Learner.epoch``.
-
-        Raises
-        ------
-        RecipeError: the penalty is still to be chosen (``folds.choose``).
-        """
+        """Minimise L(w) from where ``state`` is, and leave the optimum there; see ``Learner.epoch``."""
         from scipy.optimize import minimize  # half a second, which other learners need not wait for
         from threadpoolctl import threadpool_limits
 

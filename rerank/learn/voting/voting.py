@@ -108,12 +108,6 @@ def vote(
     threads: all cores by default.
     checkpoint: where progress, and in the end the result, is saved, and where voting continues from.
     on_block: called after each of the ``block_count`` blocks of predictors, and for those before a checkpoint too.
-
-    Raises
-    ------
-    RunError: a checkpoint cannot be written.
-    DataError: a list is too long.
-    Interrupted: the run was told to stop; a checkpoint is written first.
     """
     check_lists(votes, corpus)
     predictors = votes.survived.size
@@ -157,10 +151,6 @@ def check_lists(votes: Votes, corpus: Corpus, names: Sequence[str] = ()) -> None
     """Check that memory suffices: all candidates of a list are compared at once, under all predictors of a block.
 
     names: those of the lists, for the message.
-
-    Raises
-    ------
-    DataError: a list is too long.
     """
     candidates, nonzeros = np.diff(corpus.lists), np.diff(corpus.rows[corpus.lists])
     columns = np.minimum(nonzeros, corpus.width)
