@@ -20,7 +20,7 @@ from rerank.features.dense import ColumnSpread
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State, Weights, learners
 from rerank.learn.losses import LOG, coefficients, rivals
-from rerank.learn.predictor import UPDATES, score_list
+from rerank.learn.predictor import FREE, UPDATES, score_list
 from rerank.learn.scoring import single
 from rerank.learn.settings import Count, NotNegative
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, EpochStats, ListArrays, stats_of, view
@@ -101,6 +101,7 @@ class Maxent(Learner):
             penalised(optimum.x)
         state.cells[:] = optimum.x * scale
         state.counts[UPDATES] += optimum.nit
+        state.counts[FREE] = lists.free
         tally[LISTS] = lists.list_count
         return stats_of(tally, self.nonzero_weights(state))
 
