@@ -42,7 +42,7 @@ def open_members(base: type) -> list[str]:
     ]
 
 
-@every_registry
+@pytest.mark.parametrize("registry", [templates, readers, metrics], ids=lambda registry: registry.kind)
 def test_every_member_that_is_missing_is_named(registry: Registry[Any], own: Any) -> None:
     base = registry.contract
     assert base is not None

@@ -40,11 +40,8 @@ def test_without_an_average_the_last_predictor_is_the_same(name: str, parameters
     whole = run(learner, corpus, 2)
     assert learner.last(light.state).w.tobytes() == learner.last(whole.state).w.tobytes()
     assert learner.last(light.state).base == learner.last(whole.state).base
-    if sum(array.size for array in light.state) < sum(array.size for array in whole.state):
-        with pytest.raises(ValueError, match="this state keeps no average"):
-            learner.average(light.state)
-    else:
-        np.testing.assert_array_equal(learner.average(light.state).w, learner.average(whole.state).w)
+    with pytest.raises(ValueError, match="this state keeps no average"):
+        learner.average(light.state)
 
 
 @pytest.mark.parametrize(

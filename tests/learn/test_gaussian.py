@@ -71,8 +71,8 @@ def test_a_full_matrix_has_its_limits(name: str) -> None:
     with pytest.raises(RecipeError, match="full matrix") as caught:
         cls(covariance="full", normalize=True)
     assert caught.value.key == "normalize"
-    assert cls(covariance="full").init(3).sigma.shape == (4, 4)
-    assert cls(covariance="kl").init(MOST_COLUMNS + 1).g.shape == (MOST_COLUMNS + 2, 4)
+    assert cls(covariance="full").init(3).matrix.shape == (4, 4)
+    assert cls(covariance="kl").init(MOST_COLUMNS + 1).matrix.size == 0
 
 
 @pytest.mark.parametrize(
