@@ -57,6 +57,9 @@ class Learner(Checked):
     changes the ``State``: a_j of the columns that it is given, the scale, the threshold, and what it remembers. Scores,
     averages, votes, counts and stored states follow from that, the same for all learners.
 
+    An epoch takes time for every nonzero of a list, to score it, and once more for those of the candidates that an
+    update compares.
+
     Parameters
     ----------
     base: ≥ 0; weight of the base score at the start, compared with that of the features.

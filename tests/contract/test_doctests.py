@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rerank.features.template import templates
-from rerank.learn.base import learners
+from rerank.learn.base import Learner, learners
 from rerank.metrics.base import metrics
 from rerank.readers.base import readers
 
@@ -24,3 +24,11 @@ def test_the_example_in_a_docstring_prints_what_it_shows(name: str) -> None:
     example = doctest.DocTestParser().get_doctest(part.__doc__ or "", dict(names), name, None, None)
     result = doctest.DocTestRunner(optionflags=FLAGS).run(example)
     assert result.failed == 0
+
+
+@pytest.mark.parametrize(("name", "learner"), list(learners))
+def test_learners_have_an_example_a_reference_and_their_memory(name: str, learner: type[Learner]) -> None:
+    first = (learner.__doc__ or "").split("\n\n")[1]
+    assert ">>> learned(" in first, name
+    assert "Reference: " in (learner.__doc__ or "")
+    assert "Memory: " in (learner.__doc__ or "")

@@ -47,6 +47,12 @@ GREATEST = 1e150  # the largest step size of a column: products with it stay fin
 class AdaptiveRDA(Learner):
     """Regularised dual averaging with AdaGrad's step sizes.
 
+    >>> from rerank.learn.learned import learned
+    >>> learned(AdaptiveRDA(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'fluent': -0.0232, 'short': 0.1204}
+
+    Reference: Duchi, Hazan & Singer 2011 (JMLR 12), eq. 3. Memory: 40 bytes a column, 32 without the average.
+
     Parameters
     ----------
     loss: one of LOSSES.

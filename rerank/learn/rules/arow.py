@@ -15,6 +15,13 @@ from rerank.learn.settings import Positive
 class AROW(Gaussian):
     """AROW: the squared hinge loss instead of CW's hard constraint, so that noisy labels do less harm.
 
+    >>> from rerank.learn.learned import learned
+    >>> learned(AROW(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'fluent': 0.0244, 'short': 0.1463}
+
+    Reference: Crammer, Kulesza & Dredze 2009 (NIPS), Fig. 1. Memory: 32 bytes a column, 16 without the average;
+    8·D² for a full matrix, whose updates take O(D²) time.
+
     Parameters
     ----------
     r: > 0; larger means smaller steps. A list of weight ω has r/ω.

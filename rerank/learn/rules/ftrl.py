@@ -49,6 +49,12 @@ GREATEST = 1e150  # q is at most this, and q + λ₂ at least its inverse: quoti
 class FTRL(Learner):
     """FTRL-proximal: AdaGrad's step sizes with L1 and L2 that do not grow with the number of updates.
 
+    >>> from rerank.learn.learned import learned
+    >>> learned(FTRL(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'fluent': 0.0552, 'short': 0.0988}
+
+    Reference: McMahan et al. 2013 (KDD), Alg. 1. Memory: 64 bytes a column.
+
     Parameters
     ----------
     loss: one of LOSSES.

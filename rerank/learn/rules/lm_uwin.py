@@ -17,6 +17,12 @@ from rerank.learn.workspace import Scratch
 class LMUWin(Multiplicative):
     """Regularised Winnow, unnormalised.
 
+    >>> from rerank.learn.learned import learned
+    >>> learned(LMUWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'fluent': -0.0401, 'short': 0.4848}
+
+    Reference: Zhang, section 2.2. Memory: 24 bytes a column, 16 without the average.
+
     Parameters
     ----------
     eta: > 0; rate of the dual variables.

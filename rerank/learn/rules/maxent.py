@@ -34,6 +34,13 @@ MEMORY = 10  # of L-BFGS, in steps
 class Maxent(Learner):
     """Conditional maximum entropy with an L2 penalty, by L-BFGS: no epochs, no step size, no seed.
 
+    >>> from rerank.learn.learned import learned
+    >>> learned(Maxent(l2=1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'fluent': 0.176, 'short': 0.5601}
+
+    Reference: Johnson et al. 1999 (ACL); Charniak & Johnson 2005 (ACL), section 3. Memory: some 250 bytes a
+    column, for L-BFGS.
+
     The penalty is on dense columns too, in units of their deviation within lists. ``base: auto`` makes the base score
     one more of them; with a number it is an offset of that weight, which stays. All lists are passed over some 20 to
     200 times.

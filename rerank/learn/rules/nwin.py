@@ -13,6 +13,12 @@ from rerank.learn.settings import Positive
 class NWin(UWin):
     """Balanced Winnow whose positive weights, all 2D of them, keep the sum W.
 
+    >>> from rerank.learn.learned import learned
+    >>> learned(NWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'short': 0.3987}
+
+    Reference: Littlestone 1988; Zhang, section 1. Memory: 24 bytes a column, 16 without the average.
+
     After every update all are multiplied by d = W/Z (Zhang, section 1).
 
     Parameters

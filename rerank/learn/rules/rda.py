@@ -30,6 +30,13 @@ from rerank.learn.workspace import Scratch
 class RDA(Learner):
     """Regularised dual averaging with L1, L2 or both.
 
+    >>> from rerank.learn.learned import learned
+    >>> learned(RDA(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'short': 1.2728}
+
+    Reference: Xiao 2010 (JMLR 11), Alg. 1. Memory: 16 bytes a column, 8 without the average, and 32 more in an
+    epoch that keeps it.
+
     Parameters
     ----------
     loss: one of LOSSES.

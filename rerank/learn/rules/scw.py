@@ -20,6 +20,13 @@ SCW_1, SCW_2 = range(2)
 class SoftCW(Gaussian):
     """CW with a soft margin: the constraint m ≥ φ√v may be violated at a price.
 
+    >>> from rerank.learn.learned import learned
+    >>> learned(SoftCW(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'fluent': 0.4804, 'short': 0.907}
+
+    Reference: Wang, Zhao & Hoi 2012 (ICML), Alg. 1. Memory: 32 bytes a column, 16 without the average; 8·D² for a
+    full matrix, whose updates take O(D²) time.
+
     Parameters
     ----------
     phi: φ > 0; the confidence asked for.

@@ -20,6 +20,12 @@ SQRT, CONSTANT = range(2)
 class SGD(Learner):
     """Stochastic gradient descent.
 
+    >>> from rerank.learn.learned import learned
+    >>> learned(SGD(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'fluent': 0.0879, 'short': 0.4243}
+
+    Reference: Robbins & Monro 1951; Bottou 2010. Memory: 16 bytes a column, 8 without the average.
+
     Parameters
     ----------
     loss: one of LOSSES.

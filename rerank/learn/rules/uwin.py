@@ -19,6 +19,12 @@ GREATEST_RATE = 1e300
 class UWin(Multiplicative):
     """Balanced Winnow, unnormalised; with another loss than the perceptron's: exponentiated gradient steps.
 
+    >>> from rerank.learn.learned import learned
+    >>> learned(UWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'short': 0.4027}
+
+    Reference: Littlestone 1988; Zhang, section 1. Memory: 24 bytes a column, 16 without the average.
+
     Parameters
     ----------
     loss: one of LOSSES.

@@ -1,0 +1,33 @@
+"""What learners make of a few differences, for examples in docstrings and documentation."""
+
+import numpy as np
+
+from rerank.data.corpus import Corpus
+from rerank.learn.base import Learner
+
+
+def learned(learner: Learner, *differences: dict[str, float]) -> dict[str, float]:
+    """The weights that are not 0, to four places, after one pass over lists of an oracle and its rival.
+
+    differences: for each list, what the oracle's features have in addition to the rival's. Base scores are 0.
+
+    >>> from rerank.learn.rules.perceptron import Perceptron
+    >>> learned(Perceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'short': 2.0}
+    """
+    names, count = sorted({name for difference in differences for name in difference}), len(differences)
+    table = np.array([[difference.get(name, 0.0) for name in names] for difference in differences])
+    present = [np.flatnonzero(row) for row in table]
+    ends = np.repeat(np.cumsum([0, *map(len, present)]), 2)[1:]  # the rival's row is empty
+    corpus = Corpus(
+        lists=np.arange(0, 2 * count + 1, 2), rows=ends[: 2 * count + 1], columns=np.concatenate(present),
+        values=table[table != 0.0], base=np.zeros(2 * count), gain=np.tile([1.0, 0.0], count),
+        stats=np.zeros((2 * count, 0)), reference=np.zeros((count, 0)), weight=np.ones(count), width=len(names),
+    )  # fmt: skip
+    state, oracle = learner.init(corpus.width, corpus.candidate_count), np.arange(0, 2 * count, 2)
+    if learner.batch:
+        learner.solve(corpus, oracle, state)
+    else:
+        learner.epoch(corpus, oracle, np.arange(count), state)
+    weights = np.round(learner.last(state).w, 4).tolist()
+    return {name: weight for name, weight in zip(names, weights, strict=True) if weight}
