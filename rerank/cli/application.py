@@ -1,5 +1,6 @@
 """The application object that the command modules add to, and the options that they share."""
 
+import dataclasses
 import errno
 import functools
 import inspect
@@ -25,7 +26,9 @@ from rerank.cli.answer import Command, answering, command_line, out, unforeseen
 
 if TYPE_CHECKING:
     from rerank.models.model import Model
+    from rerank.readers.base import SkipCount
 
+log = logging.getLogger("rerank")
 Given = TypeVar("Given")
 
 # Wrong usage, in the terms of click, which typer may bring itself.
@@ -129,6 +132,23 @@ def model_for(nbest: str, model: str, trust: bool) -> "Model":
     return Model.load(model, trust)
 
 
+def check_files(nbest: str, sources: str | None, output: str, model: str | None) -> None:
+    """Refuse a command's files where standard input is named twice, or the output is an input."""
+    from rerank.models.model import model_files
+    from rerank.readers.streams import single_stdin
+    from rerank.storage.outputs import check_apart
+
+    inputs = [*nbest.split(","), *([] if sources is None else [sources])]
+    single_stdin(*inputs)
+    check_apart([output], [nbest, *inputs, *([] if model is None else model_files(model))])
+
+
+def warn_of_skipped(count: "SkipCount") -> None:
+    """Log which lists and candidates were left out, and why."""
+    for line in str(count).splitlines()[1:]:
+        log.warning("%s", line)
+
+
 ModelPlace = Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, or the URL of one.")]
 OnBadList = Annotated[
     Literal["error", "skip"],
@@ -176,10 +196,7 @@ Encoding = Annotated[
         show_default=False,
     ),
 ]
-Sets = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change a setting of the recipe; the value is YAML."),
-]
+OutputFile = Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")]
 
 
 def set_logging(level: str) -> None:
@@ -217,25 +234,36 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show results and err
 def command(name: str | None = None, group: typer.Typer | None = None) -> Callable[[Callable[..., None]], Any]:
     """The decorator that makes a function a command of ``group``, or of the program, called ``name`` or as it is.
 
-    Its options are the function's parameters, --json and --quiet. What it imports is imported when it runs, so that
-    help and completion need not wait for compilers and readers.
+    Its options are the function's parameters, --json and --quiet; a parameter whose type is a dataclass stands for an
+    option for every field. What it imports is imported when it runs, so that help and completion need not wait for
+    compilers and readers.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(function, eval_str=True)
-        keyword, options = inspect.Parameter.KEYWORD_ONLY, {"json": Json, "quiet": Quiet}
-        added = [inspect.Parameter(key, keyword, default=False, annotation=kind) for key, kind in options.items()]
+        signature = inspect.signature(function, eval_str=True)
+        keyword, common = inspect.Parameter.KEYWORD_ONLY, {"json": Json, "quiet": Quiet}
+        parameters, groups = list[inspect.Parameter](), dict[str, Any]()
+        for parameter in signature.parameters.values():
+            kind: Any = parameter.annotation
+            if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+                groups[parameter.name] = kind
+                parameters += inspect.signature(kind, eval_str=True).parameters.values()
+            else:
+                parameters.append(parameter)
+        parameters += [inspect.Parameter(key, keyword, default=False, annotation=kind) for key, kind in common.items()]
+        parameters = [parameter.replace(kind=keyword) for parameter in parameters]
 
         @functools.wraps(function)
         def called(*, json: bool, quiet: bool, **given: Any) -> None:
             if quiet:
                 set_logging("error")
+            for key, kind in groups.items():
+                given[key] = kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
             with answering(json):
                 function(**given)
 
-        parameters = {each.name: each for each in [*own.parameters.values(), *added]}
-        called.__signature__ = own.replace(parameters=[*parameters.values()])  # type: ignore[attr-defined]
-        called.__annotations__ = {key: each.annotation for key, each in parameters.items()}
+        called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         (group or app).command(name, cls=PathsCommand)(called)
         return function
 

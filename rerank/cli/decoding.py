@@ -10,7 +10,18 @@ import typer
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import Encoding, ListReader, OnBadList, Trusted, command, model_for, own_parts
+from rerank.cli.application import (
+    Encoding,
+    ListReader,
+    OnBadList,
+    OutputFile,
+    Trusted,
+    check_files,
+    command,
+    model_for,
+    own_parts,
+    warn_of_skipped,
+)
 from rerank.cli.measuring import Measured, Option, parsed_options
 
 if TYPE_CHECKING:
@@ -64,7 +75,7 @@ def decode(
     ] = None,
     metric: Measured = "parseval",
     option: Option = None,
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
+    output: OutputFile = "-",
     reader: ListReader = None,
     trust: Trusted = False,
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
@@ -81,17 +92,13 @@ def decode(
     them.
     """
     from rerank.extraction.content.base import make_reader
-    from rerank.models.model import model_files
     from rerank.models.scorer import Scorer
     from rerank.readers.base import SkipCount, SkippedList
-    from rerank.readers.streams import open_output, single_stdin
-    from rerank.storage.outputs import check_apart
+    from rerank.readers.streams import open_output
 
     given = {"sharpness": sharpness, "deviation": deviation, "threshold": threshold, "most": most, "gains": gains}
     known = {key: value for key, value in given.items() if value is not None}
-    single_stdin(*nbest.split(","), *([sources] if sources is not None else []))
-    inputs = [nbest, *nbest.split(","), *([] if sources is None else [sources])]
-    check_apart([output], [*inputs, *([] if model is None else model_files(model))])
+    check_files(nbest, sources, output, model)
     if model is not None:
         scorer = Scorer(model_for(nbest, model, trust))
     else:
@@ -110,8 +117,7 @@ def decode(
                 stream.write(_as_object(item.id if isinstance(item, SkippedList) else item.nbest.id, found))
             else:
                 stream.write(_as_line(found))
-    for line in str(count).splitlines()[1:]:
-        log.warning("%s", line)
+    warn_of_skipped(count)
     if left_out:
         log.warning(
             "%d candidates had no vote: their words are not those of the best of their list",

@@ -10,7 +10,7 @@ import typer
 from rerank.base.errors import DataError
 from rerank.cli.answer import show
 from rerank.cli.application import Encoding, command
-from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric, of_trees
+from rerank.cli.measuring import Measuring, of_trees
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,13 +33,8 @@ def evaluate(
             metavar="HYP REF [HYP2 ...]", help="What to evaluate, its references, and other systems to compare."
         ),
     ],
-    metric: Measured = "parseval",
-    prm: Prm = None,
-    punctuation: Punctuation = None,
-    references: References = None,
-    form: Form = "lines",
-    option: Option = None,
-    normalize: Normalize = False,
+    measuring: Measuring,
+    *,
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     sentences: Annotated[bool, typer.Option("--sentences", help="Also print a line for every sentence.")] = False,
     significance: Annotated[
@@ -61,12 +56,11 @@ def evaluate(
         raise DataError("--significance compares systems; name another one: HYP REF HYP2")
     if further and reference == "-":
         raise DataError("the references are read once for every system; name a file for them", path=stream_name("-"))
-    single_stdin(*files, *(references or []))
-    measure = make_metric(
-        metric, option, prm=prm, punctuation=punctuation, normalize=normalize, references=references, form=form
-    )
+    more, normalize = measuring.references or [], measuring.normalize
+    single_stdin(*files, *more)
+    measure = measuring.make()
     if isinstance(measure, TextMetric):
-        rows = _evaluate_texts(measure, [hypothesis, *further], [reference, *(references or [])], form, sentences)
+        rows = _evaluate_texts(measure, [hypothesis, *further], [reference, *more], measuring.form, sentences)
     else:
         assert isinstance(measure, Parseval)
         with of_trees(*files):

@@ -11,7 +11,7 @@ import typer
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.cli.answer import show, shown_as_json
-from rerank.cli.application import ModelPlace, Predictor, command
+from rerank.cli.application import ModelPlace, OutputFile, Predictor, command
 
 log = logging.getLogger("rerank")
 
@@ -19,7 +19,7 @@ log = logging.getLogger("rerank")
 @command()
 def export(
     model: ModelPlace,
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
+    output: OutputFile = "-",
     form: Annotated[
         Literal["text", "moses"],
         typer.Option("--format", help="All weights, or the file of sparse weights that Moses reads."),

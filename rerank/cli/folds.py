@@ -8,7 +8,7 @@ import typer
 
 from rerank.base.progress import track
 from rerank.cli.answer import show
-from rerank.cli.application import OnBadList, app, command
+from rerank.cli.application import OnBadList, OutputFile, app, command, warn_of_skipped
 
 log = logging.getLogger("rerank")
 group = typer.Typer(no_args_is_help=True, help="Jackknifing: split a treebank, and join the lists of its parts.")
@@ -50,7 +50,7 @@ def split_treebank(
 def join_lists(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `rerank folds split` has written.")],
     lists: Annotated[list[str], typer.Argument(metavar="LISTS...", help="The lists of every fold, in order.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")],
+    output: OutputFile,
     reader: Annotated[str, typer.Option(help="Format of the lists.")] = "charniak",
     ids: Annotated[
         Literal["number", "file"], typer.Option(help="Number lists through the treebank, or keep their ids.")
@@ -87,8 +87,7 @@ def join_lists(
         writer.finish()
     lines = str(count).splitlines()
     show(lines[0], summary=lines[0], lists=count.lists, skipped=count.skipped)
-    for line in lines[1:]:
-        log.warning("%s", line)
+    warn_of_skipped(count)
     if joining.normalized:
         message = "%d lists spell words differently from their gold trees: set data.normalize: true in recipes"
         log.warning(message, joining.normalized)

@@ -10,7 +10,7 @@ import typer
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError, RecipeError
 from rerank.cli.answer import show
-from rerank.cli.application import ListReader, ModelPlace, Predictor, Trusted, command, model_for
+from rerank.cli.application import ListReader, ModelPlace, Predictor, Trusted, command, model_for, warn_of_skipped
 
 if TYPE_CHECKING:
     from rerank.models.inspection import TemplateShare
@@ -117,8 +117,7 @@ def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
         found[name] = {**sides, "unlike": unlike.get(name, [])}
     lists = f"{drift.known[drift.names[0]].lists:,} lists in training, {drift.lists:,} here"
     show(table, lists, columns=found, lists=drift.lists)
-    for line in str(count).splitlines()[1:]:
-        log.warning("%s", line)
+    warn_of_skipped(count)
 
 
 def _show_features(model: "Model", predictor: str, text: str) -> None:

@@ -1,6 +1,7 @@
 """The command that lists the parts that a recipe can name."""
 
-from typing import Annotated, Any, Literal
+from importlib import import_module
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -8,13 +9,18 @@ from rerank.cli.answer import out, show, shown_as_json
 from rerank.cli.application import command
 
 Kind = Literal["readers", "templates", "metrics", "learners", "losses", "recipes"]
-KINDS: tuple[Kind, ...] = ("readers", "templates", "metrics", "learners", "losses", "recipes")
+REGISTRIES = {  # their modules, in which they are called like their kind
+    "readers": "rerank.readers.base",
+    "templates": "rerank.features.template",
+    "metrics": "rerank.metrics.base",
+    "learners": "rerank.learn.base",
+}
 
 
 @command("list")
 def list_(kind: Annotated[Kind | None, typer.Argument(help="What to list; everything by default.")] = None) -> None:
     """List the parts that a recipe can name, with their settings."""
-    for each in [kind] if kind else KINDS:
+    for each in [kind] if kind else get_args(Kind):
         if kind is None and not shown_as_json():
             out.print(each, style="bold")
         found = _parts(each)
@@ -39,26 +45,7 @@ def _parts(kind: Kind) -> list[dict[str, Any]]:
         from rerank.learn.losses import LOSSES
 
         return [{"name": name} for name in sorted(LOSSES)]
-    return [_part(name, part) for name, part in _registry(kind)]
-
-
-def _registry(kind: Kind) -> Any:
-    """The registry of a kind of parts."""
-    if kind == "readers":
-        from rerank.readers.base import readers
-
-        return readers
-    if kind == "templates":
-        from rerank.features.template import templates
-
-        return templates
-    if kind == "metrics":
-        from rerank.metrics.base import metrics
-
-        return metrics
-    from rerank.learn.base import learners
-
-    return learners
+    return [_part(name, part) for name, part in getattr(import_module(REGISTRIES[kind]), kind)]
 
 
 def _sets() -> list[dict[str, Any]]:

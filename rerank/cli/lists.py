@@ -9,7 +9,19 @@ import typer
 
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import Encoding, ListReader, ModelPlace, OnBadList, Predictor, Trusted, command, model_for
+from rerank.cli.application import (
+    Encoding,
+    ListReader,
+    ModelPlace,
+    OnBadList,
+    OutputFile,
+    Predictor,
+    Trusted,
+    check_files,
+    command,
+    model_for,
+    warn_of_skipped,
+)
 
 if TYPE_CHECKING:
     from rerank.models.scorer import Ranked
@@ -22,7 +34,7 @@ log = logging.getLogger("rerank")
 def rerank(
     model: ModelPlace,
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to rerank; - for standard input.")] = "-",
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
+    output: OutputFile = "-",
     n_best: Annotated[
         int | None,
         typer.Option(
@@ -48,14 +60,11 @@ def rerank(
     --n-best says, with their places, texts and scores.
     """
     from rerank.extraction.content.base import make_reader
-    from rerank.models.model import model_files
     from rerank.models.scorer import Scorer, write_ranked
     from rerank.readers.base import SkipCount
-    from rerank.readers.streams import open_output, single_stdin
-    from rerank.storage.outputs import check_apart
+    from rerank.readers.streams import open_output
 
-    single_stdin(*nbest.split(","), *([sources] if sources is not None else []))
-    check_apart([output], [nbest, *nbest.split(","), *([] if sources is None else [sources]), *model_files(model)])
+    check_files(nbest, sources, output, model)
     scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     if n_best is not None and scorer.predictor in ("fuse", "learned") and not shown_as_json():
@@ -75,8 +84,7 @@ def rerank(
         else:
             for ranked in lists:
                 stream.write(_best_text(ranked) + b"\n")
-    for line in str(count).splitlines()[1:]:
-        log.warning("%s", line)
+    warn_of_skipped(count)
     if found["empty"]:
         what = "an empty line" if n_best is None else "a list without candidates"
         log.warning("%d of the %d lists had no usable candidate: %s each", found["empty"], found["all"], what)

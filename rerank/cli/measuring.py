@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,62 +13,57 @@ from rerank.base.errors import DataError, RecipeError
 if TYPE_CHECKING:
     from rerank.metrics.base import Metric
 
-Prm = Annotated[Path | None, typer.Option(help="An EVALB parameter file.", show_default=False)]
-Punctuation = Annotated[
-    Literal["reference", "own", "evalb"] | None,
-    typer.Option(
-        help="Whose tags decide which words are punctuation; evalb refuses sentences where trees disagree. By default "
-        "reference, and evalb with --prm.",
-        show_default=False,
-    ),
-]
 Measured = Annotated[
     Literal["parseval", "bleu", "chrf", "ter", "wer", "cer", "gain"],
     typer.Option("--metric", help="The measure; gain is a column of the lists themselves."),
-]
-Form = Annotated[
-    Literal["lines", "tab", "id"],
-    typer.Option(help="References of texts: one per line, several separated by tabs, or `id ||| reference` lines."),
 ]
 Option = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="A setting of the metric, for example tokenize=13a."),
 ]
-References = Annotated[
-    list[str] | None, typer.Option("--reference", metavar="FILE", help="Another file of references of texts.")
-]
-
-Normalize = Annotated[
-    bool, typer.Option("--normalize", help="Trees: bring escapes, quotes and brackets in words to one form.")
-]
 
 
-def make_metric(
-    name: str,
-    options: list[str] | None,
-    *,
-    prm: Path | None,
-    punctuation: str | None,
-    normalize: bool,
-    references: list[str] | None,
-    form: str,
-) -> "Metric":
-    """The metric that the options of a command describe; the last three go with trees or texts, not into it."""
-    from rerank.extraction.content.texts import make_text_metric
-    from rerank.extraction.content.trees import make_parseval
+@dataclass
+class Measuring:
+    """A metric, and the references that it compares with."""
 
-    if name == "parseval":
-        kind, others = "text metrics", {"--reference": bool(references), "--form": form != "lines"}
-    else:
-        kind = "parseval"
-        others = {"--prm": prm is not None, "--punctuation": punctuation is not None, "--normalize": normalize}
-    for option in (option for option, given in others.items() if given):
-        raise RecipeError(f"{option} is for {kind}, not for {name}")
-    settings = parsed_options(options or []) | {"name": name}
-    if name == "parseval":
-        given = {"prm": str(prm) if prm else None, "punctuation": punctuation}
-        return make_parseval(settings | {key: value for key, value in given.items() if value is not None})
-    return make_text_metric(settings)
+    metric: Measured = "parseval"
+    prm: Annotated[Path | None, typer.Option(help="An EVALB parameter file.", show_default=False)] = None
+    punctuation: Annotated[
+        Literal["reference", "own", "evalb"] | None,
+        typer.Option(
+            help="Whose tags decide which words are punctuation; evalb refuses sentences where trees disagree. By "
+            "default reference, and evalb with --prm.",
+            show_default=False,
+        ),
+    ] = None
+    references: Annotated[
+        list[str] | None, typer.Option("--reference", metavar="FILE", help="Another file of references of texts.")
+    ] = None
+    form: Annotated[
+        Literal["lines", "tab", "id"],
+        typer.Option(help="References of texts: one per line, several separated by tabs, or `id ||| reference` lines."),
+    ] = "lines"
+    option: Option = None
+    normalize: Annotated[
+        bool, typer.Option("--normalize", help="Trees: bring escapes, quotes and brackets in words to one form.")
+    ] = False
+
+    def make(self) -> "Metric":
+        """The metric; options that are of no use for it are refused."""
+        from rerank.extraction.content.texts import make_text_metric
+        from rerank.extraction.content.trees import make_parseval
+
+        of_texts = {"--reference": bool(self.references), "--form": self.form != "lines"}
+        given = {"--prm": self.prm, "--punctuation": self.punctuation}
+        parses = self.metric == "parseval"
+        others = of_texts if parses else {**given, "--normalize": self.normalize}
+        for option in (option for option, value in others.items() if value):
+            raise RecipeError(f"{option} is for {'text metrics' if parses else 'parseval'}, not for {self.metric}")
+        settings = parsed_options(self.option or []) | {"name": self.metric}
+        if not parses:
+            return make_text_metric(settings)
+        return make_parseval(settings | {key[2:]: str(value) for key, value in given.items() if value is not None})
 
 
 @contextmanager

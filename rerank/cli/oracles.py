@@ -10,8 +10,8 @@ import typer
 from rerank.base.errors import DataError
 from rerank.base.progress import track
 from rerank.cli.answer import show
-from rerank.cli.application import Encoding, ListReader, OnBadList, command
-from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric, of_trees
+from rerank.cli.application import Encoding, ListReader, OnBadList, command, warn_of_skipped
+from rerank.cli.measuring import Measuring, of_trees
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,14 +39,9 @@ def oracle(
             show_default=False,
         ),
     ] = None,
+    *,
     reader: ListReader = None,
-    metric: Measured = "parseval",
-    prm: Prm = None,
-    punctuation: Punctuation = None,
-    references: References = None,
-    form: Form = "lines",
-    option: Option = None,
-    normalize: Normalize = False,
+    measuring: Measuring,
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
 ) -> None:
@@ -64,21 +59,19 @@ def oracle(
     from rerank.readers.streams import stream_name
     from rerank.runs.doubts import references_amiss
 
-    measure = make_metric(
-        metric, option, prm=prm, punctuation=punctuation, normalize=normalize, references=references, form=form
-    )
+    measure, references = measuring.make(), measuring.references
     count, lengths = SkipCount(on_bad_list), list[tuple[int, int]]()
     form_of_lists = make_reader(reader or ("moses" if isinstance(measure, TextMetric) else "charniak"))
     if isinstance(measure, TextMetric):
         golds = None if reference is None else [reference, *(references or [])]
         if golds is None and references:
             raise DataError("expected NBEST REF: --reference names further references", path=stream_name(nbest))
-        found = _measured_texts(measure, form_of_lists, nbest, golds, form, count, lengths)
+        found = _measured_texts(measure, form_of_lists, nbest, golds, measuring.form, count, lengths)
     else:
         assert isinstance(measure, Parseval)
         if reference is None:
             raise DataError("expected NBEST REF: parses are measured against gold trees", path=stream_name(nbest))
-        found = _measured_trees(measure, form_of_lists, nbest, reference, count, normalize)
+        found = _measured_trees(measure, form_of_lists, nbest, reference, count, measuring.normalize)
     with _in_order(form_of_lists, nbest, reference):
         corpus = _measured_corpus(track(found, "read"), measure)
     if corpus is None:
@@ -194,8 +187,7 @@ def _show_statistics(found: "ListStatistics", count: "SkipCount", measure: "Metr
         f"candidates {found.candidates:,}: least {found.smallest}, mean {found.mean:.1f}, median {found.median:g}, "
         f"most {found.largest}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped",
     )
-    for line in str(count).splitlines()[1:]:
-        log.warning("%s", line)
+    warn_of_skipped(count)
     if placed := sum(found.oracle_ranks):
         share, unique = found.oracle_ranks[0] / placed, f"{100 * found.unique_oracle:.1f} %"
         line = f"the oracle is the base choice in {100 * share:.1f} % of lists, unique in {unique}"

@@ -1,5 +1,6 @@
 """Commands that carry out recipes, and compare what they left: run, extract, train, test, tune, compare."""
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -8,164 +9,143 @@ import typer
 from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
 from rerank.cli.answer import Command, show
-from rerank.cli.application import Sets, command, own_parts
+from rerank.cli.application import command, own_parts
 
 if TYPE_CHECKING:
     from rerank.engines.settings import Engine
     from rerank.recipes.recipe import TaskRecipe
 
 
-RecipeFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RECIPE",
-        help="The recipe: a YAML file, or a name of `rerank list recipes`.",
-        callback=own_parts,
-    ),
-]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Where results go; runs/NAME by default.", show_default=False)
-]
 Resume = Annotated[bool, typer.Option("--resume", help="Keep the finished stages and runs of an interrupted run.")]
-EngineName = Annotated[
-    Literal["auto", "local", "processes", "dask", "ray"] | None,
-    typer.Option(
-        "--engine", help="Where the work is done: in this process, in processes of this machine, on a cluster."
-    ),
-]
-Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, help="How many workers; without --engine, that many processes.")
-]
-Address = Annotated[
-    str | None,
-    typer.Option("--address", help="The address of a running Dask scheduler or Ray cluster.", show_default=False),
-]
 
 
-def engine_of(recipe: "TaskRecipe", name: EngineName, workers: int | None, address: str | None) -> "Engine":
-    """The engine of the recipe, changed as the command line says; results do not depend on it."""
-    from rerank.engines.settings import EngineSettings, open_engine
+@dataclass
+class RecipeOptions:
+    """A recipe as a command is given it, and where its results go."""
 
-    settings = recipe.engine
-    if name is None and workers is not None and settings.name == "auto":
-        name = "processes"
-    given = {"name": name, "workers": workers, "address": address}
-    if name not in (None, settings.name):
-        settings = EngineSettings()
-    return open_engine(settings.model_copy(update={key: value for key, value in given.items() if value is not None}))
+    recipe: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RECIPE",
+            help="The recipe: a YAML file, or a name of `rerank list recipes`.",
+            callback=own_parts,
+        ),
+    ]
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change a setting of the recipe; the value is YAML."),
+    ] = None
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where results go; runs/NAME by default.", show_default=False)
+    ] = None
+
+    def read(self, quick: bool = False) -> "tuple[TaskRecipe, Path]":
+        """The recipe, and the directory of its results."""
+        from rerank.recipes.loading import load_recipe
+        from rerank.recipes.shipped import find_recipe
+
+        Command.sets = self.set_ or []
+        recipe = load_recipe(self.recipe, self.set_, quick=quick)
+        directory = self.output if self.output is not None else Path("runs") / file_name(recipe.name)
+        stored, path = directory / "recipe.yaml", find_recipe(self.recipe)
+        if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
+            raise RecipeError(
+                "the recipe.yaml of the results would replace this file; use another --output", path=str(path)
+            )
+        Command.output = directory
+        return recipe, directory
 
 
-def read_recipe(
-    path: Path, sets: list[str] | None, output: Path | None, quick: bool = False
-) -> "tuple[TaskRecipe, Path]":
-    """The recipe, and the directory of its results."""
-    from rerank.recipes.loading import load_recipe
-    from rerank.recipes.shipped import find_recipe
+@dataclass
+class EngineOptions:
+    """What the command line says of the engine."""
 
-    Command.sets = sets or []
-    recipe = load_recipe(path, sets, quick=quick)
-    directory = output if output is not None else Path("runs") / file_name(recipe.name)
-    stored, path = directory / "recipe.yaml", find_recipe(path)
-    if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
-        raise RecipeError(
-            "the recipe.yaml of the results would replace this file; use another --output", path=str(path)
-        )
-    Command.output = directory
-    return recipe, directory
+    engine: Annotated[
+        Literal["auto", "local", "processes", "dask", "ray"] | None,
+        typer.Option(
+            "--engine", help="Where the work is done: in this process, in processes of this machine, on a cluster."
+        ),
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="How many workers; without --engine, that many processes.")
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option("--address", help="The address of a running Dask scheduler or Ray cluster.", show_default=False),
+    ] = None
+
+    def open(self, recipe: "TaskRecipe") -> "Engine":
+        """The engine of the recipe, changed as the command line says; results do not depend on it."""
+        from rerank.engines.settings import EngineSettings, open_engine
+
+        settings, name = recipe.engine, self.engine
+        if name is None and self.workers is not None and settings.name == "auto":
+            name = "processes"
+        given = {"name": name, "workers": self.workers, "address": self.address}
+        if name not in (None, settings.name):
+            settings = EngineSettings()
+        changes = {key: value for key, value in given.items() if value is not None}
+        return open_engine(settings.model_copy(update=changes))
 
 
 @command()
 def run(
-    recipe: RecipeFile,
-    set_: Sets = None,
-    output: Output = None,
+    recipe: RecipeOptions,
+    *,
     resume: Resume = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="With the recipe's settings for a fraction of its time.")
     ] = False,
-    engine: EngineName = None,
-    workers: Workers = None,
-    address: Address = None,
+    work: EngineOptions,
 ) -> None:
     """Extract, train, test and report, as the recipe says."""
-    settings, directory = read_recipe(recipe, set_, output, quick)
-    with engine_of(settings, engine, workers, address) as opened:
-        lost = _carry_out(settings, directory, resume, ("train", "test"), opened)
-    _show_report(directory, lost)
+    _carry_out(*recipe.read(quick), work, resume, ("train", "test"))
 
 
-def _carry_out(recipe: "TaskRecipe", directory: Path, resume: bool, stages: tuple[str, ...], engine: "Engine") -> str:
-    """Carry out a recipe and show its results; returns what to say where the base was not beaten."""
+def _carry_out(
+    recipe: "TaskRecipe", directory: Path, work: EngineOptions, resume: bool, stages: tuple[str, ...]
+) -> None:
+    """Carry out stages of a recipe and show their results, where the report is, and whether the base was not beaten."""
     from rerank.cli.results import show_results, show_training
     from rerank.runs import pipeline
     from rerank.runs.report.headline import unbeaten
 
-    result = pipeline.run(recipe, directory, resume=resume, stages=stages, engine=engine)
+    with work.open(recipe) as engine:
+        result = pipeline.run(recipe, directory, resume=resume, stages=stages, engine=engine)
+        if "test" in stages:
+            show_results(recipe, result)
+        else:
+            show_training(result, directory / "model")
     if "test" in stages:
-        show_results(recipe, result)
-    else:
-        show_training(result, directory / "model")
-    return unbeaten(result)
-
-
-def _show_report(directory: Path, lost: str) -> None:
-    """The last lines of a command: where the report is, and that training has not beaten the base, if so."""
-    report = directory / "report.html"
-    show(f"report: {report}", *([lost] if lost else []), report=report)
+        report = directory / "report.html"
+        show(f"report: {report}", report=report)
+    if lost := unbeaten(result):
+        show(lost)
 
 
 @command()
-def extract(
-    recipe: RecipeFile,
-    set_: Sets = None,
-    output: Output = None,
-    engine: EngineName = None,
-    workers: Workers = None,
-    address: Address = None,
-) -> None:
+def extract(recipe: RecipeOptions, work: EngineOptions) -> None:
     """Build and cache the corpora of a recipe, and say what is in them."""
-    settings, directory = read_recipe(recipe, set_, output)
-    if settings.task == "classification" and (engine is not None or workers is not None or address is not None):
+    settings, directory = recipe.read()
+    if settings.task == "classification" and work != EngineOptions():
         raise RecipeError("examples are read by one process; leave out --engine, --workers and --address")
     from rerank.cli.results import show_counts
     from rerank.runs import pipeline
 
-    with engine_of(settings, engine, workers, address) as opened:
-        show_counts(settings, pipeline.extract(settings, directory, opened))
+    with work.open(settings) as engine:
+        show_counts(settings, pipeline.extract(settings, directory, engine))
 
 
 @command()
-def train(
-    recipe: RecipeFile,
-    set_: Sets = None,
-    output: Output = None,
-    resume: Resume = False,
-    engine: EngineName = None,
-    workers: Workers = None,
-    address: Address = None,
-) -> None:
+def train(recipe: RecipeOptions, *, resume: Resume = False, work: EngineOptions) -> None:
     """Train as the recipe says, without looking at the test splits; leaves the model in OUTPUT/model."""
-    settings, directory = read_recipe(recipe, set_, output)
-    with engine_of(settings, engine, workers, address) as opened:
-        lost = _carry_out(settings, directory, resume, ("train",), opened)
-    if lost:
-        show(lost)
+    _carry_out(*recipe.read(), work, resume, ("train",))
 
 
 @command("test")
-def evaluate_model(
-    recipe: RecipeFile,
-    set_: Sets = None,
-    output: Output = None,
-    engine: EngineName = None,
-    workers: Workers = None,
-    address: Address = None,
-) -> None:
+def evaluate_model(recipe: RecipeOptions, work: EngineOptions) -> None:
     """Evaluate the model that `rerank train` left in OUTPUT on the test splits, and report."""
-    settings, directory = read_recipe(recipe, set_, output)
-    with engine_of(settings, engine, workers, address) as opened:
-        lost = _carry_out(settings, directory, True, ("test",), opened)
-    _show_report(directory, lost)
+    _carry_out(*recipe.read(), work, True, ("test",))
 
 
 @command()
@@ -214,21 +194,25 @@ def compare(
 SEEDS = 3  # of a recipe that names none
 
 
-@command()
-def tune(
-    recipe: RecipeFile,
-    set_: Sets = None,
+@dataclass
+class TunedRecipe(RecipeOptions):
+    """A recipe whose results go elsewhere by default."""
+
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where results go; runs/NAME-tune by default.", show_default=False),
-    ] = None,
+    ] = None
+
+
+@command()
+def tune(
+    recipe: TunedRecipe,
+    *,
     share: Annotated[
         float, typer.Option("--holdout", min=0.01, max=0.9, help="The share set apart, unless the recipe has one.")
     ] = 0.2,
     resume: Resume = False,
-    engine: EngineName = None,
-    workers: Workers = None,
-    address: Address = None,
+    work: EngineOptions,
 ) -> None:
     """Choose among the runs and grid points of a recipe on training lists set apart; test splits are not read.
 
@@ -243,13 +227,13 @@ def tune(
     from rerank.storage.files import write_text
     from rerank.storage.outputs import output_file
 
-    given, _ = read_recipe(recipe, set_, output)
+    given, output = recipe.read()
     if not isinstance(given, ListRecipe):
         message = f"`rerank tune` is not for recipes of the task {given.task}; `rerank run` trains and tests"
         raise RecipeError(message, key="task")
     settings = given
-    if output is None:
-        _, output = read_recipe(recipe, set_, Path("runs", file_name(f"{settings.name}-tune")))
+    if recipe.output is None:
+        output = replace(recipe, output=Path("runs", file_name(f"{settings.name}-tune"))).read()[1]
     if len(settings.points()) < 2:
         raise RecipeError(
             "only one setting, so nothing to choose; name values, as grid: {learner.eta: [0.1, 1]}", key="grid"
@@ -258,8 +242,8 @@ def tune(
         settings = settings.changed({"data.holdout": share})
     if not settings.seeds:
         settings = settings.changed({"seeds": [settings.seed + number for number in range(SEEDS)]})
-    with engine_of(given, engine, workers, address) as opened:
-        metrics = pipeline.run(settings, output, resume=resume, stages=("train",), engine=opened)
+    with work.open(given) as engine:
+        metrics = pipeline.run(settings, output, resume=resume, stages=("train",), engine=engine)
     target = output_file(output, pipeline.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())
     table = choice_table(metrics)

@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Iterable
 from copy import deepcopy
+from dataclasses import fields
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -109,6 +110,18 @@ def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
         place, message = first_fault(model, error)
         key = ".".join(str(part) for part in place)
         raise RecipeError(message, key=key, path=path) from None
+
+
+def dataclass_of(kind: type[T], settings: Settings, key: str) -> T:
+    """The dataclass whose fields are the settings of the section at ``key``."""
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    for name in settings:
+        if name not in known:
+            raise RecipeError(f"unknown setting; {nearest(name, known)}", key=f"{key}.{name}")
+    try:
+        return kind(**settings)
+    except RecipeError as error:
+        raise RecipeError(error.message, key=f"{key}.{error.key}") from None
 
 
 def first_fault(model: type[BaseModel], error: ValidationError) -> tuple[list[int | str], str]:

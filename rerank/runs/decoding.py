@@ -184,7 +184,7 @@ def tune_decoding(
     for run in runs:
         if "learned" in kinds:
             sharpness = settings.sharpness or MEANT
-            run.brackets = learn_brackets(recipe, data, run, metric, sharpness, engine)
+            run.brackets = learn_brackets(recipe, data, run, sharpness, engine)
         own, deviation = run_scores(run, extracted.corpus), spread(extracted.corpus, run.weights[recipe.predictor])
         sweeps = dict[str, Sweep]()
         for kind in kinds:

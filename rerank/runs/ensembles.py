@@ -2,22 +2,21 @@
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
 from rerank.data.shards import Lists, parts, shared
 from rerank.engines.settings import Engine
 from rerank.learn.base import Weights
-from rerank.learn.base_weight import AUTO, BaseSearch, add_base_squares, make_learner
+from rerank.learn.base_weight import AUTO, BaseSearch, add_base_squares
 from rerank.learn.scoring import scores
 from rerank.metrics.base import Metric
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.run import Run, beside
-from rerank.runs.training import column_norms, largest, trained_on, trained_once
+from rerank.runs.run import Run, beside, weight_counts
+from rerank.runs.training import RunTask, column_norms, largest, trained_on, trained_once
 
 log = logging.getLogger("rerank")
 APART = 1000  # seeds of members: runs with neighbouring seeds share none
@@ -35,57 +34,40 @@ def members(recipe: ListRecipe) -> list[ListRecipe]:
     ]
 
 
-def check_ensemble(recipe: ListRecipe) -> None:
-    """Refuse an ensemble that cannot be trained."""
-    if recipe.training.ensemble is None:
-        return
-    for number, learner in enumerate(recipe.training.ensemble.learners):
-        make_learner(learner, f"training.ensemble.learners.{number}")
-    if recipe.data.dev is None:
-        raise RecipeError("the scores of its members are compared on dev; name data.dev", key="training.ensemble")
-    for key in ("warm_start", "vote"):
-        if getattr(recipe.training, key):
-            raise RecipeError("an ensemble has no such training; leave it out", key=f"training.{key}")
+def train_ensemble(task: RunTask, engine: Engine | None = None) -> Run:
+    """Train all members and sum up their weights.
 
-
-def train_ensemble(
-    name: str,
-    recipe: ListRecipe,
-    corpus: Lists,
-    dev: Lists,
-    metric: Metric,
-    data: tuple[str, ...] = ("",),
-    place: Path | None = None,
-    engine: Engine | None = None,
-) -> Run:
-    """Train all members and sum up their weights; the parameters are those of ``train_run``.
-
-    Members that an interrupted call has finished are kept below ``place``. The history is that of the first member.
+    Members that an interrupted call has finished are kept beside the place of the run. The history is that of the first
+    member.
     """
-    runs, whole, share = list[Run](), data, recipe.training.share
-    corpus, data = shared(corpus, share, recipe.seed), (trained_on(data[0], recipe), *data[1:])
+    recipe, dev, metric = task.recipe, task.dev, task.metric
+    assert dev is not None
+    corpus = shared(task.corpus, recipe.training.share, recipe.seed)
+    digests = trained_on(task.digests[0], recipe), *task.digests[1:]
+    runs = list[Run]()
     for number, single in enumerate(every := members(recipe)):
         log.info("member %d of %d: %s, seed %d", number + 1, len(every), single.learner["name"], single.seed)
-        own = None if place is None else beside(place, f"member-{number}")
-        runs.append(trained_once(name, single, corpus, dev, metric, data, own, engine))
-    settings = recipe.training.ensemble
+        place = None if task.place is None else beside(task.place, f"member-{number}")
+        member = replace(task, recipe=single, corpus=corpus, digests=digests, place=place)
+        runs.append(trained_once(member, engine))
+    first, predictor, settings = runs[0], recipe.training.predictor, recipe.training.ensemble
     assert settings is not None
     weights = {kind: summed([run.weights[kind] for run in runs], dev) for kind in ("last", "average")}
     columns = np.ones(corpus.width, np.bool_)
     if settings.keep is not None:
-        columns = largest(np.abs(weights[recipe.predictor].w) * column_norms(corpus), corpus.free, settings.keep)
+        size = np.abs(weights[predictor].w) * column_norms(corpus)
+        columns = largest(size, corpus.free, settings.keep)
     search = BaseSearch(dev, metric)
     for kind, each in weights.items():
         each.w[~columns] = 0.0
         if recipe.learner.get("base") == AUTO:
             weights[kind] = search(each)[0]
-    first = runs[0]
     about = first.training | {"ensemble": _about(runs, dev, weights, recipe, metric)}
-    about |= _counts(weights, recipe) | {"base": _base(first, weights, about["ensemble"]["dev"], search)}
+    about |= weight_counts(weights, predictor) | {"base": _base(first, weights, about["ensemble"]["dev"], search)}
     if about["base"]["kept"]:
         weights = {kind: Weights(np.zeros_like(each.w), 1.0) for kind, each in weights.items()}
-        about |= _counts(weights, recipe)
-    return Run(name, recipe, weights, {}, {}, None, about, first.history, first.points, whole)
+        about |= weight_counts(weights, predictor)
+    return Run(task.name, recipe, weights, {}, {}, None, about, first.history, first.points, task.digests)
 
 
 def summed(weights: Sequence[Weights], dev: Lists) -> Weights:
@@ -125,16 +107,6 @@ def _about(
     score = corpus_score(dev, weights[recipe.training.predictor], metric)
     log.info("ensemble of %d: dev %s", len(runs), metric.text(score))
     return {"members": found, "dev": score}
-
-
-def _counts(weights: dict[str, Weights], recipe: ListRecipe) -> dict[str, Any]:
-    """What metrics.json says of the weights."""
-    own = weights[recipe.training.predictor]
-    return {
-        "nonzero_weights": int(np.count_nonzero(own.w)),
-        "nonzero_weights_last": int(np.count_nonzero(weights["last"].w)),
-        "base_weight": own.base,
-    }
 
 
 def _base(first: Run, weights: dict[str, Weights], score: float, search: BaseSearch) -> dict[str, Any]:

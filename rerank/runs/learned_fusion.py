@@ -11,7 +11,6 @@ from rerank.data.symbols import SymbolTable
 from rerank.engines.settings import Engine
 from rerank.extraction.content.trees import Parses
 from rerank.learn.base import Weights
-from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel, fit, require_classifier
 from rerank.metrics.decoding.columns import BracketColumns, bracket_columns, right_brackets
 from rerank.metrics.decoding.fusion import Fusion
@@ -20,7 +19,7 @@ from rerank.runs.corpora import Data, shared_lists
 from rerank.runs.ensembles import members, spread
 from rerank.runs.lists_again import ListAgain, run_scores, see_again
 from rerank.runs.run import Run, beside
-from rerank.runs.training import trained_on, trained_once
+from rerank.runs.training import RunTask, trained_on, trained_once
 
 log = logging.getLogger("rerank")
 FOLDS = 5
@@ -80,7 +79,7 @@ def check_learning(recipe: ListRecipe) -> None:
 
 
 def learn_brackets(
-    recipe: ListRecipe, data: Data, run: Run, metric: Metric, sharpness: float, engine: Engine | None = None
+    recipe: ListRecipe, data: Data, run: Run, sharpness: float, engine: Engine | None = None
 ) -> BracketModel:
     """What a run learns of brackets: each fifth of the training lists, or of its share of them, is scored by a training
     on the others (of an ensemble, that of its first member).
@@ -104,9 +103,9 @@ def learn_brackets(
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
         lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
         kept = None if run.place is None else beside(run.place, f"fold-{fold}")
-        own = trained_once(run.name, single, rest, dev, metric, lists, kept, engine)
+        trained = trained_once(RunTask(run.name, single, rest, dev, lists, kept), engine)
         held = section(corpus, first, last)
-        scored.append(run_scores(own, held) / spread(held, own.weights[single.predictor]))
+        scored.append(run_scores(trained, held) / spread(held, trained.weights[single.predictor]))
     base = spread(corpus, Weights(np.zeros(corpus.width), 1.0))
     found = BracketReading(np.concatenate(scored), base, sharpness)
     see_again(recipe, data, recipe.data.training, training, [found], engine)

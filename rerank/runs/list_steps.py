@@ -2,22 +2,18 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from rerank.base.errors import DataError, RecipeError
-from rerank.data.shards import Lists
+from rerank.base.errors import DataError
 from rerank.engines.settings import Engine
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
 from rerank.features.table import Table, same_columns
 from rerank.kernels.sources import TRAINING
-from rerank.learn.base_weight import make_learner
-from rerank.learn.contract import accepted
+from rerank.learn.scoring import choices
+from rerank.metrics.oracle import statistics_of
 from rerank.models.dense_line import NAME as LINE
 from rerank.models.dense_line import dense_line
 from rerank.models.drift import columns_seen
@@ -27,20 +23,21 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe, Single
 from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
+from rerank.runs.checks import check_single
 from rerank.runs.choice import blind, choose
 from rerank.runs.corpora import Data, open_files
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
 from rerank.runs.doubts import doubts
-from rerank.runs.ensembles import check_ensemble, train_ensemble
+from rerank.runs.ensembles import train_ensemble
 from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
 from rerank.runs.list_page import write_page
-from rerank.runs.mert import check_mert, tune_run
+from rerank.runs.mert import tune_run
 from rerank.runs.report.list_figures import check_figures
 from rerank.runs.report.measures import own_measure
 from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
-from rerank.runs.run import Run, check_stored
+from rerank.runs.run import Run, weight_counts
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
-from rerank.runs.training import check_batch, check_mixing, check_pairs, check_room, train_run, trained_on
+from rerank.runs.training import RunTask, train_run, trained_on
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.strict_json import read_object
 
@@ -69,7 +66,7 @@ class ListSteps(Steps[ListRecipe]):
         check_figures(recipe)
         check_decoding(recipe)
         for single in recipe.expand():
-            check_parts(single.recipe)
+            check_single(single.recipe)
         open_files(recipe, self.inputs)
         self.recipe = recipe = with_set(recipe)
         self.singles = recipe.expand()
@@ -112,26 +109,26 @@ class ListSteps(Steps[ListRecipe]):
 
     def train(self, work: Stages) -> dict[str, int]:
         tasks = [self._task(each.name, each.recipe, f"{number:04d}") for number, each in enumerate(self.singles)]
+        kept = [
+            task.load() if task.stored else None for task in tasks
+        ]  # one that is damaged, before others are trained
         if self.trains:
             self._train(tasks)
-        self.runs = []
-        for task in tasks:
-            if not task.stored.exists():
-                raise DataError("nothing is trained here; run `rerank train` first", path=str(self.directory))
-            self.runs.append(task.load())
-            join_base(self.runs[-1], self.data.table)
-            work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in self.runs[-1].history)
-        return {"epochs": sum(each.training["epochs_run"] for each in self.runs)}
+        elif None in kept:
+            raise DataError("nothing is trained here; run `rerank train` first", path=str(self.directory))
+        self.runs = [run or task.load() for run, task in zip(kept, tasks, strict=True)]
+        for task, run in zip(tasks, self.runs, strict=True):
+            join_base(run, self.data.table)
+            work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
+        return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
 
-    def _train(self, tasks: "Sequence[RunTask]") -> None:
+    def _train(self, tasks: Sequence[RunTask]) -> None:
         """Train and store all runs that are not stored already, side by side where there are workers."""
         pending, engine = {}, self.engine
         for number, task in enumerate(tasks):
-            if task.stored.exists():
-                check_stored(task.stored, task.digests)  # before others are trained in vain
-                continue
-            _check_warm_start(task.recipe, self.data.table)
-            pending[f"run {number + 1} of {len(tasks)}: {task.name}, seed {task.recipe.seed}"] = task
+            if not task.stored:
+                _check_warm_start(task.recipe, self.data.table)
+                pending[f"run {number + 1} of {len(tasks)}: {task.name}, seed {task.recipe.seed}"] = task
         if len(pending) > 1 and engine.workers > 1 and all(t.recipe.training.mixing is None for t in pending.values()):
             log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
             for line, _ in zip(pending, engine.map(train_task, pending.values()), strict=True):
@@ -141,13 +138,13 @@ class ListSteps(Steps[ListRecipe]):
             log.info("%s", line)
             train_task(task, engine)
 
-    def _task(self, name: str, single: ListRecipe, place: str) -> "RunTask":
+    def _task(self, name: str, single: ListRecipe, place: str) -> RunTask:
         """A run with what it needs of the data."""
         data, mert = self.data, single.mert if isinstance(single, TextRecipe) else None
         dev = data.others[single.data.dev].corpus if single.data.dev else None
         tuned, table = (data.others[mert.split].corpus, data.table) if mert is not None else (None, None)
         stored = output_file(self.directory.absolute(), RUNS, f"{place}.npz")
-        return RunTask(name, single, data.training.corpus, dev, tuned, table, _digests(data, single), stored)
+        return RunTask(name, single, data.training.corpus, dev, _digests(data, single), stored, tuned, table)
 
     def decode(self) -> None:
         self.chosen, self.choice = choose(self.recipe, self.runs, self.data, self.metric)
@@ -196,7 +193,9 @@ class ListSteps(Steps[ListRecipe]):
         line = dense_line(data.training.corpus, data.table, metric) if self.tested else None
         if line is not None:
             for split in self.tested:
-                chosen.evaluate_beside(split, LINE, line.weights, data.others[split], metric)
+                lists = data.others[split].corpus
+                selected = choices(lists, line.weights)
+                chosen.add_selection(split, LINE, statistics_of(lists, selected), metric, selected)
         signatures = {split: describe(recipe, split, data.others[split], chosen, self.content) for split in self.tested}
         entries, own = [each.entry() for each in self.runs], chosen.entry()
         return self.head(chosen.recipe.seed, metric.signature) | {
@@ -232,7 +231,7 @@ class ListSteps(Steps[ListRecipe]):
             """The run of a share of the training lists, unless it is stored already."""
             single = chosen.recipe.changed({"training.share": share})
             task = self._task(chosen.name, single, f"share-{share:g}")
-            if not task.stored.exists():
+            if not task.stored:
                 log.info("learning curve: %g %% of the training lists", 100 * share)
                 train_task(task, self.engine)
             return task.load()
@@ -252,32 +251,9 @@ class ListSteps(Steps[ListRecipe]):
 def join_base(run: Run, table: Table) -> None:
     """Let the base score of a run have one weight: that of the template BaseScore, if there is one, is added to it."""
     run.weights = {name: one_base(own, table, standard=True) for name, own in run.weights.items()}
-    own, base = run.weights[run.recipe.training.predictor], run.training["base"]
-    run.training |= {
-        "base_weight": own.base,
-        "nonzero_weights": int(np.count_nonzero(own.w)),
-        "nonzero_weights_last": int(np.count_nonzero(run.weights["last"].w)),
-        "base": base | {"weights": {name: run.weights[name].base for name in base["weights"]}},
-    }
-
-
-def check_parts(single: ListRecipe) -> None:
-    """Build the parts that a single run names."""
-    settings = single.training
-    check_pairs(accepted(make_learner(single.learner)), settings.pairs)
-    check_batch(single)
-    check_mixing(single)
-    check_room(single)
-    check_ensemble(single)
-    if isinstance(single, TextRecipe):
-        check_mert(single)
-    if settings.select is not None:
-        accepted(make_learner(settings.select.learner, "training.select.learner"))
-        if settings.warm_start is not None:
-            message = "a selection starts from the beginning; leave out warm_start or select"
-            raise RecipeError(message, key="training.warm_start")
-    if settings.warm_start is not None:
-        Model.load(settings.warm_start, trust=True)
+    base = run.training["base"]
+    run.training |= weight_counts(run.weights, run.recipe.training.predictor)
+    run.training["base"] = base | {"weights": {name: run.weights[name].base for name in base["weights"]}}
 
 
 def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
@@ -292,39 +268,13 @@ def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
         )
 
 
-@dataclass(frozen=True)
-class RunTask:
-    """A run to be trained: a task. The lists, and the place where the run is stored, are on a disk that workers share.
-
-    tuned: the lists of MERT; table: what it needs to know of the columns; digests: those of everything that the run
-    depends on, the lists of training first.
-    """
-
-    name: str
-    recipe: ListRecipe
-    training: Lists
-    dev: Lists | None
-    tuned: Lists | None
-    table: Table | None
-    digests: tuple[str, ...]
-    stored: Path
-
-    def load(self) -> Run:
-        """The run, once it is trained."""
-        return Run.load(self.stored, self.name, self.recipe, self.digests)
-
-
 def train_task(task: RunTask, engine: Engine | None = None) -> None:
     """Train a run and store it; with mixing, by the workers of ``engine``."""
-    single, metric = task.recipe, metric_of(task.recipe)
-    how = metric, task.digests, task.stored, engine
-    if single.training.ensemble is not None and task.dev is not None:
-        run = train_ensemble(task.name, single, task.training, task.dev, *how)
-    else:
-        run = train_run(task.name, single, task.training, task.dev, *how)
-    if isinstance(single, TextRecipe) and task.tuned is not None and task.table is not None:
-        tune_run(run, single, task.tuned, task.dev, metric, task.table)
-    run.save(task.stored)
+    assert task.place is not None
+    ensemble = task.recipe.training.ensemble is not None and task.dev is not None
+    run = train_ensemble(task, engine) if ensemble else train_run(task, engine)
+    tune_run(run, task)
+    run.save(task.place)
 
 
 def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:

@@ -4,26 +4,24 @@ The protocol of Gao et al. (section 5): what was learned from many lists with sp
 feature of the log-linear model, and minimum error rate training sets the few weights of that model on held-out lists.
 """
 
-import dataclasses
 import logging
 import time
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
-from rerank.base.registry import nearest
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, parts
+from rerank.data.shards import parts
 from rerank.features.dense import free_values
 from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.mert.mert import MertSettings, mert
 from rerank.learn.scoring import scores
-from rerank.metrics.base import Metric
 from rerank.models.predictions import corpus_score
+from rerank.recipes.settings import dataclass_of
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.run import Run
+from rerank.runs.training import RunTask
 
 log = logging.getLogger("rerank")
 PREDICTOR = "mert"
@@ -69,30 +67,22 @@ def _named(weights: np.ndarray, table: Table) -> dict[str, float]:
 def make_mert(recipe: TextRecipe) -> MertSettings:
     """The settings of MERT that a recipe gives."""
     assert recipe.mert is not None
-    given = {"seed": recipe.seed, **recipe.mert.settings}
-    known = [field.name for field in dataclasses.fields(MertSettings)]
-    for key in given:
-        if key not in known:
-            raise RecipeError(f"unknown setting; {nearest(key, known)}", key=f"mert.settings.{key}")
-    try:
-        return MertSettings(**given)
-    except RecipeError as error:
-        raise RecipeError(error.message, key=f"mert.settings.{error.key}") from None
+    return dataclass_of(MertSettings, {"seed": recipe.seed, **recipe.mert.settings}, "mert.settings")
 
 
-def check_mert(recipe: TextRecipe) -> None:
-    """Refuse settings of MERT before anything is read; see ``make_mert``."""
-    if recipe.mert is not None:
-        make_mert(recipe)
-
-
-def tune_run(run: Run, recipe: TextRecipe, split: Lists, dev: Lists | None, metric: Metric, table: Table) -> None:
-    """Tune a trained run on ``split``: adds the predictor "mert", and what happened to the run's history.
+def tune_run(run: Run, task: RunTask) -> None:
+    """Tune a trained run on the lists that its task has for MERT: adds the predictor "mert", and what happened to the
+    run's history.
 
     The start is the trained predictor itself: its weights of base score and free columns, and 1 for the sparse score.
     What MERT reads, a few dense numbers per candidate, is held in memory.
     """
+    recipe, split, metric = task.recipe, task.tuned, task.metric
+    if split is None:
+        return
+    assert isinstance(recipe, TextRecipe)
     assert recipe.mert is not None
+    assert task.table is not None
     start = time.perf_counter()
     trained = run.weights[recipe.mert.predictor]
     first = np.concatenate([[trained.base, 1.0], trained.w[: split.free]])
@@ -106,12 +96,12 @@ def tune_run(run: Run, recipe: TextRecipe, split: Lists, dev: Lists | None, metr
         "split": recipe.mert.split,
         "start": result.start_score,
         "score": result.score,
-        "start_weights": _named(first, table),
-        "weights": _named(result.weights, table),
+        "start_weights": _named(first, task.table),
+        "weights": _named(result.weights, task.table),
         "seconds": round(time.perf_counter() - start, 3),
     }
-    if dev is not None:
-        about["dev"] = corpus_score(dev, run.weights[PREDICTOR], metric)
+    if task.dev is not None:
+        about["dev"] = corpus_score(task.dev, run.weights[PREDICTOR], metric)
     run.training["mert"] = about
     shown = "".join(f", dev {metric.text(about['dev'])}" for _ in range("dev" in about))
     log.info(

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,13 +25,13 @@ from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import block_count, vote
 from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel
-from rerank.metrics.oracle import base_choice, oracles, statistics_of
+from rerank.metrics.oracle import base_choice, oracles
 from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.evaluation import Selections
 from rerank.runs.report.list_figures import Curve
 from rerank.storage.arrays import DAMAGE
-from rerank.storage.results import Checkpoint, KeptResult, OtherWorkError
+from rerank.storage.results import KeptResult, OtherWorkError
 from rerank.storage.strict_json import as_json
 
 
@@ -117,11 +117,6 @@ class Run:
             metric, pairs, settings.test, settings.samples, self.recipe.seed
         )
 
-    def evaluate_beside(self, split: str, name: str, weights: Weights, extracted: Extracted, metric: Metric) -> None:
-        """Score other ``weights`` over the same columns on an evaluated split, and test them against the base."""
-        chosen = choices_of(extracted.corpus, weights)
-        self.add_selection(split, name, statistics_of(extracted.corpus, chosen), metric, chosen)
-
     def add_selection(
         self, split: str, name: str, rows: np.ndarray, metric: Metric, chosen: np.ndarray | None = None
     ) -> None:
@@ -195,7 +190,7 @@ class Run:
 
     @staticmethod
     def load(place: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run":
-        """Read what ``save`` wrote; ``data``: see ``check_stored``."""
+        """Read what ``save`` wrote, and refuse it if lists or code, whose digests are ``data``, have changed since."""
         with _stored(place):
             header, arrays = KeptResult(place, " ".join(data)).read()
             weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
@@ -204,12 +199,6 @@ class Run:
             training, history, points = (header[key] for key in ("training", "history", "points"))
             run = Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
             return replace(run, place=place)
-
-
-def check_stored(place: Path, data: tuple[str, ...]) -> None:
-    """Refuse a stored run that cannot be used; ``data`` are the digests of the lists and the code that made it."""
-    with _stored(place):
-        KeptResult(place, " ".join(data)).read(arrays=False)
 
 
 @contextmanager
@@ -225,13 +214,6 @@ def _stored(place: Path) -> Iterator[None]:
         raise DataError(message, path=str(place)) from None
 
 
-def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], place: Path | None) -> Checkpoint | None:
-    """Where a stage of the run at ``place`` saves its progress; ``data``: digests of the run's lists and code."""
-    if place is None:
-        return None
-    return Checkpoint(beside(place, stage), key_of(recipe, stage, data), recipe.training.checkpoint)
-
-
 def key_of(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:
     """The key of what a stage of a run leaves: a digest of its settings, of its lists and of the code."""
     settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "figures", "reported"})
@@ -241,3 +223,12 @@ def key_of(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:
 def beside(place: Path, stage: str) -> Path:
     """Where what is known of a stage of the run at ``place`` is kept."""
     return place.with_name(f"{place.stem}.{stage}.npz")
+
+
+def weight_counts(weights: Mapping[str, Weights], predictor: str) -> dict[str, Any]:
+    """What metrics.json says of the weights of a training."""
+    return {
+        "nonzero_weights": int(np.count_nonzero(weights[predictor].w)),
+        "nonzero_weights_last": int(np.count_nonzero(weights["last"].w)),
+        "base_weight": weights[predictor].base,
+    }

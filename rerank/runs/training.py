@@ -1,63 +1,91 @@
 """The training of one run of a recipe: selection, learning or mixing, checkpoints, mistake bounds."""
 
 import logging
-from dataclasses import fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError
 from rerank.base.progress import counting
-from rerank.base.registry import nearest
 from rerank.data.shards import Lists, parts, shared
 from rerank.engines.settings import Engine
+from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
-from rerank.learn.base import Learner
+from rerank.features.table import Table
 from rerank.learn.base_weight import AUTO, BaseSearch, make_learner
 from rerank.learn.bounds import Bounds, DualRule, bounds
 from rerank.learn.folds import choose, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
-from rerank.learn.mixing.combining import rule_of
 from rerank.learn.mixing.mixing import Mixing, train_mixed
-from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.pairs import PairSource
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.trainer import Training, bytes_needed, train
+from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
 from rerank.models.model import Model
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
-from rerank.recipes.settings import Settings
+from rerank.recipes.settings import Settings, dataclass_of
 from rerank.runs.base_score import HELD_OUT, held_out, judge_base, training_base
-from rerank.runs.run import Run, checkpoint_of
+from rerank.runs.run import Run, beside, key_of, weight_counts
 from rerank.storage.results import Checkpoint
 
 log = logging.getLogger("rerank")
 NOTHING = 1e-100  # weights below it say nothing
 
 
-def train_run(
-    name: str,
-    recipe: ListRecipe,
-    corpus: Lists,
-    dev: Lists | None,
-    metric: Metric,
-    data: tuple[str, ...] = ("",),
-    place: Path | None = None,
-    engine: Engine | None = None,
-) -> Run:
-    """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev.
+@dataclass(frozen=True)
+class RunTask:
+    """A run to be trained: a task. Its lists, and ``place``, where it is stored, are on a disk that workers share.
 
-    ``data`` are the digests of ``corpus`` and of the other lists that the run depends on. A run that continues from
-    another model has neither bounds nor votes: both need all updates from the first, and only its own are logged.
-    ``place``: where the run belongs, and checkpoints beside it. ``engine``: the one whose workers train
-    sections, where there is mixing.
+    recipe: with a single learner and seed; digests: those of everything that the run depends on, the lists of training
+    first; place: None for a run that is not stored; tuned: the lists of MERT; table: what that has to know of the
+    columns.
     """
-    split = recipe.data.dev
-    corpus = shared(corpus, recipe.training.share, recipe.seed)
+
+    name: str
+    recipe: ListRecipe
+    corpus: Lists
+    dev: Lists | None = None
+    digests: tuple[str, ...] = ("",)
+    place: Path | None = None
+    tuned: Lists | None = None
+    table: Table | None = None
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of the recipe."""
+        return metric_of(self.recipe)
+
+    @property
+    def stored(self) -> bool:
+        """Whether the run is trained already."""
+        return self.place is not None and self.place.exists()
+
+    def load(self) -> Run:
+        """The run, once it is trained."""
+        assert self.place is not None
+        return Run.load(self.place, self.name, self.recipe, self.digests)
+
+    def checkpoint(self, stage: str) -> Checkpoint | None:
+        """Where a stage of the training saves its progress."""
+        if self.place is None:
+            return None
+        key = key_of(self.recipe, stage, self.digests)
+        return Checkpoint(beside(self.place, stage), key, self.recipe.training.checkpoint)
+
+
+def train_run(task: RunTask, engine: Engine | None = None) -> Run:
+    """Train what the recipe of ``task`` says and keep the best epoch on dev.
+
+    A run that continues from another model has neither bounds nor votes: both need all updates from the first, and only
+    its own are logged. ``engine``: the one whose workers train sections, where there is mixing.
+    """
+    recipe, dev, metric, split = task.recipe, task.dev, task.metric, task.recipe.data.dev
+    corpus = shared(task.corpus, recipe.training.share, recipe.seed)
     _warn_of_nothing(corpus)
     batch = make_learner(recipe.learner).batch
     if dev is None and recipe.learner.get("base") == AUTO and not batch:
@@ -65,23 +93,20 @@ def train_run(
     columns: np.ndarray | None = None
     chosen: dict[str, Any] = {}
     if recipe.training.select is not None:
-        columns, chosen = _select(recipe, recipe.training.select, corpus, dev, metric, data, place, engine)
+        columns = _select(replace(task, corpus=corpus, dev=dev), recipe.training.select, engine)
+        chosen = {"selected_columns": int(np.count_nonzero(columns))}
         corpus = corpus.keep_columns(columns)
     if not recipe.training.dense and corpus.free:
         columns = np.ones(corpus.width, np.bool_) if columns is None else columns
         columns[: corpus.free] = False
         corpus = corpus.keep_columns(columns)
-    checkpoint = checkpoint_of(recipe, "training", data, place)
-    lists, epochs = trained_on(data[0], recipe), recipe.training.epochs
-    training = _train(recipe, recipe.learner, epochs, corpus, dev, metric, lists, checkpoint, engine)
+    lists = trained_on(task.digests[0], recipe)
+    training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", engine, lists)
     base = judge_base(recipe, training, split, metric)
     if base["kept"]:
         log.warning("nothing that was learned beats the base score: the model is the base itself")
-    erred = any(line["mistakes"] for line in training.history)
-    if (
-        erred
-        and not base["kept"]
-        and not any(np.abs(own.w).max(initial=0) > NOTHING for own in training.weights.values())
+    elif any(line["mistakes"] for line in training.history) and not any(
+        np.abs(weights.w).max(initial=0) > NOTHING for weights in training.weights.values()
     ):
         log.warning("nothing was learned: all weights are 0, or as good as 0; take settings nearer to the defaults")
     updates = training.log.arrays() if training.log is not None else {}
@@ -92,7 +117,8 @@ def train_run(
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
-    return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points, data)
+    weights, history = training.weights, training.history
+    return Run(task.name, recipe, weights, state, kept, columns, about, history, points, task.digests)
 
 
 def _warn_of_nothing(corpus: Lists) -> None:
@@ -107,23 +133,14 @@ def _warn_of_nothing(corpus: Lists) -> None:
     )  # fmt: skip
 
 
-def trained_once(
-    name: str,
-    recipe: ListRecipe,
-    corpus: Lists,
-    dev: Lists | None,
-    metric: Metric,
-    data: tuple[str, ...],
-    place: Path | None,
-    engine: Engine | None = None,
-) -> Run:
-    """``train_run``, and keep the run at ``place``; if it is there already, it is not trained again."""
-    if place is not None and place.exists():
-        return Run.load(place, name, recipe, data)
-    found = train_run(name, recipe, corpus, dev, metric, data, place, engine)
-    if place is not None:
-        found.save(place)
-    return found
+def trained_once(task: RunTask, engine: Engine | None = None) -> Run:
+    """``train_run``, and keep the run; if it is there already, it is not trained again."""
+    if task.stored:
+        return task.load()
+    run = train_run(task, engine)
+    if task.place is not None:
+        run.save(task.place)
+    return run
 
 
 def trained_on(data: str, recipe: ListRecipe) -> str:
@@ -151,55 +168,7 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:
 
 def pair_source(settings: Settings) -> PairSource:
     """The pair source that a recipe describes."""
-    known = [each.name for each in fields(PairSource)]
-    for key in settings:
-        if key not in known:
-            raise RecipeError(f"unknown pair-source setting {key!r}; {nearest(key, known)}", key="training.pairs")
-    try:
-        return PairSource(**settings)
-    except RecipeError as error:
-        raise RecipeError(error.message, key=f"training.pairs.{error.key}") from None
-
-
-def check_pairs(learner: Learner, settings: Settings) -> None:
-    """Refuse a pair source that does not exist, or that ``learner`` cannot learn from."""
-    source = pair_source(settings)
-    try:
-        require_source(learner, source)
-    except RecipeError as error:
-        raise RecipeError(error.message, key="training.pairs.name") from None
-
-
-def check_batch(recipe: ListRecipe) -> None:
-    """Refuse what a batch learner has not: predictors that vote, and anything to continue from."""
-    if make_learner(recipe.learner).batch:
-        for key, found in (("vote", recipe.training.vote), ("warm_start", recipe.training.warm_start)):
-            if found:
-                name = recipe.learner["name"]
-                raise RecipeError(f"{name} finds one optimum, in one go; leave it out", key=f"training.{key}")
-
-
-def check_mixing(recipe: ListRecipe) -> None:
-    """Refuse mixing where states of a learner cannot be combined, or not in this way."""
-    settings = recipe.training
-    if settings.mixing is not None:
-        named = [recipe.learner, *([settings.select.learner] if settings.select is not None else [])]
-        for learner in named:
-            rule_of(make_learner(learner), settings.mixing.rule, settings.mixing.keep)
-
-
-def check_room(recipe: ListRecipe) -> None:
-    """Report what hashed columns will take before anything is read (a table has as many as there are)."""
-    bits = recipe.features.hash_bits
-    if bits is None:
-        return
-    need = bytes_needed(make_learner(recipe.learner), 1 << bits)
-    memory = psutil.virtual_memory()
-    said = f"2^{bits} columns take {need / 1e9:.1f} GB with {recipe.learner['name']}"
-    if need > memory.total:
-        raise RecipeError(f"{said}, this machine has {memory.total / 1e9:.1f} GB", key="features.hash_bits")
-    if need > memory.available / 2:
-        log.warning("%s; %.1f GB of memory are free", said, memory.available / 1e9)
+    return dataclass_of(PairSource, settings, "training.pairs")
 
 
 def _targets(recipe: ListRecipe, corpus: Lists, metric: Metric) -> np.ndarray:
@@ -219,17 +188,13 @@ def any_ties(recipe: ListRecipe, corpus: Lists) -> bool:
 
 
 def _train(
-    recipe: ListRecipe,
-    learner: Settings,
-    epochs: int,
-    corpus: Lists,
-    dev: Lists | None,
-    metric: Metric,
-    data: str = "",
-    checkpoint: Checkpoint | None = None,
-    engine: Engine | None = None,
+    task: RunTask, learner: Settings, stage: str, engine: Engine | None, lists: str = "", epochs: int | None = None
 ) -> Training:
-    settings = recipe.training
+    """Train a learner on the lists of ``task``, whose digest is ``lists``, in so many epochs or as many as the recipe
+    says."""
+    recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
+    settings, checkpoint = recipe.training, task.checkpoint(stage)
+    epochs = epochs or settings.epochs
     sign = -1.0 if metric.lower_is_better else 1.0  # training keeps the highest
     search = None if dev is None else BaseSearch(dev, metric)
 
@@ -254,8 +219,8 @@ def _train(
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
     if make_learner(learner).batch:
-        return _solve(recipe, learner, corpus, dev, metric, several)
-    warm = _warm(settings.warm_start, learner, corpus, data)
+        return _solve(replace(task, corpus=corpus), learner, several)
+    warm = _warm(settings.warm_start, learner, corpus, lists)
     last = epochs + (warm[1] if warm is not None else 0)
     automatic = learner.get("base") == AUTO
     with counting("train", total=epochs, unit="epochs", lines=False) as count:
@@ -283,10 +248,9 @@ def _train(
         return train(made, corpus, targets, keep_log=keep_log, **how)
 
 
-def _solve(
-    recipe: ListRecipe, settings: Settings, corpus: Lists, dev: Lists | None, metric: Metric, several: bool
-) -> Training:
+def _solve(task: RunTask, settings: Settings, several: bool) -> Training:
     """``maxent``: what it learns from is chosen by cross-validation, and the optimum is found on all training lists."""
+    recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
     made = make_learner(settings, base=0.0)
     assert isinstance(made, Maxent)
     if settings.get("base") == AUTO:
@@ -335,26 +299,14 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tupl
     return state, int(model.about["epochs"])
 
 
-def _select(
-    recipe: ListRecipe,
-    settings: SelectSettings,
-    corpus: Lists,
-    dev: Lists | None,
-    metric: Metric,
-    data: tuple[str, ...],
-    place: Path | None,
-    engine: Engine | None,
-) -> tuple[np.ndarray, dict[str, Any]]:
+def _select(task: RunTask, settings: SelectSettings, engine: Engine | None) -> np.ndarray:
     """The columns (bool [D]) that a first training keeps."""
     log.info("selecting features with %s", settings.learner)
-    epochs = settings.epochs or recipe.training.epochs
-    checkpoint = checkpoint_of(recipe, "selection", data, place)
-    first = _train(recipe, settings.learner, epochs, corpus, dev, metric, checkpoint=checkpoint, engine=engine)
+    first = _train(task, settings.learner, "selection", engine, epochs=settings.epochs)
     size = np.abs(first.weights["average"].w)
     if settings.by == "contribution":
-        size = size * column_norms(corpus)
-    columns = largest(size, corpus.free, settings.keep)
-    return columns, {"selected_columns": int(np.count_nonzero(columns))}
+        size = size * column_norms(task.corpus)
+    return largest(size, task.corpus.free, settings.keep)
 
 
 def column_norms(corpus: Lists) -> np.ndarray:
@@ -387,7 +339,6 @@ def _about(recipe: ListRecipe, training: Training, corpus: Lists) -> dict[str, A
     """What metrics.json says about a training."""
     seconds = sum(line["seconds"] for line in training.history)
     processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)
-    weights = training.weights[recipe.training.predictor]
     return {
         "learner": recipe.learner["name"],
         "loss": getattr(training.learner, "loss", "perceptron"),
@@ -397,9 +348,7 @@ def _about(recipe: ListRecipe, training: Training, corpus: Lists) -> dict[str, A
         "epochs_run": len(training.history),
         "mistakes": [line["mistakes"] for line in training.history],
         "updates": training.learner.updates(training.state),
-        "nonzero_weights": int(np.count_nonzero(weights.w)),
-        "nonzero_weights_last": int(np.count_nonzero(training.weights["last"].w)),
-        "base_weight": weights.base,
+        **weight_counts(training.weights, recipe.training.predictor),
         "radius": training.radius,
         "seconds": round(seconds, 3),
         "nonzeros_per_second": round(processed / seconds) if seconds > 0 else 0,

@@ -23,11 +23,10 @@ from rerank.learn.losses import Loss
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
-from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
 from rerank.recipes.settings import validate
 from rerank.recipes.text_recipe import TextRecipe
-from rerank.runs.training import train_run
+from rerank.runs.training import RunTask, train_run
 
 WIDTH = 5
 
@@ -129,7 +128,7 @@ def test_is_what_a_recipe_trains() -> None:
         "oracle": {"ties": "base"}, "training": {"epochs": 6, "patience": 2, "pairs": {"name": "hope-fear"}},
     }  # fmt: skip
     made = {"learner": {"name": "arow", "r": 1.0}, "epochs": 6, "ties": "base", "pairs": "hope-fear", "random_state": 5}
-    run = train_run("arrays", validate(TextRecipe, settings), lists, dev, Gain())
+    run = train_run(RunTask("arrays", validate(TextRecipe, settings), lists, dev))
     ranker = ListRanker(**made, early_stopping=True, n_iter_no_change=2)
     ranker.fit(*parts[0][:2], group=sizes[:20], base=base[:half], eval_set=parts[1])
     np.testing.assert_array_equal(ranker.coef_, run.weights["average"].w)
@@ -140,13 +139,8 @@ def test_is_what_a_recipe_trains() -> None:
     chosen = [first + np.argmax(scored[first : first + len(part)]) for first, part in _parts(X, sizes)]
     np.testing.assert_array_equal(ranker.best(X, group=sizes, base=base), chosen)
     held = ListRanker(**made, validation_fraction=0.5).fit(X, gain, qid=ids(sizes), base=base)
-    run = train_run(
-        "arrays",
-        validate(TextRecipe, settings | {"training": {**settings["training"], "patience": None}}),
-        lists,
-        dev,
-        Gain(),
-    )
+    recipe = validate(TextRecipe, settings | {"training": {**settings["training"], "patience": None}})
+    run = train_run(RunTask("arrays", recipe, lists, dev))
     np.testing.assert_array_equal(held.coef_, run.weights["average"].w)
 
 

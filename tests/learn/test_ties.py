@@ -11,10 +11,9 @@ import small_rankings
 import small_texts
 
 from rerank.data.corpus import Corpus
-from rerank.extraction.content import metric_of
 from rerank.metrics.oracle import two_valued
 from rerank.runs.corpora import Data
-from rerank.runs.training import any_ties, train_run
+from rerank.runs.training import RunTask, any_ties, train_run
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +56,13 @@ def test_the_log_and_the_results_say_which(root: Path, data: Data, caplog: pytes
     recipe = small_rankings.recipe(root)
     assert recipe.oracle.ties == "auto"
     with caplog.at_level(logging.INFO, logger="rerank"):
-        run = train_run("x", recipe, data.training.corpus, None, metric_of(recipe))
+        run = train_run(RunTask("x", recipe, data.training.corpus))
     assert run.training["ties"] == "any"
     assert "oracle.ties: any of the best candidates" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="rerank"):
-        other = train_run(
-            "x", small_rankings.recipe(root, oracle={"ties": "base"}), data.training.corpus, None, metric_of(recipe)
-        )
+        base = small_rankings.recipe(root, oracle={"ties": "base"})
+        other = train_run(RunTask("x", base, data.training.corpus))
     assert other.training["ties"] == "base"
     assert "oracle.ties" not in caplog.text
     assert sum(run.training["mistakes"]) < sum(other.training["mistakes"])

@@ -13,8 +13,8 @@ from rerank.extraction.content import content_of
 from rerank.learn.base_weight import make_learner
 from rerank.recipes.loading import TASKS, load_recipe
 from rerank.recipes.recipe import Recipe
-from rerank.runs import training as run_training
-from rerank.runs.training import check_room
+from rerank.runs import checks
+from rerank.runs.checks import check_room
 
 
 @pytest.fixture
@@ -409,7 +409,7 @@ def test_hashed_columns_are_measured_first(load, monkeypatch, caplog):
     """A perceptron keeps two numbers a column, twice, four predictors, and 8 bytes of scratch space."""
     recipe = load("features: {hash_bits: 30}\nlearner: {name: perceptron}")
     free = {"total": 64 << 30, "available": 100 << 30}
-    monkeypatch.setattr(run_training.psutil, "virtual_memory", lambda: SimpleNamespace(**free))
+    monkeypatch.setattr(checks.psutil, "virtual_memory", lambda: SimpleNamespace(**free))
     with pytest.raises(
         RecipeError, match=r"^features.hash_bits: 2\^30 columns take 77.3 GB with perceptron, this machine"
     ):

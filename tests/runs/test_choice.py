@@ -27,7 +27,7 @@ from rerank.runs.choice import choose
 from rerank.runs.corpora import Data
 from rerank.runs.report.headline import blind_note
 from rerank.runs.report.list_tables import choice_table
-from rerank.runs.training import train_run
+from rerank.runs.training import RunTask, train_run
 
 BY = r"train-(\d+?)\d?$"  # lists with the same tens are a document
 GRID = {"grid": {"learner.l1": [0.0, 0.02, 0.3]}, "learner": {"name": "vrda"}, "seeds": [1, 2]}
@@ -164,7 +164,7 @@ def test_settings_are_compared_by_their_scores_on_lists_set_apart(
     own = [run for run in found["runs"] if run["name"] == chosen["name"]]
     assert found["chosen"]["seed"] == max(own, key=lambda run: run["dev"])["seed"]
     single = [each.recipe for each in settings.expand() if each.name == chosen["name"]]
-    trained = [train_run("", each, data.training.corpus, data.others["dev"].corpus, metric) for each in single]
+    trained = [train_run(RunTask("", each, data.training.corpus, data.others["dev"].corpus)) for each in single]
     scores = [corpus_score(data.others["holdout"].corpus, run.weights["average"], metric) for run in trained]
     assert chosen["score"] == pytest.approx(float(np.mean(scores)), abs=1e-12)
 

@@ -12,12 +12,11 @@ from rerank.base.errors import RecipeError
 from rerank.data.shards import Lists, shared, whole
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.scoring import choices, scores
-from rerank.metrics.base import Metric
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.runs import pipeline
 from rerank.runs.ensembles import members, train_ensemble
-from rerank.runs.training import train_run
+from rerank.runs.training import RunTask, train_run
 
 LEARNERS = [{"name": "perceptron", "base": 0.5}, {"name": "vrda", "base": 2.0}]
 
@@ -28,27 +27,25 @@ def with_ensemble(root: Path, learner: Any = None, **settings: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def corpora(small_data: Path) -> tuple[Lists, Lists, Metric]:
-    from rerank.extraction.content import metric_of
-
+def corpora(small_data: Path) -> tuple[Lists, Lists]:
     recipe = small.recipe(small_data)
     training, table = extract_training(recipe)
-    return training.corpus, extract_split(recipe, "dev", table).corpus, metric_of(recipe)
+    return training.corpus, extract_split(recipe, "dev", table).corpus
 
 
-def test_weights_are_summed_in_units_of_their_scores(small_data: Path, corpora: tuple[Lists, Lists, Metric]) -> None:
-    train, dev, metric = corpora
+def test_weights_are_summed_in_units_of_their_scores(small_data: Path, corpora: tuple[Lists, Lists]) -> None:
+    train, dev = corpora
     recipe = with_ensemble(small_data, seeds=2, learners=LEARNERS)
     every = members(recipe)
     assert [(each.learner["name"], each.seed) for each in every] == [
         ("perceptron", 1), ("perceptron", 1001), ("vrda", 1), ("vrda", 1001),
     ]  # fmt: skip
-    found = train_ensemble("all", recipe, train, dev, metric)
+    found = train_ensemble(RunTask("all", recipe, train, dev))
     lists = whole(dev)
     for kind in ("last", "average"):
         w, base = np.zeros(train.width), 0.0
         for single in every:
-            own = train_run("one", single, train, dev, metric).weights[kind]
+            own = train_run(RunTask("one", single, train, dev)).weights[kind]
             own_scores = scores(lists, own)
             apart = [part - part.mean() for part in np.split(own_scores, lists.lists[1:-1])]
             deviation = np.sqrt(np.mean(np.concatenate(apart) ** 2))
@@ -58,29 +55,29 @@ def test_weights_are_summed_in_units_of_their_scores(small_data: Path, corpora: 
     assert len(found.training["ensemble"]["members"]) == 4
 
 
-def test_an_ensemble_of_one_is_that_one(small_data: Path, corpora: tuple[Lists, Lists, Metric]) -> None:
-    train, dev, metric = corpora
+def test_an_ensemble_of_one_is_that_one(small_data: Path, corpora: tuple[Lists, Lists]) -> None:
+    train, dev = corpora
     for learner in (LEARNERS[1], {"name": "perceptron"}):
-        alone = train_run("one", small.recipe(small_data, training={"epochs": 2}, learner=learner), train, dev, metric)
-        found = train_ensemble("all", with_ensemble(small_data, learner, seeds=1), train, dev, metric)
+        alone = train_run(RunTask("one", small.recipe(small_data, training={"epochs": 2}, learner=learner), train, dev))
+        found = train_ensemble(RunTask("all", with_ensemble(small_data, learner, seeds=1), train, dev))
         assert choices(dev, found.weights["average"]).tolist() == choices(dev, alone.weights["average"]).tolist()
         assert found.dev_score == pytest.approx(alone.dev_score, abs=1e-12)
 
 
-def test_all_members_see_the_same_share_of_the_lists(small_data: Path, corpora: tuple[Lists, Lists, Metric]) -> None:
-    train, dev, metric = corpora
+def test_all_members_see_the_same_share_of_the_lists(small_data: Path, corpora: tuple[Lists, Lists]) -> None:
+    train, dev = corpora
     recipe = with_ensemble(small_data, seeds=2)
-    found = train_ensemble("all", recipe.changed({"training.share": 0.25}), train, dev, metric)
-    expected = train_ensemble("all", recipe, shared(train, 0.25, recipe.seed), dev, metric)
+    found = train_ensemble(RunTask("all", recipe.changed({"training.share": 0.25}), train, dev))
+    expected = train_ensemble(RunTask("all", recipe, shared(train, 0.25, recipe.seed), dev))
     for kind, weights in expected.weights.items():
         assert found.weights[kind].w.tobytes() == weights.w.tobytes()
     assert found.training["lists"] == expected.training["lists"]
 
 
-def test_the_strongest_contributions_stay(small_data: Path, corpora: tuple[Lists, Lists, Metric]) -> None:
-    train, dev, metric = corpora
-    dense = train_ensemble("all", with_ensemble(small_data, seeds=2), train, dev, metric).weights["average"].w
-    found = train_ensemble("all", with_ensemble(small_data, seeds=2, keep=25), train, dev, metric)
+def test_the_strongest_contributions_stay(small_data: Path, corpora: tuple[Lists, Lists]) -> None:
+    train, dev = corpora
+    dense = train_ensemble(RunTask("all", with_ensemble(small_data, seeds=2), train, dev)).weights["average"].w
+    found = train_ensemble(RunTask("all", with_ensemble(small_data, seeds=2, keep=25), train, dev))
     corpus = whole(train)
     norms = np.sqrt(np.bincount(corpus.columns, weights=np.square(corpus.values, dtype=float), minlength=train.width))
     size = np.abs(dense) * norms

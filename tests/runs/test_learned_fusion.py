@@ -14,14 +14,12 @@ from commands import Command, refused
 
 from rerank import evaluate, load, read
 from rerank.base.errors import ModelError, RecipeError
-from rerank.data.shards import Lists
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
-from rerank.recipes.recipe import ListRecipe
 from rerank.runs import pipeline, training
 from rerank.runs.decoding import LEARNED
 from rerank.runs.run import Run
-from rerank.runs.training import train_run
+from rerank.runs.training import RunTask, train_run
 
 pytest.importorskip("sklearn", reason="scikit-learn fits the trees")
 DECODE = {"kinds": ["fuse", "learned"], "use": "learned"}
@@ -86,9 +84,9 @@ def test_nothing_is_learned_of_lists_outside_the_share(
 ) -> None:
     sizes = list[int]()
 
-    def counted(name: str, recipe: ListRecipe, corpus: Lists, *arguments: Any) -> Run:
-        sizes.append(round(corpus.list_count * recipe.training.share))
-        return train_run(name, recipe, corpus, *arguments)
+    def counted(task: RunTask, *arguments: Any) -> Run:
+        sizes.append(round(task.corpus.list_count * task.recipe.training.share))
+        return train_run(task, *arguments)
 
     monkeypatch.setattr(training, "train_run", counted)
     settings = {"epochs": 1, "vote": False, "share": 0.5, "ensemble": ensemble}
@@ -107,12 +105,12 @@ def test_an_interrupted_run_keeps_the_trainings_it_has_finished(
     recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE)
     trained = list[str]()
 
-    def interrupted(name: str, *arguments: Any) -> Run:
+    def interrupted(task: RunTask, *arguments: Any) -> Run:
         if len(trained) == 3:
             trained.append("interrupted")
             raise KeyboardInterrupt
-        trained.append(name)
-        return train_run(name, *arguments)
+        trained.append(task.name)
+        return train_run(task, *arguments)
 
     monkeypatch.setattr(training, "train_run", interrupted)
     with pytest.raises(KeyboardInterrupt):

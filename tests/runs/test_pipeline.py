@@ -29,6 +29,7 @@ from rerank.runs import list_steps, pipeline
 from rerank.runs.corpora import Data, dev_corpus
 from rerank.runs.evaluation import Selections, compare_runs
 from rerank.runs.stages import epoch_lines
+from rerank.runs.training import RunTask
 
 SCORES = ("f1", "precision", "recall", "exact_match")
 TWO_RUNS = [{"name": "one", "set": {"learner": {"name": "vrda"}}}, {"name": "two"}]
@@ -161,11 +162,11 @@ def test_an_interrupted_run_goes_on_where_it_stopped(small_data, workspace, monk
     pipeline.run(recipe, workspace / "whole")
     trained: list[str] = []
 
-    def interrupted(name: str, *arguments: Any) -> Any:
-        trained.append(name)
+    def interrupted(task: RunTask, *arguments: Any) -> Any:
+        trained.append(task.name)
         if len(trained) == 3:
             raise StoppedError
-        return train_run(name, *arguments)
+        return train_run(task, *arguments)
 
     train_run = list_steps.train_run
     monkeypatch.setattr(list_steps, "train_run", interrupted)

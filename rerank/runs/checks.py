@@ -1,0 +1,89 @@
+"""Checks of a single run before anything is read: every part that its recipe names is built, or refused."""
+
+import logging
+
+import psutil
+
+from rerank.base.errors import RecipeError
+from rerank.learn.base import Learner
+from rerank.learn.base_weight import make_learner
+from rerank.learn.contract import accepted
+from rerank.learn.mixing.combining import rule_of
+from rerank.learn.pairs import require_source
+from rerank.learn.trainer import bytes_needed
+from rerank.models.model import Model
+from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.settings import Settings
+from rerank.recipes.text_recipe import TextRecipe
+from rerank.runs.mert import make_mert
+from rerank.runs.training import pair_source
+
+log = logging.getLogger("rerank")
+
+
+def check_single(single: ListRecipe) -> None:
+    """Build the parts that a single run names, and refuse settings that exclude one another.
+
+    Raises
+    ------
+    RecipeError: names the setting, and what is expected.
+    """
+    settings, learner = single.training, accepted(make_learner(single.learner))
+    check_pairs(learner, settings.pairs)
+    if learner.batch:
+        for key in ("vote", "warm_start"):
+            if getattr(settings, key):
+                message = f"{single.learner['name']} finds one optimum, in one go; leave it out"
+                raise RecipeError(message, key=f"training.{key}")
+    if settings.mixing is not None:
+        for named in (single.learner, *([settings.select.learner] if settings.select is not None else [])):
+            rule_of(make_learner(named), settings.mixing.rule, settings.mixing.keep)
+    check_room(single)
+    _check_ensemble(single)
+    if isinstance(single, TextRecipe) and single.mert is not None:
+        make_mert(single)
+    if settings.select is not None:
+        accepted(make_learner(settings.select.learner, "training.select.learner"))
+        if settings.warm_start is not None:
+            message = "a selection starts from the beginning; leave out warm_start or select"
+            raise RecipeError(message, key="training.warm_start")
+    if settings.warm_start is not None:
+        Model.load(settings.warm_start, trust=True)
+
+
+def check_pairs(learner: Learner, settings: Settings) -> None:
+    """Refuse a pair source that does not exist, or that ``learner`` cannot learn from."""
+    source = pair_source(settings)
+    try:
+        require_source(learner, source)
+    except RecipeError as error:
+        raise RecipeError(error.message, key="training.pairs.name") from None
+
+
+def check_room(recipe: ListRecipe) -> None:
+    """Report what hashed columns will take, and refuse more than the memory of this machine.
+
+    A table of features has only as many columns as there are.
+    """
+    bits = recipe.features.hash_bits
+    if bits is None:
+        return
+    need = bytes_needed(make_learner(recipe.learner), 1 << bits)
+    memory = psutil.virtual_memory()
+    said = f"2^{bits} columns take {need / 1e9:.1f} GB with {recipe.learner['name']}"
+    if need > memory.total:
+        raise RecipeError(f"{said}, this machine has {memory.total / 1e9:.1f} GB", key="features.hash_bits")
+    if need > memory.available / 2:
+        log.warning("%s; %.1f GB of memory are free", said, memory.available / 1e9)
+
+
+def _check_ensemble(recipe: ListRecipe) -> None:
+    if recipe.training.ensemble is None:
+        return
+    for number, learner in enumerate(recipe.training.ensemble.learners):
+        make_learner(learner, f"training.ensemble.learners.{number}")
+    if recipe.data.dev is None:
+        raise RecipeError("the scores of its members are compared on dev; name data.dev", key="training.ensemble")
+    for key in ("warm_start", "vote"):
+        if getattr(recipe.training, key):
+            raise RecipeError("an ensemble has no such training; leave it out", key=f"training.{key}")
