@@ -4,7 +4,8 @@ Axes: L lists, N candidates of all lists together, nnz nonzeros, D columns (feat
 candidate, R statistics of a reference. A fold, a shard or a mini-batch is a Corpus too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
-from rerank.storage.arrays import DAMAGE, read_array
+from rerank.storage.arrays import DAMAGE, ArrayFile, read_array
 from rerank.storage.digests import seal, verify
 from rerank.storage.files import new_directory
 from rerank.storage.strict_json import as_json, read_object
@@ -192,12 +193,7 @@ class Corpus:
         ------
         RunError: the directory cannot be written.
         """
-        with new_directory(directory) as new:
-            for name, dtype in DTYPES.items():
-                np.save(new / f"{name}.npy", np.asarray(getattr(self, name), dtype), allow_pickle=False)
-            header = {"version": FORMAT_VERSION, "width": self.width, "free": self.free, "about": self.about}
-            (new / "header.json").write_text(as_json(header, indent=1, sort_keys=True))
-            seal(new)
+        save_joined(directory, [self])
 
     @staticmethod
     def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> "Corpus":
@@ -248,6 +244,36 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
     first = parts[0]
     width, free, about = first.width, first.free, first.about
     return Corpus(lists=lists, rows=rows, width=width, free=free, about=about, trusted=True, **joined)
+
+
+Sizes = tuple[int, int, int]  # of a corpus: its lists, candidates and nonzeros
+
+
+def save_joined(directory: Path | str, parts: Iterable[Corpus], *, synced: bool = True) -> Sizes:
+    """Save ``parts``, one at least and all with the same columns, as one corpus with the ``about`` of the first.
+
+    Every part is written as it comes: no more than one has to be in memory. synced: see ``new_directory``.
+    """
+    with new_directory(directory, synced=synced) as new, ExitStack() as files:
+        arrays = {name: files.enter_context(ArrayFile(new / f"{name}.npy", dtype)) for name, dtype in DTYPES.items()}
+        first, lists, candidates, nonzeros = None, 0, 0, 0
+        for part in parts:
+            if first is None:
+                first = part
+                for name in ("lists", "rows"):
+                    arrays[name].append(np.zeros(1))
+            arrays["lists"].append(part.lists[1:] + candidates)
+            arrays["rows"].append(part.rows[1:] + nonzeros)
+            for name in list(DTYPES)[2:]:
+                arrays[name].append(getattr(part, name))
+            lists, candidates = lists + part.list_count, candidates + part.candidate_count
+            nonzeros += part.nonzeros
+        assert first is not None
+        files.close()
+        header = {"version": FORMAT_VERSION, "width": first.width, "free": first.free, "about": first.about}
+        (new / "header.json").write_text(as_json(header, indent=1, sort_keys=True))
+        seal(new)
+    return lists, candidates, nonzeros
 
 
 def _constant(values: np.ndarray) -> bool:

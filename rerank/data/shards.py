@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.data.corpus import Corpus, concatenate
+from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
 from rerank.data.part import Change, KeptColumns, Part
 from rerank.data.shares import share_of
 from rerank.storage.arrays import DAMAGE
@@ -179,7 +179,6 @@ class Shards:
 
 
 Lists = Corpus | Shards
-Sizes = tuple[int, int, int]  # of a part: its lists, candidates and nonzeros
 
 
 def write_shards(directory: Path | str, parts: Iterable[Corpus], about: dict[str, Any]) -> Shards:
@@ -194,8 +193,7 @@ def write_shards(directory: Path | str, parts: Iterable[Corpus], about: dict[str
         if columns not in (None, (part.width, part.free)):
             raise DataError(f"a part has {part.width, part.free} columns (all, free), those before it {columns}")
         columns = part.width, part.free
-        part.save(part_directory(Path(directory), number))
-        sizes.append((part.list_count, part.candidate_count, part.nonzeros))
+        sizes.append(save_joined(part_directory(directory, number), [part]))
     if columns is None:
         raise DataError("a corpus without parts cannot be written")
     return join_shards(Path(directory), sizes, *columns, about)

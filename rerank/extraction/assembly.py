@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.base.errors import RunError
-from rerank.data.corpus import Corpus, concatenate
-from rerank.data.shards import Sizes, part_directory
+from rerank.data.corpus import Corpus, Sizes, save_joined
+from rerank.data.shards import part_directory
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, add_counts
 from rerank.features.rows import ListRows, make_corpus
@@ -98,17 +98,18 @@ def write_shard(job: ShardJob, task: tuple[int, tuple[BlockPart, ...]]) -> list[
     number, sections = task
     sizes = []
     for place in filter(None, (job.corpus, job.origins)):
-        pieces = []
-        for block, first, last in sections:
-            rows = job.numbering.spool.load(block, ListRows)
-            rows = (rows.origins() if place == job.origins else rows).numbered(job.numbering.of_block(block))
-            pieces.append(make_corpus(rows, first, last, job.numbering.width, job.about, job.scale))
         if not place.is_dir():
             raise RunError("the extraction was stopped")  # by the process waiting for this one
-        shard = concatenate(pieces)
-        shard.save(part_directory(place, number))
-        sizes.append((shard.list_count, shard.candidate_count, shard.nonzeros))
+        pieces = (_piece(job, section, origins=place == job.origins) for section in sections)
+        sizes.append(save_joined(part_directory(place, number), pieces, synced=False))
     return sizes
+
+
+def _piece(job: ShardJob, section: BlockPart, *, origins: bool) -> Corpus:
+    """Lists of a block, or what was subtracted from their values."""
+    rows, numbering = job.numbering.spool.load(section.block, ListRows), job.numbering
+    rows = (rows.origins() if origins else rows).numbered(numbering.of_block(section.block))
+    return make_corpus(rows, section.first, section.last, numbering.width, job.about, job.scale)
 
 
 def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[BlockPart, ...]]:

@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -20,6 +21,8 @@ FAULTS = (
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError, NotImplementedError, RuntimeError,
     MemoryError,
 )  # fmt: skip
+
+_PIECE = 1 << 22  # rows that are converted at a time
 
 
 def read_array(
@@ -51,6 +54,36 @@ def save_arrays(directory: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays, without objects, into a directory, each as an .npy file of its name."""
     for name, array in arrays.items():
         np.save(directory / f"{name}.npy", array, allow_pickle=False)
+
+
+class ArrayFile:
+    """An .npy file whose rows are written as they come; a context manager, at whose end it is what np.save writes."""
+
+    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+        self._stream, self._dtype, self._shape = path.open("wb"), np.dtype(dtype), (0,)
+
+    def append(self, rows: np.ndarray) -> None:
+        """Write further rows, all of one shape."""
+        if self._stream.tell() == 0:
+            self._shape = (0, *rows.shape[1:])
+            self._write_header()
+        self._shape = (self._shape[0] + len(rows), *rows.shape[1:])
+        for first in range(0, len(rows), _PIECE):  # an array of stride 0 may be larger than memory
+            np.ascontiguousarray(rows[first : first + _PIECE], self._dtype).tofile(self._stream)
+
+    def _write_header(self) -> None:
+        """Numpy leaves room in headers for a number of rows that grows: all have the same size."""
+        descr = np.lib.format.dtype_to_descr(self._dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": self._shape}
+        np.lib.format.write_array_header_1_0(self._stream, header)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._stream:
+            self._stream.seek(0)
+            self._write_header()
 
 
 def read_archive(path: Path) -> dict[str, np.ndarray]:

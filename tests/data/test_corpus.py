@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError, RunError
-from rerank.data.corpus import Corpus, concatenate
+from rerank.data.corpus import DTYPES, LARGE, Corpus, concatenate, save_joined
+from rerank.storage.arrays import ArrayFile
 from rerank.storage.digests import seal
 
 WIDTH = 7
@@ -253,6 +254,32 @@ def test_what_was_saved_is_loaded(lists: list[Plain], mmap: bool, tmp_path: Path
             assert isinstance(base, np.memmap) == mmap
 
 
+def test_parts_are_saved_as_one_corpus_in_files_of_numpy(tmp_path: Path) -> None:
+    examples, large = (
+        [*EXAMPLE, *EXAMPLE],
+        Corpus(
+            lists=np.arange(LARGE + 1),
+            rows=np.zeros(LARGE + 1),
+            columns=[],
+            values=[],
+            base=np.zeros(LARGE),
+            gain=np.arange(LARGE),
+            stats=np.ones((LARGE, 2)),
+            reference=np.ones((LARGE, 1)),
+            weight=np.ones(LARGE),
+            width=8,
+        ),
+    )
+    whole = corpus_of(examples)
+    pieces = [whole.slice(a, b) for a, b in ((0, 1), (1, 1), (1, whole.list_count))]
+    for corpus, parts in ((whole, pieces), (large, [large]), (corpus_of([]), [corpus_of([])])):
+        sizes = save_joined(tmp_path / "corpus", parts)
+        assert sizes == (corpus.list_count, corpus.candidate_count, corpus.nonzeros)
+        for name, dtype in DTYPES.items():
+            np.save(tmp_path / "expected.npy", np.asarray(getattr(corpus, name), dtype))
+            assert (tmp_path / "corpus" / f"{name}.npy").read_bytes() == (tmp_path / "expected.npy").read_bytes()
+
+
 def test_float64_values_stay_so_in_memory_alone(tmp_path: Path) -> None:
     single = corpus_of(EXAMPLE)
     values = single.values / np.float64(3.0)
@@ -291,7 +318,7 @@ def test_nothing_incomplete_stands_under_the_name(
         if place == "rename" or len(calls) == 4:
             raise failure
 
-    monkeypatch.setattr(*((np, "save") if place == "save" else (Path, "rename")), fails)
+    monkeypatch.setattr(*((ArrayFile, "append") if place == "save" else (Path, "rename")), fails)
     with pytest.raises(RunError if isinstance(failure, OSError) else KeyboardInterrupt) as caught:
         corpus_of(EXAMPLE).save(tmp_path / "corpus")
     if isinstance(failure, OSError):
@@ -306,7 +333,7 @@ def test_an_old_corpus_stays_until_the_new_one_is_complete(tmp_path: Path, monke
     def fails(*_arguments: Any, **_options: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "save", fails)
+    monkeypatch.setattr(ArrayFile, "append", fails)
     with pytest.raises(RunError):
         corpus_of([]).save(tmp_path / "corpus")
     assert plain(Corpus.load(tmp_path / "corpus")) == EXAMPLE
