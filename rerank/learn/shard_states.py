@@ -67,6 +67,11 @@ def ratio(size: np.ndarray, unit: np.ndarray) -> np.ndarray:
     return np.asarray(np.divide(size, unit, out=np.ones_like(unit), where=unit > 0))
 
 
+def inverted(x: np.ndarray) -> np.ndarray:
+    """1/x; 0 where x is 0."""
+    return np.asarray(np.divide(1.0, x, out=np.zeros_like(x), where=x > 0))
+
+
 def root(squares: Any) -> Any:
     """√ of sums that rounding may have made negative."""
     return np.sqrt(np.maximum(squares, 0.0))

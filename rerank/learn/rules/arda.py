@@ -35,10 +35,10 @@ from rerank.learn.rules.units import (
     squared_units,
 )
 from rerank.learn.settings import NotNegative, Positive, Update
-from rerank.learn.shard_states import ShardStates, ratio, root
+from rerank.learn.shard_states import ShardStates, inverted, ratio, root
 from rerank.learn.workspace import Scratch
 
-A, S, NORM, UNIT = range(4)  # of a cell: a_j = −s_j·e_j, s_j, √(Σ g_j²), c_j
+A, S, NORM, INVERSE = range(4)  # of a cell: a_j = −s_j·e_j, s_j, √(Σ g_j²), 1/c_j (0: there is no c_j yet)
 GREATEST = 1e150  # the largest step size of a column: products with it stay finite
 
 
@@ -82,18 +82,18 @@ class AdaptiveRDA(Learner):
 
     def combined(self, shards: ShardStates, rule: str) -> State:  # noqa: ARG002
         """s, Σg², t, N and k add up, as for RDA, in the largest unit that a section saw."""
-        unit = shards.largest(lambda end: end.cells[:, UNIT])
+        unit = shards.largest(lambda end: inverted(end.cells[:, INVERSE]))
         state = self.init(len(unit) - 1)
 
         def in_units(end: State, cell: int) -> np.ndarray:
-            return np.asarray(end.cells[:, cell] * ratio(end.cells[:, UNIT], unit))
+            return np.asarray(end.cells[:, cell] * ratio(inverted(end.cells[:, INVERSE]), unit))
 
         s = shards.summed(lambda end: in_units(end, S))
         norm = root(shards.summed(lambda end: in_units(end, NORM) ** 2))
         units = np.where(unit > 0, unit, 1.0)
         with np.errstate(divide="ignore"):
             e = np.where(norm > 0, np.minimum(self.eta / ((self.delta + norm) * units), GREATEST), 0.0)
-        state.cells[:] = np.stack([-s * e, s, norm, unit], axis=1)
+        state.cells[:] = np.stack([-s * e, s, norm, inverted(unit)], axis=1)
         state.v[:] = e[: state.v.size]
         state.numbers[[TIMES, SQUARES]] = shards.summed(lambda end: end.numbers[[TIMES, SQUARES]])
         state = shards.completed(state, self.shrinks)
@@ -117,9 +117,9 @@ def follow(state: Any, scratch: Scratch, count: int, n: int, weight: float, para
         if scratch.value[r] == 0.0:
             continue
         if params.normalized and j != base:
-            if x > cell[UNIT]:
+            if x * cell[INVERSE] > 1.0 or cell[INVERSE] == 0.0:
                 grow(cell, x)
-            scratch.extra[r] = cell[UNIT]
+            scratch.extra[r] = cell[INVERSE]
         e = adagrad(cell, weight * scratch.value[r], scratch.extra[r], params.eta, params.delta)
         if state.v.shape[0] > 0:
             state.v[j] = e
@@ -130,12 +130,13 @@ def follow(state: Any, scratch: Scratch, count: int, n: int, weight: float, para
 
 
 @kernel
-def adagrad(cell: np.ndarray, g: float, unit: float, eta: float, delta: float) -> float:
-    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update), all in the column's unit."""
-    g /= unit
+def adagrad(cell: np.ndarray, g: float, inverse: float, eta: float, delta: float) -> float:
+    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update), all in the column's unit,
+    1/``inverse``."""
+    g *= inverse
     cell[S] += g
     cell[NORM] = math.sqrt(cell[NORM] ** 2 + g * g)
-    e = min(eta / ((delta + cell[NORM]) * unit), GREATEST)
+    e = min(eta * inverse / (delta + cell[NORM]), GREATEST)
     cell[A] = -cell[S] * e
     return float(e)
 
@@ -143,6 +144,7 @@ def adagrad(cell: np.ndarray, g: float, unit: float, eta: float, delta: float) -
 @kernel
 def grow(cell: np.ndarray, x: float) -> None:
     """c_j ← x_j, with s_j and √(Σ g_j²) in the new unit."""
-    cell[S] *= cell[UNIT] / x
-    cell[NORM] *= cell[UNIT] / x
-    cell[UNIT] = x
+    ratio = 1.0 / (cell[INVERSE] * x) if cell[INVERSE] > 0.0 else 0.0
+    cell[S] *= ratio
+    cell[NORM] *= ratio
+    cell[INVERSE] = 1.0 / x

@@ -37,10 +37,11 @@ from rerank.learn.rules.units import (
     squared_units,
 )
 from rerank.learn.settings import NotNegative, Positive, Update
-from rerank.learn.shard_states import ShardStates, ratio, root
+from rerank.learn.shard_states import ShardStates, inverted, ratio, root
 from rerank.learn.workspace import Scratch
 
-W, Z, ROOT, Q, UNIT = range(5)  # of a cell, which is a line of the processor's caches: w, z, √n, q, c
+# Of a cell, a line of the processor's caches: w, z, √n, q, c and, because divisions take most of the time, 1/c.
+W, Z, ROOT, Q, UNIT, INVERSE = range(6)
 GREATEST = 1e150  # q is at most this, and q + λ₂ at least its inverse: quotients stay finite
 
 
@@ -80,7 +81,7 @@ class FTRL(Learner):
     update: Update = "always"
 
     def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
-        return fresh(columns, cell=5, rest=2)
+        return fresh(columns, cell=6, rest=2)
 
     def combined(self, shards: ShardStates, rule: str) -> State:
         """n, t and N add up, and z is what makes w the leader at the step sizes that follow.
@@ -100,7 +101,7 @@ class FTRL(Learner):
             w = np.divide(weighted, sure, out=np.zeros_like(unit), where=sure > 0)
         state.numbers[[TIMES, SQUARES]] = shards.summed(lambda end: end.numbers[[TIMES, SQUARES]])
         cells = state.cells
-        cells[:, W], cells[:, UNIT] = w, unit
+        cells[:, W], cells[:, UNIT], cells[:, INVERSE] = w, unit, inverted(unit)
         cells[:, ROOT] = spread = root(shards.summed(lambda end: in_units(end, ROOT) ** 2))
         alpha = np.full(unit.size, self.alpha * (pace(state.numbers) if self.normalized else 1.0))
         bound = np.arange(unit.size) >= shards.free
@@ -119,9 +120,10 @@ body(gather, FTRL)(gather_spread)
 @body(update, FTRL)
 def follow_all(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
     """Follow the leader in every column of g, in its unit, which grows to the x_j in ``scratch.extra``."""
-    alpha, top, base = params.alpha, largest_coefficient(scratch, n), state.cells.shape[0] - 1
+    plain, top, base = min(1.0 / params.alpha, GREATEST), largest_coefficient(scratch, n), state.cells.shape[0] - 1
     if top <= NOISE:
         count = 0
+    steep = plain
     if params.normalized:
         for r in range(np.uint64(count)):
             j, x = scratch.column[r], scratch.extra[r]
@@ -130,28 +132,31 @@ def follow_all(state: Any, scratch: Scratch, count: int, n: int, weight: float, 
                 if x > cell[UNIT]:
                     bound = 1.0 if j >= state.counts[FREE] else 0.0
                     assign(state, j, rescaled(cell, x, bound * params.l1, bound * params.l2))
-                scratch.extra[r] = cell[UNIT]
+                scratch.extra[r] = cell[INVERSE]
         count_size(state.numbers, squared_units(scratch, count, base, top))
-        alpha *= pace(state.numbers)
+        steep = min(plain / pace(state.numbers), GREATEST)
     for r in range(np.uint64(count)):
         j, g = scratch.column[r], weight * scratch.value[r]
         if scratch.value[r] == 0.0:
             continue
-        unit, step = (scratch.extra[r] if params.normalized else 1.0), (params.alpha if j == base else alpha)
+        cell, unit, inverse = state.cells[j], 1.0, 1.0
+        if params.normalized and j != base:
+            unit, inverse = cell[UNIT], cell[INVERSE]
         bound = 1.0 if j >= state.counts[FREE] and j != base else 0.0
-        w = follow(state.cells[j], g, unit, step, params.beta, bound * params.l1, bound * params.l2)
-        assign(state, j, w)
+        slope = plain if j == base else steep
+        w = follow(cell, g * inverse, cell[W] * unit, slope, params.beta, bound * params.l1, bound * params.l2)
+        assign(state, j, w * inverse)
 
 
 @kernel
-def follow(cell: np.ndarray, g: float, unit: float, alpha: float, beta: float, l1: float, l2: float) -> float:
-    """Take in the entry of a subgradient; returns the new weight (McMahan et al. 2013, Alg. 1)."""
-    w, g = cell[W] * unit, g / unit
+def follow(cell: np.ndarray, g: float, w: float, slope: float, beta: float, l1: float, l2: float) -> float:
+    """Take in the entry g of a subgradient where the weight is w, with α = 1/``slope``, all in the column's unit;
+    returns the new weight (McMahan et al. 2013, Alg. 1)."""
     cell[ROOT] = math.sqrt(cell[ROOT] ** 2 + g * g)
-    q = min((beta + cell[ROOT]) / alpha, GREATEST)
+    q = min((beta + cell[ROOT]) * slope, GREATEST)
     cell[Z] += g - (q - cell[Q]) * w
     cell[Q] = q
-    return leader(cell[Z], q, l1, l2) / unit
+    return leader(cell[Z], q, l1, l2)
 
 
 @kernel
@@ -167,5 +172,5 @@ def rescaled(cell: np.ndarray, x: float, l1: float, l2: float) -> float:
     cell[Z] *= ratio
     cell[ROOT] *= ratio
     cell[Q] *= ratio
-    cell[UNIT] = x
+    cell[UNIT], cell[INVERSE] = x, 1.0 / x
     return leader(cell[Z], cell[Q], l1, l2) / x

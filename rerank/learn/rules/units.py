@@ -83,14 +83,14 @@ def pace(numbers: np.ndarray) -> float:
 
 @kernel
 def squared_units(scratch: Scratch, count: int, base: int, top: float) -> float:
-    """Σ_j (g_j/c_j)² / max a_y², with c_j (anything but 0 where g_j = 0) in ``scratch.extra`` and max |a_y| = ``top``.
+    """Σ_j (g_j/c_j)² / max a_y², with 1/c_j (anything where g_j = 0) in ``scratch.extra`` and max |a_y| = ``top``.
 
     The base score, the column ``base``, does not count.
     """
-    squared = 0.0
+    squared, inverse = 0.0, 1.0 / top if count > 0 else 0.0
     for r in range(np.uint64(count)):
         if scratch.column[r] != base:
-            squared += (scratch.value[r] / (top * scratch.extra[r])) ** 2
+            squared += (scratch.value[r] * scratch.extra[r] * inverse) ** 2
     return squared
 
 
