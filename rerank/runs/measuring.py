@@ -1,22 +1,21 @@
 """``rerank.evaluate``: what a model's choices, or anybody's, are worth."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
-from rerank.data.corpus import Corpus
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
 from rerank.extraction.content.texts import TextContent
 from rerank.extraction.seen import SeenLists
-from rerank.metrics.base import Metric, TestName
+from rerank.metrics.base import Metric, TestName, chosen_rows
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import base_choice, oracle
 from rerank.metrics.significance import Significance, compare, score_interval
@@ -82,7 +81,7 @@ class Evaluation:
 
     def _table(self) -> TextTable:
         primary = self.metric.primary
-        others = [each for each in measures_of({"splits": {"": self.scores}}) if each.key != primary]
+        others = [measure for measure in measures_of({"splits": {"": self.scores}}) if measure.key != primary]
         rows = [
             [name, self.metric.text(report[primary]), " to ".join(map(self.metric.text, self.intervals[name]))]
             + [measure.text(report.get(measure.key)) for measure in others]
@@ -92,10 +91,11 @@ class Evaluation:
         return TextTable(f"{self.lists:,} lists", headings, rows)
 
     def _facts(self) -> list[str]:
-        found, shown = self.against_base, self.metric.signed
+        test = self.against_base
+        difference, low, high = map(self.metric.signed, (test.difference, test.low, test.high))
         by = f"by the predictor {self.predictor}, " if self.predictor else ""
-        against = f"{by}against the base: {shown(found.difference)} ({shown(found.low)} to {shown(found.high)})"
-        return [f"{against}, p = {found.p:.2g} by {found.test.replace('_', ' ')}", self.metric.signature]
+        against = f"{by}against the base: {difference} ({low} to {high})"
+        return [f"{against}, p = {test.p:.2g} by {test.test.replace('_', ' ')}", self.metric.signature]
 
 
 class Sampling(Section):
@@ -149,80 +149,65 @@ def evaluate(
         settled = replace(model.model, settings=recipe.model_dump(mode="json"))
         measured = scorer if metric is None else Scorer(settled)  # decoding is by the model's own metric
         how = scorer.decoding(decode if isinstance(decode, str) else None if decode else "best")
-        found = Choosing(measured.content, scorer, how)
+        choosing = Choosing(measured.content, scorer, how)
+        by = scorer.ranked_by if how is None else how.kind
     else:
-        found = Choosing(content_of(recipe), given=each_of(model, "a model, or a choice for every list", "model"))
+        given = each_of(model, "a model, or a choice for every list", "model")
+        choosing, by = Choosing(content_of(recipe), given=given), ""
     with told():
-        found.read(lists)
-    return found.evaluation(test, samples, seed)
+        answered = choosing.measure(lists)
+    return evaluation_of(choosing.content.metric, answered, by, test, samples, seed)
 
 
 _MISSING = object()
 
 
+class MeasuredList(NamedTuple):
+    """A list's base scores and statistics (float64 [N], [N, K], [R]), and those of the answer (float64 [K])."""
+
+    id: str
+    base: np.ndarray
+    stats: np.ndarray
+    reference: np.ndarray
+    answer: np.ndarray
+
+
 @dataclass
 class Choosing:
-    """Lists with their statistics, and one answer to each: by ``scorer``, as ``how`` says or its best candidate, or
-    ``given``. Of answers that are no candidates, ``other`` has the statistics (float64 [K]) by list."""
+    """One answer to every list: by ``scorer``, as ``how`` says or its best candidate, or ``given``."""
 
     content: Content[Any]
     scorer: Scorer | None = None
     how: Decoding | None = None
     given: Iterator[Any] = field(default_factory=lambda: iter(()))
-    sizes: list[int] = field(default_factory=lambda: [0])
-    base: list[np.ndarray] = field(default_factory=list)
-    stats: list[np.ndarray] = field(default_factory=list)
-    reference: list[np.ndarray] = field(default_factory=list)
-    chosen: list[int] = field(default_factory=list)  # counted from the first candidate of the first list
-    ids: list[str] = field(default_factory=list)
-    other: dict[int, np.ndarray] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.seen = SeenLists(self.content.held)
-
-    def read(self, lists: Iterable[NBest]) -> None:
-        """Take all lists, and the choices from them.
-
-        Raises
-        ------
-        DataError: see ``evaluate``.
-        """
-        texts = isinstance(self.content, TextContent)
-        policy = lists.on_bad_list if isinstance(lists, ListFile) else "error"
-        rows = (
-            lists.rows()
-            if isinstance(lists, ListFile)
-            else lists_given(lists, texts=texts, gains=isinstance(self.content.metric, Gain))
-        )
+    def measure(self, lists: Iterable[NBest]) -> list[MeasuredList]:
+        """Answer all lists."""
+        content, seen, measured = self.content, SeenLists(self.content.held), list[MeasuredList]()
+        if isinstance(lists, ListFile):
+            rows, policy = lists.rows(), lists.on_bad_list
+        else:
+            rows = lists_given(lists, texts=isinstance(content, TextContent), gains=isinstance(content.metric, Gain))
+            policy = "error"
         pairs = usable(rows, self._take, SkipCount(policy))
         while batch := list(islice(pairs, BATCH)):
-            found = [pair for pair, _ in batch]
-            places = [place for _, place in batch]
-            if self.how is not None:
-                places = [self._decoded(pair, number) for number, pair in enumerate(found, start=len(self.ids))]
-            elif self.scorer is not None:
-                ranked = self.scorer.scored([self.scorer.opened(pair) for pair in found])
-                places = [int(each.order[0]) if each.order.size else -1 for each in ranked if isinstance(each, Ranked)]
-            for pair, place in zip(found, places, strict=True):
-                self._add(pair, place)
+            for (pair, _), answer in zip(batch, self._answers(batch), strict=True):
+                reference, stats = content.stats(*pair)
+                if isinstance(answer, bytes):
+                    row = content.text_stats(pair, answer)
+                else:
+                    (row,) = chosen_rows(stats, np.array([answer]))
+                measured.append(MeasuredList(pair.nbest.id, pair.nbest.base, stats, reference, row))
+                seen.add(pair.nbest, content.lengths(pair))
         if self.scorer is None and next(self.given, _MISSING) is not _MISSING:
-            raise DataError(f"found more choices than the {len(self.ids):,} lists; expected one for each")
-        if not self.ids:
+            raise DataError(f"found more choices than the {len(measured):,} lists; expected one for each")
+        if not measured:
             raise DataError("no lists to evaluate")
         if self.scorer is not None:
             model = self.scorer.model
-            for line in unlike_training(self.seen.finish(), self.content, model.about.get("columns", {}), model.seen):
+            for line in unlike_training(seen.finish(), content, model.about.get("columns", {}), model.seen):
                 log.warning("%s", line)
-
-    def _decoded(self, pair: Pair, number: int) -> int:
-        """The place of a list's answer; the first candidate's for one that is in ``other``, -1 without candidates."""
-        if not len(pair.nbest):
-            return -1
-        assert self.scorer is not None
-        answer = self.scorer.answer(self.scorer.opened(pair), self.how)
-        if answer.place is None:
-            self.other[number] = self.content.text_stats(pair, encoded(answer.text))
-        return answer.place or 0
+        return measured
 
     def _take(self, nbest: NBestList | SkippedList, count: SkipCount) -> tuple[Pair, int] | None:
         """A list with its choice; see ``usable``."""
@@ -232,42 +217,38 @@ class Choosing:
             return None
         return pair, -1 if self.scorer is not None else _place(choice, pair.nbest)
 
-    def _add(self, pair: Pair, place: int) -> None:
-        reference, stats = self.content.stats(*pair)
-        self.chosen.append(-1 if place < 0 else self.sizes[-1] + place)
-        self.sizes.append(self.sizes[-1] + len(pair.nbest))
-        self.base.append(pair.nbest.base)
-        self.stats.append(stats)
-        self.reference.append(reference)
-        self.ids.append(pair.nbest.id)
-        self.seen.add(pair.nbest, self.content.lengths(pair))
+    def _answers(self, batch: list[tuple[Pair, int]]) -> list[int | bytes]:
+        """The places of the answers to lists, -1 without candidates; the texts of those that are no candidates."""
+        if self.scorer is None:
+            return [place for _, place in batch]
+        opened = [self.scorer.opened(pair) for pair, _ in batch]
+        if self.how is None:
+            orders = [ranked.order for ranked in self.scorer.scored(opened) if isinstance(ranked, Ranked)]
+            return [int(order[0]) if order.size else -1 for order in orders]
+        answers = list[int | bytes]()
+        for nbest in opened:
+            answer = self.scorer.answer(nbest, self.how) if len(nbest.nbest) else None
+            place = -1 if answer is None else answer.place
+            answers.append(encoded(answer.text) if answer is not None and place is None else place or 0)
+        return answers
 
-    def evaluation(self, test: TestName, samples: int, seed: int) -> Evaluation:
-        """What the choices are worth."""
-        metric, sizes = self.content.metric, np.array(self.sizes)
-        stats, reference, base = np.concatenate(self.stats), np.stack(self.reference), np.concatenate(self.base)
-        gain = metric.gain(stats, np.repeat(reference, np.diff(sizes), axis=0))
-        corpus = Corpus(
-            lists=sizes, rows=np.zeros(int(sizes[-1]) + 1, np.int64), columns=np.zeros(0, np.int32),
-            values=np.zeros(0, np.float32), base=base, gain=gain, stats=stats, reference=reference,
-            weight=np.ones(len(self.ids)), width=0,
-        )  # fmt: skip
-        choices = {
-            "base": base_choice(sizes, base),
-            "oracle": oracle(sizes, gain, base),
-            "choice": np.array(self.chosen, np.int64),
-        }
-        found = Selections.of(corpus, self.ids, metric, choices)
-        for number, row in self.other.items():
-            found.rows["choice"][number] = row
-        intervals = {
-            name: score_interval(metric, rows, reference, samples=samples, seed=seed)
-            for name, rows in found.rows.items()
-        }
-        rows = found.rows["choice"], found.rows["base"]
-        against = compare(metric, *rows, reference, test=test, samples=samples, seed=seed)
-        by = "" if self.scorer is None else self.how.kind if self.how is not None else self.scorer.ranked_by
-        return Evaluation(metric, by, len(self.ids), found.reports(metric), intervals, against)
+
+def evaluation_of(
+    metric: Metric, lists: Sequence[MeasuredList], by: str, test: TestName, samples: int, seed: int
+) -> Evaluation:
+    """What the answers to ``lists`` are worth, which were chosen ``by`` a predictor."""
+    ids, all_base, all_stats, references, answers = zip(*lists, strict=True)
+    sizes, base, stats = np.cumsum([0, *map(len, all_base)]), np.concatenate(all_base), np.concatenate(all_stats)
+    reference = np.stack(references)
+    gain = metric.gain(stats, np.repeat(reference, np.diff(sizes), axis=0))
+    places = {"base": base_choice(sizes, base), "oracle": oracle(sizes, gain, base)}
+    rows = {name: chosen_rows(stats, choice) for name, choice in places.items()} | {"choice": np.stack(answers)}
+    intervals = {
+        name: score_interval(metric, chosen, reference, samples=samples, seed=seed) for name, chosen in rows.items()
+    }
+    against = compare(metric, rows["choice"], rows["base"], reference, test=test, samples=samples, seed=seed)
+    reports = Selections(list(ids), metric.signature, reference, rows).reports(metric)
+    return Evaluation(metric, by, len(ids), reports, intervals, against)
 
 
 def _place(choice: Any, nbest: NBestList) -> int:

@@ -23,8 +23,8 @@ from rerank.readers.texts.text_pairs import read_lines, read_references
 from rerank.readers.trees.pairs import parse_list
 from rerank.readers.trees.treebank import read_sentences
 from rerank.readers.trees.trees import brackets, parse_brackets
+from rerank.runs.examples.scikit import read_texts
 from rerank.runs.examples.sets import read_vocabulary
-from rerank.runs.examples.texts import read_texts
 
 Rng = np.random.Generator
 FEW = 2000  # candidates up to which everything is looked at

@@ -18,6 +18,7 @@ from rerank.runs.examples.results import Result, mean_error
 from rerank.runs.examples.sets import Draw, Split
 from rerank.runs.examples.tables import Cell, cells_of
 from rerank.runs.examples.tuning import Tuned
+from rerank.runs.report.numbers import Spread
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
 
 NAMES = {
@@ -92,26 +93,24 @@ def traces_of(specs: Sequence[Spec], draw: Draw, figure: ExampleFigure, results:
     first fold, or, for ``epochs``, as many as a run may make, over every fold. ``results``, those on the set, know the
     tuned parameters."""
     recipe, whole = specs[0].recipe, figure.kind == "epochs"
-    levels = {spec.noise for spec in specs}
-    sets = {seed: draw(seed) for seed in recipe.run_seeds}
-    tuned = {(each.noise, each.spec.name): each.tuned for each in results if whole and each.tuned}
+    noisy, sets = len({spec.noise for spec in specs}) > 1, {seed: draw(seed) for seed in recipe.run_seeds}
+    tuned = {(result.noise, result.spec.name): result.tuned for result in results if whole and result.tuned}
     traced: Traced = {}
     for noise, at_noise in groupby(specs, key=lambda spec: spec.noise):
-        panel = f"{specs[0].set}, noise {noise:g}" if len(levels) > 1 else specs[0].set
+        panel = f"{specs[0].set}, noise {noise:g}" if noisy else specs[0].set
         folds = range(sets[recipe.run_seeds[0]].splits if whole else 1)
         parts = {(seed, fold): sets[seed].split(fold, noise, seed) for seed in sets for fold in folds}
         shown = [spec for spec in at_noise if spec.baseline is None and figure.shows(spec.run)]
         jobs = [(spec, place) for spec in shown for place in parts]
 
         def look(job: tuple[Spec, tuple[int, int]], parts: dict = parts) -> Trace:
-            spec, place = job
-            part = parts[place].shared(spec.recipe.training.share, place[0])
-            passes, every = 1, figure.every
+            spec, (seed, fold) = job
+            part, passes, every = parts[seed, fold].shared(spec.recipe.training.share, seed), 1, figure.every
             if whole:
                 passes, every = (spec.recipe.tune or spec.recipe.training).epochs, max(1, part.train.size)
             if chosen := tuned.get((spec.noise, spec.name)):
                 spec = spec.at(Tuned.from_dict(chosen).point)
-            return trace(spec, part, seed=place[0], every=every, test=figure.kind != "online", passes=passes)
+            return trace(spec, part, seed=seed, every=every, test=figure.kind != "online", passes=passes)
 
         with workers(recipe.training.workers) as run_all:
             for (spec, _), seen in zip(jobs, run_all(look, jobs), strict=True):
@@ -126,7 +125,7 @@ def draw_all(recipe: ClassificationRecipe, results: Sequence[Result], traced: Ma
     """The figures that the recipe asks for; ``traced``: those that are measured in passes of their own."""
     figures = []
     for figure in recipe.figures:
-        shown = [each for each in results if figure.shows(each.spec.run)]
+        shown = [result for result in results if figure.shows(result.spec.run)]
         if figure.traced:
             figures += _draw_traces(figure, traced[figure.name])
         elif figure.kind == "scatter":
@@ -144,28 +143,24 @@ def _draw_traces(figure: ExampleFigure, traced: Traced) -> list[Figure]:
     for panel, runs in traced.items():
         lines = []
         for name, seen in runs.items():
-            values = np.array([each.mistakes if online else each.errors for each in seen], np.float64)
+            values = np.array([trace.mistakes if online else trace.errors for trace in seen], np.float64)
             if not online:
                 values = 100 * (1 - values if figure.measure.endswith("accuracy") else values)
-            spread = values.std(axis=0)
-            if by_epoch:
-                spread /= np.sqrt(max(1, len(seen) - 1))
+            spread = values.std(axis=0) / (np.sqrt(max(1, len(seen) - 1)) if by_epoch else 1)
             x = range(1, values.shape[1] + 1) if by_epoch else seen[0].samples
-            lines.append(FigureLine(list(map(float, x)), values.mean(axis=0).tolist(), name, spread.tolist()))
+            lines.append(FigureLine([*map(float, x)], values.mean(axis=0).tolist(), name, spread.tolist()))
         passes = max(len(seen) for seen in runs.values())
-        if by_epoch:
-            text = f"{panel}: {what} after every epoch, mean of {passes} folds and standard error"
-        else:
-            text = f"{panel}: {what} during one pass{_over_seeds(passes)}"
+        over = f"after every epoch, mean of {passes} folds and standard error"
+        caption = captioned(figure, f"{panel}: {what} {over if by_epoch else f'during one pass{_over_seeds(passes)}'}")
         x_label = "epochs" if by_epoch else "examples"
-        figures.append(draw(_name(figure, panel, traced), captioned(figure, text), lines, x_label, what))
+        figures.append(draw(_name(figure, panel, traced), caption, lines, x_label, what))
     return figures
 
 
 def _draw_parameter(figure: ExampleFigure, results: Sequence[Result], seeds: int) -> list[Figure]:
     """One figure per set (and noise): one line per run over the values of a key of the grid; level for runs without
     it."""
-    key, noisy = str(figure.x), len({each.noise for each in results}) > 1
+    key, noisy = str(figure.x), len({result.noise for result in results}) > 1
 
     def x_of(result: Result) -> float | None:
         if key not in result.spec.point:
@@ -173,44 +168,41 @@ def _draw_parameter(figure: ExampleFigure, results: Sequence[Result], seeds: int
         value = float(result.spec.point[key])
         return 1.0 / (result.size * value) if figure.inverse else value
 
-    x_label = f"1 / (n · {key.split('.')[-1]})" if figure.inverse else key.split(".")[-1]
-    panels = _grouped(results, lambda each: f"{each.set}, noise {each.noise:g}" if noisy else each.set)
+    what, short = NAMES[figure.measure], key.split(".")[-1]
+    x_label = f"1 / (n · {short})" if figure.inverse else short
+    panels = _grouped(results, lambda result: f"{result.set}, noise {result.noise:g}" if noisy else result.set)
     figures = []
     for panel, members in panels.items():
-        values, lines = sorted({x for each in members if (x := x_of(each)) is not None}), []
-        for run, own in _grouped(members, lambda each: each.spec.run).items():
+        places, lines = sorted({x for result in members if (x := x_of(result)) is not None}), []
+        for run, alike in _grouped(members, lambda result: result.spec.run).items():
             means = {
-                x: [float(np.mean(each.values(figure.measure))) for each in alike]
-                for x, alike in _grouped(own, x_of).items()
+                x: [float(np.mean(result.values(figure.measure))) for result in at_x]
+                for x, at_x in _grouped(alike, x_of).items()
             }
-            xs = values if None in means else sorted(x for x in means if x is not None)
-            found = [means.get(x, means.get(None, [])) for x in xs]
-            spread = [100 * float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for each in found]
-            lines.append(FigureLine(xs, [100 * float(np.mean(each)) for each in found], run, spread))
-        caption = captioned(figure, f"{panel}: {NAMES[figure.measure]} over {x_label}{_over_seeds(seeds)}")
-        name = _name(figure, panel, panels)
+            xs = places if None in means else sorted(x for x in means if x is not None)
+            spreads = [Spread.of(means[x] if x in means else means[None]) for x in xs]
+            deviations = [100 * (spread.deviation or 0.0) for spread in spreads]
+            lines.append(FigureLine(xs, [100 * spread.mean for spread in spreads], run, deviations))
+        caption = captioned(figure, f"{panel}: {what} over {x_label}{_over_seeds(seeds)}")
         scale = logarithmic([x for line in lines for x in line.x], margin=0.03)
-        figures.append(draw(name, caption, lines, x_label, NAMES[figure.measure], x=scale))
+        figures.append(draw(_name(figure, panel, panels), caption, lines, x_label, what, x=scale))
     return figures
 
 
 def _grouped(members: Sequence[Result], key: Callable[[Result], K]) -> dict[K, list[Result]]:
     groups: dict[K, list[Result]] = {}
-    for each in members:
-        groups.setdefault(key(each), []).append(each)
+    for result in members:
+        groups.setdefault(key(result), []).append(result)
     return groups
 
 
 def _draw_scatter(figure: ExampleFigure, cells: Sequence[Cell]) -> Figure:
     """One point per set: the measure of run ``y`` over that of run ``x``, and the line where they are equal."""
     run_x, run_y, what = str(figure.x), str(figure.y), NAMES[figure.measure]
-    values = {(cell.set, cell.noise, cell.run): 100 * cell.spread(figure.measure).mean for cell in cells}
-    places = [
-        (name, noise)
-        for name, noise in dict.fromkeys((cell.set, cell.noise) for cell in cells)
-        if (name, noise, run_x) in values and (name, noise, run_y) in values
-    ]
-    points = [(name, values[name, noise, run_x], values[name, noise, run_y]) for name, noise in places]
+    values: dict[tuple[str, float], dict[str, float]] = {}
+    for cell in cells:
+        values.setdefault((cell.set, cell.noise), {})[cell.run] = 100 * cell.spread(figure.measure).mean
+    points = [(name, of[run_x], of[run_y]) for (name, _), of in values.items() if run_x in of and run_y in of]
     both = linear([value for _, a, b in points for value in (a, b)] or [0.0, 100.0], margin=0.05)
     lines = [FigureLine([a], [b], name, joined=False) for name, a, b in points]
     caption = captioned(figure, f"{run_y} over {run_x}; above the line, {run_y} is higher")
@@ -229,15 +221,14 @@ def _name(figure: ExampleFigure, panel: str, panels: Mapping[str, object]) -> st
 
 def fold_figures(results: Sequence[Result]) -> list[Figure]:
     """Curves of the results of one set: the error fold by fold, and the mistakes of training epoch by epoch."""
-    shown = sorted(results, key=mean_error)[: len(PALETTE)]
-    figures = []
-    if all(len(each.values("error")) > 1 for each in shown):
+    shown, figures = sorted(results, key=mean_error)[: len(PALETTE)], []
+    if all(len(result.values("error")) > 1 for result in shown):
         lines = []
-        for each in shown:
-            errors = [100 * error for error in each.values("error")]
-            lines.append(FigureLine([float(k + 1) for k in range(len(errors))], errors, each.spec.name))
+        for result in shown:
+            errors = [100 * error for error in result.values("error")]
+            lines.append(FigureLine(range(1, len(errors) + 1), errors, result.spec.name))
         figures.append(draw("folds", "Test error of every fold.", lines, "fold", "test error (%)"))
-    trained = [each for each in shown if len(each.mistakes[0]) > 1]
+    trained = [result for result in shown if len(result.mistakes[0]) > 1]
     if trained:
         title = "Mistakes while training, epoch by epoch"
         title += ": mean and standard deviation over the folds." if len(trained[0].mistakes) > 1 else "."
@@ -247,8 +238,7 @@ def fold_figures(results: Sequence[Result]) -> list[Figure]:
 
 def _mistakes(result: Result) -> FigureLine:
     """The share of mistakes in every epoch; folds may have different numbers of epochs."""
-    epochs = [np.array(counts, np.float64) for counts in zip_longest(*result.mistakes, fillvalue=np.nan)]
-    shares = [100 * epoch[np.isfinite(epoch)] / result.size for epoch in epochs]
-    spread = [float(np.std(share, ddof=1)) if share.size > 1 else 0.0 for share in shares]
-    places = [float(k + 1) for k in range(len(shares))]
-    return FigureLine(places, [float(np.mean(share)) for share in shares], result.spec.name, spread)
+    epochs = zip_longest(*result.mistakes)
+    spreads = [Spread.of([100 * n / result.size for n in folds if n is not None]) for folds in epochs]
+    means, deviations = [spread.mean for spread in spreads], [spread.deviation or 0.0 for spread in spreads]
+    return FigureLine(range(1, len(spreads) + 1), means, result.spec.name, deviations)

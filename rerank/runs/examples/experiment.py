@@ -73,22 +73,22 @@ def run_spec(
     Folds, and points of tuning, are tasks of ``engine``, whose workers read the set from its ``source``; in this
     process they are shared by threads.
     """
-    seeds, place = spec.recipe.run_seeds, draw
+    seeds, place, single, entry = spec.recipe.run_seeds, draw, spec, {}
     shared: AbstractContextManager[Map] = workers(spec.recipe.training.workers)
     if engine is not None and engine.workers > 1 and source is not None:
         place = partial(set_again, pickle.dumps((spec.recipe.data, spec.set, source)))
         shared = nullcontext(engine.map)
-    single, tuned = spec, None
     with shared as run_all:
         if spec.recipe.tune is not None:
             points = [FoldJob(spec.at(point), place, seeds[0]) for point in points_of(spec)]
             tuned = best_point(spec, run_all(errors_of, points))
-            single = tuned.applied(spec)
+            single, entry = tuned.applied(spec), tuned.as_dict()
         jobs = [FoldJob(single, place, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
         found = list(zip(jobs, run_all(fit_fold, jobs), strict=True))
-    entry = tuned.as_dict() if tuned is not None else {}
-    by_seed = {seed: [outcome for job, outcome in found if job.seed == seed] for seed in seeds}
-    return [_result(spec, seed, own, draw(seed).tested.size, entry) for seed, own in by_seed.items()]
+    return [
+        _result(spec, seed, [outcome for job, outcome in found if job.seed == seed], draw(seed).tested.size, entry)
+        for seed in seeds
+    ]
 
 
 _WARM = set[str]()  # the recipes of single runs that this process has compiled the kernels for
@@ -107,25 +107,26 @@ def _warm_up(spec: Spec, part: Split, seed: int) -> None:
 def _result(
     spec: Spec, seed: int, outcomes: list[tuple[Fit, np.ndarray, int]], tested: int, tuned: dict[str, Any]
 ) -> Result:
+    """The outcomes of all folds as one."""
     fits, places, sizes = zip(*outcomes, strict=True)
     predictions = {name: np.full(tested, -1, np.int64) for name in fits[0].errors}
     margins = np.full(tested, np.nan)
-    for done, place in zip(fits, places, strict=True):
-        if done.margins.size:
-            margins[place] = done.margins
-        for key, classes in done.predictions.items():
-            predictions[key][place] = classes
+    for fitted, place in zip(fits, places, strict=True):
+        if fitted.margins.size:
+            margins[place] = fitted.margins
+        for name, classes in fitted.predictions.items():
+            predictions[name][place] = classes
     return Result(
         spec=spec,
         seed=seed,
-        errors={key: [done.errors[key] for done in fits] for key in fits[0].errors},
-        train_errors=[done.train_error for done in fits],
-        seconds=[done.seconds for done in fits],
-        updates=[done.updates for done in fits],
-        mistakes=[done.mistakes for done in fits],
+        errors={name: [fitted.errors[name] for fitted in fits] for name in fits[0].errors},
+        train_errors=[fitted.train_error for fitted in fits],
+        seconds=[fitted.seconds for fitted in fits],
+        updates=[fitted.updates for fitted in fits],
+        mistakes=[fitted.mistakes for fitted in fits],
         predictions=predictions,
         margins=margins,
         size=sizes[0],
         tuned=tuned,
-        history=[{"fold": number, **line} for number, done in enumerate(fits) for line in done.history],
+        history=[{"fold": number, **line} for number, fitted in enumerate(fits) for line in fitted.history],
     )

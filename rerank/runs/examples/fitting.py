@@ -58,6 +58,11 @@ def predicted(corpus: Corpus, weights: Weights) -> np.ndarray:
     return classes_of(corpus, scores(corpus, weights))
 
 
+def error_of(classes: np.ndarray, label: np.ndarray) -> float:
+    """The share of wrong classes."""
+    return float(np.mean(classes != label))
+
+
 def margins(value: np.ndarray, label: np.ndarray) -> np.ndarray:
     """float64 [n]: the value of the true class less the best other one, of values of all classes (float64 [N])."""
     by_class = value.reshape(label.size, -1).copy()
@@ -67,21 +72,17 @@ def margins(value: np.ndarray, label: np.ndarray) -> np.ndarray:
     return np.asarray(true - by_class.max(axis=1))
 
 
-def _errors(predictions: dict[str, np.ndarray], label: np.ndarray) -> dict[str, float]:
-    return {name: float(np.mean(found != label)) for name, found in predictions.items()}
-
-
 def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> Fit:
     """Train ``spec`` for its number of epochs and predict ``test_part``."""
     settings = spec.recipe.training
-    predictions: dict[str, np.ndarray]
     if spec.baseline is not None:
         start = time.perf_counter()
         fitted = fit_baseline(spec.baseline, train_part)
         seconds = time.perf_counter() - start
-        wrong = predict_baseline(fitted, train_part) != train_part.label
-        predictions = {settings.predictor: predict_baseline(fitted, test_part)}
-        return Fit(predictions, _errors(predictions, test_part.label), float(np.mean(wrong)), seconds)
+        wrong = error_of(predict_baseline(fitted, train_part), train_part.label)
+        found = predict_baseline(fitted, test_part)
+        name: str = settings.predictor
+        return Fit({name: found}, {name: error_of(found, test_part.label)}, wrong, seconds)
     if settings.mixing is not None and settings.mixing.alone:
         return fit_apart(spec, train_part, test_part, seed=seed)
     corpus, test = train_part.corpus(), test_part.corpus()
@@ -94,8 +95,8 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
     main = training.weights["last" if settings.predictor == "last" else "average"]
     return Fit(
         predictions,
-        _errors(predictions, test_part.label),
-        train_error=float(np.mean(predicted(corpus, main) != train_part.label)),
+        {name: error_of(found, test_part.label) for name, found in predictions.items()},
+        train_error=error_of(predicted(corpus, main), train_part.label),
         seconds=sum(line["seconds"] for line in training.history),
         updates=training.learner.updates(training.state),
         mistakes=[line["mistakes"] for line in training.history],
@@ -110,9 +111,10 @@ def fit_apart(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: in
     assert mixing is not None
     single = spec.at({"training.mixing": None, "training.vote": False})
     order = shuffled(train_part.size, seed)
-    fits = []
-    for first, last, own in divided(train_part.size, mixing.shards, seed):
-        fits.append(fit(single, train_part.take(order[first:last]), test_part, seed=own))
+    fits = [
+        fit(single, train_part.take(order[first:last]), test_part, seed=section_seed)
+        for first, last, section_seed in divided(train_part.size, mixing.shards, seed)
+    ]
     return Fit(
         fits[0].predictions,
         {name: float(np.mean([done.errors[name] for done in fits])) for name in fits[0].errors},

@@ -1,7 +1,8 @@
-"""Parts of scikit-learn by name, with a clear message where it is not installed; batch classifiers to compare with."""
+"""What scikit-learn has a part in: batch classifiers to compare with, and documents as examples."""
 
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -10,7 +11,9 @@ import scipy.sparse
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import nearest
-from rerank.data.labelled import Labelled
+from rerank.data.labelled import Labelled, from_csr
+from rerank.readers.lines import LineReader
+from rerank.readers.streams import open_stream
 from rerank.recipes.settings import Settings
 
 
@@ -27,6 +30,11 @@ BASELINES = {
     "maxent": ScikitPart("linear_model", "LogisticRegression", {"max_iter": 1000, "random_state": 0}),
     "svm": ScikitPart("svm", "LinearSVC", {"max_iter": 1000, "random_state": 0, "tol": 0.01}),
 }
+VECTORIZERS = {
+    "count": ScikitPart("feature_extraction.text", "CountVectorizer"),
+    "tfidf": ScikitPart("feature_extraction.text", "TfidfVectorizer"),
+}
+VECTORIZER = "data.vectorizer"  # the key of its settings
 
 
 def scikit(module: str, key: str) -> Any:
@@ -53,7 +61,6 @@ def part_named(parts: Mapping[str, ScikitPart], settings: Settings, key: str, re
 
 
 def _parameters(settings: Settings) -> Settings:
-    """The settings of a part without its name."""
     return {key: value for key, value in settings.items() if key != "name"}
 
 
@@ -69,9 +76,9 @@ def _matrix(examples: Labelled) -> scipy.sparse.csr_matrix:
     return scipy.sparse.csr_matrix((values, np.array(examples.columns), np.array(examples.rows)), shape=shape)
 
 
-def fit_baseline(settings: Settings, train: Labelled, key: str = "baseline") -> Any:
+def fit_baseline(settings: Settings, train: Labelled) -> Any:
     """The classifier fitted to ``train``; its classes are indices into those of ``train``."""
-    made = make_baseline(settings, key)
+    made = make_baseline(settings)
     if settings["name"] == "maxent" and "solver" not in settings and len(train.classes) == 2:
         # For two classes only, but on wide sparse rows many times faster than the solver that serves all.
         made.set_params(**{"solver": "liblinear", "dual": True, "tol": 0.01} | _parameters(settings))
@@ -86,3 +93,69 @@ def fit_baseline(settings: Settings, train: Labelled, key: str = "baseline") -> 
 def predict_baseline(fitted: Any, examples: Labelled) -> np.ndarray:
     """int64 [n]: the class of every example."""
     return np.asarray(fitted.predict(_matrix(examples)), dtype=np.int64)
+
+
+def read_texts(paths: Sequence[str], vectorizer: Settings) -> tuple[list[Labelled], tuple[str, ...]]:
+    """The documents of every file, one ``label TAB text`` per line, and the names of the features.
+
+    The first file alone decides which features there are. Empty lines are skipped.
+    """
+    labels, texts = zip(*(_documents(path) for path in paths), strict=True)
+    return _vectorised(labels, texts, vectorizer, paths[0])
+
+
+def _documents(path: str) -> tuple[list[str], list[str]]:
+    labels, texts = [], []
+    with open_stream(path) as stream:
+        for number, line in LineReader(stream):
+            if not line.strip():
+                continue
+            label, tab, text = line.decode().partition("\t")
+            if not tab or not label.strip():
+                message = f"found {line.decode()[:40]!r}, expected a label, a tab and a text"
+                raise DataError(message, path=path, line=number)
+            labels.append(label.strip())
+            texts.append(text)
+    if not labels:
+        raise DataError("the file is empty; expected lines of a label, a tab and a text", path=path)
+    return labels, texts
+
+
+def read_newsgroups(categories: Sequence[str], vectorizer: Settings) -> tuple[Labelled, tuple[str, ...]]:
+    """All messages of these categories of the 20 Newsgroups, headers included, and the names of the features.
+
+    scikit-learn fetches the collection on first use and keeps it.
+    """
+    datasets = scikit("datasets", "data.newsgroups")
+    try:
+        fetched = datasets.fetch_20newsgroups(subset="all", categories=list(categories), shuffle=False)
+    except (KeyError, ValueError) as error:
+        raise RecipeError(f"the 20 Newsgroups have no such category: {error}", key="data.newsgroups") from None
+    except OSError as error:
+        raise DataError(f"cannot fetch the 20 Newsgroups: {error}; they are fetched once, over the network") from None
+    labels = [fetched.target_names[target] for target in fetched.target]
+    (examples,), names = _vectorised([labels], [fetched.data], vectorizer, "20 Newsgroups")
+    return examples, names
+
+
+def _vectorised(
+    labels: Sequence[list[str]], texts: Sequence[list[str]], settings: Settings, path: str
+) -> tuple[list[Labelled], tuple[str, ...]]:
+    if "ngram_range" in settings:  # a tuple, which YAML does not have
+        pair = settings["ngram_range"]
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise RecipeError(f"found {pair!r}; expected two numbers [low, high]", key=f"{VECTORIZER}.ngram_range")
+        settings = {**settings, "ngram_range": tuple(pair)}
+    made = part_named(VECTORIZERS, settings, VECTORIZER, refused=("input", "dtype"))
+    invalid = scikit("utils._param_validation", VECTORIZER).InvalidParameterError
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about settings that others leave without effect
+            matrices = [made.fit_transform(texts[0]), *(made.transform(part) for part in texts[1:])]
+    except (re.error, invalid, TypeError) as error:
+        raise RecipeError(f"the vectoriser does not accept its settings: {error}", key=VECTORIZER) from None
+    except ValueError as error:
+        raise DataError(f"the texts yield no features: {error}", path=path) from None
+    first, *rest = (from_csr(matrix, part) for matrix, part in zip(matrices, labels, strict=True))
+    aligned = [part.align(first.classes, first.width) for part in rest]
+    return [first, *aligned], tuple(str(name) for name in made.get_feature_names_out())

@@ -18,7 +18,7 @@ from rerank.readers.examples.svmlight import read_folds, read_svmlight
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
 from rerank.recipes.example_recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
-from rerank.runs.examples.texts import read_newsgroups, read_texts
+from rerank.runs.examples.scikit import read_newsgroups, read_texts
 
 log = logging.getLogger("rerank")
 FILES = ("path", "train", "test", "folds", "vocabulary")  # settings of a set that name one

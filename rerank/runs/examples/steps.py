@@ -10,23 +10,24 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
+from rerank.features.table import FeatureTable
 from rerank.kernels.sources import CLASSIFICATION
 from rerank.learn.contract import accepted
 from rerank.metrics.classification import Classification
 from rerank.models.model import Model
+from rerank.models.provenance import provenance
 from rerank.recipes.example_recipe import ClassificationRecipe, Spec
-from rerank.recipes.settings import files_named
+from rerank.recipes.settings import Settings, files_named
 from rerank.runs.examples.example_figures import Traced, check_figures, draw_all, traces_of
 from rerank.runs.examples.example_page import UNIT, write_page
 from rerank.runs.examples.experiment import run_spec
-from rerank.runs.examples.fitting import make_learner
-from rerank.runs.examples.models import train_model
+from rerank.runs.examples.fitting import make_learner, train_on
 from rerank.runs.examples.results import Result, best_of, groups_of, key_of, load_results, mean_error, save_results
 from rerank.runs.examples.scikit import make_baseline
-from rerank.runs.examples.sets import Sets
+from rerank.runs.examples.sets import ExampleSet, Sets
 from rerank.runs.examples.tables import as_data
 from rerank.runs.examples.tested import Tested, features_table, selections_of, significance_of, write_predictions
-from rerank.runs.examples.tuning import Tuned, points_of
+from rerank.runs.examples.tuning import Tuned, points_of, tune
 from rerank.runs.learning import CurvePoint, learning_curve
 from rerank.runs.report.plot import write_figures
 from rerank.runs.report.table import TextTable
@@ -174,6 +175,56 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             features=self.features,
             figures=figures,
         )
+
+
+def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:
+    """A feature table of ``width`` columns per class (of the second class alone, where there are two).
+
+    Each template is a class, so that a feature is called ``class|name``. Without ``names`` a feature is called by its
+    number from 1, as in svmlight files; ``shown`` (int [m]) are the features that then have a text at all.
+    """
+    labels = tuple(classes) if len(classes) > 2 else (classes[1],)
+    k = len(labels)
+    texts = {j + 1: str(j + 1) for j in shown.tolist()} | dict(enumerate(names, start=1))
+    return FeatureTable(
+        hashes=np.arange(1, k * width + 1, dtype=np.uint64),
+        template=np.repeat(np.arange(k, dtype=np.int32), width),
+        first=np.arange(k * width + 1, dtype=np.int64),
+        symbols=np.tile(np.arange(1, width + 1, dtype=np.uint64), k),
+        templates=labels,
+        texts=texts,
+        about={"seen": width, "kept": width, "classes": list(classes), "templates": {}},
+    )
+
+
+def train_model(spec: Spec, examples: ExampleSet, tuned: Settings | None = None) -> Model:
+    """Train a single run on all training examples of its set; tuned first, unless ``tuned`` is given."""
+    seed = spec.recipe.run_seeds[0]
+    noisy = examples.noisy(spec.noise, seed)
+    if spec.recipe.tune is not None:
+        spec = (Tuned.from_dict(tuned) if tuned else tune(spec, noisy, examples.examples)).applied(spec)
+    training_settings = spec.recipe.training
+    noisy = noisy.shared(training_settings.share, seed)
+    corpus = noisy.corpus()
+    voting = training_settings.vote or training_settings.predictor == "voted"
+    training = train_on(spec, corpus, noisy.label, epochs=training_settings.epochs, seed=seed, keep_log=voting)
+    votes = {} if training.log is None else training.learner.votes(training.log, corpus).arrays()
+    weighted = np.any([weights.w != 0 for weights in training.weights.values()], axis=0)
+    biased = spec.recipe.data.bias is not None
+    names = [*examples.names[: noisy.width - biased], *(["bias"] if biased and examples.names else [])]
+    about = provenance(
+        learner=spec.recipe.learner["name"],
+        run="",
+        seed=seed,
+        epochs=training_settings.epochs,
+        dev=None,
+        training_data="",
+        files={},
+    )
+    about["classes"] = list(noisy.classes)
+    table = class_table(noisy.classes, noisy.width, names, np.unique(np.flatnonzero(weighted) % noisy.width))
+    state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
+    return Model(spec.recipe.model_dump(mode="json"), about, table, training.weights, state, votes)
 
 
 def check_parts(recipe: ClassificationRecipe) -> list[Spec]:

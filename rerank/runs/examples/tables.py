@@ -1,6 +1,6 @@
 """Tables over sets and runs: means with their spread and the paper's numbers, ranks, times; how all were trained."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from rerank.runs.report.rows import verdict
 from rerank.runs.report.table import TextTable
 
 Data = Mapping[str, Any]  # ``as_data``, or one of its results
+Shown = tuple[str, float]  # a cell's text, and the number that it is compared by
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
 
 
@@ -41,17 +42,16 @@ class Cell:
 def cells_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Cell]:
     """A cell for every set, noise level and run; with ``best_of_grid`` the best point of every run."""
     grouped: dict[tuple[str, float, str, str], list[Result]] = {}
-    for each in results:
-        grouped.setdefault((each.set, each.noise, each.spec.run, each.spec.name), []).append(each)
-    cells = [Cell(name, noise, shown, tuple(found)) for (name, noise, _, shown), found in grouped.items()]
+    for result in results:
+        grouped.setdefault((result.set, result.noise, result.spec.run, result.spec.name), []).append(result)
     if not recipe.best_of_grid:
-        return cells
+        return [Cell(name, noise, shown, tuple(alike)) for (name, noise, _, shown), alike in grouped.items()]
     best: dict[tuple[str, float, str], Cell] = {}
-    for cell in cells:
-        run = cell.results[0].spec.run
-        key = (cell.set, cell.noise, run)
-        if key not in best or cell.spread("error").mean < best[key].spread("error").mean:
-            best[key] = Cell(cell.set, cell.noise, run, cell.results)
+    for (name, noise, run, _), alike in grouped.items():
+        cell = Cell(name, noise, run, tuple(alike))
+        known = best.setdefault((name, noise, run), cell)
+        if cell.spread("error").mean < known.spread("error").mean:
+            best[name, noise, run] = cell
     return list(best.values())
 
 
@@ -79,62 +79,67 @@ def as_data(recipe: ClassificationRecipe, results: Sequence[Result]) -> dict[str
     entries = []
     for cell in cells:
         mean, sd, se, values = cell.spread(recipe.measure)
-        paper = _paper(recipe, "values", cell.set, cell.run) if not cell.noise else None
+        paper = None if cell.noise else _paper(recipe, "values", cell.set, cell.run)
         entries.append(
-            {
-                "set": cell.set,
-                "noise": cell.noise,
-                "run": cell.run,
-                "point": cell.results[0].spec.point,
-                "mean": mean,
-                "sd": sd,
-                "se": se,
-                "values": values,
-                "reported": None if paper is None else paper / 100,
-                "seconds": cell.seconds,
-            }
+            {"set": cell.set, "noise": cell.noise, "run": cell.run, "point": cell.results[0].spec.point}
+            | {"mean": mean, "sd": sd, "se": se, "values": values}
+            | {"reported": None if paper is None else paper / 100, "seconds": cell.seconds}
         )
-    ranks = [{"noise": noise, "ranks": own} for noise, own in mean_ranks(cells).items()]
+    ranks = [{"noise": noise, "ranks": by_run} for noise, by_run in mean_ranks(cells).items()]
     return {"measure": recipe.measure, "results": entries, "ranks": ranks}
 
 
 def tables_of(recipe: ClassificationRecipe, data: Data) -> list[TextTable]:
     """The tables that the recipe asks for, of what ``as_data`` gives; without results there are none."""
     made = {"results": results_table, "ranks": ranks_table, "seconds": seconds_table}
-    found = [made[name](recipe, data) for name in recipe.tables if data]
-    return [table for table in found if table is not None]
+    tables = [made[name](recipe, data) for name in recipe.tables if data]
+    return [table for table in tables if table is not None]
 
 
 def results_table(recipe: ClassificationRecipe, data: Data) -> TextTable:
     """Sets × runs: mean ± standard error in percent, with the paper's number after a slash."""
-    sign = -1.0 if recipe.measure == "accuracy" else 1.0
-
-    def text(cell: Data) -> str:
+    sign, cells = -1.0 if recipe.measure == "accuracy" else 1.0, {}
+    for cell in data["results"]:
         shown = fixed(100 * cell["mean"]) + ("" if cell["se"] is None else f" ±{100 * cell['se']:.2f}")
-        paper = _paper(recipe, "values", cell["set"], cell["run"]) if not cell["noise"] else None
-        return shown if paper is None else f"{shown} / {paper:g}"
-
+        paper = None if cell["noise"] else _paper(recipe, "values", cell["set"], cell["run"])
+        cells[cell["set"], cell["noise"], cell["run"]] = _beside(shown, paper), sign * cell["mean"]
     note = f"{recipe.measure} in percent"
     if any(cell["se"] is not None for cell in data["results"]):
         note += f", mean ± standard error over {'seeds' if len(recipe.run_seeds) > 1 else 'folds'}"
-    note += _source(recipe, "values")
-    return _grid(f"Test {recipe.measure} (%)", data, text, lambda cell: sign * float(cell["mean"]), note)
+    return _by_set(f"Test {recipe.measure} (%)", cells, note + _source(recipe, "values"))
 
 
 def seconds_table(recipe: ClassificationRecipe, data: Data) -> TextTable:
     """Sets × runs: seconds of training per fold, with the paper's number after a slash."""
+    cells = {}
+    for cell in data["results"]:
+        shown = _beside(f"{cell['seconds']:.3f}", _paper(recipe, "seconds", cell["set"], cell["run"]))
+        cells[cell["set"], cell["noise"], cell["run"]] = shown, float(cell["seconds"])
+    return _by_set("Seconds of training", cells, "mean over folds; reading not included")
 
-    def text(cell: Data) -> str:
-        paper = _paper(recipe, "seconds", cell["set"], cell["run"])
-        return f"{cell['seconds']:.3f}" + ("" if paper is None else f" / {paper:g}")
 
-    note = "mean over folds; reading not included"
-    return _grid("Seconds of training", data, text, lambda cell: float(cell["seconds"]), note)
+def ranks_table(recipe: ClassificationRecipe, data: Data) -> TextTable | None:
+    """Noise levels × runs: mean ranks, with the paper's number after a slash; None for a single run or set."""
+    runs, sets = ({cell[key] for cell in data["results"]} for key in ("run", "set"))
+    if len(runs) < 2 or len(sets) < 2 or not data["ranks"]:
+        return None
+    reported = recipe.reported.ranks if recipe.reported else {}
+    rows = dict[tuple[str, ...], dict[str, Shown]]()
+    for line in data["ranks"]:
+        level = f"{line['noise']:g}"
+        paper = reported.get(level, reported.get(str(line["noise"]), {}))
+        rows[(level,)] = {run: (_beside(f"{rank:.2f}", paper.get(run)), rank) for run, rank in line["ranks"].items()}
+    note = f"rank among {len(runs)} runs, mean over {len(sets)} sets" + _source(recipe, "ranks")
+    return _grid("Mean rank by noise", ["noise"], rows, note)
 
 
 def _paper(recipe: ClassificationRecipe, what: Literal["values", "seconds"], name: str, run: str) -> float | None:
     """The paper's number for a run on a set."""
     return getattr(recipe.reported, what).get(name, {}).get(run) if recipe.reported else None
+
+
+def _beside(text: str, paper: float | None) -> str:
+    return text if paper is None else f"{text} / {paper:g}"
 
 
 def _source(recipe: ClassificationRecipe, what: Literal["values", "ranks"]) -> str:
@@ -143,45 +148,26 @@ def _source(recipe: ClassificationRecipe, what: Literal["values", "ranks"]) -> s
     return f"; behind the slash: {recipe.reported.source}" if recipe.reported is not None and known else ""
 
 
+def _by_set(caption: str, cells: Mapping[tuple[str, float, str], Shown], note: str) -> TextTable:
+    """Sets, with their noise levels if there are any, × runs."""
+    noisy, rows = any(noise for _, noise, _ in cells), dict[tuple[str, ...], dict[str, Shown]]()
+    for (name, noise, run), shown in cells.items():
+        rows.setdefault((name, f"{noise:g}") if noisy else (name,), {})[run] = shown
+    return _grid(caption, ["set", "noise"] if noisy else ["set"], rows, note)
+
+
 def _grid(
-    caption: str, data: Data, text: Callable[[Data], str], order: Callable[[Data], float], note: str
+    caption: str, headings: list[str], rows: Mapping[tuple[str, ...], Mapping[str, Shown]], note: str
 ) -> TextTable:
-    cells = data["results"]
-    rows = list(dict.fromkeys((cell["set"], cell["noise"]) for cell in cells))
-    runs = list(dict.fromkeys(cell["run"] for cell in cells))
-    noisy = any(noise for _, noise in rows)
-    found = {(cell["set"], cell["noise"], cell["run"]): cell for cell in cells}
+    """Rows by their first cells × runs; of several runs the lowest number of a row is highlighted."""
+    runs = list(dict.fromkeys(run for cells in rows.values() for run in cells))
     lines, best = [], set()
-    for number, row in enumerate(rows):
-        own = [found.get((*row, run)) for run in runs]
-        lowest = min(order(cell) for cell in own if cell is not None)
-        first = [row[0], f"{row[1]:g}"] if noisy else [row[0]]
-        if len(runs) > 1:
-            for place, cell in enumerate(own):
-                if cell is not None and order(cell) <= lowest + TIE:
-                    best.add((number, len(first) + place))
-        lines.append([*first, *(NONE if cell is None else text(cell) for cell in own)])
-    headings = ["set", *(["noise"] if noisy else []), *runs]
-    return TextTable(caption, headings, lines, 2 if noisy else 1, best, note)
-
-
-def ranks_table(recipe: ClassificationRecipe, data: Data) -> TextTable | None:
-    """Noise levels × runs: mean ranks, with the paper's number after a slash; None for a single run or set."""
-    runs, sets = (list(dict.fromkeys(cell[key] for cell in data["results"])) for key in ("run", "set"))
-    if len(runs) < 2 or len(sets) < 2 or not data["ranks"]:
-        return None
-    reported = recipe.reported.ranks if recipe.reported else {}
-    lines, best = [], set()
-    for number, line in enumerate(data["ranks"]):
-        noise, own = line["noise"], line["ranks"]
-        paper = reported.get(f"{noise:g}", reported.get(str(noise), {}))
-        lines.append([f"{noise:g}"])
-        for place, run in enumerate(runs):
-            lines[-1].append(f"{own[run]:.2f}" + (f" / {paper[run]:g}" if run in paper else ""))
-            if own[run] <= min(own.values()) + TIE:
-                best.add((number, place + 1))
-    note = f"rank among {len(runs)} runs, mean over {len(sets)} sets" + _source(recipe, "ranks")
-    return TextTable("Mean rank by noise", ["noise", *runs], lines, 1, best, note)
+    for number, (first, cells) in enumerate(rows.items()):
+        lines.append([*first, *(cells[run][0] if run in cells else NONE for run in runs)])
+        lowest = min(value for _, value in cells.values())
+        lowest_runs = [run for run, (_, value) in cells.items() if value <= lowest + TIE and len(runs) > 1]
+        best |= {(number, len(first) + runs.index(run)) for run in lowest_runs}
+    return TextTable(caption, [*headings, *runs], lines, len(headings), best, note)
 
 
 def sets_table(corpora: Mapping[str, Any]) -> TextTable:

@@ -38,8 +38,8 @@ class Tested(NamedTuple):
         """Those of a set, with the results on it."""
         part = examples.tested
         folds = examples.folds if examples.folds is not None else np.zeros(part.size, np.int64)
-        (own,) = groups_of(results).values()
-        return Tested(part.label, part.classes, folds, hardest_table(examples, own))
+        (first,) = groups_of(results).values()
+        return Tested(part.label, part.classes, folds, hardest_table(examples, first))
 
 
 def write_predictions(directory: Path, name: str, tested: Tested, results: Sequence[Result]) -> None:
@@ -49,12 +49,11 @@ def write_predictions(directory: Path, name: str, tested: Tested, results: Seque
     the predictions of the first are written.
     """
     label, classes, folds, _ = tested
-    for noise in dict.fromkeys(each.noise for each in results):
-        own = _first_seed([each for each in results if each.noise == noise])
-        lines = ["\t".join(["example", "fold", "label", *(each.spec.name for each in own)])]
+    for (_, noise), alike in _first_seeds(results).items():
+        lines = ["\t".join(["example", "fold", "label", *(result.spec.name for result in alike)])]
         for i in range(label.size):
-            found = (classes[each.predicted[i]] for each in own)
-            lines.append("\t".join([str(i + 1), str(folds[i]), classes[label[i]], *found]))
+            predicted = (classes[result.predicted[i]] for result in alike)
+            lines.append("\t".join([str(i + 1), str(folds[i]), classes[label[i]], *predicted]))
         level = f"-noise{noise:g}" if noise else ""
         target = output_file(directory, "predictions", f"{file_name(name)}{level}.tsv")
         write_text(target, "\n".join(lines) + "\n")
@@ -67,8 +66,14 @@ def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray) -> Sele
     return Selections(ids, Classification().signature, np.ones((label.size, 1)), rows)
 
 
-def _first_seed(results: Sequence[Result]) -> list[Result]:
-    return [each for each in results if each.seed == results[0].seed]
+def _first_seeds(results: Sequence[Result]) -> dict[tuple[str, float], list[Result]]:
+    """By set and noise level: the results of the first seed."""
+    groups: dict[tuple[str, float], list[Result]] = {}
+    for result in results:
+        group = groups.setdefault((result.set, result.noise), [])
+        if not group or result.seed == group[0].seed:
+            group.append(result)
+    return groups
 
 
 def significance_of(
@@ -81,18 +86,17 @@ def significance_of(
     settings = recipe.significance
     if settings.test is None:
         return {}
-    found: dict[str, Any] = {}
-    for name, noise in dict.fromkeys((each.set, each.noise) for each in results):
-        own = _first_seed([each for each in results if (each.set, each.noise) == (name, noise)])
-        wrong = selections_of({each.spec.name: each.predicted for each in own}, tested[name].label)
+    tests: dict[str, Any] = {}
+    for (name, noise), alike in _first_seeds(results).items():
+        wrong = selections_of({result.spec.name: result.predicted for result in alike}, tested[name].label)
         pairs = list(combinations(wrong.rows, 2))
-        if len(own) > MOST:
+        if len(alike) > MOST:
             best = min(wrong.rows, key=lambda run: wrong.rows[run].mean())
             pairs = [(run, best) for run in wrong.rows if run != best]
         if pairs:
             place = f"{name}, noise {noise:g}" if noise else name
-            found[place] = wrong.significance(Classification(), pairs, settings.test, settings.samples, recipe.seed)
-    return found
+            tests[place] = wrong.significance(Classification(), pairs, settings.test, settings.samples, recipe.seed)
+    return tests
 
 
 def confusion_table(result: Result, label: np.ndarray, classes: Sequence[str]) -> TextTable:
@@ -100,23 +104,23 @@ def confusion_table(result: Result, label: np.ndarray, classes: Sequence[str]) -
 
     label: the true classes of the tested examples (int64 [n]).
     """
-    k = len(classes)
+    k, name = len(classes), f"{result.spec.name} on {result.set}"
     counts = np.bincount(label * k + result.predicted, minlength=k * k).reshape(k, k)
-    name = f"{result.spec.name} on {result.set}"
-    sizes = counts.sum(axis=1)
+    sizes, right = counts.sum(axis=1), counts.diagonal()
     if k > CLASSES:
         wrong = np.where(np.eye(k, dtype=np.bool_), 0, counts)
-        order = [np.unravel_index(i, (k, k)) for i in np.argsort(-wrong, axis=None, kind="stable")[:PAIRS]]
-        shares = [f"{fixed(100 * wrong[a, b] / sizes[a], 1)} %" if wrong[a, b] else "" for a, b in order]
+        pairs = [divmod(int(i), k) for i in np.argsort(-wrong, axis=None, kind="stable")[:PAIRS]]
         rows = [
-            [classes[a], classes[b], count(int(wrong[a, b])), share]
-            for (a, b), share in zip(order, shares, strict=True)
-            if share
+            [classes[a], classes[b], count(int(wrong[a, b])), f"{fixed(100 * wrong[a, b] / sizes[a], 1)} %"]
+            for a, b in pairs
+            if wrong[a, b]
         ]
         return TextTable(f"Commonest confusions: {name}", ["class", "taken for", "examples", "of the class"], rows, 2)
-    right = [f"{fixed(100 * counts[a, a] / sizes[a], 1) if sizes[a] else NONE} %" for a in range(k)]
-    rows = [[classes[a], *map(count, counts[a]), right[a]] for a in range(k)]
-    headings = ["true class", *(f"as {each}" for each in classes), "right"]
+    rows = [
+        [classes[a], *map(count, counts[a]), f"{fixed(100 * right[a] / sizes[a], 1) if sizes[a] else NONE} %"]
+        for a in range(k)
+    ]
+    headings = ["true class", *(f"as {label}" for label in classes), "right"]
     return TextTable(f"Confusion matrix: {name}", headings, rows, best={(a, a + 1) for a in range(k)})
 
 

@@ -29,11 +29,11 @@ class Tree(NamedTuple):
     @property
     def children(self) -> list[list[int]]:
         """The children of every node, from left to right."""
-        found: list[list[int]] = [[] for _ in self.labels]
+        children: list[list[int]] = [[] for _ in self.labels]
         for node, parent in enumerate(self.parents):
             if parent >= 0:
-                found[parent].append(node)
-        return found
+                children[parent].append(node)
+        return children
 
     def spans(self) -> list[tuple[int, int]]:
         """First leaf and one past the last leaf of every node."""
@@ -107,10 +107,9 @@ def differences(gold: Tree, tree: Tree) -> tuple[frozenset[int], frozenset[int]]
     Brackets are matched one to one; among equal brackets in one tree the upper ones are matched first. Words whose gold
     tag is punctuation do not count; where the trees have different numbers of words, each tree's own tags decide.
     """
-    counted = [gold.labels[leaf] not in _DELETED for leaf in gold.leaves]
-    own = [tree.labels[leaf] not in _DELETED for leaf in tree.leaves]
-    in_gold = counted_brackets(gold, counted)
-    in_tree = counted_brackets(tree, counted if len(own) == len(counted) else own)
+    by_gold, by_tree = ([side.labels[leaf] not in _DELETED for leaf in side.leaves] for side in (gold, tree))
+    in_gold = counted_brackets(gold, by_gold)
+    in_tree = counted_brackets(tree, by_gold if len(by_tree) == len(by_gold) else by_tree)
     return _unmatched(in_gold, in_tree), _unmatched(in_tree, in_gold)
 
 

@@ -1,6 +1,6 @@
 """What came out of a run over lists: one sentence, a few large numbers, and one table of results per split."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rich.table import Table
@@ -8,7 +8,7 @@ from rich.text import Text
 
 from rerank.base.encoding import plain
 from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
-from rerank.runs.report.numbers import NONE, Spread, count
+from rerank.runs.report.numbers import NONE, count
 from rerank.runs.report.rows import (
     PREDICTORS,
     Comparison,
@@ -44,10 +44,12 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     columns = max((entry.get("columns") or 0 for entry in metrics.get("corpora", {}).values()), default=0)
     size = f"of {count(columns)} feature columns" if columns else ""
     weights = count(metrics.get("training", {}).get("nonzero_weights"))
+    interval = f"; interval {_interval(test, measure)}" if test and test.interval else ""
+    certainty = f"{test.verdict(measure)}{interval}" if test else "not tested"
     tiles = [
         (f"Base {measure.heading}", measure.text(base), f"on {split}"),
         (f"Reranked {measure.heading}", measure.text(score), f"{chosen.get('name', 'model')}, {predictor} predictor"),
-        ("Difference", measure.signed(score - base), _certainty(test, measure)),
+        ("Difference", measure.signed(score - base), certainty),
         (f"Oracle {measure.heading}", measure.text(oracle), share),
         ("Nonzero weights", weights, size),
     ]
@@ -100,23 +102,24 @@ def blind_note(metrics: Mapping[str, Any]) -> str:
 
 def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
     """The results on a split for the page; the rows of one run form a group."""
-    primary, runs = primary_of(metrics), runs_of(metrics)
-    lines, chosen, name = [], None, ""
+    primary, lines, chosen, name = primary_of(metrics), [], None, ""
     for row in result_rows(metrics, split, _ON_PAGES):
         name = row.title if row.first else name
         chosen = name if row.chosen else chosen
+        nonzero = row.nonzero if row.first else None
+        aside = f" ±{count(nonzero.deviation)}" if nonzero and nonzero.deviation is not None else ""
         lines.append(
             {
                 "run": name,
-                "predictor": row.predictor,
-                **_scores(row, measures_of(metrics)),
+                **_scores(row, metrics),
                 f"Δ{primary.heading}": "" if row.difference is None else primary.signed(row.difference),
                 "interval": _interval(row.test, primary),
                 "against the base": row.test.verdict(primary) if row.test else "",
-                "nonzero weights": _nonzero(row.nonzero) if row.first else "",
+                "nonzero weights": f"{count(nonzero.mean)}{aside}" if nonzero else "",
             }
         )
-    note = "The run was chosen by its score on this split." if split == dev_of(metrics) and len(runs) > 1 else ""
+    several = split == dev_of(metrics) and len(runs_of(metrics)) > 1
+    note = "The run was chosen by its score on this split." if several else ""
     return TextTable.of(f"Results on {split}", lines, texts=2, merged=True, chosen=chosen, note=note)
 
 
@@ -127,14 +130,12 @@ def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = 
     than the base, with the largest p of all seeds. Where the terminal is too narrow, cells break between a mean and its
     deviation. In a ``wide`` table they need not.
     """
-    rows, primary = result_rows(metrics, split), primary_of(metrics)
-    lines = []
+    rows, lines = result_rows(metrics, split), []
     for row in rows:
-        said = row.test.verdict(primary) if row.test else ""
+        said = row.test.verdict(primary_of(metrics)) if row.test else ""
         line = {
             "run": plain(row.title) if row.first else "",
-            "predictor": row.predictor,
-            **_scores(row, measures_of(metrics)),
+            **_scores(row, metrics),
             "nonzero weights": count(row.nonzero.mean) if row.first and row.nonzero else "",
             "against base": said if wide else said.replace("not ", "not\n").replace(", ", ",\n"),
         }
@@ -152,25 +153,14 @@ def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = 
     return table
 
 
-def _scores(row: Row, measures: Sequence[Measure]) -> dict[str, str]:
-    return {measure.heading: measure.spread(row.scores.get(measure.key)) for measure in measures}
-
-
-def _nonzero(spread: Spread | None) -> str:
-    if spread is None:
-        return ""
-    return count(spread.mean) if spread.deviation is None else f"{count(spread.mean)} ±{count(spread.deviation)}"
+def _scores(row: Row, metrics: Mapping[str, Any]) -> dict[str, str]:
+    """The predictor of a row, and its scores."""
+    scores = {measure.heading: measure.spread(row.scores.get(measure.key)) for measure in measures_of(metrics)}
+    return {"predictor": row.predictor, **scores}
 
 
 def _interval(test: Comparison | None, measure: Measure) -> str:
     return " to ".join(map(measure.signed, test.interval)) if test and test.interval else ""
-
-
-def _certainty(test: Comparison | None, measure: Measure) -> str:
-    if test is None:
-        return "not tested"
-    interval, said = _interval(test, measure), test.verdict(measure)
-    return f"{said}; interval {interval}" if interval else said
 
 
 def notes(metrics: Mapping[str, Any]) -> list[str]:
@@ -189,15 +179,14 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
 
 def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(measure, signature) of the final figures, with the splits where their signatures differ."""
-    by_split: Mapping[str, Mapping[str, str]] = metrics.get("signatures") or {}
     headings = {measure.key: measure.heading for measure in all_measures(metrics)}
+    splits: dict[str, dict[str, list[str]]] = {}  # by measure and signature
+    for split, texts in (metrics.get("signatures") or {}).items():
+        for key, text in texts.items():
+            splits.setdefault(key, {}).setdefault(text, []).append(split)
     lines = []
-    for key in dict.fromkeys(key for texts in by_split.values() for key in texts):
-        splits: dict[str, list[str]] = {}
-        for split, texts in by_split.items():
-            if key in texts:
-                splits.setdefault(texts[key], []).append(split)
-        for text, names in splits.items():
-            where = f" on {', '.join(names)}" if len(splits) > 1 else ""
+    for key, texts in splits.items():
+        for text, names in texts.items():
+            where = f" on {', '.join(names)}" if len(texts) > 1 else ""
             lines.append((f"{headings.get(key, key)}{where}", text))
     return lines

@@ -202,7 +202,7 @@ class Plot:
 
     def svg(self, title: str) -> str:
         """The plot as one SVG element without a size of its own."""
-        named = {line.name: line for line in self.lines if line.name}
+        named = {(line.name, line.series): line for line in self.lines if line.name}
         legend, below = _legend([*named.values()], self.area[0])
         parts = [_axes(self), *(_bar(self, *bar) for bar in self.bars)]
         if self.diagonal:

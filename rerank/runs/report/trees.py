@@ -1,8 +1,8 @@
 """Trees drawn as inline SVG: a list's gold, base and chosen tree to the same scale.
 
 Words stand on one line with their tags above them. A node is one level above its highest child and in the middle of
-its children, which hang from a bar; bars and drops of different nodes never cross. Trees of the same words share the
-columns of their words, so that they can be compared one below the other.
+its words; its children hang from a bar, and bars and drops of different nodes never cross. Trees of the same words
+share the columns of their words, so that they can be compared one below the other.
 
 A bracket that differs from gold is in a dashed box (base and chosen) or a dotted one (gold); the badge in the box says
 in letters what the colour and the line say: × is a bracket gold does not have, −B one that base misses, −C one that the
@@ -11,7 +11,8 @@ chosen tree misses. Colours come from the page (``--wrong``, ``--missed``, ``--l
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from markupsafe import Markup
@@ -47,8 +48,7 @@ _WIDTHS = {
 }
 
 
-@dataclass(frozen=True)
-class TreeDrawing:
+class TreeDrawing(NamedTuple):
     """A drawn tree: its heading, its role (gold, base, chosen), and the SVG element."""
 
     role: str
@@ -66,17 +66,14 @@ def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) 
         node: "−" + "B" * (node in missed_base) + "C" * (node in missed_chosen) for node in missed_base | missed_chosen
     }
     marks = [missed, dict.fromkeys(wrong_base, "×"), dict.fromkeys(wrong_chosen, "×")]
-    trees = [_plain(tree) for tree in trees]
-    titles = [
-        ("gold", "Gold"),
-        ("both" if same else "base", "Base and chosen" if same else "Base"),
-        ("chosen", "Chosen"),
-    ]
-    shown = 2 if same else 3
-    columns = _columns(trees[:shown], marks)
+    titles = (
+        {"gold": "Gold", "both": "Base and chosen"} if same else {"gold": "Gold", "base": "Base", "chosen": "Chosen"}
+    )
+    trees = [_plain(tree) for tree in trees[: len(titles)]]
+    columns = _columns(trees, marks)
     return [
         TreeDrawing(role, title, Markup(draw(tree, mark, width, f"{title} tree")))
-        for (role, title), tree, mark, width in zip(titles[:shown], trees, marks, columns, strict=False)
+        for (role, title), tree, mark, width in zip(titles.items(), trees, marks, columns, strict=False)
     ]
 
 
@@ -88,10 +85,10 @@ def _plain(tree: Tree) -> Tree:
 
 def draw(tree: Tree, marks: Mapping[int, str], columns: Sequence[float], title: str) -> str:
     """``tree`` as an SVG element. ``marks``: node → badge; ``columns``: width of every word's column in px."""
-    children = tree.children
-    x, level = _centres(tree, marks, columns), _levels(tree)
-    height = max(level)
-    y = [MARGIN + HALF + (height - own) * LEVEL for own in level]
+    children, levels, left = tree.children, _levels(tree), [*accumulate(columns, initial=MARGIN)]
+    height = max(levels)
+    x = [(left[first] + left[last]) / 2 for first, last in tree.spans()]
+    y = [MARGIN + HALF + (height - level) * LEVEL for level in levels]
     full_width, full_height = 2 * MARGIN + sum(columns), 2 * MARGIN + 2 * HALF + height * LEVEL + 1.6 * EM
     lines, nodes = [], []
     for node, below in enumerate(children):
@@ -133,45 +130,23 @@ def _levels(tree: Tree) -> list[int]:
 
 def _columns(trees: Sequence[Tree], marks: Sequence[Mapping[int, str]]) -> list[list[float]]:
     """Widths of the words' columns, for each tree; the same ones if the trees have the same number of words."""
-    widths = [_own_columns(tree, mark) for tree, mark in zip(trees, marks, strict=False)]
-    if len({len(width) for width in widths}) > 1:
+    widths = [_widths(tree, mark) for tree, mark in zip(trees, marks, strict=False)]
+    if len({*map(len, widths)}) > 1:
         return widths
-    return [[max(column) for column in zip(*widths, strict=True)]] * len(trees)
+    return [[*map(max, zip(*widths, strict=True))]] * len(trees)
 
 
-def _own_columns(tree: Tree, marks: Mapping[int, str]) -> list[float]:
+def _widths(tree: Tree, marks: Mapping[int, str]) -> list[float]:
     """Columns wide enough for words, tags, and the labels above them."""
     columns = [GAP + max(text_width(tree.words[leaf] or ""), text_width(tree.labels[leaf])) for leaf in tree.leaves]
-    by_length = sorted((last - first, first, node) for node, (first, last) in enumerate(tree.spans()))
-    for length, first, node in by_length:
+    spans = tree.spans()
+    for node in sorted(range(len(spans)), key=lambda node: spans[node][1] - spans[node][0]):
         if tree.words[node] is None:
-            lacking = _node_width(tree, node, marks) + 4 - sum(columns[first : first + length])
-            for position in range(first, first + length):
-                columns[position] += max(0.0, lacking) / length
+            covered = range(*spans[node])
+            lacking = _node_width(tree, node, marks) + 4 - sum(columns[position] for position in covered)
+            for position in covered:
+                columns[position] += max(0.0, lacking) / len(covered)
     return columns
-
-
-def _centres(tree: Tree, marks: Mapping[int, str], columns: Sequence[float]) -> list[float]:
-    """The middle of every node in px: that of its outer children, as far as its label stays above its own words."""
-    left = [MARGIN]
-    for width in columns:
-        left.append(left[-1] + width)
-    children, spans = tree.children, tree.spans()
-    room = [_node_width(tree, node, marks) for node in range(len(children))]
-    for node, below in enumerate(children):  # a chain of single children stands in one line
-        if len(below) == 1:
-            room[below[0]] = max(room[below[0]], room[node])
-    x = [0.0] * len(children)
-    for node in range(len(x) - 1, -1, -1):
-        first, last = spans[node]
-        if not children[node]:
-            x[node] = (left[first] + left[last]) / 2
-            continue
-        middle = (x[children[node][0]] + x[children[node][-1]]) / 2
-        if len(children[node]) > 1:
-            middle = min(max(middle, left[first] + room[node] / 2), left[last] - room[node] / 2)
-        x[node] = middle
-    return x
 
 
 def _edge(parent: tuple[float, float], below: Sequence[tuple[float, float]]) -> str:
