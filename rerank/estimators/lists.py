@@ -7,7 +7,7 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.estimators.matrix import rows_of
 from rerank.estimators.parameters import numbers
-from rerank.metrics.gain import LARGEST
+from rerank.metrics.gain import LARGEST_GAIN
 
 
 def offsets_of(group: Any, qid: Any, n: int) -> np.ndarray:
@@ -70,9 +70,11 @@ def lists_of(X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = 
     n = X.shape[0]
     offsets = offsets_of(group, qid, n)
     gains = numbers("gain", gain, n)
-    if (large := np.abs(gains) > LARGEST).any():
+    if (large := np.abs(gains) > LARGEST_GAIN).any():
         row = int(np.flatnonzero(large)[0])
-        raise ValueError(f"gain holds {gains[row]} in row {row}; expected numbers from {-LARGEST:g} to {LARGEST:g}")
+        raise ValueError(
+            f"gain holds {gains[row]} in row {row}; expected numbers from {-LARGEST_GAIN:g} to {LARGEST_GAIN:g}"
+        )
     rows, columns, values = rows_of(X)
     return Corpus(
         lists=offsets,

@@ -8,7 +8,7 @@ from scipy import sparse
 from rerank.data.labelled import Labelled
 from rerank.kernels.compile import kernel
 
-LARGEST = float(np.finfo(np.float32).max)
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 MOST = int(np.iinfo(np.int32).max)
 LARGE = 1 << 20  # so many float64 values, or more, are trained on without a copy as float32
@@ -60,7 +60,7 @@ def _sparse_rows(X: Any, double: bool) -> SparseRows:
             expected = f"expected 0..{matrix.shape[1] - 1}"
             raise ValueError(f"X is a damaged CSR matrix: columns from {least} to {most}; {expected}")
     double &= matrix.nnz >= LARGE and matrix.dtype == np.float64
-    as_given = double and in_range(matrix.data, SMALLEST, LARGEST)
+    as_given = double and in_range(matrix.data, SMALLEST, FLOAT32_MAX)
     values = matrix.data if as_given else _narrow(matrix.data)
     if not as_given and not values.all():  # stored zeros
         matrix = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
@@ -87,7 +87,7 @@ def _narrow(data: np.ndarray) -> np.ndarray:
         return values
     if not np.isfinite(values.sum(dtype=np.float64)):  # of so many numbers of float32 it cannot overflow
         raise ValueError(
-            f"X holds values beyond the largest 32-bit float, {LARGEST:.3g}, the type of feature values; scale X"
+            f"X holds values beyond the largest 32-bit float, {FLOAT32_MAX:.3g}, the type of feature values; scale X"
         )
     if not values.all() and np.count_nonzero(values) != np.count_nonzero(data):
         lost = data[(values == 0) & (data != 0)]

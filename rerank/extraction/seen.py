@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.features.scores import LARGEST
+from rerank.features.scores import FLOAT32_MAX
 from rerank.kernels.compile import kernel
 from rerank.readers.nbest import NBestList
 
@@ -63,7 +63,7 @@ def measure(values: np.ndarray, limit: float, found: np.ndarray) -> None:
 def measured(values: np.ndarray) -> np.ndarray:
     """float64 [C, MEASURES]: see ``measure``, which changes the values."""
     found = np.zeros((values.shape[1], MEASURES))
-    measure(values, LARGEST, found)
+    measure(values, FLOAT32_MAX, found)
     return found
 
 

@@ -17,7 +17,7 @@ from rerank.features.collecting import ListFeatures, collected
 from rerank.features.forest import Grower
 from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.places import TREE, UPWARD, places_of
-from rerank.features.scores import LARGEST, ScoreTemplate, ScoreView
+from rerank.features.scores import FLOAT32_MAX, ScoreTemplate, ScoreView
 from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
 from rerank.features.template import EITHER, Template, option_records
 from rerank.kernels.compile import machine_code, type_key
@@ -168,8 +168,8 @@ class FeatureExtractor:
                 said = f"failed{_line_of(function, error)}: {type(error).__name__}: {error}"
                 raise RecipeError(f"template {name} {said}", path=_place_of(candidate, y)) from error
             for feature, value in pairs:
-                if not abs(value) <= LARGEST:
-                    message = f"expected a finite number, at most {LARGEST:.3g}"
+                if not abs(value) <= FLOAT32_MAX:
+                    message = f"expected a finite number, at most {FLOAT32_MAX:.3g}"
                     said = f"template {name} gave {feature!r} the value {value}; {message}"
                     raise RecipeError(said, path=_place_of(candidate, y))
                 hashes.append(hash_of(feature))

@@ -9,7 +9,7 @@ from rerank.data.corpus import Corpus
 from rerank.features.collecting import ListFeatures
 from rerank.kernels.compile import kernel
 
-LARGEST = np.finfo(np.float32).max
+FLOAT32_MAX = np.finfo(np.float32).max
 
 # Lists are kept by feature until all of train has been counted: only then is it known which features get columns. As
 # this takes more room than anything else in an extraction, it is packed. Most features count how often something
@@ -109,8 +109,8 @@ def scale_values(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, scal
 def limit_values(values: np.ndarray) -> None:
     """Limit values (float32) that have become too large for their type to its largest number."""
     for p in range(values.shape[0]):
-        if abs(values[p]) > LARGEST:
-            values[p] = LARGEST if values[p] > 0.0 else -LARGEST
+        if abs(values[p]) > FLOAT32_MAX:
+            values[p] = FLOAT32_MAX if values[p] > 0.0 else -FLOAT32_MAX
 
 
 class RowBuilder:

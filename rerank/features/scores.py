@@ -12,8 +12,8 @@ from rerank.kernels.compile import kernel
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import Problem
 
-LARGEST = float(np.finfo(np.float32).max)  # values are float32
-UNFIT = f"found a score that is not finite or exceeds {LARGEST:.3g}"
+FLOAT32_MAX = float(np.finfo(np.float32).max)  # values are float32
+UNFIT = f"found a score that is not finite or exceeds {FLOAT32_MAX:.3g}"
 
 
 class ScoreView(NamedTuple):
@@ -38,7 +38,7 @@ def unfit(nbest: NBestList) -> dict[int, Problem]:
     """The candidates with a named score that features cannot hold, by place."""
     if not nbest.names:
         return {}
-    bad = np.flatnonzero(~(np.abs(nbest.scores) <= LARGEST).all(axis=1)).tolist()
+    bad = np.flatnonzero(~(np.abs(nbest.scores) <= FLOAT32_MAX).all(axis=1)).tolist()
     return {y: Problem("infinite score", UNFIT, nbest.lines[y]) for y in bad}
 
 
@@ -81,7 +81,7 @@ class Dense(ScoreTemplate):
 def _fire_base(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
     for y in range(view.base.shape[0]):
         for v in range(ids.shape[0]):
-            emit_value(sink, begin(sink, ids[v], seeds[v]), y, min(max(view.base[y], -LARGEST), LARGEST))
+            emit_value(sink, begin(sink, ids[v], seeds[v]), y, min(max(view.base[y], -FLOAT32_MAX), FLOAT32_MAX))
 
 
 @templates.add("BaseScore")

@@ -38,7 +38,7 @@ from rerank.learn.workspace import (
     ListArrays,
     PairRule,
     Scratch,
-    log_room,
+    log_buffers,
     parts,
     scratch_for,
     stats_of,
@@ -211,10 +211,10 @@ class Learner(Checked):
         data, scratch: ``view`` and ``scratch_for`` the corpus; params: ``settings``; the result is for ``stats_of``.
         """
         kind: Any = type(self)
-        tally, room = np.zeros(6), log_room(corpus, order, params.loss, 0 if log is None else params.top)
+        tally, room = np.zeros(6), log_buffers(corpus, order, params.loss, 0 if log is None else params.top)
         kernel_of(kind.passes, kind)(data, order, state, sums, scratch, room, tally, params)
         if log is not None:
-            log.add_room(room, self.alive(state))
+            log.add_buffers(room, self.alive(state))
         return tally
 
     def last(self, state: State) -> Weights:

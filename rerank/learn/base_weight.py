@@ -39,7 +39,7 @@ START = 0.01
 SMALL = 500
 FAR = 1000.0  # of γ, in units of deviations: where the learned score is of no use, or harms
 NARROW = 1e-6  # of γ: shorter intervals are not chosen. Windows over neighbours brought nothing on those lists.
-LARGEST = 1e300  # of γ
+LARGEST_GAMMA = 1e300  # of γ
 ROUNDING = 1e-12  # of a score: scores this near to the best count as equally good
 
 
@@ -88,7 +88,7 @@ def best_weight(line: Line, sign: float = 1.0) -> float | None:
     ``sign``: what scores are multiplied by so that higher is better. The last interval, in which the base score alone
     decides, counts as long as twice its beginning.
     """
-    first, last = np.searchsorted(line.edges, 0.0, side="right"), np.searchsorted(line.edges, LARGEST)
+    first, last = np.searchsorted(line.edges, 0.0, side="right"), np.searchsorted(line.edges, LARGEST_GAMMA)
     edges, levels = line.edges[first:last], sign * line.scores[first : last + 1]
     if not edges.size:
         return None

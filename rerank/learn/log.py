@@ -6,10 +6,10 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 
-UPDATES, ENTRIES = 0, 1  # places in ``LogRoom.used``
+UPDATES, ENTRIES = 0, 1  # places in ``LogBuffers.used``
 
 
-class LogRoom(NamedTuple):
+class LogBuffers(NamedTuple):
     """Room for the updates of a part of an epoch; ``used``: updates and entries so far (int64 [2])."""
 
     used: np.ndarray
@@ -22,7 +22,7 @@ class LogRoom(NamedTuple):
 
 
 @kernel
-def record(log: LogRoom, i: int, who: np.ndarray, a: np.ndarray, n: int, rate: float, survived: int) -> None:
+def record(log: LogBuffers, i: int, who: np.ndarray, a: np.ndarray, n: int, rate: float, survived: int) -> None:
     """Log an update on list i, if there is room at all; ``survived`` is the count of the predictor that it ends."""
     if log.lists.shape[0] == 0:
         return
@@ -55,7 +55,7 @@ class UpdateLog:
         """The updates that follow belong to a part of a corpus that has so many lists and candidates before it."""
         self._before = lists, candidates
 
-    def add_room(self, room: LogRoom, alive: int) -> None:
+    def add_buffers(self, room: LogBuffers, alive: int) -> None:
         """The updates in ``room``, and the count of the predictor that is alive after them."""
         n, entries = (int(x) for x in room.used)
         lists, candidates = self._before

@@ -11,7 +11,7 @@ PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL, LOG, BAYES = range(7)  # from LO
 Loss = Literal["perceptron", "hinge", "cost", "logistic", "exponential", "log", "bayes"]
 LOSSES: dict[str, int] = {name: number for number, name in enumerate(get_args(Loss))}
 PAIRWISE = (PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL)  # losses of oracle and rival alone
-LARGEST = 30.0  # the exponential loss is linear for margins below −LARGEST: its slope stays finite
+LINEAR_BELOW = 30.0  # the exponential loss is linear for margins below −LINEAR_BELOW: its slope stays finite
 
 
 @kernel
@@ -113,8 +113,8 @@ def coefficients(
     elif loss == COST:
         value = max(0.0, tilt * (gain[star] - gain[rival]) - m)
     elif loss == EXPONENTIAL:
-        size = math.exp(min(-m, LARGEST))
-        value = size * (1.0 + max(0.0, -m - LARGEST))
+        size = math.exp(min(-m, LINEAR_BELOW))
+        value = size * (1.0 + max(0.0, -m - LINEAR_BELOW))
     elif loss == LOGISTIC:
         value = max(0.0, -m) + math.log1p(math.exp(-abs(m)))
         size = 1.0 / (1.0 + math.exp(m)) if m < 0 else math.exp(-m) / (1.0 + math.exp(-m))

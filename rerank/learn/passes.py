@@ -24,7 +24,7 @@ from rerank.learn.judge import (
     squared_norm,
     squared_radius,
 )
-from rerank.learn.log import LogRoom, record
+from rerank.learn.log import LogBuffers, record
 from rerank.learn.losses import COST, HINGE, rivals
 from rerank.learn.pairs_kernel import next_pair, pick_pair
 from rerank.learn.predictor import (
@@ -51,7 +51,7 @@ ROUNDING = 1e-12  # margins so near to 1 are 1
 
 @kernel
 def gradient_pass(
-    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogRoom, tally: np.ndarray,
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers, tally: np.ndarray,
     params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order``: predict and, on a mistake (or always, on a loss), learn from the subgradient."""
@@ -85,7 +85,7 @@ def look_up_sums(data: ListArrays, order: np.ndarray, at: int, state: Any, sums:
 
 @kernel
 def pair_pass(
-    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogRoom, tally: np.ndarray,
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers, tally: np.ndarray,
     params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order``: learn from the differences of y* and its ``params.top`` best rivals in turn.
@@ -153,7 +153,7 @@ def costliest(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> i
 
 @kernel
 def dual_pass(
-    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogRoom, tally: np.ndarray,
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers, tally: np.ndarray,
     params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order``: dual ascent, a variable per pair (Zhang, section 2; Vapnik 1998, chapter 12).

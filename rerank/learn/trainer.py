@@ -117,34 +117,37 @@ def train(
     checkpoint: where progress is saved, and where training continues from; the result is the same.
     """
     require_source(learner, pairs)
-    course = Course.begin(learner, corpus, warm, logged=epochs if keep_log is True else int(keep_log))
-    last, look = course.epoch + epochs, Look(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
+    progress = TrainingState.begin(learner, corpus, warm, logged=epochs if keep_log is True else int(keep_log))
+    last, hooks = progress.epoch + epochs, EvaluationHooks(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
     if checkpoint is not None and (stored := checkpoint.load()) is not None:
-        course.restore(*stored)
-        logger.info("continuing after epoch %d", course.epoch)
-    training = course.training
+        progress.restore(*stored)
+        logger.info("continuing after epoch %d", progress.epoch)
+    training = progress.training
     if learner.batch and not training.weights:
         start = time.perf_counter()
-        course.stats = [learner.solve(corpus, oracle, course.state, any_ties=any_ties)]
-        course.seconds, course.nonzeros = time.perf_counter() - start, learner.updates(course.state) * corpus.nonzeros
-        course.finish_epoch(look)
-        last = course.epoch
+        progress.stats = [learner.solve(corpus, oracle, progress.state, any_ties=any_ties)]
+        progress.seconds, progress.nonzeros = (
+            time.perf_counter() - start,
+            learner.updates(progress.state) * corpus.nonzeros,
+        )
+        progress.finish_epoch(hooks)
+        last = progress.epoch
     with deferred():
-        while course.epoch < last and not course.stopped(patience):
-            for number, index in enumerate(part_order(part_count(corpus), seed, course.epoch, shuffle)):
+        while progress.epoch < last and not progress.stopped(patience):
+            for number, index in enumerate(part_order(part_count(corpus), seed, progress.epoch, shuffle)):
                 if number:
                     check()
-                visit(course, corpus, oracle, int(index), seed, shuffle, any_ties, pairs)
-            course.finish_epoch(look)
+                visit(progress, corpus, oracle, int(index), seed, shuffle, any_ties, pairs)
+            progress.finish_epoch(hooks)
             if checkpoint is not None and (checkpoint.due() or requested()):
-                checkpoint.save(*course.saved())
+                checkpoint.save(*progress.saved())
             check()
-    training.log = course.log.cut(course.marks) if course.log is not None else None
+    training.log = progress.log.cut(progress.marks) if progress.log is not None else None
     return training
 
 
 def visit(
-    course: "Course",
+    progress: "TrainingState",
     corpus: Lists,
     oracle: np.ndarray,
     index: int,
@@ -153,28 +156,28 @@ def visit(
     any_ties: bool,
     pairs: PairSource,
 ) -> None:
-    """Take ``course`` through one part of the lists."""
+    """Take ``progress`` through one part of the lists."""
     place, part = places(corpus)[index], part_of(corpus, index)
     targets = oracle[place.lists : place.lists + part.list_count]
     if place.candidates:
         targets = np.where(targets >= 0, targets - place.candidates, -1)
-    order = epoch_order(part.list_count, seed, course.epoch, shuffle, index)
-    state = course.learner.view_of(course.state, place.candidates, place.candidates + part.candidate_count)
-    log = course.log if course.epoch < course.logged else None
+    order = epoch_order(part.list_count, seed, progress.epoch, shuffle, index)
+    state = progress.learner.view_of(progress.state, place.candidates, place.candidates + part.candidate_count)
+    log = progress.log if progress.epoch < progress.logged else None
     if log is not None:
         log.count_from(place.lists, place.candidates)
     start = time.perf_counter()
-    points, rule = max(1, POINTS // part_count(corpus)), pairs.rule(seed, course.epoch, index)
-    stats = course.learner.epoch(
+    points, rule = max(1, POINTS // part_count(corpus)), pairs.rule(seed, progress.epoch, index)
+    stats = progress.learner.epoch(
         part, targets, order, state, any_ties=any_ties, log=log, points=points, pairs=rule
     )  # fmt: skip
-    course.seconds += time.perf_counter() - start
-    course.nonzeros += part.nonzeros
-    course.stats += stats
+    progress.seconds += time.perf_counter() - start
+    progress.nonzeros += part.nonzeros
+    progress.stats += stats
 
 
 @dataclass(frozen=True)
-class Look:
+class EvaluationHooks:
     """What is evaluated after an epoch: see ``train``."""
 
     predictor: str
@@ -185,7 +188,7 @@ class Look:
 
 
 @dataclass
-class Course:
+class TrainingState:
     """How far a training has come: everything that continuing depends on.
 
     epoch: how many are finished; logged: how many of them log their updates; stats, seconds, nonzeros: of the epoch
@@ -204,13 +207,15 @@ class Course:
     marks: tuple[int, int] = (0, 0)
 
     @staticmethod
-    def begin(learner: Learner, lists: Lists, warm: tuple[State, int] | None, *, logged: int = 0) -> "Course":
+    def begin(learner: Learner, lists: Lists, warm: tuple[State, int] | None, *, logged: int = 0) -> "TrainingState":
         """Before the first epoch; the first ``logged`` epochs log their updates; ``warm``: see ``train``."""
         if warm is not None:
             state, done = copy_state(warm[0]), warm[1]
         else:
             state, done = learner.init(lists.width, lists.candidate_count), 0
-        return Course(Training(learner, {}, None, None, 0), state, UpdateLog() if logged else None, done, done + logged)
+        return TrainingState(
+            Training(learner, {}, None, None, 0), state, UpdateLog() if logged else None, done, done + logged
+        )
 
     @property
     def learner(self) -> Learner:
@@ -221,40 +226,40 @@ class Course:
         """Have ``patience`` epochs gone by without a better dev score?"""
         return patience is not None and bool(self.training.weights) and self.epoch - self.training.epoch >= patience
 
-    def finish_epoch(self, look: Look) -> None:
+    def finish_epoch(self, hooks: EvaluationHooks) -> None:
         """Close the epoch that is under way: evaluate its predictor, and keep it if it is the best so far."""
         if any(part.skipped for part in self.stats) and not self.training.skipped:
             logger.warning("some updates were skipped because variances became too small; see `skipped` in the history")
         self.training.extend(self.stats)
         with np.errstate(all="ignore"):  # what is not finite is refused below
             weights = self.predictors(self.state)
-            own = weights[look.predictor]
+            own = weights[hooks.predictor]
             line = _history(self.nonzeros, self.stats, own, self.seconds) | {"epoch": self.epoch + 1}
         _require_finite(self.learner, line, weights)
         score: float | None = None
-        if look.weigh is not None:
-            own, score = look.weigh(own)
-            weights[look.predictor], line["base_weight"] = own, own.base
+        if hooks.weigh is not None:
+            own, score = hooks.weigh(own)
+            weights[hooks.predictor], line["base_weight"] = own, own.base
         self.epoch += 1
         self.stats, self.seconds, self.nonzeros = [], 0.0, 0
-        if look.evaluate_train is not None:
-            line["train"] = look.evaluate_train(own)
-        if look.evaluate_dev is not None:
-            score = look.evaluate_dev(own)
+        if hooks.evaluate_train is not None:
+            line["train"] = hooks.evaluate_train(own)
+        if hooks.evaluate_dev is not None:
+            score = hooks.evaluate_dev(own)
         if score is not None:
             line["dev"] = score
-        self._judge(line, weights, look)
-        if look.on_epoch is not None:
-            look.on_epoch(line)
+        self._judge(line, weights, hooks)
+        if hooks.on_epoch is not None:
+            hooks.on_epoch(line)
 
-    def _judge(self, line: dict[str, Any], weights: dict[str, Weights], look: Look) -> None:
+    def _judge(self, line: dict[str, Any], weights: dict[str, Weights], hooks: EvaluationHooks) -> None:
         training = self.training
         training.history.append(line)
         score = line.get("dev", float(self.epoch))
         if self.best_score is None or score > self.best_score:
             self.best_score = score
-            if look.weigh is not None:
-                weights |= {name: look.weigh(other)[0] for name, other in weights.items() if name != look.predictor}
+            if hooks.weigh is not None:
+                weights |= {name: hooks.weigh(other)[0] for name, other in weights.items() if name != hooks.predictor}
             training.weights, training.state, training.epoch = weights, copy_state(self.state), self.epoch
             self.marks = self.log.marks() if self.log is not None else self.marks
 
@@ -263,7 +268,7 @@ class Course:
         return {"last": self.learner.last(state), "average": self.learner.average(state)}
 
     def saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The course after an epoch, as JSON and arrays; the best predictors follow from the best state and bases."""
+        """The progress after an epoch, as JSON and arrays; the best predictors follow from the best state and bases."""
         training = self.training
         arrays = {f"state_{name}": np.asarray(array) for name, array in self.state._asdict().items()}
         if training.state is not None:
@@ -274,7 +279,7 @@ class Course:
         header = {
             "training": {name: getattr(training, name) for name in kept},
             "base": {name: weights.base for name, weights in training.weights.items()},
-            "course": {name: getattr(self, name) for name in ("epoch", "best_score", "marks")},
+            "progress": {name: getattr(self, name) for name in ("epoch", "best_score", "marks")},
         }
         return header, arrays
 
@@ -283,7 +288,7 @@ class Course:
         kind, training = type(self.state), self.training
         for name, value in header["training"].items():
             setattr(training, name, value)
-        for name, value in header["course"].items():
+        for name, value in header["progress"].items():
             setattr(self, name, value)
         self.marks = (int(self.marks[0]), int(self.marks[1]))
         self.state = kind(**{name: arrays[f"state_{name}"] for name in self.state._fields})

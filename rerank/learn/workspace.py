@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.learn.log import LogRoom
+from rerank.learn.log import LogBuffers
 from rerank.learn.losses import PAIRWISE
 
 # Indices of a tally.
@@ -127,12 +127,12 @@ def scratch_for(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scr
     )
 
 
-def log_room(corpus: Corpus, order: np.ndarray, loss: int, top: int) -> LogRoom:
+def log_buffers(corpus: Corpus, order: np.ndarray, loss: int, top: int) -> LogBuffers:
     """Room for every list of ``order`` to update, ``top`` times where the loss is pairwise; none for ``top`` = 0."""
     n = top * order.size
     entries = 2 * n if loss in PAIRWISE or n == 0 else int(np.diff(corpus.lists)[order].sum())
     lists, counts, survived = np.empty((3, n), np.int64)
-    return LogRoom(
+    return LogBuffers(
         np.zeros(2, np.int64), lists, counts, survived, np.empty(n), np.empty(entries, np.int64), np.empty(entries)
     )
 

@@ -11,7 +11,7 @@ from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric
 from rerank.readers.texts.text_list import TextList
 
-LARGEST = 1e30  # in absolute value; sums over lists and squares of such gains are finite
+LARGEST_GAIN = 1e30  # in absolute value; sums over lists and squares of such gains are finite
 
 
 @metrics.add("gain")
@@ -54,12 +54,12 @@ class Gain(TextMetric):
                 list_id=nbest.id,
             )
         values = np.asarray(nbest.scores[:, nbest.names.index(self.column)], np.float64)
-        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
+        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_GAIN))
         if wrong.size:
             y = int(wrong[0])
             raise DataError(
                 f"candidate {y + 1}: found {values[y]} as {self.column!r}, expected a finite number "
-                f"from {-LARGEST:g} to {LARGEST:g}: divide the gains by a constant",
+                f"from {-LARGEST_GAIN:g} to {LARGEST_GAIN:g}: divide the gains by a constant",
                 path=nbest.path,
                 line=nbest.lines[y],
                 list_id=nbest.id,

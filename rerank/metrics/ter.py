@@ -14,7 +14,7 @@ from rerank.metrics.ter_kernel import ter_rows, ter_space
 from rerank.metrics.text import check_references
 from rerank.metrics.words import words
 
-LARGEST = 1 << 26  # words of a text times words of its reference: two tables have this many distances of 4 bytes
+LARGEST_TABLE = 1 << 26  # words of a text times words of its reference: two tables have this many distances of 4 bytes
 
 
 @metrics.add("ter")
@@ -54,9 +54,9 @@ class Ter(SacrebleuMetric):
         reference, rows = np.empty(2), np.empty((len(texts), 1))
         lengths = np.diff(tokens.first)
         longest, longest_reference = (int(own.max(initial=0)) for own in np.split(lengths[::-1], [len(texts)]))
-        if longest * longest_reference > LARGEST:
+        if longest * longest_reference > LARGEST_TABLE:
             message = f"a text of {longest:,} words for a reference of {longest_reference:,}; TER takes"
-            raise DataError(f"{message} {LARGEST:,} pairs of words at most; expected one sentence per line")
+            raise DataError(f"{message} {LARGEST_TABLE:,} pairs of words at most; expected one sentence per line")
         space = ter_space(longest, longest_reference)
         ter_rows(tokens.first, tokens.hashes, len(references), space, reference, rows)
         return reference, rows

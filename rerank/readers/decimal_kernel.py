@@ -15,7 +15,7 @@ POWERS = np.array([float(f"1e{k}") for k in range(POWER + 1)])
 POWERS.flags.writeable = False
 EXACT_MANTISSA, EXACT_POWER = 1 << 53, 22  # up to these, doubles are exact
 SLACK = 2.0**-50  # relative; exceeds the errors of the approximation and of the correctly rounded double together
-LARGEST = float(np.finfo(np.float32).max)
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 @kernel
@@ -86,6 +86,6 @@ def number(data: np.ndarray, p: int, powers: np.ndarray) -> tuple[Any, Any, Any]
     if cut or mantissa > EXACT_MANTISSA or abs(exponent) > EXACT_POWER:
         if np.float32(value * (1.0 - SLACK)) != np.float32(value * (1.0 + SLACK)):
             return UNDECIDED, 0.0, p
-    if np.float64(np.float32(value)) > LARGEST:
+    if np.float64(np.float32(value)) > FLOAT32_MAX:
         return TOO_LARGE, 0.0, p
     return DECIMAL, -value if negative else value, p

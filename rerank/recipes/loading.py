@@ -13,7 +13,7 @@ from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.bounded_yaml import read_yaml
 
 log = logging.getLogger("rerank")
-LARGEST = 1 << 20  # bytes of a recipe; a larger file is something else
+LARGEST_RECIPE = 1 << 20  # bytes of a recipe; a larger file is something else
 TASKS = "parse", *METRICS, "classification"
 
 
@@ -26,12 +26,14 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: 
     path = find_recipe(path)
     try:
         with path.open("rb") as stream:
-            data = stream.read(LARGEST + 1)
+            data = stream.read(LARGEST_RECIPE + 1)
         text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RecipeError(f"cannot read the recipe: {error}", path=str(path)) from None
-    if len(data) > LARGEST:
-        raise RecipeError(f"more than {LARGEST >> 20} MiB; expected a recipe, a YAML file of settings", path=str(path))
+    if len(data) > LARGEST_RECIPE:
+        raise RecipeError(
+            f"more than {LARGEST_RECIPE >> 20} MiB; expected a recipe, a YAML file of settings", path=str(path)
+        )
     try:
         settings = read_yaml(text)
     except ValueError as error:

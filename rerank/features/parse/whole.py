@@ -11,7 +11,7 @@ from rerank.features.forest import Forest
 from rerank.features.heads import PUNCTUATION
 from rerank.features.marks import NUMBER, NUMBER_OFFSET, OFF, ON
 from rerank.features.places import TREE
-from rerank.features.scores import LARGEST
+from rerank.features.scores import FLOAT32_MAX
 from rerank.features.sink import Places, Sink, begin, emit_value, put
 from rerank.features.template import Template, templates
 from rerank.kernels.compile import kernel
@@ -128,7 +128,7 @@ def _fire_score(
         o = options[v]
         norm = best if o.norm == BEST else (log_sum if o.norm == SUM else 0.0)
         for y in range(f.base.shape[0]):
-            value = min(max(f.base[y] - norm, -LARGEST), LARGEST)
+            value = min(max(f.base[y] - norm, -FLOAT32_MAX), FLOAT32_MAX)
             if o.bin == 0:
                 emit_value(sink, begin(sink, ids[v], seeds[v]), y, value)
             else:

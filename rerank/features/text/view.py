@@ -7,7 +7,7 @@ import numpy as np
 
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.data.tokens import tokenise
-from rerank.features.scores import LARGEST, UNFIT, score_view
+from rerank.features.scores import FLOAT32_MAX, UNFIT, score_view
 from rerank.features.text.derivation import MALFORMED, ORDER, SOURCE, TARGET, is_blank, read_points, read_spans
 from rerank.kernels.compile import kernel
 from rerank.readers.problems import Problem
@@ -126,9 +126,9 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
         given_first, given = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
         hash_of = known_hash if symbols is None else symbols.hash_of
         given_names = np.array([hash_of(name) for name in nbest.sparse.names], np.uint64)
-    if (y := first_unfit(scores, LARGEST)) >= 0:
+    if (y := first_unfit(scores, FLOAT32_MAX)) >= 0:
         raise _fault("infinite score", UNFIT, nbest, y)
-    if (e := first_unfit(given.reshape(-1, 1), LARGEST)) >= 0:
+    if (e := first_unfit(given.reshape(-1, 1), FLOAT32_MAX)) >= 0:
         y = int(np.searchsorted(given_first, e, side="right")) - 1
         raise _fault("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
     return TextView(

@@ -38,10 +38,10 @@ from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.predictor import copy_state
 from rerank.learn.trainer import (
     ORACLE_PAIRS,
-    Course,
     Evaluate,
-    Look,
+    EvaluationHooks,
     Training,
+    TrainingState,
     Weigh,
     logger,
     part_order,
@@ -104,13 +104,13 @@ def learn(task: SectionEpoch) -> Learned:
     targets = np.where(targets >= 0, targets - task.candidates, -1)
     start = load_state(task.kind, Path(task.start))
     state = applied(start, {} if task.own is None else load_change(task.kind, Path(task.own)))
-    course = Course(Training(task.learner, {}, None, None, 0), state, None, task.epoch)
+    progress = TrainingState(Training(task.learner, {}, None, None, 0), state, None, task.epoch)
     for index in part_order(part_count(task.lists), task.seed, task.epoch, task.shuffle):
-        visit(course, task.lists, targets, int(index), task.seed, task.shuffle, task.any_ties, task.pairs)
+        visit(progress, task.lists, targets, int(index), task.seed, task.shuffle, task.any_ties, task.pairs)
     # A task may be carried out twice, even at the same time: each time has a place of its own.
     place = Path(tempfile.mkdtemp(prefix=f"{task.epoch}-{task.first}-", dir=task.workspace))
-    save_change(place, start, course.state)
-    return Learned(str(place), course.stats, course.nonzeros)
+    save_change(place, start, progress.state)
+    return Learned(str(place), progress.stats, progress.nonzeros)
 
 
 def save_state(directory: Path, state: State) -> None:
@@ -154,19 +154,19 @@ def train_mixed(
     """
     require_source(learner, pairs)
     rule_of(learner, mixing.rule, mixing.keep)
-    course = Course.begin(learner, lists, warm)
-    done, look = course.epoch, Look(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
+    progress = TrainingState.begin(learner, lists, warm)
+    done, hooks = progress.epoch, EvaluationHooks(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
     with _scratch(workspace) as place:
-        kind = type(course.state)
+        kind = type(progress.state)
         task = SectionEpoch(
             learner, lists, "", 0, 0, 0, kind, "", None, str(place), seed, done, shuffle, any_ties, pairs
         )
         tasks = _sections(task, oracle, mixing.shards, engine)
-        mixed = _Mixed(course, mixing, tasks, place, engine or LocalEngine(), lists.free, warm is None)
+        mixed = _Mixed(progress, mixing, tasks, place, engine or LocalEngine(), lists.free, warm is None)
         if checkpoint is not None and (stored := checkpoint.load()) is not None:
             mixed.restore(*stored)
-            logger.info("continuing after epoch %d", course.epoch)
-        while course.epoch < done + epochs and not course.stopped(patience):
+            logger.info("continuing after epoch %d", progress.epoch)
+        while progress.epoch < done + epochs and not progress.stopped(patience):
             check()
             try:
                 learned = mixed.learned()
@@ -176,21 +176,21 @@ def train_mixed(
                 raise
             with deferred():
                 mixed.combine(learned)
-                course.finish_epoch(look)
+                progress.finish_epoch(hooks)
                 if checkpoint is not None and (checkpoint.due() or requested()):
                     checkpoint.save(*mixed.saved())
-    return course.training
+    return progress.training
 
 
 @dataclass
 class _Mixed:
-    """A training by mixing: ``course`` holds the combined state.
+    """A training by mixing: ``progress`` holds the combined state.
 
     begun: the state that all continue from; it is a ``fresh`` one as long as nothing was learned. own: the directories
     of what every section has changed in it, where they continue from their own.
     """
 
-    course: Course
+    progress: TrainingState
     mixing: Mixing
     tasks: list[SectionEpoch]
     place: Path
@@ -199,42 +199,42 @@ class _Mixed:
     fresh: bool
 
     def __post_init__(self) -> None:
-        self.begun = copy_state(self.course.state)
+        self.begun = copy_state(self.progress.state)
         self.own: list[str] = []
 
     def learned(self) -> list[Learned]:
         """Let all sections learn for an epoch; nothing is changed here."""
-        course, started = self.course, time.perf_counter()
-        start = self.place / f"start-{course.epoch}"
+        progress, started = self.progress, time.perf_counter()
+        start = self.place / f"start-{progress.epoch}"
         save_state(start, self.begun)
         before: list[str] | list[None] = self.own or [None] * len(self.tasks)
         tasks = [
-            replace(task, start=str(start), own=own, epoch=course.epoch)
+            replace(task, start=str(start), own=own, epoch=progress.epoch)
             for task, own in zip(self.tasks, before, strict=True)
         ]
         learned = list(self.engine.map(learn, tasks))
         shutil.rmtree(start, ignore_errors=True)
-        course.seconds = time.perf_counter() - started
+        progress.seconds = time.perf_counter() - started
         return learned
 
     def combine(self, learned: list[Learned]) -> None:
         """Take in what the sections have learned in an epoch."""
-        course, started = self.course, time.perf_counter()
+        progress, started = self.progress, time.perf_counter()
         changes = [load_change(type(self.begun), Path(each.change)) for each in learned]
-        course.state = self.combined(changes)
+        progress.state = self.combined(changes)
         done, self.own = self.own, [each.change for each in learned]
         if self.mixing.every == "epoch":
-            self.begun, self.fresh = course.state, False
+            self.begun, self.fresh = progress.state, False
             done, self.own = self.own, []
         for path in done:
             shutil.rmtree(path, ignore_errors=True)
-        course.stats = [stats for each in learned for stats in each.stats]
-        course.nonzeros = sum(each.nonzeros for each in learned)
-        course.seconds += time.perf_counter() - started
+        progress.stats = [stats for each in learned for stats in each.stats]
+        progress.nonzeros = sum(each.nonzeros for each in learned)
+        progress.seconds += time.perf_counter() - started
 
     def combined(self, changes: list[Change]) -> State:
         """One state from those of the sections; where possible, only columns that one has touched are combined."""
-        learner, mixing, start = self.course.learner, self.mixing, self.begun
+        learner, mixing, start = self.progress.learner, self.mixing, self.begun
         columns = learner.last(start).w.size
         local = learner.local and mixing.keep is None and not start.matrix.size
         chosen = touched(changes, columns) if local else np.zeros(0, np.int64)
@@ -248,8 +248,8 @@ class _Mixed:
         return widened(start, combine(learner, ends, start=common, rule=mixing.rule, free=free), chosen, columns)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See ``Course.saved``; with the states that the sections continue from, where these are their own."""
-        header, arrays = self.course.saved()
+        """See ``TrainingState.saved``; with the states that the sections continue from, where these are their own."""
+        header, arrays = self.progress.saved()
         if self.own:
             arrays |= {f"begun_{name}": np.asarray(array) for name, array in self.begun._asdict().items()}
         for number, path in enumerate(self.own):
@@ -259,10 +259,10 @@ class _Mixed:
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """The inverse of ``saved``."""
-        self.course.restore(header, arrays)
+        self.progress.restore(header, arrays)
         kind = type(self.begun)
         if self.mixing.every == "epoch":
-            self.begun, self.fresh = copy_state(self.course.state), False
+            self.begun, self.fresh = copy_state(self.progress.state), False
             return
         self.begun = kind(**{name: arrays[f"begun_{name}"] for name in kind._fields})
         for number in range(len(self.tasks)):

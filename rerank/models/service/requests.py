@@ -12,7 +12,7 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.interrupts import Deadline
 from rerank.base.ranges import Range
-from rerank.features.scores import LARGEST
+from rerank.features.scores import FLOAT32_MAX
 from rerank.models.drift import Drift
 from rerank.models.ranking import Ranking
 from rerank.models.reranker import Reranker
@@ -25,7 +25,7 @@ from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json, parse_object
 
 MOST = 100_000  # candidates of a request
-Number = Annotated[float, Range(-LARGEST, LARGEST)]
+Number = Annotated[float, Range(-FLOAT32_MAX, FLOAT32_MAX)]
 LEAF = re.compile(r"[^\s()]\s*\)")
 
 

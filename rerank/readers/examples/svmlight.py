@@ -16,7 +16,7 @@ from rerank.base.encoding import plain
 from rerank.base.errors import DataError
 from rerank.data.class_names import canonical, canonical_order
 from rerank.data.labelled import MOST_COLUMNS, Labelled
-from rerank.readers.decimal_kernel import LARGEST, POWERS
+from rerank.readers.decimal_kernel import FLOAT32_MAX, POWERS
 from rerank.readers.examples import svmlight_kernel as stop
 from rerank.readers.examples.label_table import LabelTable
 from rerank.readers.examples.svmlight_kernel import parse
@@ -270,7 +270,7 @@ class _Reading:
             stop.BAD_FEATURE: f"found {token}; expected ID:VALUE, the id a number from {self.lowest}",
             stop.BAD_VALUE: f"found {token}; expected a finite decimal number after the colon",
             stop.BAD_QID: f"found {token}; expected qid: and a whole number of at most 18 digits",
-            stop.OVERFLOW: f"found {token}; expected a value of at most {LARGEST:.4g} (single precision)",
+            stop.OVERFLOW: f"found {token}; expected a value of at most {FLOAT32_MAX:.4g} (single precision)",
             stop.LOW_ID: f"found {token}; expected ids from 1, or read the file with index base 0",
             stop.HIGH_ID: f"found {token}; expected ids up to {last}",
             stop.DUPLICATE: f"found id {state[stop.FOUND]} twice; expected every id once in an example",

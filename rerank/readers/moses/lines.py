@@ -14,7 +14,7 @@ from rerank.readers.streams import InputStream
 CHUNK = 1 << 20  # bytes read at a time
 FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first block has at least this many lists, unless they are this large
 STRAYS = 1 << 16  # lines in a row without an id; more are not a damaged list but another kind of file
-LARGEST = 1 << 30  # bytes of a list
+LARGEST_LIST = 1 << 30  # bytes of a list
 MOST = 1 << 20  # candidates of a list; each takes half a kilobyte of memory
 
 
@@ -115,5 +115,7 @@ def _check_list(
         )
         message += ", 'id ||| text ||| features ||| score'" + (", with whole numbers as ids" if numbered else "")
         raise DataError(message, path=path, line=line + int(row[NUMBER]) + 1)
-    if len(data) > LARGEST:
-        raise DataError(f"a list of more than {LARGEST >> 30} GiB", path=path, line=line + int(rows[start, NUMBER]) + 1)
+    if len(data) > LARGEST_LIST:
+        raise DataError(
+            f"a list of more than {LARGEST_LIST >> 30} GiB", path=path, line=line + int(rows[start, NUMBER]) + 1
+        )

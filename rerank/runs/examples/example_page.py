@@ -26,7 +26,7 @@ from rerank.storage.files import write_text
 
 UNIT = "examples"
 ERROR = next(measure for measure in MEASURES if measure.key == Classification.primary)
-LARGEST = "the largest class"
+LARGEST_CLASS = "the largest class"
 
 
 def write_page(
@@ -126,8 +126,8 @@ def _against_largest(recipe: ClassificationRecipe, best: Result, label: np.ndarr
     settings = recipe.significance
     if settings.test is None:
         return "not tested"
-    wrong = selections_of({"best": best.predicted, LARGEST: np.full(label.size, usual)}, label)
-    pair = ("best", LARGEST)
+    wrong = selections_of({"best": best.predicted, LARGEST_CLASS: np.full(label.size, usual)}, label)
+    pair = ("best", LARGEST_CLASS)
     tests = wrong.significance(Classification(), [pair], settings.test, settings.samples, recipe.seed)
     return verdict(tests["_vs_".join(pair)], lower_is_better=True)
 
