@@ -45,10 +45,10 @@ ROUNDING = 1e-12  # of a score: scores this near to the best count as equally go
 
 def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: float = 1.0) -> Learner:
     """The learner that a recipe describes; ``base``: its weight of the base score where the recipe says "auto"."""
-    found = settings.get("base")
-    if isinstance(found, str) and found != AUTO:
-        raise RecipeError(f"found {found!r}; expected a finite number from 0, or {AUTO}", key=f"{key}.base")
-    if found != AUTO:
+    setting = settings.get("base")
+    if isinstance(setting, str) and setting != AUTO:
+        raise RecipeError(f"found {setting!r}; expected a finite number from 0, or {AUTO}", key=f"{key}.base")
+    if setting != AUTO:
         return build(learners, settings, key)
     made = build(learners, {name: value for name, value in settings.items() if name != "base"}, key)
     return replace(made, base=base)
@@ -124,18 +124,18 @@ class BaseSearch:
     def __call__(self, weights: Weights) -> tuple[Weights, float]:
         """``weights`` with the best weight of the base score (their own where it changes nothing), and the score."""
         learned = [scores(part, Weights(weights.w, 0.0)) for _, part in parts(self.dev)]
-        if self.dev.list_count < SMALL and (found := self.likely(np.concatenate(learned))) is not None:
-            score = self._score(self._chosen(learned, found))
+        if self.dev.list_count < SMALL and (likely := self.likely(np.concatenate(learned))) is not None:
+            score = self._score(self._chosen(learned, likely))
             if score > self.base_score:
-                return Weights(weights.w, found), score
-        found = best_weight(self.line(learned), self.sign)
-        gamma = weights.base if found is None else found
+                return Weights(weights.w, likely), score
+        best = best_weight(self.line(learned), self.sign)
+        gamma = weights.base if best is None else best
         return Weights(weights.w, gamma), self._score(self._chosen(learned, gamma))
 
     def _chosen(self, learned: list[np.ndarray], gamma: float) -> np.ndarray:
         """int64 [L]: the best candidates by s(y) + γ·b(y)."""
-        own = iter(learned)
-        return selected(self.dev, lambda part: best(part, next(own) + gamma * part.base))
+        scores = iter(learned)
+        return selected(self.dev, lambda part: best(part, next(scores) + gamma * part.base))
 
     def likely(self, learned: np.ndarray) -> float | None:
         """The most likely γ where candidates score s(y) + γ·b(y), any candidate with the best gain of its list being
@@ -161,14 +161,14 @@ class BaseSearch:
 
         Only candidates that are best for some γ are gathered from the parts.
         """
-        found = []
+        slices = []
         for (_, part), s in zip(parts(self.dev), learned, strict=True):
             nothing = np.zeros((s.size, 0))
             surface = ErrorSurface.of(part.lists, nothing, part.stats, part.reference, self.metric, part.base)
             kept = surface.hull(s, surface.base)
             sizes = np.diff(np.searchsorted(kept, part.lists))
-            found.append((sizes, s[kept], surface.base[kept], part.stats[kept]))
-        sizes, s, base, stats = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+            slices.append((sizes, s[kept], surface.base[kept], part.stats[kept]))
+        sizes, s, base, stats = (np.concatenate(arrays) for arrays in zip(*slices, strict=True))
         lists = np.concatenate([[0], np.cumsum(sizes)])
         reference = reference_rows(self.dev)
         surface = ErrorSurface.of(lists, np.zeros((s.size, 0)), stats, reference, self.metric, base)

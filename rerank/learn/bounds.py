@@ -203,18 +203,18 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: b
     D = lists.width if voted else 0
     s, since = np.zeros(D), np.zeros(D, np.int64)
     psi, at = 0.0, 0
-    for own, part in stretches(log, lists):
-        z = expand(own, part, rate)
-        end = at + own.updates
+    for updates, part in stretches(log, lists):
+        z = expand(updates, part, rate)
+        end = at + updates.updates
         update_margins(z.first, z.columns, z.delta, z.base, u.w, w_base, margins[at:end], norms[at:end])
         if voted:
             psi = add_regularisers(z.first, z.columns, z.delta, at, rule, s, since, sums, lists.free, psi)
         at = end
     R = math.sqrt(float(norms.max(initial=0.0)))
     norm_u = math.hypot(u.norm, w_base)
-    found: Bounds = {"mistakes": M, "radius": R, "norm_u": norm_u, "fixed_base": rule.base != 0.0}
+    result: Bounds = {"mistakes": M, "radius": R, "norm_u": norm_u, "fixed_base": rule.base != 0.0}
     if M == 0 or norm_u == 0.0:
-        return found
+        return result
     least = float(margins.min())
     if voted:
         loss = float(np.maximum(0.0, 1.0 - margins).sum())
@@ -222,13 +222,13 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: b
         psi_u = rule.l1 * float(np.abs(penalised).sum()) + 0.5 * rule.l2 * float(np.square(penalised).sum())
         delta_u = psi_u - end_regularisers(M, rule, s, since, sums, lists.free, psi) / M
         size = (rule.eta * norm_u**2 / 2 + R**2 / rule.eta) * math.sqrt(M)
-        found |= {"loss_u": loss, "delta_u": delta_u, "bound": loss + M * delta_u + size}
+        result |= {"loss_u": loss, "delta_u": delta_u, "bound": loss + M * delta_u + size}
     elif rule.eta == 0.0:
         gamma = max(float(margins.mean()), 0.0) / norm_u
         if gamma > 0.0:
             D2 = float((np.maximum(0.0, gamma - margins / norm_u) ** 2).sum())
-            found |= {"gamma": gamma, "bound": ((R + math.sqrt(D2)) / gamma) ** 2}
+            result |= {"gamma": gamma, "bound": ((R + math.sqrt(D2)) / gamma) ** 2}
     if least > 0.0 and rule.l1 == 0.0 and (rule.l2 == 0.0 or (rate == 0.0 and lists.free == 0)):
         gamma = least / norm_u
-        found |= {"separable_gamma": gamma, "separable_bound": (2.0 if rule.eta > 0.0 else 1.0) * (R / gamma) ** 2}
-    return found
+        result |= {"separable_gamma": gamma, "separable_bound": (2.0 if rule.eta > 0.0 else 1.0) * (R / gamma) ** 2}
+    return result

@@ -64,8 +64,8 @@ def check_contract(learner: Learner) -> None:
             learner, "repeating its logged updates gives other weights: `update` depends on more than state and log"
         )
     shares = votes.survived / votes.survived.sum()
-    mean = sum(share * own.w for share, own in zip(shares, predictors, strict=True))
-    base = sum(float(share) * own.base for share, own in zip(shares, predictors, strict=True))
+    mean = sum(share * predictor.w for share, predictor in zip(shares, predictors, strict=True))
+    base = sum(float(share) * predictor.base for share, predictor in zip(shares, predictors, strict=True))
     if not _alike(Weights(np.asarray(mean), base), average):
         _refuse(learner, "its average is not that of its predictors, weighted by the lists that they survived")
 

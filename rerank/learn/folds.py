@@ -81,7 +81,7 @@ class Choice:
 
     def as_dict(self) -> dict[str, Any]:
         """The entry ``columns`` of ``training`` in metrics.json."""
-        tried = [{"columns": each.columns, "l2": each.l2, "score": each.score} for each in self.tried]
+        tried = [{"columns": trial.columns, "l2": trial.l2, "score": trial.score} for trial in self.tried]
         kept = {
             key: getattr(self, key) for key in ("columns", "l2", "lists", "base", "score", "other", "error", "beaten")
         }
@@ -112,12 +112,12 @@ def choose(
         """The score on the last lists, as many as have rows; higher is better."""
         return sign * float(metric.scores(rows.sum(axis=0), reference[-len(rows) :].sum(axis=0)))
 
-    found: dict[Columns, list[FoldTrial]] = {kind: [] for kind in kinds}
-    for kind, tried in found.items():
-        own = dense_alone(lists) if kind == "dense" else lists
+    trials: dict[Columns, list[FoldTrial]] = {kind: [] for kind in kinds}
+    for kind, tried in trials.items():
+        corpus = dense_alone(lists) if kind == "dense" else lists
         slow = kind == "all" and several
-        folds = list(held_out(own))
-        states = [learner.init(own.width) for _ in folds]
+        folds = list(held_out(corpus))
+        states = [learner.init(corpus.width) for _ in folds]
         for l2 in (SPARSE_PENALTIES if slow else PENALTIES) if learner.l2 is None else (learner.l2,):
             made = replace(learner, l2=l2, iterations=min(learner.iterations, HURRY) if slow else learner.iterations)
             rows = []
@@ -136,14 +136,14 @@ def choose(
         test = compare(metric, one[-size:], other[-size:], reference[-size:], **how)
         return sign * test.difference, (test.high - test.low) / 2
 
-    best = [max(tried, key=lambda each: each.score) for tried in found.values()]
+    best = [max(tried, key=lambda each: each.score) for tried in trials.values()]
     chosen, other, error = best[0], None, 0.0
     if len(best) > 1:
         lead, error = ahead(best[1].rows, best[0].rows)
         chosen, other = best[lead > error], sign * best[lead <= error].score
     lead, unsure = ahead(chosen.rows, base)
     base_score, score = sign * score_of(base[-len(chosen.rows) :]), sign * chosen.score
-    shown = tuple(replace(each, score=sign * each.score) for tried in found.values() for each in tried)
+    shown = tuple(replace(each, score=sign * each.score) for tried in trials.values() for each in tried)
     beaten = lead > 0 and lead >= AHEAD * unsure
     return Choice(chosen.columns, chosen.l2, len(chosen.rows), base_score, score, other, error, beaten, shown)
 

@@ -36,8 +36,8 @@ class SettingsClass:
 @cache
 def _settings_class(owner: Any) -> Any:
     """The class; kernels in the disk cache name it by module and qualified name."""
-    own = [item.name for item in fields(owner) if item.name not in COMMON and item.name != "update"]
-    made: Any = NamedTuple("Settings", [(name, Any) for name in (*COMMON, *own)])  # type: ignore[misc]
+    names = [item.name for item in fields(owner) if item.name not in COMMON and item.name != "update"]
+    made: Any = NamedTuple("Settings", [(name, Any) for name in (*COMMON, *names)])  # type: ignore[misc]
     made.__module__ = owner.__module__
     made.__qualname__ = f"{owner.__qualname__}.Settings"
     setattr(made, "learner", owner)  # noqa: B010 - mypy takes it for a tuple
@@ -60,8 +60,8 @@ def settings_of(learner: Any, any_ties: bool) -> Any:
         "top": int(getattr(learner, "top", 1)),
         "judges_after_update": bool(learner.judges_after_update),
     }
-    own = {name: number_of(getattr(learner, name), kinds[name]) for name in made._fields if name not in COMMON}
-    return made(**common | own)
+    numbers = {name: number_of(getattr(learner, name), kinds[name]) for name in made._fields if name not in COMMON}
+    return made(**common | numbers)
 
 
 def number_of(value: Any, kind: Any) -> Any:

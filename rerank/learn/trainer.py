@@ -233,19 +233,19 @@ class TrainingState:
         self.training.extend(self.stats)
         with np.errstate(all="ignore"):  # what is not finite is refused below
             weights = self.predictors(self.state)
-            own = weights[hooks.predictor]
-            line = _history(self.nonzeros, self.stats, own, self.seconds) | {"epoch": self.epoch + 1}
+            chosen = weights[hooks.predictor]
+            line = _history(self.nonzeros, self.stats, chosen, self.seconds) | {"epoch": self.epoch + 1}
         _require_finite(self.learner, line, weights)
         score: float | None = None
         if hooks.weigh is not None:
-            own, score = hooks.weigh(own)
-            weights[hooks.predictor], line["base_weight"] = own, own.base
+            chosen, score = hooks.weigh(chosen)
+            weights[hooks.predictor], line["base_weight"] = chosen, chosen.base
         self.epoch += 1
         self.stats, self.seconds, self.nonzeros = [], 0.0, 0
         if hooks.evaluate_train is not None:
-            line["train"] = hooks.evaluate_train(own)
+            line["train"] = hooks.evaluate_train(chosen)
         if hooks.evaluate_dev is not None:
-            score = hooks.evaluate_dev(own)
+            score = hooks.evaluate_dev(chosen)
         if score is not None:
             line["dev"] = score
         self._judge(line, weights, hooks)
@@ -297,24 +297,24 @@ class TrainingState:
         if self.best_score is not None:
             training.state = kind(**{name: arrays[f"best_{name}"] for name in self.state._fields})
             best = self.predictors(training.state)
-            training.weights = {name: own._replace(base=header["base"][name]) for name, own in best.items()}
+            training.weights = {name: weights._replace(base=header["base"][name]) for name, weights in best.items()}
 
 
 def _require_finite(learner: Learner, line: dict[str, Any], weights: dict[str, Weights]) -> None:
     """Refuse to continue from numbers that are not finite."""
-    found = next((key for key, number in line.items() if not math.isfinite(number)), None)
-    for name, own in weights.items():
-        if not (math.isfinite(own.base) and np.isfinite(own.w).all()):
-            found = f"{name} weights"
-    if found is None:
+    culprit = next((key for key, number in line.items() if not math.isfinite(number)), None)
+    for name, predictor in weights.items():
+        if not (math.isfinite(predictor.base) and np.isfinite(predictor.w).all()):
+            culprit = f"{name} weights"
+    if culprit is None:
         return
     own_settings = [
-        f"{each.name}: {getattr(learner, each.name)}"
-        for each in fields(learner)
-        if getattr(learner, each.name) != each.default
+        f"{setting.name}: {getattr(learner, setting.name)}"
+        for setting in fields(learner)
+        if getattr(learner, setting.name) != setting.default
     ]
     raise RunError(
-        f"epoch {line['epoch']}: the {found} of learner {learner.name} ({', '.join(own_settings) or 'all defaults'}) "
+        f"epoch {line['epoch']}: the {culprit} of learner {learner.name} ({', '.join(own_settings) or 'all defaults'}) "
         "left the range of floating-point numbers; take settings nearer to the defaults, or scale the features"
     )
 

@@ -195,17 +195,17 @@ class Searcher:
         start = self.start if run == 0 else self.random_start(random)
         drawn, draws = self.draw(random), 1
         point = Point(start, surface.score(start), "", 0.0)
-        found = Search(start, point.score, start, point.score, -np.inf, [])
+        best = Search(start, point.score, start, point.score, -np.inf, [])
         while not self.halted.is_set():
             directions = [*self.coordinates, *drawn]
             steps = self.steps(point.w, directions)
             if draws == 1:
                 level = float(np.mean([s.here for s in steps])) if settings.window and steps else sign * point.score
-                if level <= found.level:  # only under a window: judged by the lines through it, the step was no gain
+                if level <= best.level:  # only under a window: judged by the lines through it, the step was no gain
                     break
-                found = found._replace(weights=point.w, score=point.score, level=level)
-                self.report(found.history, run, point)
-            if len(found.history) == settings.iterations:
+                best = best._replace(weights=point.w, score=point.score, level=level)
+                self.report(best.history, run, point)
+            if len(best.history) == settings.iterations:
                 break
             further = self.further(point, directions, steps)
             if further is not None:
@@ -214,7 +214,7 @@ class Searcher:
                 drawn, draws = self.draw(random), draws + 1
             else:
                 break
-        return found
+        return best
 
     def further(self, point: Point, directions: list[Direction], steps: list[Step]) -> Point | None:
         """Where the best of the ``steps`` from a point leads; None where none is better."""

@@ -44,7 +44,7 @@ def rule_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> st
 
 def owner(kind: type, method: str) -> type:
     """The class from which ``kind`` has a method."""
-    return next(each for each in kind.__mro__ if method in vars(each))
+    return next(base for base in kind.__mro__ if method in vars(base))
 
 
 def combine(

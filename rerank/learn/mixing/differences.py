@@ -44,11 +44,11 @@ def _differs(array: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 def load_change(kind: type[Any], directory: Path) -> Change:
     """Read what ``save_change`` wrote about a state of the class ``kind``."""
-    found: Change = {}
+    change: Change = {}
     for name in kind._fields:
         array, at = read_array(directory / f"{name}.npy"), directory / f"{name}.at.npy"
-        found[name] = Rows(read_array(at), array) if at.exists() else array
-    return found
+        change[name] = Rows(read_array(at), array) if at.exists() else array
+    return change
 
 
 def applied(start: State, change: Change) -> State:
@@ -85,14 +85,14 @@ def narrowed(state: State, chosen: np.ndarray, columns: int) -> State:
 
 def narrowed_change(change: Change, chosen: np.ndarray, columns: int) -> Change:
     """``change`` for a ``narrowed`` state; ``chosen`` has all of its columns."""
-    found: Change = {}
+    narrow: Change = {}
     for name, new in change.items():
         if isinstance(new, Rows):
             place = np.searchsorted(chosen, new.at)
-            found[name] = Rows(np.where(new.at >= columns, chosen.size + new.at - columns, place), new.values)
+            narrow[name] = Rows(np.where(new.at >= columns, chosen.size + new.at - columns, place), new.values)
         else:
-            found[name] = new
-    return found
+            narrow[name] = new
+    return narrow
 
 
 def widened(start: State, narrow: State, chosen: np.ndarray, columns: int) -> State:

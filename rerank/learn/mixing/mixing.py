@@ -209,8 +209,8 @@ class _Mixed:
         save_state(start, self.begun)
         before: list[str] | list[None] = self.own or [None] * len(self.tasks)
         tasks = [
-            replace(task, start=str(start), own=own, epoch=progress.epoch)
-            for task, own in zip(self.tasks, before, strict=True)
+            replace(task, start=str(start), own=changed, epoch=progress.epoch)
+            for task, changed in zip(self.tasks, before, strict=True)
         ]
         learned = list(self.engine.map(learn, tasks))
         shutil.rmtree(start, ignore_errors=True)
@@ -220,16 +220,16 @@ class _Mixed:
     def combine(self, learned: list[Learned]) -> None:
         """Take in what the sections have learned in an epoch."""
         progress, started = self.progress, time.perf_counter()
-        changes = [load_change(type(self.begun), Path(each.change)) for each in learned]
+        changes = [load_change(type(self.begun), Path(result.change)) for result in learned]
         progress.state = self.combined(changes)
-        done, self.own = self.own, [each.change for each in learned]
+        done, self.own = self.own, [result.change for result in learned]
         if self.mixing.every == "epoch":
             self.begun, self.fresh = progress.state, False
             done, self.own = self.own, []
         for path in done:
             shutil.rmtree(path, ignore_errors=True)
-        progress.stats = [stats for each in learned for stats in each.stats]
-        progress.nonzeros = sum(each.nonzeros for each in learned)
+        progress.stats = [stats for result in learned for stats in result.stats]
+        progress.nonzeros = sum(result.nonzeros for result in learned)
         progress.seconds += time.perf_counter() - started
 
     def combined(self, changes: list[Change]) -> State:
@@ -296,7 +296,7 @@ def divided(lists: int, count: int, seed: int) -> list[tuple[int, int, int]]:
         if count == 1
         else [np.random.SeedSequence([seed, number]).generate_state(1)[0] for number in range(count)]
     )
-    return [(first, last, int(own)) for (first, last), own in zip(pairwise(bounds), seeds, strict=True)]
+    return [(first, last, int(part_seed)) for (first, last), part_seed in zip(pairwise(bounds), seeds, strict=True)]
 
 
 def _sections(task: SectionEpoch, oracle: np.ndarray, count: int, engine: Engine | None) -> list[SectionEpoch]:
@@ -310,8 +310,8 @@ def _sections(task: SectionEpoch, oracle: np.ndarray, count: int, engine: Engine
     np.save(path, np.asarray(oracle, np.int64), allow_pickle=False)
     tasks, candidates = [], 0
     for first, last, seed in divided(lists.list_count, count, task.seed):
-        own = section(lists, first, last)
-        one = replace(task, lists=own, oracle=str(path), seed=seed)
+        part = section(lists, first, last)
+        one = replace(task, lists=part, oracle=str(path), seed=seed)
         tasks.append(replace(one, first=first, last=last, candidates=candidates))
-        candidates += own.candidate_count
+        candidates += part.candidate_count
     return tasks

@@ -137,10 +137,10 @@ def excess_stdev(after: float, m: float, v: float, phi: float, part: np.ndarray,
     """g = log m⁺ − log(φ²v⁺/m⁺) at m⁺ = ``after``, and its slope in log m⁺, at least 1 (Crammer et al., eq. 34)."""
     alpha, total, slope = (after - m) / v, 0.0, 0.0
     for r in range(count):
-        own = phi * phi * part[r]
-        c = after + alpha * own
-        total += own / c
-        slope += own / c * (after * (1.0 + own / v) / c)
+        pull = phi * phi * part[r]
+        c = after + alpha * pull
+        total += pull / c
+        slope += pull / c * (after * (1.0 + pull / v) / c)
     return math.log(after / total), 1.0 + slope / total
 
 
