@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import twins
 from reference import Trace
-from reference_walks import descend, descend_on_examples, walk, walk_on_examples
+from reference_walks import descend, walk
 
 import rerank.learn
 from rerank.learn.base import learners
@@ -27,15 +26,14 @@ class Entry(NamedTuple):
     """How a learner is tested.
 
     variants: parameters to test it with; choices: the values to draw others from; twin: its dense twin (corpus, oracle,
-    orders, any_ties, **parameters) → Trace; binary: the same rule on z = y·x, from (learner, X, y, epochs) to
-    (w, mistakes); positive: parameters that must not be 0; exact: are the weights of this learner whole multiples of a
-    power of two on dyadic corpora, but for one factor d? duals: does it keep a variable a candidate?
+    orders, any_ties, **parameters) → Trace; positive: parameters that must not be 0; exact: are the weights of this
+    learner whole multiples of a power of two on dyadic corpora, but for one factor d? duals: does it keep a variable a
+    candidate?
     """
 
     variants: list[dict[str, Any]]
     choices: dict[str, list[Any]]
     twin: Callable[..., Trace]
-    binary: Callable[[Any, np.ndarray, np.ndarray, int], tuple[np.ndarray, int]]
     positive: frozenset[str] = frozenset()
     exact: Callable[[Any], bool] = never
     duals: bool = False
@@ -46,16 +44,15 @@ def descending(
     exact: Callable[[Any], bool] = never,
 ) -> Entry:  # fmt: skip
     """A learner that takes steps along subgradients of a loss (``descend``)."""
-    both = partial(descend, step), partial(descend_on_examples, step)
-    return Entry(variants, choices | BASES, *both, frozenset(positive.split()), exact)
+    return Entry(variants, choices | BASES, partial(descend, step), frozenset(positive.split()), exact)
 
 
 def walking(
     rule: Callable[..., Any], variants: list[dict[str, Any]], choices: dict[str, list[Any]], positive: str
 ) -> Entry:
     """A learner that is shown the pairs of a list in turn (``walk``)."""
-    both = partial(walk, rule), partial(walk_on_examples, rule)
-    return Entry(variants, choices | BASES | {"top": [1, 1, 2, 5]}, *both, frozenset(positive.split()))
+    choices = choices | BASES | {"top": [1, 1, 2, 5]}
+    return Entry(variants, choices, partial(walk, rule), frozenset(positive.split()))
 
 
 def find_entries() -> dict[str, Entry]:

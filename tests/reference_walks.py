@@ -1,4 +1,4 @@
-"""The loops of the twins over lists and over examples; what a learner does with what it is shown is its own."""
+"""The loops of the twins over lists; what a learner does with what it is shown is its own."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -6,21 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from reference import POSITIVE, Predictor, Trace, condition, decision_gap, dense
 from reference_pairs import ORACLES, Pairs
-from scipy.special import expit
 
 from rerank.data.corpus import Corpus
 
 Orders = Iterable[Sequence[int]]
-
-SLOPES: dict[str, Callable[[float], float]] = {
-    "perceptron": lambda m: -1.0 if m <= 0.0 else 0.0,
-    "hinge": lambda m: -1.0 if m < 1.0 else 0.0,
-    "cost": lambda m: -1.0 if m < 1.0 else 0.0,
-    "logistic": lambda m: -expit(-m),
-    "exponential": lambda m: -np.exp(-m),
-    "log": lambda m: -expit(-m),
-    "bayes": lambda m: -expit(m) * expit(-m),
-}  # of the losses as functions of the margin z·w, on examples; Bayes risk for gains 1 and 0
 
 
 class Visit(NamedTuple):
@@ -117,24 +106,6 @@ def descend(
     return trace
 
 
-def descend_on_examples(
-    make: Callable[..., Step], learner: Any, X: np.ndarray, y: np.ndarray, epochs: int
-) -> tuple[np.ndarray, int]:
-    """The same on examples z = y·x: (w, mistakes)."""
-    same = ("base", "base_rate", "loss", "update")
-    step = make(X.shape[1] + 1, 0, learner.base_rate > 0, **{k: v for k, v in vars(learner).items() if k not in same})
-    loss, update = getattr(learner, "loss", "perceptron"), getattr(learner, "update", "mistakes")
-    w, mistakes = np.zeros(X.shape[1]), 0
-    for z in np.tile(np.column_stack([y[:, None] * X, np.zeros(len(X))]), (epochs, 1)):
-        m = w @ z[:-1]
-        slope = SLOPES[loss](m)
-        mistakes += m <= 0.0
-        if m <= 0.0 or (update == "always" and slope < 0.0):
-            made = step(np.array([slope, -slope]), np.array([z, 0.0 * z]), 1.0)
-            w = made.d * made.v
-    return w, int(mistakes)
-
-
 class Shown(NamedTuple):
     """What a rule does with one z: its loss, the new weights (None where it leaves them), the distance from the
     decision to do so, and whether this is a mistake (None: the scores say so)."""
@@ -197,17 +168,3 @@ def walk(
                 trace.update(at.i, Predictor(w[:D], 1.0, base + base_rate * w[D]), -at.weight * z, z)
         trace.survived[-1] += made == 0
     return trace
-
-
-def walk_on_examples(
-    make: Callable[..., Rule], learner: Any, X: np.ndarray, y: np.ndarray, epochs: int
-) -> tuple[np.ndarray, int]:
-    """The same on examples z = y·x: (w, mistakes)."""
-    same = ("top", "base", "base_rate", "loss")
-    rule = make(X.shape[1], **{k: v for k, v in vars(learner).items() if k not in same})
-    w, mistakes = np.zeros(X.shape[1]), 0
-    for z in np.tile(y[:, None] * X, (epochs, 1)):
-        shown = rule(w, z, 0.0, 1.0)
-        mistakes += shown.mistake if shown.mistake is not None else w @ z <= 0.0
-        w = w if shown.w is None else shown.w
-    return w, int(mistakes)

@@ -30,7 +30,19 @@ def variants() -> Iterator[Any]:
 
 
 EPOCHS = 3
-every_variant = pytest.mark.parametrize(("name", "parameters"), list(variants()))
+FAMILIES = ("sgd", "rda", "tg", "ftrl", "pa", "arow", "sop", "nwin", "lm-nwin")  # a learner for each kind of state
+FULL = [variant for variant in variants() if variant.values[1].get("covariance") == "full"]
+FIRST = [*{variant.values[0]: variant for variant in reversed(list(variants()))}.values(), FULL[0]]
+
+
+def every(instances: list[Any]) -> pytest.MarkDecorator:
+    """Instances of a test of learners."""
+    return pytest.mark.parametrize(("name", "parameters"), instances)
+
+
+every_variant = every(list(variants()))
+every_learner = every(FIRST)  # with its first variant; a full matrix once
+every_family = every([variant for variant in FIRST if variant.values[0] in FAMILIES])
 
 
 def make(name: str, parameters: dict[str, Any]) -> Learner:

@@ -1,7 +1,6 @@
 """Every registered learner does what its dense twin does: with any parameters, pairs, columns without a penalty."""
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,13 @@ from entries import ONLINE
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from reference_pairs import ORACLES, Pairs
-from strategies import WIDTH, bits, corpora, corpus_of, random_corpus, run, stored, targets
+from strategies import WIDTH, corpora, corpus_of, random_corpus, run
 from variants import EPOCHS, LEARNERS, every_variant, exact, make, rounding_of, twin_of, variants
 
 import rerank.learn
 from rerank.base.errors import RecipeError
-from rerank.learn.base import Learner, learners
+from rerank.learn.base import Learner
 from rerank.learn.pairs import PairSource, require_source
-from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import ORACLE_PAIRS
 from rerank.learn.voting.voting import vote
 
@@ -31,24 +29,10 @@ SOURCES = [
 ]
 
 
-def variants_with_sources(*sources: PairSource) -> Iterator[Any]:
-    """Every variant with every source that the learner takes; the tilt of oracles' pairs is of the loss cost alone."""
-    for variant in variants():
-        name, parameters = variant.values
-        for pairs in sources:
-            taken = pairs is ORACLE_PAIRS or pairs.name != "oracle" or parameters.get("loss") == "cost"
-            if taken and pairs.name in learners.get(name).sources:
-                yield pytest.param(name, parameters, pairs, id=f"{variant.id}-{pairs.name}-{pairs.tilt}")
-
-
-every_source = pytest.mark.parametrize(("name", "parameters", "pairs"), list(variants_with_sources(*SOURCES)))
-
-
-@pytest.mark.parametrize(("name", "parameters", "pairs"), [*variants_with_sources(ORACLE_PAIRS, *SOURCES)])
-def test_equals_its_twin(name: str, parameters: dict[str, Any], pairs: PairSource) -> None:
+@every_variant
+def test_equals_its_twin(name: str, parameters: dict[str, Any]) -> None:
     corpus, learner = random_corpus(4), make(name, parameters)
-    ran = run(learner, corpus, EPOCHS, pairs=pairs)
-    trace = twin_of(learner, corpus, EPOCHS, pairs=ORACLES if pairs is ORACLE_PAIRS else Pairs(pairs))
+    ran, trace = run(learner, corpus, EPOCHS), twin_of(learner, corpus, EPOCHS)
     assert ran.per_epoch("mistakes") == trace.mistakes
     assert ran.per_epoch("updates") == trace.updates
     assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10)
@@ -118,14 +102,14 @@ def test_all_that_is_done_with_any_parameters_is_what_the_twin_does(
 
 
 @every_variant
-@pytest.mark.parametrize("sizes", [(2,), (2, 3, 5)])
-def test_votes_hold_the_weights_of_the_state_however_sure_a_learner_is(
-    name: str, parameters: dict[str, Any], sizes: tuple[int, ...]
-) -> None:
+def test_votes_hold_the_weights_of_the_state_however_sure_a_learner_is(name: str, parameters: dict[str, Any]) -> None:
     """Large values drive P(y) to 0 and 1: coefficients vanish, and updates of one candidate are logged."""
     random = np.random.default_rng(11)
     lists: list[list[Any]] = [
-        [(dict(enumerate(200.0 * random.normal(size=WIDTH))), 0.0, float(y == 0)) for y in range(random.choice(sizes))]
+        [
+            (dict(enumerate(200.0 * random.normal(size=WIDTH))), 0.0, float(y == 0))
+            for y in range(random.choice([2, 3, 5]))
+        ]
         for _ in range(60)
     ]
     corpus, learner = corpus_of(lists), make(name, parameters)
@@ -138,66 +122,21 @@ def test_votes_hold_the_weights_of_the_state_however_sure_a_learner_is(
         np.testing.assert_allclose(votes.scale[-1] * w, learner.last(ran.state).w, rtol=1e-9, atol=1e-300)
 
 
-@every_variant
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_list_of_two_is_a_binary_example(name: str, parameters: dict[str, Any], seed: int) -> None:
-    """Candidates φ = x and φ = 0; the label says which is the oracle: z = y·x. Base scores are equal."""
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(40, WIDTH)).astype(np.float32).astype(float)
-    y = np.sign(X @ random.normal(size=WIDTH) + 0.5 * random.normal(size=40))
-    lists = [
-        [(dict(enumerate(x)), 0.0, float(label > 0)), ({}, 0.0, float(label < 0))]
-        for x, label in zip(X, y, strict=True)
-    ]
-    corpus, learner = corpus_of(lists), make(name, parameters)
-    state, mistakes = learner.init(WIDTH, corpus.candidate_count), 0
-    for _ in range(EPOCHS):
-        mistakes += learner.epoch(corpus, targets(corpus), np.arange(40), state)[0].mistakes
-    w, expected = LEARNERS[name].binary(learner, X, y, EPOCHS)
-    assert mistakes == expected > 0
-    np.testing.assert_allclose(learner.last(state).w, w, rtol=1e-10, atol=1e-12)
-    predicted = np.where(best(corpus, scores(corpus, learner.last(state))) % 2 == 0, 1.0, -1.0)
-    np.testing.assert_array_equal(predicted, np.sign(X @ w))
+def test_sources_that_make_no_sense_are_refused() -> None:
+    learner = make("lm-perc", {})
+    require_source(learner, ORACLE_PAIRS)
+    with pytest.raises(RecipeError, match="found 'hope-fear'; expected oracle for the learner 'lm-perc'"):
+        require_source(learner, SOURCES[0])
 
 
-@pytest.mark.parametrize("name", ONLINE)
-def test_sources_that_make_no_sense_are_refused(name: str) -> None:
-    learner = make(name, LEARNERS[name].variants[0])
-    for pairs in SOURCES:
-        if pairs.name in learner.sources:
-            require_source(learner, pairs)
-        else:
-            assert LEARNERS[name].duals
-            with pytest.raises(RecipeError, match=f"found '{pairs.name}'; expected oracle for the learner '{name}'"):
-                require_source(learner, pairs)
+PENALISED = {
+    variant.values[0]: variant
+    for variant in variants()
+    if any(variant.values[1].get(penalty) for penalty in ("l1", "l2"))
+}
 
 
-@every_source
-def test_same_seed_same_bits_and_votes_with_every_pair_source(
-    name: str, parameters: dict[str, Any], pairs: PairSource
-) -> None:
-    corpus, learner = random_corpus(1), make(name, parameters)
-    one, two = run(learner, corpus, 2, pairs=pairs), run(learner, corpus, 1, pairs=pairs)
-    two = run(learner, corpus, 1, state=stored(two.state), first=1, pairs=pairs)
-    assert bits(one.state) == bits(two.state)
-    trace = twin_of(learner, corpus, 2, pairs=Pairs(pairs))
-    votes = vote(learner.votes(one.log, corpus), corpus)
-    if exact(learner) or min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9:
-        np.testing.assert_array_equal(votes, reference.votes(trace, corpus))
-    assert votes.sum() == 2 * corpus.list_count**2
-
-
-def penalised_variants() -> Iterator[Any]:
-    """Every variant with a penalty."""
-    for variant in variants():
-        if any(variant.values[1].get(penalty) for penalty in ("l1", "l2")):
-            yield variant
-
-
-every_penalised = pytest.mark.parametrize(("name", "parameters"), list(penalised_variants()))
-
-
-@every_penalised
+@pytest.mark.parametrize(("name", "parameters"), PENALISED.values())
 def test_equals_its_twin_with_free_columns(name: str, parameters: dict[str, Any]) -> None:
     corpus, learner = dataclasses.replace(random_corpus(4), free=5), make(name, parameters)
     ran, trace = run(learner, corpus, EPOCHS), twin_of(learner, corpus, EPOCHS)
@@ -212,30 +151,8 @@ def test_equals_its_twin_with_free_columns(name: str, parameters: dict[str, Any]
     assert np.abs(last.w - penalised).max() > 1e-6
 
 
-@every_penalised
-def test_free_columns_alone_are_columns_without_a_penalty(name: str, parameters: dict[str, Any]) -> None:
-    corpus = random_corpus(3)
-    free = dataclasses.replace(corpus, free=corpus.width)
-    without = make(name, parameters | {penalty: 0.0 for penalty in ("l1", "l2") if penalty in parameters})
-    penalised = make(name, parameters)
-    one, two = run(penalised, free, EPOCHS), run(without, corpus, EPOCHS)
-    assert one.stats == two.stats
-    np.testing.assert_allclose(penalised.last(one.state).w, without.last(two.state).w, rtol=1e-12)
-    np.testing.assert_allclose(penalised.average(one.state).w, without.average(two.state).w, rtol=1e-9, atol=1e-12)
-    votes = [
-        vote(own.votes(ran.log, lists), lists) for own, ran, lists in ((penalised, one, free), (without, two, corpus))
-    ]
-    trace = twin_of(penalised, free, EPOCHS)
-    if exact(penalised) or min(trace.gap, reference.voting_gap(trace, free)) > 1e-9:  # none hangs on the last bits
-        np.testing.assert_array_equal(*votes)
-    assert votes[0].sum() == votes[1].sum()
-
-
-@every_penalised
-def test_a_state_is_not_trained_on_with_other_free_columns(name: str, parameters: dict[str, Any]) -> None:
-    if name == "ftrl":
-        pytest.skip("its state says the same of free columns and others")
-    corpus, learner = random_corpus(3), make(name, parameters)
+def test_a_state_is_not_trained_on_with_other_free_columns() -> None:
+    corpus, learner = random_corpus(3), make("rda", {"l1": 0.01})
     state = run(learner, corpus, 1).state
     with pytest.raises(ValueError, match="trained with 0 free columns, the corpus has 2"):
         run(learner, dataclasses.replace(corpus, free=2), 1, state=state, first=1)

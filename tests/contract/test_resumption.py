@@ -1,6 +1,6 @@
 """What keeps its results under a key is not done again, whatever it is; where they are damaged or of other work it is,
-and the end has the same bytes: training by every learner, mixing, the search for the weight of the base score,
-extraction, the runs of a recipe."""
+and the end has the same bytes: training by a learner of each family, mixing, the search for the weight of the base
+score, extraction, the runs of a recipe."""
 
 import logging
 import zlib
@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 import small
 import small_classes
-from entries import find_entries
 from strategies import random_corpus, targets
+from variants import FAMILIES, LEARNERS
 
 from rerank.data.shards import Lists, Shards, write_shards
 from rerank.extraction import blocks
@@ -36,7 +36,6 @@ from rerank.runs import pipeline
 from rerank.storage.results import Checkpoint, KeptResult
 
 CORPUS = random_corpus(6, lists=30)
-ENTRIES = find_entries()
 TIMES = {"seconds", "nonzeros_per_second"}
 
 
@@ -87,7 +86,7 @@ def shards(place: Path) -> Shards:
 
 
 def learning(name: str, place: Path, key: str) -> Any:
-    learner = learners.get(name)(**ENTRIES[name].variants[-1])
+    learner = learners.get(name)(**LEARNERS[name].variants[-1])
     checkpoint = Checkpoint(place / "kept.npz", key, 0)
     lists: Lists = shards(place.with_name(f"{place.name}-lists"))
     return content(
@@ -147,7 +146,7 @@ def running_examples(_data: Path, place: Path, _: str) -> Any:
 
 Work = Callable[[Path, str], Any]  # does it, with results below a place, under a key
 CHECKPOINTS: dict[str, Work] = {
-    **{f"training by {name}": partial(learning, name) for name in sorted(ENTRIES)},
+    **{f"training by {name}": partial(learning, name) for name in FAMILIES},
     "mixing": partial(mixing, "epoch"),
     "mixing once": partial(mixing, "once"),
     "the weight of the base score": searching,
@@ -165,7 +164,7 @@ def work(request: pytest.FixtureRequest) -> Work:
     return partial({"extraction": extracting, **RUNNING}[kind], request.getfixturevalue("small_data"))
 
 
-LEARNING = len(ENTRIES)
+LEARNING = len(FAMILIES)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +181,7 @@ def test_what_was_broken_off_is_resumed(work: Work, after: int, tmp_path: Path) 
     assert len(rest) == len(whole) - after
 
 
-@pytest.mark.parametrize("work", ["training by vrda", "mixing once", "extraction"], indirect=True)
+@pytest.mark.parametrize("work", ["training by rda", "mixing once", "extraction"], indirect=True)
 def test_results_of_other_work_are_not_used(work: Work, tmp_path: Path) -> None:
     with broken_off(0) as whole:
         other = work(tmp_path / "others", "other")
@@ -193,7 +192,7 @@ def test_results_of_other_work_are_not_used(work: Work, tmp_path: Path) -> None:
     assert len(rest) == len(whole)
 
 
-@pytest.mark.parametrize("work", ["training by vrda", "mixing"], indirect=True)
+@pytest.mark.parametrize("work", ["training by rda", "mixing"], indirect=True)
 def test_damaged_results_are_not_used(work: Work, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with broken_off(0) as whole:
         expected = work(tmp_path / "whole", "key")

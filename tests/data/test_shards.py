@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from entries import find_entries
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import bits, random_corpus, targets
+from variants import FAMILIES, LEARNERS
 
 from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus, concatenate
@@ -34,7 +34,6 @@ from rerank.storage.digests import seal
 CORPUS = random_corpus(6, lists=30)
 FIELDS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 CUTS = (0, 7, 8, 8, 30)  # a part of one list, and one of none
-ENTRIES = find_entries()
 
 
 def same(a: Corpus, b: Corpus) -> bool:
@@ -172,9 +171,9 @@ def by_hand(learner: Learner, shuffle: bool = True) -> tuple[State, UpdateLog]:
     return state, log
 
 
-@pytest.mark.parametrize("name", sorted(ENTRIES))
+@pytest.mark.parametrize("name", FAMILIES)
 def test_training_visits_part_after_part(name: str, shards: Shards, tmp_path: Path) -> None:
-    learner = learners.get(name)(**ENTRIES[name].variants[0])
+    learner = learners.get(name)(**LEARNERS[name].variants[0])
     training, (state, log) = fit(learner, shards), by_hand(learner)
     assert bits(training.state) == bits(state)
     assert training.log is not None
@@ -184,9 +183,9 @@ def test_training_visits_part_after_part(name: str, shards: Shards, tmp_path: Pa
     assert bits(fit(learner, in_one).state) == bits(fit(learner, CORPUS).state)
 
 
-@pytest.mark.parametrize("name", sorted(ENTRIES))
+@pytest.mark.parametrize("name", FAMILIES)
 def test_updates_are_repeated_on_what_they_touched(name: str, shards: Shards) -> None:
-    learner = learners.get(name)(**ENTRIES[name].variants[0])
+    learner = learners.get(name)(**LEARNERS[name].variants[0])
     log = fit(learner, shards).log
     assert log is not None
     expected = vote(learner.votes(log, CORPUS), CORPUS)

@@ -10,13 +10,13 @@ from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
+from classifiers import CLASSIFIERS, FAMILIES, every, every_family
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rerank import estimators
 from rerank.data.labelled import from_csr
 from rerank.estimators import (
     AROWClassifier,
@@ -33,9 +33,7 @@ from rerank.learn.base import Learner, learners
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
 
-CLASSIFIERS = [each for name in estimators.__all__ if issubclass(each := getattr(estimators, name), OnlineClassifier)]
-every = pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
-VARIANTS = {cls.__name__: cls for cls in CLASSIFIERS} | {
+VARIANTS = {cls.__name__: cls for cls in FAMILIES} | {
     "AROW, top 2": partial(AROWClassifier, top=2, normalize=True),
     "PA, top 2": partial(PassiveAggressiveClassifier, top=2, loss="cost"),
     "SGD, mistakes": partial(SGDClassifier, update="mistakes"),
@@ -206,7 +204,7 @@ def test_rows_without_features_teach_nothing(cls: type) -> None:
 
 
 @two_and_more
-@every
+@every_family
 def test_whole_weights_are_repeated_rows(cls: type, k: int) -> None:
     X, y = problem(k)
     weight = np.arange(y.size) % 4
@@ -224,7 +222,7 @@ def test_weights_matter_in_between() -> None:
 
 
 @pytest.mark.parametrize("average", ["last", "average", "vote"])
-@every
+@every_family
 def test_the_order_of_the_rows_does_not_matter(cls: type, average: str) -> None:
     X, y = problem(3)
     weight = np.random.default_rng(1).random(y.size)
@@ -398,7 +396,7 @@ def test_selection_and_pipelines() -> None:
 
 
 @pytest.mark.parametrize("average", ["average", "vote"])
-@every
+@every_family
 def test_pickled_classifiers_predict_and_go_on(cls: type, average: str) -> None:
     X, y = problem(3)
     model = cls(average=average, random_state=0, epochs=2, keep_state=True).fit(X, y)
@@ -427,7 +425,7 @@ def test_partial_fit_refuses_parameters_that_need_another_state(first: Any, then
         first.set_params(**then).partial_fit(X, y)
 
 
-@every
+@every_family
 def test_values_below_the_range_of_features_are_refused(cls: type) -> None:
     """Rows that turn to 0 silently would teach nothing."""
     X, y = problem(2)
@@ -482,7 +480,7 @@ def test_weights_that_are_no_numbers_are_a_value_error(average: str) -> None:
 
 
 @pytest.mark.parametrize("average", ["average", "vote"])
-@every
+@every_family
 def test_a_pickle_holds_what_predictions_need(cls: type, average: str) -> None:
     X, y = problem(3)
     model = cls(average=average, random_state=0, epochs=2).fit(X, y)
@@ -498,7 +496,7 @@ def test_a_pickle_holds_what_predictions_need(cls: type, average: str) -> None:
 # Classes and passes
 
 
-@every
+@every_family
 def test_class_weights_are_sample_weights(cls: type) -> None:
     X, y = problem(3)
     expected = weights(cls(random_state=0, epochs=2).fit(X, y, sample_weight=np.array([2.0, 1.0, 0.5])[y]))
@@ -535,7 +533,7 @@ def test_the_best_pass_is_kept(cls: Any, average: str) -> None:
 
 
 @pytest.mark.parametrize("average", ["last", "average", "vote"])
-@every
+@every_family
 def test_a_warm_start_goes_on(cls: Any, average: str) -> None:
     X, y = problem(3)
     model = cls(average=average, epochs=2, random_state=0, warm_start=True).fit(X, y).fit(X, y)

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from classifiers import every_family
 from scipy import sparse
 
-from rerank import estimators
 from rerank.estimators import RDAClassifier, SGDClassifier, TruncatedGradientClassifier
-from rerank.estimators.base import OnlineClassifier
 
-CLASSIFIERS = [each for name in estimators.__all__ if issubclass(each := getattr(estimators, name), OnlineClassifier)]
-every = pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
 averages = pytest.mark.parametrize("average", ["last", "average", "vote"])
 
 
@@ -33,7 +30,7 @@ def weights(model: Any) -> tuple[bytes, bytes]:
 
 
 @averages
-@every
+@every_family
 def test_a_batch_makes_nothing_of_the_size_of_the_weights(cls: Any, average: str, monkeypatch: Any) -> None:
     columns = 1 << 18
     first, *others = batches(columns)
@@ -50,7 +47,7 @@ def test_a_batch_makes_nothing_of_the_size_of_the_weights(cls: Any, average: str
 
 
 @averages
-@every
+@every_family
 def test_nobody_who_looks_changes_what_is_learnt(cls: Any, average: str) -> None:
     """A reader of the weights, a prediction, and a pickle from which another goes on."""
     unseen, seen = (cls(average=average, random_state=0, keep_state=True) for _ in range(2))

@@ -2,13 +2,10 @@
 
 from typing import Any
 
+from classifiers import FAMILIES
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rerank import estimators
 from rerank.estimators import AROWClassifier, CWClassifier, PerceptronClassifier, SGDClassifier, WinnowClassifier
-from rerank.estimators.base import OnlineClassifier
-
-CLASSIFIERS = [each for name in estimators.__all__ if issubclass(each := getattr(estimators, name), OnlineClassifier)]
 
 
 def by_design(model: Any) -> dict[str, str]:
@@ -21,7 +18,7 @@ def by_design(model: Any) -> dict[str, str]:
     return found
 
 
-@parametrize_with_checks([cls() for cls in CLASSIFIERS])
+@parametrize_with_checks([cls() for cls in FAMILIES])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 

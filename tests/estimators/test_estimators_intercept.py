@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from classifiers import every_family
 from scipy import sparse
 
-from rerank import estimators
 from rerank.estimators import (
     AROWClassifier,
     FTRLClassifier,
@@ -18,10 +18,6 @@ from rerank.estimators import (
     base,
     matrix,
 )
-from rerank.estimators.base import OnlineClassifier
-
-CLASSIFIERS = [each for name in estimators.__all__ if issubclass(each := getattr(estimators, name), OnlineClassifier)]
-every = pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
 
 
 def problem(k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +31,7 @@ def problem(k: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("average", ["last", "average", "vote"])
-@every
+@every_family
 def test_the_intercept_is_a_last_column_of_ones(cls: Any, average: str, k: int) -> None:
     """Wherever it is kept: the visits are the same, and so is the learner."""
     X, y = problem(k)
@@ -66,7 +62,7 @@ def test_sparse_rows_of_two_classes_are_not_copied(cls: Any, dtype: Any, monkeyp
 
 
 @pytest.mark.parametrize("average", ["average", "vote"])
-@every
+@every_family
 def test_float64_is_read_as_float32(cls: Any, average: str, monkeypatch: Any) -> None:
     """Whether it is copied (see ``LARGE``) or not."""
     random = np.random.default_rng(0)
@@ -126,7 +122,7 @@ def test_stored_zeros_are_left_out(monkeypatch: Any) -> None:
 
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("average", ["last", "average"])
-@every
+@every_family
 def test_copies_may_be_of_a_few_rows_at_a_time(cls: Any, average: str, k: int, monkeypatch: Any) -> None:
     X, y = problem(k)
     fits = []
@@ -140,7 +136,7 @@ def test_copies_may_be_of_a_few_rows_at_a_time(cls: Any, average: str, k: int, m
 
 
 @pytest.mark.parametrize("k", [2, 3])
-@every
+@every_family
 def test_votes_are_those_of_rows_in_parts(cls: Any, k: int, monkeypatch: Any) -> None:
     X, y = problem(k)
     own = cls(average="vote", epochs=2, random_state=0).fit(X, y)

@@ -98,17 +98,6 @@ def test_mistakes_of_one_pass_lie_under_every_bound(
             assert found["mistakes"] <= found.get(name, np.inf) * (1 + 1e-12) + 1e-9, (name, vector)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_mistakes_of_longer_passes_lie_under_the_bounds(seed: int) -> None:
-    corpus = random_corpus(seed, lists=150)
-    random = np.random.default_rng(seed)
-    for learner in (VotedRDA(base=0.0), VotedRDA(base=0.0, l1=0.05, l2=0.1, base_rate=1.0), Perceptron(base=0.0)):
-        passed, rate = first_pass(learner, corpus), DualRule.of(learner).base_rate
-        for vector in (passed.average, 0.1 * random.normal(size=corpus.width + 1)):
-            found = passed.bounds(vector if rate else np.append(vector[:-1], 0.0))
-            assert found["mistakes"] <= found.get("bound", np.inf)
-
-
 def separable(seed: int, lists: int) -> tuple[Corpus, np.ndarray]:
     """Lists whose oracle (the first) is ahead of all others by at least 1 under a known vector; and that vector."""
     random = np.random.default_rng(seed)

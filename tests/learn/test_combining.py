@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Ran, bits, random_corpus, run
-from variants import make, variants
+from variants import FIRST, every, make
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
@@ -23,9 +23,7 @@ from rerank.learn.rules.sgd import SGD
 from rerank.learn.rules.sop import SecondOrderPerceptron
 
 ALONE = {"lm-uwin", "lm-nwin", "lm-perc"}  # those that cannot be combined
-
-
-VARIANTS = [variant for variant in variants() if variant.values[0] not in ALONE]
+every_learner = every([variant for variant in FIRST if variant.values[0] not in ALONE])
 
 
 def trained(learner: Learner, epochs: int = 2, state: Any = None) -> tuple[list[Corpus], list[Ran]]:
@@ -46,7 +44,7 @@ def assert_close(one: Weights, other: Weights) -> None:
     assert one.base == pytest.approx(other.base, rel=1e-9, abs=1e-11)
 
 
-@pytest.mark.parametrize(("name", "parameters"), VARIANTS)
+@every_learner
 def test_the_average_is_that_of_all_predictors(name: str, parameters: dict[str, Any]) -> None:
     learner = make(name, parameters)
     corpora, ran = trained(learner)
@@ -65,14 +63,14 @@ def test_the_average_is_that_of_all_predictors(name: str, parameters: dict[str, 
     assert np.isfinite(learner.last(second).w).all()
 
 
-@pytest.mark.parametrize(("name", "parameters"), VARIANTS)
+@every_learner
 def test_one_section_is_itself(name: str, parameters: dict[str, Any]) -> None:
     learner = make(name, parameters)
     state = trained(learner)[1][0].state
     assert bits(combine(learner, [state])) == bits(state)
 
 
-@pytest.mark.parametrize(("name", "parameters"), VARIANTS)
+@every_learner
 def test_sections_that_learned_nothing_change_nothing(name: str, parameters: dict[str, Any]) -> None:
     learner = make(name, parameters)
     _, ran = trained(learner)

@@ -14,11 +14,9 @@ from strategies import corpus_of, targets
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner
 from rerank.learn.hooks import rates_of
-from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.bopr import BayesianProbit
 from rerank.learn.rules.cw import CW, STDEV, VAR, exact_stdev, exact_var
 from rerank.learn.rules.gaussian_full import SMALLEST
-from rerank.learn.rules.nherd import NormalHerd
 from rerank.learn.rules.scw import SoftCW
 
 DIGITS = 400  # the true forms cancel: v spans 86 orders of magnitude
@@ -204,23 +202,6 @@ def test_soft_cw_is_its_closed_form(variant: Any, m: float, v: float, phi: float
 
 
 @settings(max_examples=150)
-@given(MARGINS, VARIANCES, SIZES, st.sampled_from([0.5, 1.0, 3.0]))
-def test_arow_and_normal_herding_are_their_formulas(m: float, v: float, size: float, weight: float) -> None:
-    """Crammer et al. (2009), Fig. 1 with r/weight; Crammer & Lee (2010), Fig. 1 with C·weight."""
-    r, C = size / weight, size * weight
-    hinge = max(0.0, 1.0 - m)
-    expected = (hinge / (v + r), 1.0 / (v + r), 1.0 / r)
-    loss, found = judged(AROW(r=size), m, v, weight)
-    assert loss == hinge
-    assert found == pytest.approx(expected, rel=1e-12)
-    herd = (C * C * v + 2 * C) / (1 + C * v) ** 2
-    expected = (hinge / (v + 1 / C), herd, C * C * v + 2 * C)
-    loss, found = judged(NormalHerd(C=size), m, v, weight)
-    assert loss == hinge
-    assert found == pytest.approx(expected, rel=1e-12)
-
-
-@settings(max_examples=150)
 @given(st.one_of(MARGINS, st.floats(-1e9, 30.0)), VARIANCES, SIZES, st.sampled_from([0.5, 1.0, 3.0]))
 def test_bayesian_probit_regression_is_the_gaussian_nearest_the_posterior(
     m: float, v: float, size: float, weight: float
@@ -235,17 +216,6 @@ def test_bayesian_probit_regression_is_the_gaussian_nearest_the_posterior(
     loss, found = judged(BayesianProbit(beta=size), m, v, weight)
     assert loss == pytest.approx(-log_ndtr(t), rel=1e-9)
     assert found == pytest.approx(expected, rel=1e-5)
-
-
-@given(FORMS, MARGINS, VARIANCES, PHIS, st.sampled_from([0.25, 2.0]))
-def test_a_list_weight_scales_the_alpha_of_cw(rule: int, m: float, v: float, phi: float, weight: float) -> None:
-    learner = cw(rule, phi)
-    assume(judged(learner, m, v)[0] > 0.0)
-    one, (alpha, beta, xi) = (judged(learner, m, v, w)[1] for w in (1.0, weight))
-    assert alpha == pytest.approx(weight * one[0], rel=1e-15)
-    if rule == VAR:
-        assert xi == pytest.approx(2 * alpha * phi, rel=1e-12)
-    assert beta == pytest.approx(xi / (1 + xi * v), rel=1e-9)
 
 
 @pytest.mark.parametrize("learner", [CW(), CW(form="stdev"), SoftCW(), SoftCW(variant="2")])

@@ -131,13 +131,6 @@ def test_gains_that_are_all_alike_teach_nothing(scores: list[float], gain: float
     assert not any(coefficients_)
 
 
-def test_a_step_against_the_coefficients_of_bayes_risk_raises_the_expected_gain() -> None:
-    scores, gain = [0.3, -0.2, 0.9], [0.2, 1.0, 0.4]
-    risk, a = loss(BAYES, scores, gain)
-    assert loss(BAYES, [x - 0.1 * c for x, c in zip(scores, a, strict=True)], gain)[0] < risk
-    assert a[1] < 0 < a[0]
-
-
 @pytest.mark.parametrize("name", sorted(LOSSES))
 @pytest.mark.parametrize("margin", [1e4, -1e4, 720.0, -720.0])
 def test_large_scores_do_not_overflow(name: str, margin: float) -> None:

@@ -17,7 +17,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, write_shards
-from rerank.engines.base import Engine, LocalEngine
+from rerank.engines.base import Engine
 from rerank.engines.settings import EngineSettings, open_engine
 from rerank.learn.base import Weights, learners
 from rerank.learn.mixing.combining import combine
@@ -176,26 +176,6 @@ def test_what_cannot_be_mixed() -> None:
         mixed(LMPerceptron(), Mixing(2))
     with pytest.raises(RecipeError, match=r"training\.mixing\.rule: vrda has no rule 'kl'"):
         mixed(build(learners, {"name": "vrda"}, "learner"), Mixing(2, rule="kl"))
-
-
-def test_mixing_learns() -> None:
-    """Ten sections, by the weights that made the gains: nearly as good as one learner, better than a section alone."""
-    random = np.random.default_rng(1)
-    corpus = random_corpus(8, lists=400, candidates=5)
-    truth = random.normal(size=corpus.width)
-    rows = np.repeat(np.arange(corpus.candidate_count), np.diff(corpus.rows))
-    gain = np.bincount(rows, truth[corpus.columns] * corpus.values, corpus.candidate_count)
-    made = Corpus(**{**corpus.__dict__, "gain": gain, "base": np.zeros_like(gain)})
-
-    def mistakes(weights: Weights) -> int:
-        scores = np.bincount(rows, weights.w[made.columns] * made.values, made.candidate_count).reshape(-1, 5)
-        return int((scores.argmax(axis=1) != gain.reshape(-1, 5).argmax(axis=1)).sum())
-
-    oracle = targets(made)
-    learner = AROW(base=0.0)
-    alone = train(learner, made.slice(0, 40), oracle[:40], epochs=3, seed=1)
-    whole = train_mixed(learner, made, oracle, mixing=Mixing(10), engine=LocalEngine(), epochs=3, seed=1)
-    assert mistakes(whole.weights["average"]) < mistakes(alone.weights["average"])
 
 
 @pytest.mark.parametrize("name", ["perceptron", "rda", "arow", "ftrl", "arda", "sop", "tg", "uwin", "nherd"])

@@ -1,7 +1,7 @@
 """The perceptron equals its dense twin, whose scores are exact: every mistake, weight and average."""
 
 import numpy as np
-from strategies import corpus_of, run, targets
+from strategies import corpus_of, targets
 
 from rerank.learn.rules.perceptron import Perceptron
 
@@ -16,10 +16,3 @@ def test_by_hand() -> None:
     assert (stats[0].mistakes, stats[0].updates, stats[0].loss, stats[0].radius) == (2, 2, 3.0, 3.0)
     assert learner.last(state).w.tolist() == [-2.0]
     assert learner.average(state).w.tolist() == [(2 * 1 + 2 * -2) / 4]
-
-
-def test_ties_count_as_mistakes() -> None:
-    corpus = corpus_of([[({0: 1.0}, 2.0, 1.0), ({0: 1.0}, 2.0, 0.0)]])
-    ran = run(Perceptron(), corpus, 2)
-    assert ran.per_epoch("mistakes") == [1, 1]  # the same row: no update can separate them
-    assert not Perceptron().last(ran.state).w.any()

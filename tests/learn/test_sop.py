@@ -7,9 +7,7 @@ import pytest
 import reference
 from strategies import corpus_of, random_corpus, run, targets
 
-from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.learn.predictor import MOST_COLUMNS
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.sop import SecondOrderPerceptron
 
@@ -56,12 +54,3 @@ def weights_in_order(learner: SecondOrderPerceptron, corpus: Corpus) -> list[flo
 def test_the_current_example_counts_by_hand() -> None:
     """a = 1: w = 1/2 after z = 1; z = 4 has the margin 4·1/(2 + 16) − 5 < 0, so w = 5/18."""
     assert weights_in_order(SecondOrderPerceptron(), one_column()) == [0.5, 5.0 / 18.0]
-
-
-def test_a_full_matrix_has_its_limits() -> None:
-    with pytest.raises(RecipeError, match="diagonal covariance") as caught:
-        SecondOrderPerceptron(covariance="full").init(MOST_COLUMNS + 1)
-    assert caught.value.key == "covariance"
-    for top in (0, -1, 1.0, True):
-        with pytest.raises(RecipeError, match="whole number from 1"):
-            SecondOrderPerceptron(top=top)  # type: ignore[arg-type]

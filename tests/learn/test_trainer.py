@@ -53,14 +53,6 @@ def test_training_is_epochs_in_that_order(learner: Learner) -> None:
         np.testing.assert_array_equal(array, ran.log.arrays()[name])
 
 
-def test_without_shuffling_lists_come_in_file_order() -> None:
-    learner = LEARNERS[1]
-    state = learner.init(CORPUS.width)
-    for _ in range(2):
-        learner.epoch(CORPUS, targets(CORPUS), np.arange(CORPUS.list_count), state)
-    assert bits(fit(epochs=2, shuffle=False).state) == bits(state)
-
-
 def test_the_best_epoch_on_dev_is_kept_and_of_equals_the_first() -> None:
     training = fit(epochs=5, keep_log=True, evaluate_dev=in_turn(0.1, 0.5, 0.3, 0.5, 0.4))
     expected = fit(epochs=2, keep_log=True)
@@ -113,18 +105,6 @@ def test_a_warm_start_goes_on_as_if_nothing_had_stopped(learner: Learner) -> Non
         np.testing.assert_array_equal(rest.weights[name].w, whole.weights[name].w)
 
 
-def test_a_warm_start_leaves_the_state_it_was_given() -> None:
-    half = fit(epochs=1)
-    before = bits(half.state)
-    fit(epochs=2, warm=(half.state, 1))
-    assert bits(half.state) == before
-
-
-def test_a_kept_state_does_not_move_with_later_epochs() -> None:
-    training = fit(epochs=3, evaluate_dev=in_turn(1.0, 0.0, 0.0))
-    assert bits(training.state) == bits(fit(epochs=1).state)
-
-
 @pytest.mark.parametrize("predictor", ["last", "average"])
 def test_history(predictor: str) -> None:
     lines: list[dict[str, Any]] = []
@@ -164,10 +144,6 @@ def test_curves() -> None:
     assert training.mistakes == np.cumsum([part.mistakes for part in parts]).tolist()
     assert training.nonzero_weights == [part.nonzero_weights for part in parts]
     assert training.radius == max(part.radius for part in parts) > 0
-
-
-def test_a_log_is_kept_only_when_asked() -> None:
-    assert fit(epochs=1).log is None
 
 
 def test_corpora_of_any_size_have_one_type_for_kernels() -> None:

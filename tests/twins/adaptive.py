@@ -108,10 +108,7 @@ ARDA: list[dict[str, Any]] = [
     {"l1": 0.01, "base": 0.5, "base_rate": 0.25},
     {"loss": "hinge", "l1": 0.02, "normalized": False, "update": "mistakes"},
     {"loss": "log", "l1": 0.005, "delta": 0.0},
-    {"loss": "cost", "eta": 1.0},
     {"loss": "exponential", "eta": 0.1, "delta": 1.0, "normalized": False},
-    {"loss": "bayes", "l1": 0.001, "eta": 2.0},
-    {"loss": "perceptron", "eta": 1.0, "base_rate": 0.25},
 ]
 
 FTRL: list[dict[str, Any]] = [
@@ -120,10 +117,7 @@ FTRL: list[dict[str, Any]] = [
     {"l1": 0.05, "l2": 0.02, "base": 0.5, "base_rate": 0.25},
     {"loss": "hinge", "l1": 0.1, "normalized": False, "update": "mistakes"},
     {"loss": "log", "l1": 0.02, "beta": 0.0},
-    {"loss": "cost", "alpha": 1.0, "l2": 0.1},
     {"loss": "exponential", "alpha": 0.1, "beta": 1.0, "normalized": False},
-    {"loss": "bayes", "l1": 0.01, "alpha": 2.0},
-    {"loss": "perceptron", "alpha": 1.0, "base_rate": 0.25},
 ]
 
 SAME: dict[str, list[Any]] = {

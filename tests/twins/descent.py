@@ -102,12 +102,8 @@ RDA: list[dict[str, Any]] = [
     {"l1": 0.015625, "update": "mistakes"},
     {"l1": 0.015625, "l2": 0.0625, "update": "always", "base": 0.5, "base_rate": 0.25},
     {"loss": "perceptron", "eta": 0.5, "l2": 0.125, "update": "mistakes"},
-    {"loss": "cost", "l1": 0.0078125, "update": "always", "base_rate": 0.25},
-    {"loss": "logistic", "l1": 0.0078125, "update": "always"},
     {"loss": "exponential", "l2": 0.0625, "eta": 8.0, "update": "always"},
     {"loss": "log", "l1": 0.0078125, "update": "always", "base_rate": 0.25},
-    {"loss": "log", "eta": 2.0, "update": "mistakes"},
-    {"loss": "bayes", "l2": 0.0078125, "eta": 0.25, "update": "always"},
 ]
 VOTED_RDA: list[dict[str, Any]] = [{}, {"l1": 0.015625, "base_rate": 0.25}]
 TRUNCATED: list[dict[str, Any]] = [
@@ -115,10 +111,7 @@ TRUNCATED: list[dict[str, Any]] = [
     {"l1": 0.01, "base": 0.5, "base_rate": 0.25},
     {"loss": "logistic", "eta": 2.0, "l1": 0.02, "theta": 0.7},
     {"loss": "log", "l1": 0.01, "every": 3, "update": "mistakes"},
-    {"loss": "cost", "l1": 0.005, "every": 4, "theta": 1.5},
     {"loss": "exponential", "eta": 0.25, "l1": 0.01, "every": 2},
-    {"loss": "bayes", "eta": 4.0, "l1": 0.005},
-    {"loss": "perceptron", "l1": 0.02},
 ]
 FOBOS: list[dict[str, Any]] = [
     {"l1": 0.01},

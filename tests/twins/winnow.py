@@ -89,40 +89,11 @@ def large_margin(
     return trace
 
 
-def large_margin_on_examples(
-    rule: str, learner: Any, X: np.ndarray, y: np.ndarray, epochs: int
-) -> tuple[np.ndarray, int]:
-    """The same on examples z = y·x: (w, mistakes); weights from all duals, every time."""
-    Z, mistakes, learned = np.column_stack([y[:, None] * X, np.zeros(len(X))]), 0, learner.base_rate > 0
-    alpha = np.zeros(len(Z))
-    limit = np.inf if learner.C is None else learner.C
-
-    def weights() -> np.ndarray:
-        s = alpha @ Z
-        if rule == "lm-perc":
-            return s[:-1]
-        W = norm_of(rule == "lm-nwin", getattr(learner, "total", None), learner.mu, X.shape[1] + learned)
-        made = combined(learner.mu * np.exp(np.array([s, -s])), W, learned)
-        return made.d * made.v
-
-    for i in np.tile(np.arange(len(Z)), epochs):
-        z = Z[i, :-1]
-        m = weights() @ z
-        mistakes += m <= 0.0
-        rate = 1.0 / (z @ z) if rule == "lm-perc" else learner.eta
-        alpha[i] = np.clip(alpha[i] + rate * (1.0 - m), 0.0, limit)
-    return weights(), int(mistakes)
-
-
 UWIN: list[dict[str, Any]] = [
     {"eta": 0.25, "mu": 0.5},
     {"eta": 0.125, "mu": 2.0, "base": 0.5, "base_rate": 0.25},
-    {"loss": "hinge", "eta": 0.125, "mu": 0.5, "update": "always"},
-    {"loss": "cost", "eta": 0.125, "mu": 0.5, "update": "always"},
-    {"loss": "logistic", "eta": 0.125, "mu": 0.5, "update": "always"},
     {"loss": "exponential", "eta": 0.00390625, "mu": 0.5, "update": "always", "base": 0.5},
     {"loss": "log", "eta": 0.125, "mu": 0.5, "update": "always", "base_rate": 0.25},
-    {"loss": "bayes", "eta": 0.5, "mu": 0.5, "update": "always"},
 ]
 NWIN: list[dict[str, Any]] = [
     {"eta": 0.25, "total": 32.0},
@@ -155,8 +126,7 @@ ASCENTS: dict[str, list[Any]] = LIMITS | {"eta": [0.01, 0.25], "mu": [0.01, 0.5]
 
 def ascending(rule: str, variants: list[dict[str, Any]], choices: dict[str, list[Any]], positive: str) -> Entry:
     """A learner with duals."""
-    both = partial(large_margin, rule), partial(large_margin_on_examples, rule)
-    return Entry(variants, choices, *both, frozenset(positive.split()), duals=True)
+    return Entry(variants, choices, partial(large_margin, rule), frozenset(positive.split()), duals=True)
 
 
 ENTRIES = {

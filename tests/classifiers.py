@@ -1,0 +1,23 @@
+"""The classifiers that tests try: all, or one for each kind of state that a learner has; others differ in the rule."""
+
+import pytest
+
+from rerank import estimators
+from rerank.estimators import (
+    AROWClassifier,
+    FTRLClassifier,
+    PassiveAggressiveClassifier,
+    PerceptronClassifier,
+    RDAClassifier,
+    TruncatedGradientClassifier,
+    WinnowClassifier,
+)
+from rerank.estimators.base import OnlineClassifier
+
+CLASSIFIERS = [cls for name in estimators.__all__ if issubclass(cls := getattr(estimators, name), OnlineClassifier)]
+FAMILIES = (
+    PerceptronClassifier, RDAClassifier, TruncatedGradientClassifier, FTRLClassifier, PassiveAggressiveClassifier,
+    AROWClassifier, WinnowClassifier,
+)  # fmt: skip
+every = pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
+every_family = pytest.mark.parametrize("cls", FAMILIES, ids=lambda cls: cls.__name__)
