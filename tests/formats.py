@@ -263,6 +263,8 @@ FORMATS: dict[str, Format] = {
     "jsonl": _OBJECTS,
     "jsonl without ids": _OBJECTS._replace(whole=_bare_jsonl),
 }  # fmt: skip
+# Those that others are read through: of trees and texts, with and without ids, in folders, with options of their own.
+INNER = ("charniak", "trees with scores", "moses", "fairseq", "opennmt", "kaldi", "espnet", "jsonl without ids")
 SCORE_LINES = [b"%d.25 %d\n" % (n, -n) for n in range(LISTS * CANDIDATES)]  # to be joined
 
 
@@ -318,8 +320,7 @@ class Case(NamedTuple):
             (place / "scores").write_bytes(b"".join(SCORE_LINES))
             return f"{place / 'lists'},{place / 'scores'}"
         if self.name == "merged":
-            other = [form.whole(i, [form.candidate(i, k) for k in range(CANDIDATES)]) for i in range(LISTS)]
-            form.put(place / "other", b"".join(other))
+            form.put(place / "other", lists_in(self.form))
             return f"{place / 'lists'},{place / 'other'}"
         return str(place / "lists")
 
@@ -327,5 +328,17 @@ class Case(NamedTuple):
 CASES = [
     *(Case(name.split()[0], name) for name in FORMATS),
     Case("moses", "moses", (("ids", "ordinal"),)),
-    *(Case(name, form) for name in ("joined", "merged") for form in FORMATS),
+    *(Case(name, form) for name in ("joined", "merged") for form in INNER),
 ]
+
+
+def whole(_i: int, _k: int, text: bytes) -> bytes:
+    """No damage."""
+    return text
+
+
+def lists_in(name: str, lists: int = LISTS, ruined: tuple[int, ...] = (), blank: bytes = b"") -> bytes:
+    """A file of a format with something before, between and after its lists, of which some are bad."""
+    form = FORMATS[name]
+    texts = [form.whole(i, [form.candidate(i, k) for k in range(CANDIDATES)]) for i in range(lists)]
+    return blank + blank.join(form.ruin(text) if i in ruined else text for i, text in enumerate(texts)) + blank

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from formats import CANDIDATES, FORMATS, LISTS
+from formats import CANDIDATES, FORMATS, LISTS, lists_in
 
 import rerank.readers
 from rerank.base.errors import DataError, RecipeError
@@ -24,13 +24,6 @@ SINGLE = [
     for name, form in FORMATS.items()
     if not form.options and form.put is Path.write_bytes and name != "trees with scores"
 ]
-
-
-def lists_in(name: str, lists: int = LISTS, ruined: tuple[int, ...] = ()) -> bytes:
-    """A file of a format; its lists ``ruined`` are bad."""
-    form = FORMATS[name]
-    whole = [form.whole(i, [form.candidate(i, k) for k in range(CANDIDATES)]) for i in range(lists)]
-    return b"".join(form.ruin(text) if i in ruined else text for i, text in enumerate(whole))
 
 
 def advice(name: str, form: str, options: str = "") -> str:
@@ -131,7 +124,7 @@ def test_what_no_reader_reads_is_left_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", [form for form in SINGLE if tried(form.split()[0])])
 @pytest.mark.parametrize(
     ("ruined", "said"),
-    [((1,), True), ((0,), True), ((3,), True), ((0, 1, 2), False), ((1, 2, 3), False), ((0, 1, 2, 3), False)],
+    [((0,), True), ((3,), True), ((1, 2, 3), False), ((0, 1, 2, 3), False)],
 )
 def test_leaving_lists_out_is_suggested_where_most_are_good(
     tmp_path: Path, form: str, ruined: tuple[int, ...], said: bool

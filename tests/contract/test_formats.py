@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from formats import CANDIDATES, CASES, FORMATS, LISTS, Case
+from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, lists_in
 
 from rerank.base.errors import DataError
 from rerank.extraction.content.base import make_reader
@@ -16,13 +16,6 @@ from rerank.readers.base import NBestList, SkipCount, read_lists
 
 every_format = pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if name != "espnet"])
 PLAIN = [case for case in CASES if case.name not in ("joined", "merged")]
-
-
-def lists_in(name: str, blank: bytes = b"") -> bytes:
-    """A file of a format, with something before, between and after its lists."""
-    form = FORMATS[name]
-    whole = [form.whole(i, [form.candidate(i, k) for k in range(CANDIDATES)]) for i in range(LISTS)]
-    return blank + blank.join(whole) + blank
 
 
 def spec_of(name: str) -> dict[str, Any]:
@@ -43,7 +36,7 @@ def test_line_ends_byte_order_marks_and_blank_lines_are_free(tmp_path: Path, nam
     assert [len(texts) for _, texts, _ in expected] == [CANDIDATES] * LISTS
     blanks = [b"", b"\n", b"\n \t\n\n"] if FORMATS[name].blank else [b""]
     for end, mark, blank in product([b"\n", b"\r\n"], [b"", b"\xef\xbb\xbf"], blanks):
-        text = (mark + lists_in(name, blank)).replace(b"\n", end)
+        text = (mark + lists_in(name, blank=blank)).replace(b"\n", end)
         for whole in (text, text.rstrip()):  # with the last line end, and without
             assert read(name, tmp_path / "other", whole) == expected, (end, mark, blank)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from formats import CANDIDATES, CASES, FORMATS, LISTS, Case
+from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, whole
 
 import rerank.readers
 from rerank.base.errors import DataError
@@ -15,11 +15,6 @@ from rerank.readers.sides import Side, in_step
 assert rerank.readers  # importing it registers the formats
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
-
-
-def whole(_i: int, _k: int, text: bytes) -> bytes:
-    """No damage."""
-    return text
 
 
 def beside(case: Case, path: str, of: str, entries: int) -> list[tuple[NBestList | SkippedList, tuple[Any, ...]]]:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import pytest
 from nltk import Tree
-from nltk.parse import ViterbiParser
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 SHIPPED = DATA / "quickstart"
@@ -42,11 +41,6 @@ def lists_of(split: str) -> list[List]:
         assert len(rest) == 2 * int(count), name
         lists.append(List(name, rest[::2], rest[1::2]))
     return lists
-
-
-def tagged(tree: str) -> list[tuple[str, str]]:
-    """The (tag, word) pairs of a bracketed tree."""
-    return re.findall(r"\((\S+) ([^\s()]+)\)", tree)
 
 
 def brackets(tree: str) -> Counter[tuple[str, int, int]]:
@@ -127,59 +121,6 @@ def test_candidates_are_sorted_and_distinct_and_no_more_than_promised(split, lis
     assert {1, script.LIST_SIZE} <= lengths, "ragged: from one candidate to a full list"
 
 
-@pytest.mark.parametrize("split", SPLITS)
-def test_all_candidates_have_the_words_and_tags_of_the_gold_tree(split, lists, gold):
-    for item, tree in zip(lists[split], gold[split], strict=True):
-        assert all(tagged(candidate) == tagged(tree) for candidate in item.trees), item.name
-        assert tagged(tree)[-1] == (".", "."), item.name
-        assert 5 <= len(tagged(tree)) <= 25, item.name
-
-
-def test_trees_are_read_by_nltk_as_they_stand(lists, gold):
-    trees = gold["test"] + [item.trees[0] for item in lists["test"]] + [item.trees[-1] for item in lists["dev"]]
-    for text in trees:
-        tree = Tree.fromstring(text)
-        assert tree.label() == "S1"
-        assert [child.label() for child in tree] == ["S"]
-        assert [(tag, word) for word, tag in tree.pos()] == tagged(text)
-
-
-def test_no_sentence_comes_twice(gold):
-    sentences = Counter(tuple(tagged(tree)) for split in SPLITS for tree in gold[split])
-    assert max(sentences.values()) == 1
-
-
-def test_the_base_score_knows_no_words(lists, gold):
-    """Sentences with the same parts of speech have the same scores."""
-    scores: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
-    lengths: Counter[tuple[str, ...]] = Counter()
-    for item, tree in zip(lists["train"], gold["train"], strict=True):
-        tags = tuple(tag for tag, _ in tagged(tree))
-        scores.setdefault(tags, set()).add(tuple(item.scores))
-        lengths[tags] += len(item.trees) > 1
-    assert all(len(found) == 1 for found in scores.values())
-    assert sum(count > 1 for count in lengths.values()) >= 10
-
-
-@pytest.mark.usefixtures("script")
-def test_words_tell_the_readings_of_compounds_apart_but_for_the_noise(gold):
-    """Where the tables let the first of three nouns modify only one of the others, most gold trees say the same."""
-    lexicon = importlib.import_module("quickstart_lexicon")
-    noise = importlib.import_module("quickstart_grammar").NOISE
-    class_of = {word: name for name, words in lexicon.NOUNS.items() for word in words}
-    agree = Counter()
-    three = re.compile(r"\(DT \S+\) (\(NML )?\(NN (\w+)\) (\(NML )?\(NN (\w+)\)+ \(NN (\w+)\)+")
-    for tree in gold["train"] + gold["dev"] + gold["test"]:
-        for left, first, right, second, third in three.findall(tree):
-            names = [class_of.get(word) for word in (first, second, third)]
-            fits_left = names[0] in lexicon.COMPOUNDS.get(names[1], ())
-            fits_right = names[0] in lexicon.COMPOUNDS.get(names[2], ())
-            if bool(left) != bool(right) and fits_left != fits_right:
-                agree[fits_left == bool(left)] += 1
-    assert agree.total() >= 400
-    assert noise / 3 < agree[False] / agree.total() < 2 * noise
-
-
 def test_the_figures_of_the_readme_are_those_of_the_files(lists, gold):
     readme = (DATA / "README.md").read_text(encoding="utf-8")
     for split in SPLITS:
@@ -216,23 +157,6 @@ def test_the_script_makes_the_shipped_lists(split, lists, script, treebank):
         made = made.removeprefix(text)
     assert made == ""
     assert sum(len(item.trees) for item in expected) > 2 * len(expected)
-
-
-@pytest.mark.slow
-def test_the_first_candidate_is_the_viterbi_parse(script, treebank):
-    """Another of nltk's parsers, by dynamic programming, finds no parse that is more probable."""
-    grammar = script.estimate(treebank["train"])
-    parser, twin = script.NBestParser(grammar, script.LIST_SIZE), ViterbiParser(grammar)
-    short = [tree for tree in treebank["dev"] if len(tree.leaves()) <= 14][:25]
-    ambiguous = 0
-    for tree in short:
-        (best,) = twin.parse([tag for _, tag in tree.pos()])
-        cost = sum(parser.cost[rule.lhs(), rule.rhs()] for rule in best.productions())
-        made = parser.parse(tree.pos())
-        assert made[0][0] == pytest.approx(-cost / 10_000, abs=2e-3)
-        assert [score for score, _ in made] == sorted((score for score, _ in made), reverse=True)
-        ambiguous += len(made) > 1
-    assert ambiguous >= 10
 
 
 def test_the_command_writes_the_same_bytes_each_time(script, monkeypatch, tmp_path):

@@ -31,22 +31,6 @@ def test_examples_are_multiplied_once_for_all_instances_of_a_test(factor: float,
     assert len(seen) == tried
 
 
-def test_examples_are_the_same_each_time() -> None:
-    def draw() -> list[int]:
-        seen: list[int] = []
-
-        @given(st.integers())
-        def test(number: int) -> None:
-            seen.append(number)
-
-        test()
-        return seen
-
-    assert settings().derandomize is (settings.get_current_profile_name() == "fixed")
-    if settings().derandomize:
-        assert draw() == draw()
-
-
 def test_the_first_instance_of_every_test_is_chosen() -> None:
     names = ["a.py::one[x]", "a.py::one[y[0]]", "a.py::two", "b.py::one[x]", "b.py::one", "b.py::slow"]
     items: list[Any] = [SimpleNamespace(nodeid=name, iter_markers=lambda marks=(): marks) for name in names]
