@@ -37,8 +37,8 @@ providers.is_local_module_file = lambda _: False
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options beside hypothesis' own ``--hypothesis-profile`` and ``--hypothesis-seed``."""
-    many = "so many times the generated examples that each test names, of which every other one is tried by default"
-    parser.addoption("--examples", type=float, default=0.5, help=many)
+    many = "so many times the generated examples that each test names, of which three in ten are tried by default"
+    parser.addoption("--examples", type=float, default=0.3, help=many)
     parser.addoption("--generated", action="store_true", help="only tests that generate examples")
     parser.addoption(
         "--quick", action="store_true", help="each test with its first parameters alone, few examples; no slow ones"
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in kept if is_hypothesis_test(getattr(item, "obj", None))]
     if config.getoption("quick"):
         kept = first_instances(kept)
-        factor *= 0.2
+        factor *= 0.3
     config.hook.pytest_deselected(items=list({*items}.difference(kept)))
     items[:] = in_turn(kept)
     multiply_examples([item.obj for item in items if isinstance(item, pytest.Function)], factor)

@@ -12,7 +12,6 @@ import small_parsers
 from commands import Command, refused
 from small_parsers import JOINED, MERGED
 
-from rerank.engines.settings import EngineSettings, open_engine
 from rerank.models.model import Model
 from rerank.readers.base import NBestList
 from rerank.readers.trees.charniak import CharniakReader
@@ -116,22 +115,21 @@ def test_what_does_not_fit_is_refused(data: Path, runs: dict[str, Path], tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_neither_shards_nor_processes_nor_an_interruption_change_the_model(data: Path, workspace: Path) -> None:
+def test_an_interruption_between_stages_changes_nothing(data: Path, workspace: Path) -> None:
     place = workspace / "parsers-in-parts"
     small_shards = recipe(data, JOINED | {"shard_size": 0.05, "train": ["train", "dev"]})
-    with open_engine(EngineSettings(name="processes", workers=2)) as engine:
-        pipeline.run(small_shards, place / "processes", engine=engine)
+    pipeline.run(small_shards, place / "whole")
     pipeline.run(small_shards, place / "resumed" / "run", stages=("train",))
     pipeline.run(small_shards, place / "resumed" / "run", resume=True)
-    models = [small.files_of(place / name / "model") for name in ("processes", "resumed/run")]
+    models = [small.files_of(place / name / "model") for name in ("whole", "resumed/run")]
     assert [models[0].pop("model.json"), models[1].pop("model.json")]  # which says when, and how long it took
     assert models[0] == models[1]
-    found = small.results(place / "processes")
+    found = small.results(place / "whole")
     assert found["corpora"]["train,dev"]["sources"] == {
         source: {"lists": small.SIZES[source], "candidates": found["corpora"]["train,dev"]["candidates"] - other}
         for source, other in _others(data).items()
     }
-    page = (place / "processes" / "report.html").read_text()
+    page = (place / "whole" / "report.html").read_text()
     assert "of which train" in page
     assert "of which dev" in page
 

@@ -296,7 +296,8 @@ def test_base_scores_may_be_a_column_of_a_matrix() -> None:
 
 
 def test_arrays_of_other_types_give_the_same_in_one_extractor() -> None:
-    extractor, base = Extractor(ALL, SymbolTable()), np.array([-1.0, -2.0, -3.0])
+    templates = [make_template(spec) for spec in ("Rule", "Heads")]  # all others are called alike
+    extractor, base = Extractor(templates, SymbolTable()), np.array([-1.0, -2.0, -3.0])
     own = parsed([CHASES, ATTACHED, NOUN], extractor.symbols)
     frozen = Trees(*(array.copy() for array in own))
     for array in frozen:

@@ -28,7 +28,7 @@ from rerank.readers.trees.trees import parse_brackets
 from rerank.recipes.recipe import Recipe
 
 assert parse  # it registers the templates
-SMALL, TIMES = 300, 4
+SMALL, TIMES = 150, 4
 
 
 def random_texts(N: int) -> TextList:

@@ -60,26 +60,26 @@ def changed(random, words, alphabet):
     return words
 
 
-@pytest.mark.parametrize("alphabet", [1, 2, 3, 5, 8, 15, 30])
+@pytest.mark.parametrize("alphabet", [1, 2, 5, 30])
 def test_unrelated_sentences(alphabet):
     random = np.random.default_rng(alphabet)
-    for longest in np.tile([3, 8, 15, 30], 5 if alphabet == 1 else 20):
+    for longest in np.tile([3, 8, 15, 30], 5 if alphabet == 1 else 10):
         text, reference = (random.integers(alphabet, size=random.integers(longest + 1)).tolist() for _ in range(2))
         ours, theirs = count(text, reference)
         assert ours == theirs, (text, reference)
 
 
-@pytest.mark.parametrize("alphabet", [2, 4, 10, 100])
+@pytest.mark.parametrize("alphabet", [2, 10, 100])
 def test_sentences_that_differ_in_a_few_places(alphabet):
     random = np.random.default_rng(alphabet)
-    for _ in range(100):
+    for _ in range(50):
         reference = random.integers(alphabet, size=random.integers(1, 31)).tolist()
         text = changed(random, reference, alphabet)
         ours, theirs = count(text, reference)
         assert ours == theirs, (text, reference)
 
 
-@pytest.mark.parametrize(("n", "m"), [(0, 60), (1, 90), (2, 160), (60, 3), (90, 0), (70, 60), (60, 110), (120, 80)])
+@pytest.mark.parametrize(("n", "m"), [(0, 60), (2, 160), (60, 3), (90, 0), (70, 60), (60, 110)])
 def test_long_texts_leave_the_beam(n, m):
     random = np.random.default_rng(n)
     ours, theirs = count(random.integers(100, size=n).tolist(), random.integers(100, size=m).tolist())
