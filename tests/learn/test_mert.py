@@ -139,17 +139,6 @@ def test_of_equal_intervals_the_widest_then_the_nearest():
     assert best_step(Line(np.empty(0), np.array([3.0])), 1.0, sign=-1.0) == (0.0, -3.0, -3.0)
 
 
-def test_a_window_judges_an_interval_with_its_neighbours():
-    line = Line(EDGES, np.array([0.0, 0, 9, 0, 6]))
-    assert best_step(line, 1.0).there == 9.0
-    mean = best_step(line, 1.0, window=1)
-    assert (mean.there, mean.here) == (5.0, 3.0)  # interval 3: (9 + 0 + 6) / 3
-    assert mean.gamma == 3.0
-    assert best_step(line, 1.0, window=1, smoothing="min").there == 0.0
-    plateau = Line(EDGES, np.array([9.0, 0, 5, 6, 7]))
-    assert best_step(plateau, 1.0, window=1, smoothing="min") == (5.0, 6.0, 0.0)
-
-
 @given(seed=SEEDS, window=st.integers(1, 4), smoothing=st.sampled_from(["mean", "min"]))
 def test_windows_are_their_slow_twin(seed, window, smoothing):
     random = np.random.default_rng(seed)
@@ -303,13 +292,6 @@ def test_lists_without_candidates_and_no_lists():
         result = mert(lists, np.empty((0, 2)), np.empty((0, 2)), np.ones((L, 1)), Ratio(), [1.0, 2.0])
         assert (result.weights.tolist(), result.score) == ([1.0, 2.0], 0.0)
     assert mert([0, 2], np.ones((2, 2)), np.eye(2), np.ones((1, 1)), Ratio(), [0.0, 0.0]).score == 1.0
-
-
-def test_a_start_of_zeros_is_left():
-    arrays, _ = small()
-    result = mert(*arrays, Ratio(), np.zeros(4), MertSettings(**SMALL))
-    assert result.score > result.start_score
-    assert result.weights.any()
 
 
 # What is refused
