@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,7 +19,13 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd
 
 def fill(template: str, content: Mapping[str, Any]) -> str:
     """A template of this package with its content, without characters that HTML does not allow."""
-    environment = Environment(
+    return _FORBIDDEN.sub("\ufffd", _environment().get_template(template).render(content))
+
+
+@cache
+def _environment() -> Environment:
+    """It compiles every template once."""
+    return Environment(
         loader=PackageLoader("rerank.runs.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
@@ -26,7 +33,6 @@ def fill(template: str, content: Mapping[str, Any]) -> str:
         keep_trailing_newline=True,
         finalize=_plain,
     )
-    return _FORBIDDEN.sub("\ufffd", environment.get_template(template).render(content))
 
 
 def _plain(value: Any) -> Any:
