@@ -54,21 +54,15 @@ def answering(as_object: bool) -> Iterator[None]:
     try:
         yield
         if Answer.found:
-            print_object(Answer.found)
+            from rerank.storage.strict_json import as_json
+
+            def plain(value: Any) -> Any:
+                """A number of numpy's, or a path, as JSON knows it."""
+                return value.item() if hasattr(value, "item") else str(value)
+
+            sys.stdout.write(f"{as_json(Answer.found, indent=2, default=plain)}\n")
     finally:
         Answer.found = None
-
-
-def print_object(found: dict[str, Any]) -> None:
-    """Print an object as JSON (RFC 8259), in ASCII."""
-    from rerank.storage.strict_json import as_json
-
-    sys.stdout.write(f"{as_json(found, indent=2, default=_plain_value)}\n")
-
-
-def _plain_value(value: Any) -> Any:
-    """A number of numpy's, or a path, as JSON knows it."""
-    return value.item() if hasattr(value, "item") else str(value)
 
 
 DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown

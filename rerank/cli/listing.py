@@ -24,12 +24,12 @@ def list_(kind: Annotated[Kind | None, typer.Argument(help="What to list; everyt
         if kind is None and not shown_as_json():
             out.print(each, style="bold")
         found = _parts(each)
-        sets = _sets() if each == "templates" else []
         show(*map(_line, found), **{each: found})
-        show(
-            *(f"set {name['name']}: {len(name['templates'])} templates" for name in sets),
-            **({"sets": sets} if sets else {}),
-        )
+        if each == "templates":
+            from rerank.features.sets import SETS
+
+            sets = [{"name": name, "templates": list(members)} for name, members in SETS.items()]
+            show(*(f"set {name}: {len(members)} templates" for name, members in SETS.items()), sets=sets)
         if each == "readers":
             note = "every reader: scores='score', or 'cost' where lower is better"
             show(note, note=note)
@@ -46,13 +46,6 @@ def _parts(kind: Kind) -> list[dict[str, Any]]:
 
         return [{"name": name} for name in sorted(LOSSES)]
     return [_part(name, part) for name, part in getattr(import_module(REGISTRIES[kind]), kind)]
-
-
-def _sets() -> list[dict[str, Any]]:
-    """The named sets of templates."""
-    from rerank.features.sets import SETS
-
-    return [{"name": name, "templates": list(members)} for name, members in SETS.items()]
 
 
 def _part(name: str, part: type) -> dict[str, Any]:

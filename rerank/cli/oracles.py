@@ -104,28 +104,19 @@ def _measured_corpus(found: "Measurements", measure: "Metric") -> "Corpus | None
 
     from rerank.data.corpus import Corpus
 
-    sizes, rows, base, own_rows = [0], [], [], []
-    for item, own, stats in found:
-        sizes.append(sizes[-1] + len(item))
-        rows.append(stats)
-        base.append(item.base)
-        own_rows.append(own)
-    if not own_rows:
+    sizes, base, stats, references = [0], [], [], []
+    for nbest, of_reference, of_list in found:
+        sizes.append(sizes[-1] + len(nbest))
+        base.append(nbest.base)
+        stats.append(of_list)
+        references.append(of_reference)
+    if not references:
         return None
-    stats, ends = np.concatenate(rows), np.array(sizes)
-    repeated = np.repeat(np.stack(own_rows), np.diff(ends), axis=0)
-    return Corpus(
-        lists=ends,
-        rows=np.zeros(int(ends[-1]) + 1, np.int64),
-        columns=np.zeros(0, np.int32),
-        values=np.zeros(0, np.float32),
-        base=np.concatenate(base),
-        gain=measure.gain(stats, repeated),
-        stats=stats,
-        reference=np.stack(own_rows),
-        weight=np.ones(len(own_rows)),
-        width=0,
-    )
+    lists, rows, reference = np.array(sizes), np.concatenate(stats), np.stack(references)
+    gain = measure.gain(rows, np.repeat(reference, np.diff(lists), axis=0))
+    empty, columns, values = np.zeros(sizes[-1] + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+    weight = np.ones(len(references))
+    return Corpus(lists, empty, columns, values, np.concatenate(base), gain, rows, reference, weight, width=0)
 
 
 def _measured_texts(

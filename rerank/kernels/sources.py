@@ -23,7 +23,7 @@ PACKAGE = Path(__file__).parents[1]
 COMPILATION = ("kernels/compile.py", "kernels/shortcuts.py")
 EXTRACTION = (*COMPILATION, "data", "extraction", "features", "metrics", "readers")
 TRAINING = (
-    *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/base_score.py", "runs/mert.py",
+    *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/mert.py",
     "runs/ensembles.py", "runs/run.py", "runs/training.py",
 )  # fmt: skip
 CLASSIFICATION = (

@@ -279,17 +279,14 @@ class ClassificationRecipe(TaskRecipe):
     common: ClassVar[Collection[str]]
     refusal: ClassVar[str] = "a run may change learner, tune and training only"
 
-    @property
-    def outer(self) -> list[Settings]:
-        """All runs are made on one set after the other, at one noise level after the other; seeds and folds share what
-        is tuned, and so are within a run."""
-        sets = [{name: source} for name, source in self.data.sets.items()] or [{}]
-        places = product(sets, self.data.noise)
-        return [{"data": self.data.model_copy(update={"sets": one, "noise": (noise,)})} for one, noise in places]
-
     def expand(self) -> "list[Spec]":
-        """Every single run, on one set at one noise level; see ``singles``."""
-        return self.singles(Spec)
+        """Every single run, on one set after the other, at one noise level after the other; see ``singles``.
+
+        Seeds and folds share what is tuned, and so are within a run.
+        """
+        sets = [{name: source} for name, source in self.data.sets.items()] or [{}]
+        changes = [{"sets": chosen, "noise": (noise,)} for chosen, noise in product(sets, self.data.noise)]
+        return self.singles(Spec, outer=[{"data": self.data.model_copy(update=change)} for change in changes])
 
 
 ClassificationRecipe.common = ClassificationRecipe.model_fields.keys() - OWN

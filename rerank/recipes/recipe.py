@@ -3,7 +3,7 @@
 Defaults live here, in the sections, and in the classes that a recipe names, nowhere else.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
@@ -27,6 +27,7 @@ from rerank.recipes.sections import (
     with_base,
 )
 from rerank.recipes.settings import (
+    MOST_POINTS,
     Examples,
     Grid,
     Section,
@@ -38,7 +39,6 @@ from rerank.recipes.settings import (
     literal,
     one_or_many,
     part,
-    require_few_runs,
     validate,
 )
 from rerank.storage.bounded_yaml import as_yaml
@@ -101,28 +101,23 @@ class TaskRecipe(Section):
     def points(self) -> list[tuple[RunSettings, Settings]]:
         """Every run with every point of its grid."""
         runs = self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),)
-        found = [(run, point) for run in runs for point in grid_points(self.grid if run.grid is None else run.grid)]
-        require_few_runs(len(found) * len(self.inner))
-        return found
+        return [(run, point) for run in runs for point in grid_points(self.grid if run.grid is None else run.grid)]
 
-    @property
-    def outer(self) -> list[Settings]:
-        """The places of the axes along which all runs are repeated one after the other, as changed sections."""
-        return [{}]
+    def singles(self, kind: type[S], outer: Sequence[Settings] = ({},), inner: Sequence[Settings] = ({},)) -> list[S]:
+        """Every single run, as an object of ``kind``: outer axes × runs × points of their grids × inner axes.
 
-    @property
-    def inner(self) -> list[Settings]:
-        """Those of the axes along which each run is repeated before the next one."""
-        return [{}]
-
-    def singles(self, kind: type[S]) -> list[S]:
-        """Every single run, as an object of ``kind``: outer axes × runs × points of their grids × inner axes."""
-        plain = self.model_copy(update={"runs": (), "grid": {}})
-        made = [kind.of(plain, run, point) for run, point in self.points()]
-        for each in made:
-            if any(getattr(each.recipe, name) != getattr(self, name) for name in self.common):
-                raise RecipeError(self.refusal, key=f"runs.{each.run}.set")
-        return [each.with_sections(out | own) for out in self.outer for each in made for own in self.inner]
+        The places of an axis are changed sections: all runs are made at one of ``outer`` after the other, and each at
+        all of ``inner`` before the next.
+        """
+        plain, points = self.model_copy(update={"runs": (), "grid": {}}), self.points()
+        if (count := len(points) * len(inner)) > MOST_POINTS:
+            message = f"{count:,} runs, with their grids and seeds; at most {MOST_POINTS:,} are made"
+            raise RecipeError(message, key="runs")
+        singles = [kind.of(plain, run, point) for run, point in points]
+        for single in singles:
+            if any(getattr(single.recipe, name) != getattr(self, name) for name in self.common):
+                raise RecipeError(self.refusal, key=f"runs.{single.run}.set")
+        return [single.with_sections(place | more) for place in outer for single in singles for more in inner]
 
 
 R = TypeVar("R", bound=TaskRecipe)
@@ -199,14 +194,9 @@ class ListRecipe(TaskRecipe):
             return self.decode.kinds
         return () if self.metric.get("name") == "ter" else DECODERS.get(self.task, ())
 
-    @property
-    def inner(self) -> list[Settings]:
-        """Every run is made with every seed."""
-        return [{"seed": seed, "seeds": ()} for seed in self.run_seeds]
-
     def expand(self) -> list[Single[Self]]:
         """Every single run, with one seed; see ``singles``."""
-        return self.singles(Single[Self])
+        return self.singles(Single[Self], inner=[{"seed": seed, "seeds": ()} for seed in self.run_seeds])
 
 
 class DataSettings(SplitSettings):

@@ -93,12 +93,6 @@ def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
-def require_few_runs(count: int) -> None:
-    """Refuse more runs than a recipe may have."""
-    if count > MOST_POINTS:
-        raise RecipeError(f"{count:,} runs, with their grids and seeds; at most {MOST_POINTS:,} are made", key="runs")
-
-
 def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
     """The recipe, or section of one, that ``settings`` describe."""
     for text in filter(has_login, texts_in(settings)):

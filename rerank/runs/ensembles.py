@@ -110,7 +110,7 @@ def _about(
 
 
 def _base(first: Run, weights: dict[str, Weights], score: float, search: BaseSearch) -> dict[str, Any]:
-    """What metrics.json says of the base score; see ``judge_base``."""
+    """What metrics.json says of the base score; as that of a training does."""
     base = search.sign * search.base_score
     beaten = search.sign * score > search.base_score
     own = {kind: each.base for kind, each in weights.items()}

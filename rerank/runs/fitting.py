@@ -1,7 +1,9 @@
 """``rerank.fit``: the course of a recipe over lists that a program holds."""
 
 import dataclasses
+import difflib
 import hashlib
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.engines.settings import open_engine
 from rerank.extraction.content.base import user_templates
 from rerank.features.sets import SETS
+from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
@@ -33,8 +36,8 @@ from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.recipes.text_recipe import METRICS
 from rerank.runs import pipeline
-from rerank.runs.frame_features import frame_features
 
+log = logging.getLogger("rerank")
 Rows = Callable[[Reader], Iterator[NBestList | SkippedList]]  # for a reader that was told what to look for
 
 
@@ -144,7 +147,7 @@ def fit(
     lists = lists_from(lists, columns)
     frame: dict[str, Any] = {}
     if isinstance(lists, FrameLists):
-        features, lists = frame_features(features, lists)
+        features, lists = _frame_features(features, lists)
         frame = dict(lists.names)
     dev = None if dev is None else lists_from(dev, frame if is_frame(dev) or is_table(dev) else {})
     settings = _settings(recipe)
@@ -302,9 +305,39 @@ def _features(features: Any) -> Settings | None:
         raise RecipeError(f"found the sets {' and '.join(sets)}; expected one, and templates", key="features")
     if isinstance(features, str) and not sets:
         return {"set": features}
-    templates = [each for each in every if each not in sets and not callable(each)]
+    others = [each for each in every if each not in sets and not callable(each)]
     user = {each.__name__: _template(each) for each in every if callable(each)}
-    return {"set": sets[0] if sets else None, "templates": templates, "user": user}
+    return {"set": sets[0] if sets else None, "templates": others, "user": user}
+
+
+def _frame_features(features: Any, lists: FrameLists) -> tuple[Any, FrameLists]:
+    """What ``features`` say besides columns of a data frame, and the lists with these columns."""
+    every = [features] if isinstance(features, str) else [] if features is None else features
+    if not isinstance(every, Iterable) or isinstance(every, Mapping):
+        return features, lists
+    every, roles = list(every), {name: key for key, name in lists.names.items() if key != "columns"}
+    columns = [name for name in every if isinstance(name, str) and name in lists.frame.columns]
+    if twice := [name for name in columns if name in SETS and name not in roles]:
+        message = f"{twice[0]!r} is a column and a set of templates; name columns in columns=[...], or rename it"
+        raise RecipeError(message, key="features")
+    columns = [name for name in columns if name not in SETS]
+    if taken := [name for name in columns if name in roles]:
+        message = f"the column {taken[0]!r} is the {roles[taken[0]]}; leave it out of what to learn from"
+        raise RecipeError(message, key="features")
+    names = list(dict.fromkeys([*lists.names.get("columns", ()), *columns]))
+    rest = [each for each in every if each not in columns]
+    for each in rest:
+        near = difflib.get_close_matches(each, lists.frame.columns, n=1) if isinstance(each, str) else []
+        if near and each not in SETS and each.partition("(")[0] not in templates:
+            message = f"no column and no template is called {each!r}; did you mean the column {near[0]!r}?"
+            raise RecipeError(message, key="features")
+    if not names and (unused := lists.unused()):
+        log.warning("no column is learned from: features=[...] may name %s", ", ".join(map(repr, unused)))
+    if columns and not any(each == "Dense" or "Dense" in SETS.get(each, ()) for each in rest if isinstance(each, str)):
+        rest = [*rest, "Dense"] if rest else ["dense"]
+    return None if features is None else rest, dataclasses.replace(
+        lists, names={**lists.names, "columns": names} if names else lists.names
+    )
 
 
 def _template(function: Callable[..., Any]) -> str:

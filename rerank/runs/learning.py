@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -51,7 +51,14 @@ def learning_curve(
     """
     training, settings = recipe.training, recipe.significance
     shares = sorted({share for share in training.curve if share < training.share})
-    found = {share: look(each) for share, each in at_shares(shares, train)}
+    found: dict[float, CurvePoint] = {}
+    for share in shares:
+        try:
+            trained = train(share)
+        except (DataError, RecipeError) as error:
+            log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
+        else:
+            found[share] = look(trained)
     if not found:
         return {}
     found[training.share] = look(whole)
@@ -74,15 +81,6 @@ def look_at_lists(run: Run, data: Data, metric: Metric, tests: Sequence[str]) ->
         total = reference_rows(corpus).sum(axis=0)
         scores[split] = metric.report(rows[-1].sum(axis=0), total)[metric.primary]
     return CurvePoint({"lists": run.training["lists"], "dev": run.dev_score, "splits": scores}, rows[0])
-
-
-def at_shares(shares: Iterable[float], train: Callable[[float], Trained]) -> Iterator[tuple[float, Trained]]:
-    """Every share with what ``train`` makes of it; shares too small to be trained on are left out, with a warning."""
-    for share in shares:
-        try:
-            yield share, train(share)
-        except (DataError, RecipeError) as error:
-            log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
 
 
 def shown_curve(

@@ -56,8 +56,11 @@ def run(
                 done = _stages(steps, work)
                 done |= {"stages": work.summary(), "seconds": _since(start), "code": steps.code}
                 write_text(directory / "metrics.json", as_json(done, indent=1) + "\n")
+            elif done["code"] == steps.code:
+                log.info("%s: already finished; run it without --resume to do it again", directory)
             else:
-                _say_finished(directory, done["code"] == steps.code)
+                message = "%s: already finished, by a program or a module of yours that has changed since; "
+                log.warning(message + "run it without --resume to do it again", directory)
             if both:
                 remove_results(directory, [RUNS])
             return done
@@ -123,15 +126,6 @@ def _finished(directory: Path, stage: str) -> Metrics | None:
         return metrics if stage in dict(metrics["stages"]) and "code" in metrics else None
     except DAMAGE:
         return None
-
-
-def _say_finished(directory: Path, same: bool) -> None:
-    """Say that there is nothing to do, and whether the code that did it is the same."""
-    if same:
-        log.info("%s: already finished; run it without --resume to do it again", directory)
-        return
-    message = "%s: already finished, by a program or a module of yours that has changed since; "
-    log.warning(message + "run it without --resume to do it again", directory)
 
 
 def _since(start: float) -> float:

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import counting
-from rerank.data.shards import Lists, parts, shared
+from rerank.data.shards import Lists, parts, section, shared
 from rerank.engines.settings import Engine
 from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
 from rerank.features.table import Table
-from rerank.learn.base_weight import AUTO, BaseSearch, make_learner
+from rerank.learn.base import Weights
+from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
 from rerank.learn.bounds import Bounds, DualRule, bounds
 from rerank.learn.folds import choose, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
@@ -29,11 +30,11 @@ from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings, dataclass_of
-from rerank.runs.base_score import HELD_OUT, held_out, judge_base, training_base
 from rerank.runs.run import Run, beside, key_of, weight_counts
 from rerank.storage.results import Checkpoint
 
 log = logging.getLogger("rerank")
+HELD_OUT = "held-out training lists"  # what stands in for a dev split where there is none
 NOTHING = 1e-100  # weights below it say nothing
 
 
@@ -89,7 +90,7 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
     _warn_of_nothing(corpus)
     batch = make_learner(recipe.learner).batch
     if dev is None and recipe.learner.get("base") == AUTO and not batch:
-        corpus, dev, split = *held_out(corpus), HELD_OUT
+        corpus, dev, split = *_held_out(corpus), HELD_OUT
     columns: np.ndarray | None = None
     chosen: dict[str, Any] = {}
     if recipe.training.select is not None:
@@ -102,7 +103,7 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
         corpus = corpus.keep_columns(columns)
     lists = trained_on(task.digests[0], recipe)
     training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", engine, lists)
-    base = judge_base(recipe, training, split, metric)
+    base = _judge_base(recipe, training, split, metric)
     if base["kept"]:
         log.warning("nothing that was learned beats the base score: the model is the base itself")
     elif any(line["mistakes"] for line in training.history) and not any(
@@ -147,6 +148,73 @@ def trained_on(data: str, recipe: ListRecipe) -> str:
     """What says which lists a model has seen: the digest of the training lists, and the share of them."""
     share = recipe.training.share
     return data if share == 1 else f"{data} {share!r} {recipe.seed}"
+
+
+def _training_base(warm_start: str | None, corpus: Lists) -> float:
+    """The weight of the base score while a learner trains: that of the model it continues from, if there is one."""
+    if warm_start is not None:
+        return float(Model.load(warm_start, trust=True).about.get("training_base", START))
+    return start_weight(corpus)
+
+
+def _held_out(corpus: Lists) -> tuple[Lists, Lists]:
+    """All but the last tenth of the training lists, and that tenth, at least one list, to weigh the base score on."""
+    lists = corpus.list_count
+    if lists < 2:
+        message = (
+            f"{lists} training list and no dev split: nothing to weigh the base score on; name data.dev or a number"
+        )
+        raise RecipeError(message, key="learner.base")
+    first = lists - max(1, lists // 10)
+    log.warning(
+        "no dev split: the last %d of %d training lists%s held out to choose epoch and weight of the base score; "
+        "name data.dev, or a number as learner.base to train on all of them",
+        lists - first, lists, _sources_from(corpus, first),
+    )  # fmt: skip
+    return section(corpus, 0, first), section(corpus, first, lists)
+
+
+def _sources_from(corpus: Lists, first: int) -> str:
+    """Which sources the lists from ``first`` on are from, for a message; nothing if there is only one source."""
+    sources: list[tuple[str, int]] = corpus.about.get("sources", [])
+    if sum(lists for _, lists in sources) != corpus.list_count:  # a share of them
+        return ""
+    ends = np.cumsum([lists for _, lists in sources])
+    names = [name for (name, _), end in zip(sources, ends, strict=True) if end > first]
+    return f" (from {', '.join(names)})" if names else ""
+
+
+def _judge_base(recipe: ListRecipe, training: Training, split: str | None, metric: Metric) -> dict[str, Any]:
+    """What metrics.json says about the base score; where no epoch beats the base, an automatic weight leaves
+    only the base score in ``training``.
+
+    setting: the recipe's; training: the weight while the learner trained; votes: the weight at the start of the
+    predictors that vote, the last of which is the last predictor; weights: those of the other predictors; dev: the
+    base's score on ``split``, on which epochs were chosen; beaten: whether the epoch that was kept scores better there
+    or, of a batch learner, on the training lists held out in turn; kept: whether the model is the base itself.
+    """
+    best = next(line for line in training.history if line["epoch"] == training.epoch)
+    setting = recipe.learner.get("base")
+    sign = -1.0 if metric.lower_is_better else 1.0
+    beaten = None if split is None else sign * best["dev"] > sign * best["dev_base"]
+    folds = training.about.get("columns", {})
+    if folds.get("lists"):
+        beaten = folds["beaten"]
+    kept = beaten is False and setting == AUTO
+    start = getattr(training.learner, "base", 0.0)
+    found = training.weights["last"].base - training.learner.last(training.state).base
+    if kept:
+        training.weights = {name: Weights(np.zeros_like(each.w), 1.0) for name, each in training.weights.items()}
+    return {
+        "setting": setting,
+        "training": start,
+        "votes": max(0.0, start + found),
+        "weights": {name: own.base for name, own in training.weights.items()},
+        "dev": best.get("dev_base"),
+        "split": split,
+        "beaten": beaten,
+        "kept": kept,
+    }
 
 
 def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:
@@ -239,7 +307,7 @@ def _train(
             "on_epoch": say,
             "checkpoint": checkpoint,
         }
-        made = make_learner(learner, base=training_base(settings.warm_start, corpus) if automatic else 1.0)
+        made = make_learner(learner, base=_training_base(settings.warm_start, corpus) if automatic else 1.0)
         if settings.mixing is not None:
             log.info("mixing %d sections: no voted predictor, and no mistake bounds", settings.mixing.shards)
             mixing, beside = Mixing(**settings.mixing.model_dump()), checkpoint.path if checkpoint else None

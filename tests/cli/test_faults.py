@@ -224,39 +224,6 @@ def failed_with(ended: faults.Ended, code: int, *parts: str) -> None:
     assert all(part in ended.err for part in parts), ended.err
 
 
-@pytest.fixture
-def mounted(tmp_path: Path) -> Iterator[Any]:
-    """Mounts a tmpfs with given options; it goes with the test."""
-    made: list[Path] = []
-
-    def mount(options: str) -> Path:
-        place = tmp_path / f"mount{len(made)}"
-        place.mkdir()
-        done = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], capture_output=True, check=False, text=True
-        )
-        if done.returncode:
-            pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
-        made.append(place)
-        return place
-
-    yield mount
-    for place in made:
-        subprocess.run(["umount", place], check=True)
-
-
-def test_a_small_disk(lists, mounted):
-    place = mounted("size=600k")
-    failed_with(faults.rerank("run", lists.recipe, "-o", place / "out", below=place), 1, "cannot write")
-    assert not faults.partial(place)
-
-
-def test_a_disk_that_is_not_for_writing(lists, mounted, tmp_path):
-    place = mounted("ro")
-    ended = faults.rerank("run", lists.recipe, "-o", place / "out", below=tmp_path)
-    failed_with(ended, 1, f"cannot write {place / 'out'}", "Read-only")
-
-
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write everywhere")
 def test_a_directory_that_is_not_for_writing(lists, tmp_path):
     place = tmp_path / "place"

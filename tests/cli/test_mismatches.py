@@ -146,23 +146,6 @@ def test_compare_with_a_run_of_another_kind(
 # Settings
 
 
-@pytest.mark.parametrize("size", ["1e-300", "0", "-1", ".nan", ".inf"])
-def test_sizes_of_shards_that_cannot_be(
-    size: str, small_data: Path, tmp_path: Path, workspace: Path, rerank: Command
-) -> None:
-    path = tmp_path / "recipe.yaml"
-    path.write_text(yaml.safe_dump(small.settings(small_data)))
-    output = workspace / "mismatches" / "shards"
-    refused(rerank("extract", path, "-o", output, "--set", f"data.shard_size={size}"), "data.shard_size")
-
-
-@pytest.mark.parametrize("beta", ["1e160", ".inf", ".nan", "0"])
-def test_chrf_with_a_beta_that_cannot_be(beta: str, tmp_path: Path, rerank: Command) -> None:
-    (tmp_path / "texts").write_text("a b\nc\n")
-    result = rerank("evaluate", tmp_path / "texts", tmp_path / "texts", "--metric", "chrf", "--option", f"beta={beta}")
-    refused(result, "metric.beta", "from 1 to 1,000")
-
-
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "wer", "cer"])
 @pytest.mark.parametrize("references", ["a b c\n\nf g\n", "\n\n\n"], ids=["one is missing", "all are missing"])
 def test_texts_without_references(metric: str, references: str, tmp_path: Path, rerank: Command) -> None:

@@ -226,23 +226,6 @@ def test_explain(tuned: Path, data: Path, rerank: Command) -> None:
     refused(rerank("explain", tuned / "model", lists, "--list", "99"), "no usable list '99'")
 
 
-def test_compare(tuned: Path, data: Path, workspace: Path, rerank: Command) -> None:
-    other = workspace / "commands" / "untuned"
-    pipeline.run(small_texts.recipe(data, learner={"name": "perceptron", "base": 1000.0}), other)
-    result = rerank("compare", tuned, other)
-    assert result.code == 0, result
-    row = re.search(r"test +│ +bleu +│ +([\d.]+) +│ +([\d.]+)", result.out)
-    assert row
-    metrics = json.loads((tuned / "metrics.json").read_text())
-    expected = metrics["splits"]["test"][metrics["predictor"]]["bleu"]
-    assert row[1] == f"{expected:.2f}"
-    assert float(row[1]) > float(row[2])
-    assert "bleu|case:mixed" in result.out
-    assert "│ better, p " in result.out
-    assert "│ worse, p " in rerank("compare", other, tuned).out
-    refused(rerank("compare", tuned, other, "--predictor", "mert"), "test.selections.npz: no predictor 'mert'")
-
-
 # Encodings
 
 
@@ -323,16 +306,10 @@ def test_a_source_too_few(tuned: Path, data: Path, tmp_path: Path, rerank: Comma
     [
         (["data.sources='{root}/none.gz'"], ["none.gz"]),
         (["metric.name=blue"], ["blue", "bleu"]),
-        (["metric.name=parseval"], ["does not measure texts"]),
         (["metric={name: bleu, tokenize: words}"], ["tokenize", "13a"]),
-        (["features.set=cj2005"], ["looks at trees"]),
         (["features.templates=[PhrasePairs]"], ["PhrasePairs", "PhrasePair"]),
         (["mert={split: tuned}"], ["tuned.nbest.gz"]),
-        (["mert={settings: {restarts: -1}}"], ["mert.settings.restarts"]),
         (["training.pairs={name: sampled, drawn: 5}"], ["drawn", "draws"]),
-        (["training.pairs={name: hopefear}"], ["training.pairs.name", "hope-fear"]),
-        (["task=translate"], ["translate", "translation"]),
-        (["data.form=xml"], ["data.form"]),
         (["data.reader={name: charniak}"], ["test"]),
         (["metric={name: gain, column: nothing}"], ["'nothing'", "LM0"]),
         (["metric={name: gain, column: score}"], ["base score"]),
@@ -371,8 +348,3 @@ def test_what_cannot_be_measured(
     small_texts.write_lines(short, small_texts.lines_of(data / "test.ref")[:-1])
     files = {"BASE": base_file, "REF": data / "test.ref", "SHORT": short, "NBEST": data / "test.nbest.gz"}
     refused(rerank(*(files.get(part, part) for part in arguments)), *parts)
-
-
-def test_texts_are_no_trees(tuned: Path, rerank: Command, tmp_path: Path) -> None:
-    small_texts.write_lines(tmp_path / "wrong.nbest", ["0 ||| good1 ||| LM0= x ||| -1"])
-    refused(rerank("rerank", tuned / "model", tmp_path / "wrong.nbest"), "wrong.nbest:1")

@@ -12,7 +12,6 @@ import rerank
 from rerank.base.errors import RecipeError
 from rerank.engines.processes import ProcessEngine
 from rerank.engines.settings import Engine, LocalEngine
-from rerank.metrics.evaluation import evaluate
 from rerank.readers.inputs import Inputs
 from rerank.runs import lists_again, pipeline
 from rerank.runs.decoding import SHARPNESS, THRESHOLDS
@@ -49,17 +48,6 @@ def test_the_point_with_the_best_score_on_dev_is_taken(small_data: Path, workspa
             for threshold in THRESHOLDS[: 1 if kind == "mbr" else None : 4].tolist():
                 model.model.about["decodings"][kind] |= {"sharpness": sharpness, "threshold": threshold}
                 assert rerank.evaluate(model, lists, decode=kind).score <= best + 1e-12
-
-
-def test_answers_are_written_for_every_list(small_data: Path, workspace: Path) -> None:
-    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode={"use": "fuse", "threshold": 0.6})
-    pipeline.run(recipe, workspace / "answers")
-    answers = small.lines_of(workspace / "answers" / "predictions" / "test.decoded.gz")
-    scores = evaluate(small.golds_of(small_data / "test.gold.gz"), answers).scores()
-    metrics = small.results(workspace / "answers")
-    assert scores["f1"] == pytest.approx(metrics["splits"]["test"]["fuse"]["f1"], abs=1e-12)
-    assert metrics["training"]["decode"]["fuse"]["threshold"] == 0.6
-    assert metrics["predictor"] == "fuse"
 
 
 def test_stretches_and_workers_change_nothing(

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import small
 
-from rerank.base.errors import RecipeError
 from rerank.runs import pipeline
-from rerank.runs.learning import at_shares, shown_curve
+from rerank.runs.learning import shown_curve
 from rerank.runs.report.measures import MEASURES
 
 F = next(measure for measure in MEASURES if measure.key == "f1")
@@ -26,24 +25,15 @@ def entry(scores: list[float], p: float, difference: float, growth: int = 2) -> 
     return {"split": "test", "points": points, "slope": slope, "last": last}
 
 
-def test_shares_that_are_too_small_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    def train(share: float) -> str:
-        if share < 0.2:
-            raise RecipeError("1 training list and no dev split", key="learner.base")
-        return f"trained on {share}"
-
-    assert dict(at_shares([0.1, 0.5], train)) == {0.5: "trained on 0.5"}
-    (said,) = caplog.messages
-    assert "training.curve: a share of 0.1 cannot be trained on" in said
-    assert "1 training list and no dev split" in said
-
-
-def test_a_curve_with_a_share_of_one_list_does_not_end_the_run(small_data: Path, workspace: Path) -> None:
+def test_a_curve_with_a_share_of_one_list_does_not_end_the_run(
+    small_data: Path, workspace: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     training = {"epochs": 1, "curve": [0.001, 0.5, 1]}
     recipe = small.recipe(small_data, data={"dev": None}, training=training, learner={"base": "auto"})
     pipeline.run(recipe, workspace / "short")
     found = json.loads((workspace / "short" / "metrics.json").read_text())
     assert [point["share"] for point in found["curve"]["points"]] == [0.5, 1.0]
+    assert "training.curve: a share of 0.001 cannot be trained on" in caplog.text
 
 
 def test_a_run_with_a_curve(small_data: Path, workspace: Path) -> None:

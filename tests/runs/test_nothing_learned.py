@@ -3,7 +3,6 @@
 import logging
 from typing import Any
 
-import numpy as np
 import pytest
 
 import rerank
@@ -44,23 +43,6 @@ def test_repeated_candidates_are_counted(caplog: pytest.LogCaptureFixture) -> No
         caplog.clear()
         rerank.fit(lists([1.0, 0.0, 0.0], texts=("", "", "")), features="dense")
         assert "repeat another" not in caplog.text
-
-
-def test_a_model_that_is_the_base_alone_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    """The base score is always right, and the column is noise."""
-    rng = np.random.default_rng(1)
-    found = [
-        rerank.NBest(
-            id=f"list {i}",
-            candidates=[{"text": f"{y}", "score": -y, "columns": {"noise": float(rng.normal())}} for y in range(4)],
-            gains=[1.0, 0.0, 0.0, 0.0],
-        )
-        for i in range(20)
-    ]
-    with caplog.at_level(logging.WARNING, logger="rerank"):
-        model = rerank.fit(found)
-    assert "nothing that was learned beats the base score: the model is the base itself" in caplog.text
-    assert model.best(found[0].candidates)["text"] == "0"
 
 
 def test_the_last_line_says_what_the_base_was_compared_on() -> None:

@@ -1,28 +1,19 @@
 """Recipes over texts carried out: what a run leaves, MERT, pairs and gains, votes, users' templates, other settings."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import sacrebleu
-import small
 import small_texts
-from reference import votes
-from variants import LEARNERS
 
 from rerank.base.errors import RecipeError
-from rerank.base.registry import build
 from rerank.extraction.content import metric_of
-from rerank.learn.base import learners
 from rerank.learn.scoring import best, scores
-from rerank.learn.trainer import epoch_order
 from rerank.metrics.base import chosen_rows
-from rerank.metrics.oracle import oracle
 from rerank.models.model import Model, standard_weights
-from rerank.models.predictions import vote_model
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount, SkippedList
 from rerank.readers.moses.reader import Moses
@@ -108,20 +99,6 @@ def test_predictions_are_the_lists_in_the_order_of_the_tuned_model(tuned: Path, 
     assert len(opened) == small_texts.SIZES["test"]
 
 
-def test_the_report_shows_texts_and_tuning(tuned: Path, data: Path) -> None:
-    page = (tuned / "report.html").read_text()
-    assert small_texts.lines_of(data / "test.src.gz")[0].split()[0][:5] in page
-    for part in (
-        "<dt>Source</dt>",
-        "<dt>Reference</dt>",
-        'class="wrong"',
-        "Minimum error rate training",
-        f"with its {json.loads((tuned / 'metrics.json').read_text())['predictor']} predictor",
-    ):
-        assert part in page
-    assert "As text" not in page
-
-
 def test_mert_scores_what_it_says(tuned: Path, data: Path, workspace: Path) -> None:
     about = json.loads((tuned / "metrics.json").read_text())["training"]["mert"]
     loaded, model = corpora(data, workspace, "tune", "dev"), Model.load(tuned / "model")
@@ -162,20 +139,6 @@ def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
         own = trained[corpus.lists[i] : corpus.lists[i + 1]]
         if own.size:
             assert np.ptp(scorer.scores(opened) - own) < 1e-4 * max(1.0, np.abs(own).max())
-
-
-def test_resuming_gives_the_same(tuned: Path, data: Path, workspace: Path) -> None:
-    directory = workspace / "texts" / "resumed"
-    pipeline.run(small_texts.recipe(data, **MERT), directory, stages=("train",))
-    stored = {path: path.stat().st_mtime_ns for path in (directory / ".runs").rglob("*") if path.is_file()}
-    assert stored
-    pipeline.run(small_texts.recipe(data, **MERT), directory, resume=True, stages=("test",))
-    assert all(path.stat().st_mtime_ns == before for path, before in stored.items())
-    shutil.rmtree(directory / ".runs")
-    assert small.results(directory) == small.results(tuned)
-    assert (directory / "predictions" / "test.nbest.gz").read_bytes() == (
-        tuned / "predictions" / "test.nbest.gz"
-    ).read_bytes()
 
 
 def test_where_lower_is_better(data: Path, workspace: Path) -> None:
@@ -250,22 +213,6 @@ def test_pair_sources(data: Path, workspace: Path, pairs: dict[str, Any]) -> Non
         for name in (pairs["name"], "oracle-pairs")
     ]
     assert not np.array_equal(*weights)
-
-
-def test_votes_are_those_of_all_predictors(data: Path, workspace: Path) -> None:
-    """The dense twin keeps every predictor and lets each vote."""
-    changes: dict[str, Any] = {"learner": {"name": "perceptron", "base": 1.0}, "data": {"dev": None}}
-    run(data, workspace, "voted", **changes)
-    loaded = corpora(data, workspace, "test", **changes)
-    training, corpus = loaded.training.corpus.part(0), loaded.others["test"].corpus.part(0)
-    recipe = small_texts.recipe(data, **changes)
-    orders = [epoch_order(training.list_count, recipe.seed, epoch, True).tolist() for epoch in range(3)]
-    learner: Any = build(learners, recipe.learner, "learner")
-    targets = oracle(training.lists, training.gain, training.base)
-    trace = LEARNERS["perceptron"].twin(training, targets, orders, base=learner.base, base_rate=learner.base_rate)
-    expected = best(corpus, votes(trace, corpus))
-    model = Model.load(workspace / "texts" / "voted" / "model")
-    assert np.array_equal(best(corpus, vote_model(model, corpus)), expected)
 
 
 def test_hashed_columns(data: Path, workspace: Path) -> None:
