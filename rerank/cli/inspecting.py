@@ -287,6 +287,7 @@ def _find(
 
     from rerank.metrics.oracle import oracle as best_gain
     from rerank.readers.base import SkipCount, SkippedList
+    from rerank.readers.streams import stream_name
 
     content, ids = scorer.content, list[str]()
     if gold is None:
@@ -296,26 +297,19 @@ def _find(
                 if isinstance(item, SkippedList):
                     raise DataError(f"the list cannot be used: {item}")
                 return item, -1
-        raise _no_list(list_id, ids, nbest)
-    data = scorer.recipe.data.of_files(nbest, gold, sources).model_copy(update={"reader": reader})
-    for given in content.read(data, ""):
-        ids.append(given.id)
-        if ids[-1] == list_id:
-            count = SkipCount("skip")
-            pair = content.pair(given, count)
-            if pair is None:
-                raise DataError(f"the list cannot be used: {next(iter(count.first.values()))}")
-            own, stats = content.stats(*pair)
-            gain = content.metric.gain(stats, np.broadcast_to(own, (len(pair.nbest), own.size)))
-            best = int(best_gain(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
-            return scorer.opened(pair), best
-    raise _no_list(list_id, ids, nbest)
-
-
-def _no_list(list_id: str, ids: list[str], path: str) -> DataError:
-    """What to say where no list has an id."""
-    from rerank.readers.streams import stream_name
-
+    else:
+        data = scorer.recipe.data.of_files(nbest, gold, sources).model_copy(update={"reader": reader})
+        for given in content.read(data, ""):
+            ids.append(given.id)
+            if ids[-1] == list_id:
+                count = SkipCount("skip")
+                pair = content.pair(given, count)
+                if pair is None:
+                    raise DataError(f"the list cannot be used: {next(iter(count.first.values()))}")
+                reference, stats = content.stats(*pair)
+                gain = content.metric.gain(stats, np.broadcast_to(reference, (len(pair.nbest), reference.size)))
+                best = int(best_gain(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
+                return scorer.opened(pair), best
     near = difflib.get_close_matches(list_id, ids[:MANY]) or [*ids[:3], *ids[3:][-1:]]
     named = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"
-    return DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(path))
+    raise DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(nbest))

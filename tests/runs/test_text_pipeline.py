@@ -162,6 +162,14 @@ def test_mert_where_lower_is_better(data: Path, workspace: Path) -> None:
     assert found["runs"][0]["dev"] == about["dev"] > 0
 
 
+def test_mert_tunes_an_ensemble_that_keeps_few_columns(data: Path, workspace: Path) -> None:
+    training = {"epochs": 1, "vote": False, "ensemble": {"seeds": 2, "keep": 20}}
+    about = run(data, workspace, "tuned-ensemble", training=training, **MERT)["training"]["mert"]
+    assert about["score"] >= about["start"]
+    model = Model.load(workspace / "texts" / "tuned-ensemble" / "model")
+    assert 0 < np.count_nonzero(model.weights["mert"].w[model.table.free :]) <= 20
+
+
 @pytest.mark.parametrize("name", ["wer", "chrf"])
 def test_other_metrics(data: Path, workspace: Path, name: str) -> None:
     found = run(data, workspace, name, metric={"name": name}, task="speech")
