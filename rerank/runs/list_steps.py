@@ -109,14 +109,11 @@ class ListSteps(Steps[ListRecipe]):
 
     def train(self, work: Stages) -> dict[str, int]:
         tasks = [self._task(each.name, each.recipe, f"{number:04d}") for number, each in enumerate(self.singles)]
-        kept = [
-            task.load() if task.stored else None for task in tasks
-        ]  # one that is damaged, before others are trained
         if self.trains:
             self._train(tasks)
-        elif None in kept:
+        elif not all(task.stored for task in tasks):
             raise DataError("nothing is trained here; run `rerank train` first", path=str(self.directory))
-        self.runs = [run or task.load() for run, task in zip(kept, tasks, strict=True)]
+        self.runs = [task.load() for task in tasks]
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
@@ -126,7 +123,9 @@ class ListSteps(Steps[ListRecipe]):
         """Train and store all runs that are not stored already, side by side where there are workers."""
         pending, engine = {}, self.engine
         for number, task in enumerate(tasks):
-            if not task.stored:
+            if task.stored:
+                task.load()  # one that cannot be used is refused before others are trained in vain
+            else:
                 _check_warm_start(task.recipe, self.data.table)
                 pending[f"run {number + 1} of {len(tasks)}: {task.name}, seed {task.recipe.seed}"] = task
         if len(pending) > 1 and engine.workers > 1 and all(t.recipe.training.mixing is None for t in pending.values()):
