@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.tokens import Tokens, tokenise
-from rerank.features.lexical.columns import LINK, SMOOTHING
-from rerank.features.lexical.model1 import LEAST, SMALL
+from rerank.features.model1 import LEAST, SMALL
+from rerank.features.text.lexical import LINK, SMOOTHING
 
 Sentence = Sequence[str]
 NULL, UNKNOWN = "(null)", "(unknown)"

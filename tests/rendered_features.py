@@ -13,7 +13,7 @@ from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.collecting import ListFeatures
 from rerank.features.counting import FeatureCounter, Pruning, add_counts, make_table
 from rerank.features.extract import Extractor
-from rerank.features.table import FeatureTable, columns_of
+from rerank.features.table import FeatureTable, index_of, numbers_of
 from rerank.features.template import make_template
 from rerank.readers.trees.trees import Trees, parse_brackets
 
@@ -40,7 +40,7 @@ class TableBuilder:
         kept = add_counts([counts], self._pruning.limits)
         known = {int(h): symbols.text_of_hash(int(h)) for h in np.unique(kept.symbols)}
         table = make_table([kept], self._pruning, {h: text for h, text in known.items() if text is not None})
-        return table, columns_of(counts.hashes, table.hashes, table.free)[place]
+        return table, numbers_of(index_of(table.hashes), counts.hashes)[place]
 
 
 def names_of(features: ListFeatures, extractor: Extractor) -> list[str]:

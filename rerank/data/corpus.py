@@ -78,11 +78,9 @@ class Corpus:
             array = np.asarray(getattr(self, name), dtype=np.float64 if name == "values" and self.double else dtype)
             if name in ("base", "weight") and array.size >= LARGE and (array == array.flat[0]).all():
                 array = np.broadcast_to(array.flat[0], array.shape)
-            if name not in ("values", "base", "weight") or not _constant(array) or array.size < LARGE:
+            if name not in ("values", "base", "weight") or not constant(array) or array.size < LARGE:
                 array = np.ascontiguousarray(array)
-            array = array.view()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, frozen(array))
         self._check_shapes()
         code = 0 if trusted else _disorder(self.lists, self.rows, self.columns, self.width)
         if code:
@@ -161,8 +159,8 @@ class Corpus:
         return replace(
             self,
             trusted=True,
-            lists=_offsets(sizes),
-            rows=_offsets(np.diff(self.rows)[candidates]),
+            lists=offsets(sizes),
+            rows=offsets(np.diff(self.rows)[candidates]),
             columns=self.columns[entries],
             values=pick(self.values, entries),
             base=pick(self.base, candidates),
@@ -239,8 +237,8 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("columns", "values", "base", "gain", "stats", "reference", "weight")
     }
-    lists = _offsets(np.concatenate([np.diff(part.lists) for part in parts]))
-    rows = _offsets(np.concatenate([np.diff(part.rows) for part in parts]))
+    lists = offsets(np.concatenate([np.diff(part.lists) for part in parts]))
+    rows = offsets(np.concatenate([np.diff(part.rows) for part in parts]))
     first = parts[0]
     width, free, about = first.width, first.free, first.about
     return Corpus(lists=lists, rows=rows, width=width, free=free, about=about, trusted=True, **joined)
@@ -276,25 +274,35 @@ def save_joined(directory: Path | str, parts: Iterable[Corpus], *, synced: bool 
     return lists, candidates, nonzeros
 
 
-def _constant(values: np.ndarray) -> bool:
+def constant(values: np.ndarray) -> bool:
     """Is this one value that stands for all (stride 0)?"""
     return values.ndim == 1 and values.size > 1 and values.strides == (0,)
 
 
 def _finite(values: np.ndarray) -> bool:
-    return bool(np.isfinite(values[0])) if _constant(values) else bool(all_finite(values))
+    return bool(np.isfinite(values[0])) if constant(values) else bool(all_finite(values))
 
 
 def pick(values: np.ndarray, index: np.ndarray) -> np.ndarray:
     """values[index]; a single value that stands for all (stride 0) stays one."""
-    if not _constant(values):
+    if not constant(values):
         return np.asarray(values[index])
     size = int(np.count_nonzero(index)) if index.dtype == np.bool_ else index.size
     return np.broadcast_to(values[0], (size,))
 
 
-def _offsets(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+def offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+    """int64 [n + 1]: where pieces of these lengths begin, and where the last one ends."""
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """A read-only view: for kernels, read-only and writable arrays are different types."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def _ranges(offsets: np.ndarray, chosen: np.ndarray) -> np.ndarray:

@@ -4,7 +4,8 @@ Axes: n examples, nnz nonzeros, D columns, k classes.
 """
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,15 +13,14 @@ import numpy as np
 import scipy.sparse
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.class_names import canonical, canonical_order
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, constant, frozen, offsets, pick
 from rerank.data.labelled_kernel import (
     divide_columns,
     largest_values,
     spread_rows,
     unit_rows,
 )
-from rerank.data.shares import share_of
+from rerank.data.shards import share_of
 
 _DTYPES = {
     "rows": np.int64,
@@ -31,6 +31,7 @@ _DTYPES = {
     "weight": np.float64,
 }
 MOST_COLUMNS = 2**31 - 1  # columns are int32
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,7 @@ class Labelled:
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
             kind = np.float64 if name == "values" and self.double else dtype
-            array = np.asarray(getattr(self, name), dtype=kind).view()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name), dtype=kind)))
         n, k = self.label.size, len(self.classes)
         wrong = (
             self.rows.shape != (n + 1,)
@@ -182,20 +181,15 @@ class Labelled:
         if self.width <= width:
             return replace(self, label=label, classes=tuple(classes), width=width)
         mask = self.columns < width
-        kept = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
-        columns = self.columns[mask]
-        values = _room(self.values, columns.size)
-        if values.flags.writeable:
-            values = self.values[mask]
         return replace(
             self,
-            rows=kept[self.rows],
-            columns=columns,
-            values=values,
+            rows=offsets(mask)[self.rows],
+            columns=self.columns[mask],
+            values=pick(self.values, mask),
             label=label,
             classes=tuple(classes),
             width=width,
-            dropped=self.dropped + self.nonzeros - columns.size,
+            dropped=self.dropped + int(np.count_nonzero(~mask)),
         )
 
     def corpus(self, chosen: np.ndarray | None = None, *, bias: bool = False, trusted: bool = False) -> Corpus:
@@ -246,10 +240,10 @@ class Labelled:
         """Rows, columns and values of the examples ``chosen``, ``blocks`` times each, in columns of their own; with
         ``bias`` as the value of a new last column."""
         wider, last = bias is not None, np.float32(0) if bias is None else bias
-        rows = _offsets(np.repeat(self.rows[chosen + 1] - self.rows[chosen] + wider, blocks))
+        rows = offsets(np.repeat(self.rows[chosen + 1] - self.rows[chosen] + wider, blocks))
         columns = np.empty(rows[-1], np.int32)
         spread_rows(self.rows, chosen, self.columns, blocks, self.width + wider, self.width, wider, columns)
-        if not _constant(self.values) or (self.nonzeros and wider and self.values[0] != last):
+        if not constant(self.values) or (self.nonzeros and wider and self.values[0] != last):
             values = np.empty(rows[-1], np.float32)
             spread_rows(self.rows, chosen, self.values, blocks, 0, last, wider, values)
             return rows, columns, values
@@ -309,18 +303,6 @@ def _some(classes: Sequence[str]) -> str:
     return ", ".join(classes[:8]) + (f" or another of {len(classes)}" if len(classes) > 8 else "") or "none"
 
 
-def _constant(values: np.ndarray) -> bool:
-    """Whether all values are known to be equal without looking at them (stride 0)."""
-    return values.size == 0 or values.strides == (0,)
-
-
-def _room(values: np.ndarray, size: int) -> np.ndarray:
-    """An array for ``size`` of the ``values``: to be filled or, if all are known to be equal, read-only and done."""
-    if not _constant(values):
-        return np.empty(size, np.float32)
-    return np.broadcast_to(values[0] if values.size else np.float32(0), size)
-
-
 def _shrunk(values: np.ndarray) -> np.ndarray:
     """``values``, as one repeated number if all are equal."""
     if values.size and values.min() == values.max():
@@ -328,5 +310,22 @@ def _shrunk(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _offsets(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+def is_number(label: str) -> bool:
+    """Whether the label is a decimal number."""
+    return _NUMBER.fullmatch(label) is not None
+
+
+def canonical(label: str) -> str:
+    """The same text for all ways to write a number ("+1", "1", "1.0"); other labels stay as they are."""
+    if not is_number(label):
+        return label
+    number = float(label)
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+
+
+def canonical_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """The distinct canonical labels in order: by value if all are numbers, else by text."""
+    distinct = set(labels)
+    if all(is_number(name) for name in distinct):
+        return tuple(sorted(distinct, key=lambda name: (float(name), name)))
+    return tuple(sorted(distinct))

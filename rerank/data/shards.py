@@ -8,20 +8,77 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
-from rerank.data.part import Change, KeptColumns, Part
-from rerank.data.shares import share_of
 from rerank.storage.arrays import DAMAGE
 from rerank.storage.digests import seal, verify
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
 HEADER = "shards.json"
+_DRAW, _DRAW_APART = 2, 3  # beside the seed: no order of training is drawn from both
+
+
+class Part(NamedTuple):
+    """Lists first..last - 1 of a saved corpus, or of its lists ``chosen`` (int64, ascending) where there are such.
+
+    lists_before and candidates_before: how many come before them in the whole.
+    """
+
+    directory: str
+    first: int
+    last: int
+    candidates: int
+    nonzeros: int
+    lists_before: int
+    candidates_before: int
+    whole: bool
+    chosen: np.ndarray | None = None
+
+    def numbers(self) -> np.ndarray:
+        """int64: the numbers of its lists in the saved corpus."""
+        return np.arange(self.first, self.last) if self.chosen is None else self.chosen[self.first : self.last]
+
+    def of(self, corpus: Corpus) -> Corpus:
+        """Its lists, of the saved corpus."""
+        if self.chosen is not None:
+            return corpus.take(self.numbers())
+        return corpus if self.whole else corpus.slice(self.first, self.last)
+
+    def piece(self, first: int, last: int) -> "Part":
+        """Lists first..last - 1 of what it is a part of; those before it must belong to it too."""
+        corpus = Corpus.load(self.directory, trusted=True)
+        before = self._replace(last=first).numbers()
+        found = self._replace(first=first, last=last, whole=False)
+        numbers = found.numbers()
+        sizes, starts = np.diff(corpus.lists), corpus.rows[corpus.lists]
+        return found._replace(
+            candidates=int(sizes[numbers].sum()),
+            nonzeros=int((starts[numbers + 1] - starts[numbers]).sum()),
+            lists_before=self.lists_before + before.size,
+            candidates_before=self.candidates_before + int(sizes[before].sum()),
+        )
+
+
+class Change(Protocol):
+    """What is done to a part whenever it is opened; picklable, and it keeps all lists and candidates."""
+
+    def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
+        """The changed part, given how many lists and candidates come before it."""
+
+
+@dataclass(frozen=True)
+class KeptColumns:
+    """Keeps the columns where ``keep`` (bool [D]) is true."""
+
+    keep: np.ndarray
+
+    def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:  # noqa: ARG002
+        return corpus.keep_columns(self.keep)
 
 
 Identity = tuple[str, tuple[tuple[str, int, int, int], ...]]
@@ -306,3 +363,26 @@ def gathered(lists: Lists, chosen: np.ndarray, candidates: np.ndarray) -> Corpus
         if a < b:
             found.append(part.only(chosen[a:b] - place.lists, candidates[c:d] - place.candidates))
     return found[0] if len(found) == 1 else concatenate(found)
+
+
+def share_of(size: int, share: float, seed: int) -> np.ndarray:
+    """int64, ascending: the places of ``share`` of ``size`` lists or examples, at least one.
+
+    What a smaller share takes with the same seed, a larger one takes too.
+    """
+    order = np.random.default_rng([seed, size, _DRAW]).permutation(size)
+    return np.sort(order[: max(1, round(share * size))])
+
+
+def apart(documents: Sequence[str], share: float, seed: int) -> np.ndarray:
+    """bool [L]: which lists are set apart, ``share`` of them as nearly as whole documents allow.
+
+    documents: the name of every list's document. At least one document is set apart, and one is not.
+    """
+    names, own, sizes = np.unique(np.array(documents, dtype=np.str_), return_inverse=True, return_counts=True)
+    if names.size < 2:
+        raise DataError(f"found {names.size} document; setting some apart takes at least 2")
+    order = np.random.default_rng([seed, names.size, _DRAW_APART]).permutation(names.size)
+    taken = np.cumsum(sizes[order])[:-1]
+    count = 1 + int(np.argmin(np.abs(taken - share * own.size)))
+    return np.isin(own, order[:count])

@@ -17,6 +17,7 @@ FNV_OFFSET = np.uint64(0xCBF29CE484222325)
 FNV_PRIME = np.uint64(0x100000001B3)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
+ABSENT = -1
 _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 
@@ -55,11 +56,58 @@ def find_slot(keys: np.ndarray, h: np.uint64) -> int:
     return int(slot)
 
 
-class SymbolIndex(NamedTuple):
-    """What kernels see of a SymbolTable: ``keys[slot]`` is a hash (0: free), ``ids[slot]`` its symbol id."""
+class HashIndex(NamedTuple):
+    """Open addressing from hashes to numbers: ``number[slot]`` is that of the hash ``keys[slot]``."""
 
-    keys: np.ndarray  # uint64 [capacity]
-    ids: np.ndarray  # int32 [capacity]
+    keys: np.ndarray  # uint64 [2^b], 0: free
+    number: np.ndarray  # int32 [2^b]
+
+
+def new_index(room: int) -> HashIndex:
+    """An empty index for ``room`` entries, at most half full."""
+    slots = 1 << max(4, int(2 * room).bit_length())
+    return HashIndex(np.zeros(slots, np.uint64), np.empty(slots, np.int32))
+
+
+def enlarged(index: HashIndex, need: int) -> HashIndex:
+    """``index``, or a larger copy of it, with room for ``need`` entries."""
+    if 2 * need <= index.keys.size:
+        return index
+    larger = new_index(2 * need)
+    _copy_index(index, larger)
+    return larger
+
+
+@kernel
+def _copy_index(old: HashIndex, new: HashIndex) -> None:
+    for slot in range(old.keys.shape[0]):
+        if old.keys[slot] != np.uint64(0):
+            target = find_slot(new.keys, old.keys[slot])
+            new.keys[target], new.number[target] = old.keys[slot], old.number[slot]
+
+
+@kernel
+def enter(index: HashIndex, h: np.uint64, new: int) -> int:
+    """The number of a hash: ``new`` if it was not in the index."""
+    slot = find_slot(index.keys, h)
+    if index.keys[slot] != h:
+        index.keys[slot], index.number[slot] = h, new
+    return int(index.number[slot])
+
+
+@kernel
+def fill_index(index: HashIndex, hashes: np.ndarray) -> None:
+    """Number the hashes 0, 1, ... in their order."""
+    for i in range(hashes.shape[0]):
+        enter(index, hashes[i], i)
+
+
+@kernel
+def look_up(index: HashIndex, hashes: np.ndarray, out: np.ndarray) -> None:
+    """The number of every hash (int32), ABSENT if it is unknown."""
+    for i in range(hashes.shape[0]):
+        slot = find_slot(index.keys, hashes[i])
+        out[i] = index.number[slot] if index.keys[slot] == hashes[i] else ABSENT
 
 
 def text_hash(text: str) -> int:
@@ -86,15 +134,6 @@ def _hash_places(data: np.ndarray, places: np.ndarray, hashes: np.ndarray) -> No
         hashes[i] = hash_bytes(data, places[i, 0], places[i, 1])
 
 
-@kernel
-def _rehash(keys: np.ndarray, ids: np.ndarray, new_keys: np.ndarray, new_ids: np.ndarray) -> None:
-    for slot in range(keys.shape[0]):
-        if keys[slot] != np.uint64(0):
-            target = find_slot(new_keys, keys[slot])
-            new_keys[target] = keys[slot]
-            new_ids[target] = ids[slot]
-
-
 class SymbolTable:
     """Texts ↔ ids ↔ hashes. Ids count from 0 in order of first appearance.
 
@@ -103,7 +142,7 @@ class SymbolTable:
     """
 
     def __init__(self) -> None:
-        self.index = SymbolIndex(np.zeros(1 << 12, np.uint64), np.zeros(1 << 12, np.int32))
+        self.index = new_index(1 << 10)
         self._texts: list[str] = []
         self._hashes = np.zeros(1 << 11, np.uint64)
         self._lower = np.zeros(1 << 11, np.int32)
@@ -112,7 +151,7 @@ class SymbolTable:
     def copy(self) -> "SymbolTable":
         """An independent table with the same texts and ids."""
         new = SymbolTable.__new__(SymbolTable)
-        new.index = SymbolIndex(self.index.keys.copy(), self.index.ids.copy())
+        new.index = HashIndex(self.index.keys.copy(), self.index.number.copy())
         new._texts, new._asked = self._texts.copy(), self._asked.copy()
         new._hashes, new._lower = self._hashes.copy(), self._lower.copy()
         return new
@@ -137,17 +176,17 @@ class SymbolTable:
     def text_of_hash(self, h: int) -> str | None:
         """The text whose hash is ``h``, or None if it is unknown."""
         slot = find_slot(self.index.keys, np.uint64(h))
-        return self._texts[self.index.ids[slot]] if self.index.keys[slot] else None
+        return self._texts[self.index.number[slot]] if self.index.keys[slot] else None
 
     def intern(self, text: str) -> int:
         """The id of ``text``, a new one if it is not in the table yet."""
         h = np.uint64(known_hash(text))
         slot = find_slot(self.index.keys, h)
         if self.index.keys[slot]:
-            return int(self.index.ids[slot])
+            return int(self.index.number[slot])
         symbol = len(self._texts)
         self.index.keys[slot] = h
-        self.index.ids[slot] = symbol
+        self.index.number[slot] = symbol
         self._fit(1)
         self._hashes[symbol], self._lower[symbol] = h, symbol
         self._texts.append(text)
@@ -181,13 +220,8 @@ class SymbolTable:
                 self._lower[symbol] = self.intern(low)
 
     def reserve(self, more: int) -> None:
-        """Make room for ``more`` new symbols at a load of at most one half."""
-        need = 2 * (len(self) + 2 * more)
-        if need > self.index.keys.shape[0]:
-            capacity = 1 << int(need).bit_length()
-            index = SymbolIndex(np.zeros(capacity, np.uint64), np.zeros(capacity, np.int32))
-            _rehash(self.index.keys, self.index.ids, index.keys, index.ids)
-            self.index = index
+        """Make room for ``more`` new symbols, and the lower-cased texts of these."""
+        self.index = enlarged(self.index, len(self) + 2 * more)
 
     def _fit(self, more: int) -> None:
         """Make room for ``more`` hashes."""

@@ -42,7 +42,7 @@ def enter_words(
     data: np.ndarray, bounds: np.ndarray, hashes: np.ndarray, keys: np.ndarray, ids: np.ndarray, known: int,
     new: np.ndarray,
 ) -> int:  # fmt: skip
-    """Add the words of ``cut_words`` that ``keys, ids`` (a SymbolIndex with room) lack, as ids known, known + 1, ...
+    """Add the words of ``cut_words`` that ``keys, ids`` (a HashIndex with room) lack, as ids known, known + 1, ...
 
     Their places (first and last byte) go to ``new`` (int64 [:, 2]); returns how many there are, -1 if ``new`` is full.
     """
@@ -83,7 +83,7 @@ def tokenise(texts: Sequence[bytes], symbols: SymbolTable | None = None) -> Toke
         symbols.reserve(room)
         new = np.empty((room, 2), np.int64)
         index = symbols.index
-        fresh = enter_words(data, bounds, tokens.hashes, index.keys, index.ids, len(symbols), new)
+        fresh = enter_words(data, bounds, tokens.hashes, index.keys, index.number, len(symbols), new)
         symbols.adopt(raw, new[:fresh] if fresh >= 0 else new)  # the others are added in the next round
         room *= 4
     return tokens

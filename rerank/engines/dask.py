@@ -7,8 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from rerank.base.errors import RecipeError, RunError
-from rerank.engines.base import DEATHS, WorkerEngine, too_many_deaths
-from rerank.engines.worker import carry_out, interrupts_held_back, result_of
+from rerank.engines.base import DEATHS, WorkerEngine, carry_out, interrupts_held_back, result_of, too_many_deaths
 
 SECONDS = 10  # within which a scheduler and the first of its workers must answer
 

@@ -38,8 +38,7 @@ def open_engine(settings: EngineSettings) -> Engine:
             )
         return LocalEngine()
     from rerank.engines.dask import DaskEngine  # with what only work that is distributed needs
-    from rerank.engines.patient import PatientEngine
-    from rerank.engines.processes import ProcessEngine
+    from rerank.engines.processes import PatientEngine, ProcessEngine
     from rerank.engines.ray import RayEngine
 
     workers = settings.workers or cores()

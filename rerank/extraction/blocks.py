@@ -150,7 +150,7 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
         count.refuse(content.refused(pair, stats))
         gain = content.metric.gain(stats, np.broadcast_to(reference, (len(nbest), reference.size)))
         features = content.features(nbest, pair.content)
-        numbers = counter.add(features) if known is None else known.of_list(features.hashes)
+        numbers = counter.add(features) if known is None else known.of_features(features.hashes)
         if hashed:
             collisions.add(numbers, features.full)
         rows.add(features, numbers, nbest.base, gain, stats, reference)

@@ -14,8 +14,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RunError
 from rerank.data.tokens import tokenise
-from rerank.features.lexical.model1 import estimate, some_texts
-from rerank.features.lexical.tables import LexicalTables
+from rerank.features.model1 import LexicalTables, estimate, some_texts
 from rerank.readers.base import NBestList, SkippedList
 from rerank.readers.texts.text_pairs import complete, text_list
 from rerank.storage.arrays import read_array, save_arrays

@@ -9,17 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from rerank.base.errors import RunError
-from rerank.data.symbols import SymbolTable
-from rerank.features.table import (
-    HashedTable,
-    HashIndex,
-    Table,
-    columns_of,
-    fill_index,
-    hashed_columns,
-    look_up,
-    new_index,
-)
+from rerank.data.symbols import HashIndex, SymbolTable
+from rerank.features.table import HashedTable, Table, hashed_columns, index_of, numbers_of
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
 from rerank.storage.files import new_directory, new_file, remove
 from rerank.storage.strict_json import as_json, read_object
@@ -123,26 +114,15 @@ class Numbering:
 
     def of_block(self, block: int) -> np.ndarray | None:
         """int32 [U]: the columns of a block's features; None if it has columns."""
-        if self.known:
-            return None
-        hashes = self.spool.array(block, "hashes")
-        if self.table is None:
-            return hashed_columns(hashes)
-        return columns_of(hashes, read_array(Path(self.table), np.uint64, 1, mmap=True), self.free)
+        return None if self.known else self.of_features(self.spool.array(block, "hashes"))
 
-    def of_list(self, hashes: np.ndarray) -> np.ndarray:
-        """int32 [F]: the columns of the features of a list, ABSENT for those that have none."""
+    def of_features(self, hashes: np.ndarray) -> np.ndarray:
+        """int32 [F]: the columns of features, ABSENT for those that have none."""
         if self.table is None:
             return hashed_columns(hashes)
-        index = _index(self.table, Path(self.table).stat().st_ino)
-        found = np.empty(hashes.size, np.int32)
-        look_up(index, hashes, found)
-        return found
+        return numbers_of(_index(self.table, Path(self.table).stat().st_ino), hashes)
 
 
 @lru_cache(maxsize=1)
 def _index(table: str, inode: int) -> HashIndex:  # noqa: ARG001 - inode: another table may get the same name
-    hashes = read_array(Path(table), np.uint64, 1)
-    index = new_index(hashes.size)
-    fill_index(index, hashes)
-    return index
+    return index_of(read_array(Path(table), np.uint64, 1))

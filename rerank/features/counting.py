@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.symbols import find_slot
+from rerank.data.corpus import frozen, offsets
+from rerank.data.symbols import HashIndex, enlarged, enter, new_index
 from rerank.features.collecting import ListFeatures
-from rerank.features.table import FeatureTable, HashIndex, new_index
+from rerank.features.table import FeatureTable
 from rerank.kernels.compile import kernel
 
 
@@ -22,24 +23,13 @@ def count_features(index: HashIndex, hashes: np.ndarray, seen: int, counts: np.n
     New features get the ids ``seen``, ``seen`` + 1, ...; returns how many features have then been seen.
     """
     for i in range(hashes.shape[0]):
-        slot = find_slot(index.keys, hashes[i])
-        if index.keys[slot] != hashes[i]:
-            index.keys[slot], index.number[slot] = hashes[i], seen
+        feature = enter(index, hashes[i], seen)
+        if feature == seen:
             counts[seen] = 0
             seen += 1
-        feature = index.number[slot]
         ids[i] = feature
         counts[feature] += 1
     return seen
-
-
-@kernel
-def copy_index(old: HashIndex, new: HashIndex) -> None:
-    """Copy all of ``old`` into the larger ``new``."""
-    for slot in range(old.keys.shape[0]):
-        if old.keys[slot] != np.uint64(0):
-            target = find_slot(new.keys, old.keys[slot])
-            new.keys[target], new.number[target] = old.keys[slot], old.number[slot]
 
 
 @kernel
@@ -62,12 +52,10 @@ def number_ranges(
     for i in range(first.shape[0]):
         n = at[i]
         for j in range(first[i], last[i]):
-            slot = find_slot(index.keys, source[j])
-            if index.keys[slot] != source[j]:
-                index.keys[slot], index.number[slot] = source[j], known
+            out[n] = enter(index, source[j], known)
+            if out[n] == known:
                 names[known] = source[j]
                 known += 1
-            out[n] = index.number[slot]
             n += 1
     return known
 
@@ -109,25 +97,21 @@ class FeatureCounter:
     def add(self, features: ListFeatures) -> np.ndarray:
         """Count the features of one list; returns their ids (int32 [F]), numbered in order of first appearance."""
         F, before = features.hashes.size, self.seen
-        self._reserve(F)
+        self._counts, self._index = _room(self._counts, before + F), enlarged(self._index, before + F)
         ids = np.empty(F, np.int32)
         self.seen = count_features(self._index, features.hashes, before, self._counts, ids)
         new = np.flatnonzero(ids >= before)
         first, last = features.symbol_first[new], features.symbol_last[new]
-        at = _starts(last - first) + self._end
-        self._symbols = _room(self._symbols, int(at[-1]))
-        self._names = _room(self._names, self._named + int(at[-1]) - self._end)
-        self._places = _with_room(self._places, self._named + int(at[-1]) - self._end)
+        at = offsets(last - first) + self._end
+        most = self._named + int(at[-1]) - self._end
+        self._symbols, self._names = _room(self._symbols, int(at[-1])), _room(self._names, most)
+        self._places = enlarged(self._places, most)
         # Features share their symbols with many others: numbers of symbols take one to four bytes each, hashes eight.
-        symbols = _frozen(features.symbols)
+        symbols = frozen(features.symbols)
         self._named = number_ranges(symbols, first, last, self._places, self._named, self._names, at, self._symbols)
         self._end = int(at[-1])
         self._new.append((features.hashes[new], features.template[new], at[1:]))
         return ids
-
-    def _reserve(self, more: int) -> None:
-        need = self.seen + more
-        self._counts, self._index = _room(self._counts, need), _with_room(self._index, need)
 
     def finish(self) -> tuple[FeatureCounts, np.ndarray]:
         """The counts, and for every id its place among them (int32 [seen])."""
@@ -164,7 +148,7 @@ def add_counts(blocks: Sequence[FeatureCounts], limits: np.ndarray) -> KeptFeatu
 
     limits: int32 [T], the number of lists in which a feature of each template must vary to be kept.
     """
-    starts = _starts(np.array([block.hashes.size for block in blocks], np.int64))
+    starts = offsets(np.array([block.hashes.size for block in blocks], np.int64))
     hashes, counts, template = (
         np.concatenate([empty, *(getattr(block, name) for block in blocks)])
         for name, empty in zip(("hashes", "counts", "template"), _NOTHING, strict=True)
@@ -190,13 +174,13 @@ def _symbols_of(
         chosen = np.flatnonzero(number == block)
         if chosen.size:
             begin, lengths[chosen] = firsts[place[chosen]].astype(np.int64), counts[place[chosen]]
-            starts = _starts(lengths[chosen])
+            starts = offsets(lengths[chosen])
             places = np.repeat(begin - starts[:-1], lengths[chosen]) + np.arange(starts[-1])
             pieces.append((chosen, starts, names[symbols[places]]))
-    at = _starts(lengths)
+    at = offsets(lengths)
     joined = np.empty(int(at[-1]), np.uint64)
     for chosen, starts, piece in pieces:
-        copy_ranges(_frozen(piece), starts[:-1], starts[1:], at[chosen], joined)
+        copy_ranges(frozen(piece), starts[:-1], starts[1:], at[chosen], joined)
     return lengths, joined
 
 
@@ -227,9 +211,9 @@ def make_table(ranges: Sequence[KeptFeatures], pruning: Pruning, texts: Mapping[
     seen = np.sum([part.seen for part in ranges], axis=0)
     free = pruning.is_free[template]
     order = np.argsort(~free, kind="stable")
-    starts, first = _starts(lengths), _starts(lengths[order])
+    starts, first = offsets(lengths), offsets(lengths[order])
     ordered = np.empty_like(symbols)
-    copy_ranges(_frozen(symbols), starts[order], starts[order + 1], first, ordered)
+    copy_ranges(frozen(symbols), starts[order], starts[order + 1], first, ordered)
     kept = np.bincount(template, minlength=len(pruning.templates))
     total = int(np.sum(seen))
     about: dict[str, Any] = {
@@ -276,31 +260,8 @@ class CollisionCount:
         return {"kept": used, "shared": int(np.count_nonzero(self.shared)), "columns": int(self.owner.size)}
 
 
-def _with_room(index: HashIndex, need: int) -> HashIndex:
-    """``index`` with room for ``need`` entries."""
-    if 2 * need <= index.keys.size:
-        return index
-    larger = new_index(2 * need)
-    copy_index(index, larger)
-    return larger
-
-
 def _room(array: np.ndarray, size: int) -> np.ndarray:
     """``array`` with room for at least ``size`` elements."""
     if size <= array.size:
         return array
     return np.concatenate([array, np.empty(max(size, 2 * array.size) - array.size, array.dtype)])
-
-
-def _starts(lengths: np.ndarray) -> np.ndarray:
-    """int64 [n + 1]: where pieces of these lengths begin, and where the last one ends."""
-    starts = np.zeros(lengths.size + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    """A read-only view: for kernels, read-only and writable arrays are different types."""
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view

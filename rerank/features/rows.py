@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, frozen, offsets
 from rerank.features.collecting import ListFeatures
 from rerank.kernels.compile import kernel
 
@@ -42,11 +42,11 @@ class ListRows(NamedTuple):
 
     def numbered(self, number: np.ndarray | None) -> "ListRows":
         """The same lists with other ``ids``: ``number`` (int32) maps the old ones to the new ones; None: the same."""
-        return self if number is None else self._replace(ids=_frozen(number[self.ids]))
+        return self if number is None else self._replace(ids=frozen(number[self.ids]))
 
     def nonzeros(self) -> np.ndarray:
         """int64 [L]: how many entries each list has of features with a column."""
-        total = _offsets(np.where(self.ids >= 0, self.entries, 0))
+        total = offsets(np.where(self.ids >= 0, self.entries, 0))
         return np.asarray(np.diff(total[self.features]))
 
     def origins(self) -> "ListRows":
@@ -54,23 +54,20 @@ class ListRows(NamedTuple):
         kept, lists = np.flatnonzero(self.origin), self.lists.size - 1
         features = np.searchsorted(kept, self.features).astype(np.int64)
         origin, nothing = self.origin[kept], np.zeros(kept.size, np.uint8)
-        longs = _offsets(origin == LONG)[features]
+        longs = offsets(origin == LONG)[features]
         flat, wide = np.zeros(lists), np.zeros((lists, 0))
         entries = self.ids[kept], np.ones(kept.size, np.uint8), nothing.view(np.int8), self.long_origin[:0], nothing
         values = origin, self.long_origin, longs
-        return ListRows(*map(_frozen, (np.arange(lists + 1), features, *entries, *values, flat, flat, wide, wide)))
+        return ListRows(*map(frozen, (np.arange(lists + 1), features, *entries, *values, flat, flat, wide, wide)))
 
 
 @kernel
-def count_rows(column: np.ndarray, first: np.ndarray, candidate: np.ndarray, lengths: np.ndarray) -> int:
-    """Count the kept entries of every candidate (``lengths`` int64 [N]); returns the number for the whole list."""
-    total = 0
+def count_rows(column: np.ndarray, first: np.ndarray, candidate: np.ndarray, lengths: np.ndarray) -> None:
+    """Count the kept entries of every candidate (``lengths`` int64 [N])."""
     for i in range(column.shape[0]):
         if column[i] >= 0:
             for e in range(first[i], first[i + 1]):
                 lengths[candidate[e]] += 1
-            total += first[i + 1] - first[i]
-    return total
 
 
 @kernel
@@ -145,11 +142,11 @@ class RowBuilder:
     def rows(self) -> ListRows:
         """The lists that were added."""
         if not self._lists:
-            return ListRows(*map(_frozen, (_offsets([]), _offsets([]), *_NOTHING)))
+            return ListRows(*map(frozen, (offsets([]), offsets([]), *_NOTHING)))
         ids, *flat, longs, base, gain, stats, reference = zip(*self._lists, strict=True)
-        lists, features, places = (_offsets([part.size for part in parts]) for parts in (base, ids, longs))
+        lists, features, places = (offsets([part.size for part in parts]) for parts in (base, ids, longs))
         values = *map(np.concatenate, (ids, *flat, longs)), places, *map(np.concatenate, (base, gain, stats))
-        return ListRows(*map(_frozen, (lists, features, *values, np.stack(reference))))
+        return ListRows(*map(frozen, (lists, features, *values, np.stack(reference))))
 
     def finish(
         self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
@@ -236,7 +233,7 @@ def _lists_of(rows: ListRows, first: int, last: int) -> Iterator[_OneList]:
     """Lists first..last - 1, one after the other."""
     begin, end = int(rows.features[first]), int(rows.features[last])
     before = int(np.sum(rows.entries[:begin], dtype=np.int64))
-    starts, columns = _offsets(rows.entries[begin:end]), _frozen(rows.ids[begin:end])
+    starts, columns = offsets(rows.entries[begin:end]), frozen(rows.ids[begin:end])
     for i in range(first, last):
         a, b = int(rows.features[i]) - begin, int(rows.features[i + 1]) - begin
         p, q = int(starts[a]), int(starts[b])
@@ -253,17 +250,3 @@ def _by_column(column: np.ndarray) -> np.ndarray:
     packed = (column[kept].astype(np.int64) << 32) | kept
     packed.sort()
     return packed & 0xFFFFFFFF
-
-
-def _offsets(lengths: Any) -> np.ndarray:
-    """int64 [n + 1]: where pieces of these lengths begin, and where the last one ends."""
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    """A read-only view: for kernels, read-only and writable arrays are different types."""
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view

@@ -3,50 +3,19 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rerank.base.errors import ModelError
-from rerank.data.symbols import find_slot
+from rerank.data.symbols import ABSENT, HashIndex, fill_index, look_up, new_index
 from rerank.features.collecting import ListFeatures
-from rerank.features.lexical.tables import LexicalTables, same_tables
-from rerank.kernels.compile import kernel
+from rerank.features.model1 import LexicalTables, same_tables
 from rerank.storage.arrays import DAMAGE, read_array
 from rerank.storage.strict_json import as_json, read_object
 
-ABSENT = -1
 BASE_SCORE = "BaseScore"  # the template
 LEXICAL = "table_lexical_"  # how the names of files with lexical tables begin
-
-
-class HashIndex(NamedTuple):
-    """Open addressing from feature identities to numbers."""
-
-    keys: np.ndarray  # uint64 [2^b], 0: free
-    number: np.ndarray  # int32 [2^b]
-
-
-def new_index(room: int) -> HashIndex:
-    """An empty index for ``room`` entries, at most half full."""
-    slots = 1 << max(4, int(2 * room).bit_length())
-    return HashIndex(np.zeros(slots, np.uint64), np.empty(slots, np.int32))
-
-
-@kernel
-def fill_index(index: HashIndex, hashes: np.ndarray) -> None:
-    """Number the identities 0, 1, ... in their order."""
-    for i in range(hashes.shape[0]):
-        slot = find_slot(index.keys, hashes[i])
-        index.keys[slot], index.number[slot] = hashes[i], i
-
-
-@kernel
-def look_up(index: HashIndex, hashes: np.ndarray, out: np.ndarray) -> None:
-    """The number of every identity (int32), ABSENT if it is unknown."""
-    for i in range(hashes.shape[0]):
-        slot = find_slot(index.keys, hashes[i])
-        out[i] = index.number[slot] if index.keys[slot] == hashes[i] else ABSENT
 
 
 @dataclass(frozen=True)
@@ -75,9 +44,7 @@ class FeatureTable:
     @cached_property
     def _index(self) -> HashIndex:
         """The columns by hash; made when it is first needed, so that loading a model runs no compiled code."""
-        index = new_index(self.width)
-        fill_index(index, self.hashes)
-        return index
+        return index_of(self.hashes)
 
     @property
     def width(self) -> int:
@@ -98,9 +65,7 @@ class FeatureTable:
 
     def columns(self, features: ListFeatures) -> np.ndarray:
         """int32 [F]: the column of every feature of a list, ABSENT for those that are not in the table."""
-        out = np.empty(features.hashes.size, np.int32)
-        look_up(self._index, features.hashes, out)
-        return out
+        return numbers_of(self._index, features.hashes)
 
     def name(self, column: int) -> str:
         """The readable name of a column, ``Template|symbols``."""
@@ -191,19 +156,18 @@ class HashedTable:
 Table = FeatureTable | HashedTable
 
 
-def columns_of(hashes: np.ndarray, known: np.ndarray, free: int) -> np.ndarray:
-    """int32 [F]: the columns of features in a table, ABSENT for those that are not in it.
+def index_of(hashes: np.ndarray) -> HashIndex:
+    """An index of ``hashes`` (uint64), numbered in their order."""
+    index = new_index(hashes.size)
+    fill_index(index, hashes)
+    return index
 
-    hashes: uint64 [F], fastest if sorted; known, free: the table's ``hashes``, and the number of free columns.
-    """
-    found = np.full(hashes.size, ABSENT, np.int32)
-    for first, last in ((0, free), (free, known.size)):
-        part = known[first:last]
-        if part.size:
-            at = np.minimum(np.searchsorted(part, hashes), part.size - 1)
-            held = part[at] == hashes
-            found[held] = at[held] + first
-    return found
+
+def numbers_of(index: HashIndex, hashes: np.ndarray) -> np.ndarray:
+    """int32 [F]: the number of every hash, ABSENT for those that are not in the index."""
+    numbers = np.empty(hashes.size, np.int32)
+    look_up(index, hashes, numbers)
+    return numbers
 
 
 def hashed_columns(hashes: np.ndarray) -> np.ndarray:

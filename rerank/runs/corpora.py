@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.data.shards import Lists, list_sizes
-from rerank.data.shares import apart, share_of
+from rerank.data.shards import Lists, apart, list_sizes, share_of
 from rerank.engines.settings import Engine
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import metric_of

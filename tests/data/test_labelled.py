@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.class_names import canonical, canonical_order
 from rerank.data.corpus import Corpus
-from rerank.data.labelled import Labelled, from_csr
+from rerank.data.labelled import Labelled, canonical, canonical_order, from_csr
 from rerank.learn.scoring import best
 
 

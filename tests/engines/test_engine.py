@@ -10,7 +10,7 @@ import pytest
 from engine_tasks import break_down, die, die_once, meet, own_id, square, warn
 
 from rerank.base.errors import DataError, RecipeError, RunError, UnforeseenError
-from rerank.engines.patient import PatientEngine
+from rerank.engines.processes import PatientEngine
 from rerank.engines.settings import Engine, EngineSettings, LocalEngine, open_engine
 
 PACKAGES = {"dask": "distributed", "ray": "ray"}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rerank.data.corpus import Corpus
 from rerank.engines import threads
+from rerank.engines.base import THREADS
 from rerank.engines.threads import share_rows, thread_count
-from rerank.engines.worker import THREADS
 from rerank.learn.scoring import Weights, scores
 
 

@@ -24,10 +24,9 @@ from rerank.extraction.content import content_of
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.extraction.lexical import keep_tables, kept_tables, learn
 from rerank.features.dense import free_values
-from rerank.features.lexical.columns import COLUMNS, lexical_columns
-from rerank.features.lexical.tables import LexicalTables, same_tables
+from rerank.features.model1 import LexicalTables, same_tables
 from rerank.features.table import FeatureTable, HashedTable, same_columns
-from rerank.features.text.lexical import Lexical
+from rerank.features.text.lexical import COLUMNS, Lexical, lexical_columns
 from rerank.models.model import HEADER, Model, header_digest
 from rerank.models.reranker import load
 from rerank.readers.base import NBestList, SkippedList

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from reference_lexical import dense_em, direction, tokens
 
 from rerank.base.errors import RecipeError
-from rerank.features.lexical import model1
-from rerank.features.lexical.columns import COLUMNS, lexical_columns
-from rerank.features.lexical.model1 import SMALL, NumberedTexts, estimate, train
-from rerank.features.lexical.tables import LexicalTables, same_tables
+from rerank.features import model1
+from rerank.features.model1 import SMALL, LexicalTables, NumberedTexts, estimate, same_tables, train
 from rerank.features.template import make_template
-from rerank.features.text.lexical import lexical_of
+from rerank.features.text.lexical import COLUMNS, lexical_columns, lexical_of
 
 PAIRS = [
     (["das", "haus"], ["the", "house"]),

@@ -16,7 +16,7 @@ from rerank.extraction.content.trees import TreeContent
 from rerank.features import extract, parse, sink
 from rerank.features.collecting import SHORT
 from rerank.features.extract import Extractor
-from rerank.features.lexical.model1 import estimate
+from rerank.features.model1 import estimate
 from rerank.features.template import EITHER, make_template, templates
 from rerank.features.text import edits
 from rerank.features.text.extractor import TextExtractor

@@ -16,8 +16,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError, RunError
-from rerank.data.class_names import canonical
-from rerank.data.labelled import Labelled, from_csr
+from rerank.data.labelled import Labelled, canonical, from_csr
 from rerank.readers.examples.svmlight import read_folds, read_svmlight, write_svmlight
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "binary"

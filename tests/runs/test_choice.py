@@ -14,8 +14,7 @@ import yaml
 from commands import Command, failed
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.shards import reference_rows, whole
-from rerank.data.shares import apart
+from rerank.data.shards import apart, reference_rows, whole
 from rerank.extraction.content import metric_of
 from rerank.metrics.oracle import statistics_of
 from rerank.models.predictions import corpus_score

@@ -5,7 +5,7 @@ import logging
 from rerank.base.errors import RerankError
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content
-from rerank.features.lexical.tables import LexicalTables
+from rerank.features.model1 import LexicalTables
 from rerank.metrics.base import Metric, metrics
 from rerank.readers.base import NBestList
 from rerank.readers.score_columns import ScoreColumns

@@ -15,7 +15,7 @@ from rerank.extraction.content.base import Content, Description, Pair, hold, mak
 from rerank.extraction.lexical import LearnedTables, learn
 from rerank.extraction.seen import lengths_of
 from rerank.features.collecting import ListFeatures
-from rerank.features.lexical.tables import LexicalTables
+from rerank.features.model1 import LexicalTables
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.lexical import lexical_of
 from rerank.features.text.view import TextView, make_view

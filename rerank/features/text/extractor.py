@@ -8,7 +8,7 @@ from typing import Any
 from rerank.data.symbols import SymbolTable
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import Call, FeatureExtractor, UserTemplate
-from rerank.features.lexical.tables import LexicalTables
+from rerank.features.model1 import LexicalTables
 from rerank.features.sink import Sink
 from rerank.features.template import Template
 from rerank.features.text.lexical import lexical_of, lexical_view

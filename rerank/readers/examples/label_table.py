@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.class_names import canonical
+from rerank.data.labelled import canonical
 from rerank.kernels.compile import kernel
 
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError
-from rerank.data.class_names import canonical, canonical_order
-from rerank.data.labelled import MOST_COLUMNS, Labelled
+from rerank.data.labelled import MOST_COLUMNS, Labelled, canonical, canonical_order
 from rerank.readers.decimal_kernel import FLOAT32_MAX, POWERS
 from rerank.readers.examples import svmlight_kernel as stop
 from rerank.readers.examples.label_table import LabelTable

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.data.symbols import SymbolIndex, SymbolTable, find_slot, hash_bytes
+from rerank.data.symbols import HashIndex, SymbolTable, find_slot, hash_bytes
 from rerank.kernels.compile import kernel
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variable
 ) -> tuple[int, int, int, int]:
     """Parse the trees at ``data[bounds[t]:bounds[t + 1]]`` (uint8; int64 [T + 1]) into ``out``.
 
-    ``keys, ids`` are a SymbolIndex with room for all symbols that ``new`` (int64 [:, 2]) can take; symbols not in it
+    ``keys, ids`` are a HashIndex with room for all symbols that ``new`` (int64 [:, 2]) can take; symbols not in it
     get the ids ``known, known + 1, ...`` and their places (first and last byte) go to ``new``.
 
     Returns (error code, byte position of the error, tree of the error, number of new symbols); code 0 is
@@ -177,8 +177,8 @@ def parse_brackets(
     while code == _FULL:  # when the trees are parsed again, the symbols that had room are known
         symbols.reserve(room)
         new = np.empty((room, 2), np.int64)
-        index: SymbolIndex = symbols.index
-        code, position, tree, fresh = parse_trees(data, bounds, index.keys, index.ids, len(symbols), out, new)
+        index: HashIndex = symbols.index
+        code, position, tree, fresh = parse_trees(data, bounds, index.keys, index.number, len(symbols), out, new)
         symbols.adopt(raw, new[:fresh])
         room *= 4
     if code in _WORDLESS and any(map(is_failed, texts)):

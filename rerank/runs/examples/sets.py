@@ -12,7 +12,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.data.labelled import Labelled
-from rerank.data.shares import share_of
+from rerank.data.shards import share_of
 from rerank.data.synthetic import generators
 from rerank.readers.examples.svmlight import read_folds, read_svmlight
 from rerank.readers.lines import LineReader
