@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from inspect import unwrap
-from itertools import chain, compress
+from itertools import chain
 from traceback import extract_tb
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,7 +17,7 @@ from rerank.features.collecting import ListFeatures, collected
 from rerank.features.forest import Grower
 from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.places import TREE, UPWARD, places_of
-from rerank.features.scores import FLOAT32_MAX, ScoreTemplate, ScoreView
+from rerank.features.scores import FLOAT32_MAX, ScoreView
 from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
 from rerank.features.template import EITHER, Template, option_records
 from rerank.kernels.compile import machine_code, type_key
@@ -35,6 +35,7 @@ class KernelCall(NamedTuple):
 
     fire: Callable[..., None]
     scope: int
+    sees: str
     ids: np.ndarray
     seeds: np.ndarray
     options: np.ndarray
@@ -44,15 +45,16 @@ Call = tuple[KernelCall, *tuple[Any, ...]]  # with what its templates look at, a
 
 
 def families_of(templates: Sequence[Template]) -> list[KernelCall]:
-    """Group templates by kernel, scope and the names of their options, so that a list needs one call per group."""
-    groups: dict[tuple[Any, int, tuple[str, ...]], list[int]] = {}
+    """Group templates by kernel, view, scope and the names of their options: a list needs one call per group."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
     for number, template in enumerate(templates):
-        groups.setdefault((template.fire, template.scope, tuple(template.record())), []).append(number)
+        key = template.fire, template.scope, template.sees, tuple(template.record())
+        groups.setdefault(key, []).append(number)
     families = []
-    for (fire, scope, _), numbers in groups.items():
+    for (*kind, _), numbers in groups.items():
         seeds = np.array([templates[i].seed for i in numbers], np.uint64)
         options = option_records([templates[i] for i in numbers])
-        families.append(KernelCall(fire, scope, np.array(numbers, np.int64), seeds, options))
+        families.append(KernelCall(*kind, np.array(numbers, np.int64), seeds, options))
     return families
 
 
@@ -221,13 +223,10 @@ class Extractor(FeatureExtractor):
         syntactic, semantic = SYNTACTIC | dict(given.get("syntactic", {})), SEMANTIC | dict(given.get("semantic", {}))
         self._grower = Grower(symbols, syntactic, semantic)
         depth = max((template.depth for template in templates if template.scope == UPWARD), default=0)
-        of_scores = [isinstance(templates[family.ids[0]], ScoreTemplate) for family in self._families]
-        self._of_scores = list(compress(self._families, of_scores))
-        self._families = [family for family, scores in zip(self._families, of_scores, strict=True) if not scores]
-        self._families.sort(key=lambda family: (family.scope == TREE, family.ids[0]))
-        scopes = list(dict.fromkeys(family.scope for family in self._families))
+        self._families.sort(key=lambda family: (family.sees == EITHER, family.scope == TREE, family.ids[0]))
+        scopes = list(dict.fromkeys(family.scope for family in self._families if family.sees != EITHER))
         self._scopes = np.array([[scope, depth if scope == UPWARD else 0] for scope in scopes], np.int64).reshape(-1, 2)
-        self._scope_of = [scopes.index(family.scope) for family in self._families]
+        self._scope_of = {scope: place for place, scope in enumerate(scopes)}
 
     def features(
         self,
@@ -248,14 +247,14 @@ class Extractor(FeatureExtractor):
             raise ValueError(f"{total} trees with {base.size} base scores and {len(candidates)} candidates")
         table = self.symbols if symbols is None else symbols
         forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64), table)
-
         seen = scores or ScoreView(forest.base, np.empty((total, 0)), np.empty(0, np.uint64))
 
         def fire(sink: Sink) -> None:
             places = places_of(forest, self._scopes, sink)
-            of_places = zip(self._families, self._scope_of, strict=True)
-            calls: list[Call] = [(family, forest, places[scope], sink) for family, scope in of_places]
-            calls += [(family, seen, sink) for family in self._of_scores]
+            calls: list[Call] = [
+                (own, seen, sink) if own.sees == EITHER else (own, forest, places[self._scope_of[own.scope]], sink)
+                for own in self._families
+            ]
             self._run(calls, [*forest, *chain.from_iterable(places), *seen, *sink])
 
         return self._extract(total, candidates, table, fire)

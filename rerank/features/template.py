@@ -56,6 +56,11 @@ class Template(Checked, ABC):
         """Which places the template looks at: INSIDE, UPWARD, EDGES or TREE."""
 
     @property
+    def sees(self) -> str:
+        """Which view of a list its kernel gets."""
+        return self.content
+
+    @property
     def depth(self) -> int:
         """How many ancestors it looks at (scope UPWARD)."""
         return 0

@@ -119,18 +119,13 @@ def test_arrays_have_the_types_of_the_format_and_are_read_only() -> None:
         ({"lists": []}, "list offsets of a corpus are damaged"),
         ({"lists": [1, 2, 2, 3]}, "list offsets of a corpus are damaged"),
         ({"lists": [0, -1]}, "list offsets of a corpus are damaged"),
-        ({"lists": [[0, 2, 2, 3]]}, "list offsets of a corpus are damaged"),
         ({"lists": [0, 2, 2, 4]}, "do not fit together"),
-        ({"lists": [0, 2, 3]}, "do not fit together"),
         ({"lists": [0, 4, 2, 3]}, "offsets that decrease"),
         ({"rows": [0, 2, 2]}, "do not fit together"),
         ({"rows": [1, 2, 2, 4]}, "do not fit together"),
-        ({"rows": [0, 2, 2, 3]}, "do not fit together"),
         ({"rows": []}, "do not fit together"),
         ({"rows": [0, 2, 1, 4]}, "offsets that decrease"),
         ({"rows": [0, 1 << 40, 2, 4]}, "offsets that decrease or lie outside"),
-        ({"rows": [0, -5, 2, 4]}, "offsets that decrease"),
-        ({"columns": [0, 3, 3]}, "do not fit together"),
         ({"values": [1.0, 1.0, 1.0]}, "do not fit together"),
         ({"columns": [[0, 3, 3, 6]], "values": [[1.0, 1.0, 1.0, 1.0]]}, "do not fit together"),
         ({"columns": [0, 3, 3, 7]}, "a column outside of its width"),
@@ -142,9 +137,7 @@ def test_arrays_have_the_types_of_the_format_and_are_read_only() -> None:
         ({"base": [0.0, 1.0]}, "do not fit together"),
         ({"gain": [0.0, 1.0, 2.0, 3.0]}, "do not fit together"),
         ({"stats": np.zeros((2, 2))}, "do not fit together"),
-        ({"stats": np.zeros(3)}, "do not fit together"),
         ({"reference": np.zeros((2, 1))}, "do not fit together"),
-        ({"reference": np.zeros(3)}, "do not fit together"),
         ({"weight": [1.0, 1.0]}, "do not fit together"),
     ],
 )
@@ -190,11 +183,6 @@ def test_folds_part_the_lists(lists: list[Plain], data: st.DataObject) -> None:
         training, held = corpus_of(lists).fold(np.array(folds, np.int64), held_out)
         assert plain(training) == [one for one, fold in zip(lists, folds, strict=True) if fold != held_out]
         assert plain(held) == [one for one, fold in zip(lists, folds, strict=True) if fold == held_out]
-
-
-def test_every_list_needs_a_fold() -> None:
-    with pytest.raises(DataError, match="2 fold numbers for 3 lists"):
-        corpus_of(EXAMPLE).fold(np.array([0, 1]), 0)
 
 
 @given(LISTS, st.lists(st.booleans(), min_size=WIDTH, max_size=WIDTH))

@@ -147,11 +147,6 @@ def test_extreme_values_are_normalised_without_overflow() -> None:
     assert np.allclose(dense(from_csr(X, [0, 1]).normalised("l2")), [[np.sqrt(0.5)] * 2, [1, 0]])
 
 
-def test_unknown_normalisation() -> None:
-    with pytest.raises(RecipeError, match="known: l2, max"):
-        from_csr(np.eye(2), [0, 1]).normalised("l1")  # type: ignore[arg-type]
-
-
 @given(sets(), st.integers(1, 8))
 def test_align_takes_classes_and_columns_of_others(examples, width) -> None:
     classes = ("3", "2", "1", "0", "9")

@@ -50,12 +50,6 @@ def test_known_values() -> None:
     assert text_hash("") == naive_hash(b"")
 
 
-def test_combine_depends_on_the_order() -> None:
-    one, two = np.uint64(text_hash("NP")), np.uint64(text_hash("VP"))
-    zero = np.uint64(0)
-    assert combine(combine(zero, one), two) != combine(combine(zero, two), one)
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=4), max_size=60))
 def test_ids_count_from_zero_in_the_order_of_first_sight(texts: list[str]) -> None:

@@ -67,13 +67,6 @@ def test_winnow_is_its_definition(d: int, seed: int) -> None:
     assert train.values[0] == 1
 
 
-def test_the_seed_of_winnow_is_its_dimension_by_default() -> None:
-    for mine, other in zip(winnow(500), winnow(500, 500), strict=True):
-        assert np.array_equal(mine.columns, other.columns)
-        assert np.array_equal(mine.label, other.label)
-    assert not np.array_equal(winnow(500)[0].label, winnow(500, 1)[0].label)
-
-
 def naive_zipf(i: int) -> tuple[list[int], int, bool]:
     """(ids, label, whether it is flipped) of example i."""
     ids: list[int] = []
@@ -105,18 +98,6 @@ def test_zipf_has_the_counts_of_its_definition() -> None:
     assert digits + 3 * train.nonzeros + 3 * train.size == 274_592_767  # " :1" a feature, "+1" and "\n" an example
     assert train.values.strides == test.values.strides == (0,)
     assert train.width == 2**20 - 1
-
-
-def test_zipf_has_the_flipped_labels_of_its_definition() -> None:
-    """Computed by numpy for all examples; that the labels follow it is tested above."""
-    i = np.arange(550_000, dtype=np.uint64)
-    z = np.uint64(2012) + (i * np.uint64(256) + np.uint64(256)) * np.uint64(G)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        z = (z ^ z >> np.uint64(shift)) * np.uint64(factor)
-    flipped = (z >> np.uint64(11)) * 2.0**-53 < 0.05
-    assert (flipped[:500_000].sum(), flipped[500_000:].sum()) == (25_157, 2_439)
-    for i in np.flatnonzero(flipped)[:5]:
-        assert naive_zipf(int(i))[2]
 
 
 def test_ellipse_is_a_turned_gaussian() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import random_corpus
 
-from rerank.data.corpus import Corpus
 from rerank.engines import threads
 from rerank.engines.base import THREADS
 from rerank.engines.threads import share_rows, thread_count
@@ -62,24 +62,8 @@ def test_threads_are_as_many_as_numba_is_to_have(given, expected):
 
 
 def test_scores_have_the_same_bits(monkeypatch):
-    rng = np.random.default_rng(1)
-    lengths = rng.integers(0, 30, 400)
-    rows = np.concatenate([[0], np.cumsum(lengths)])
-    columns = np.concatenate([np.sort(rng.choice(50, size, replace=False)) for size in lengths]).astype(np.int32)
-    corpus = Corpus(
-        lists=np.arange(0, 401, 20),
-        rows=rows,
-        columns=columns,
-        values=rng.normal(size=columns.size).astype(np.float32),
-        base=rng.normal(size=400),
-        gain=np.zeros(400),
-        stats=np.zeros((400, 0)),
-        reference=np.zeros((20, 0)),
-        weight=np.ones(20),
-        width=50,
-        about={},
-    )
-    weights = Weights(rng.normal(size=50), 0.3)
+    corpus = random_corpus(1)
+    weights = Weights(np.random.default_rng(1).normal(size=corpus.width), 0.3)
     alone = scores(corpus, weights)
     monkeypatch.setattr(threads, "LEAST", 1)
     monkeypatch.setattr(threads, "thread_count", lambda: 3)

@@ -25,7 +25,7 @@ from rerank.extraction.extraction import extract_split, extract_training
 from rerank.extraction.lexical import keep_tables, kept_tables, learn
 from rerank.features.dense import free_values
 from rerank.features.model1 import LexicalTables, same_tables
-from rerank.features.table import FeatureTable, HashedTable, same_columns
+from rerank.features.table import FeatureTable, same_columns
 from rerank.features.text.lexical import COLUMNS, Lexical, lexical_columns
 from rerank.models.model import HEADER, Model, header_digest
 from rerank.models.reranker import load
@@ -137,12 +137,6 @@ def test_tiny_training_sets(data: Path, tmp_path: Path, size: int) -> None:
     assert np.isfinite(whole(extracted.corpus).values).all()
 
 
-def test_every_reference_teaches(data: Path) -> None:
-    second = ["{root}/{split}.ref.gz", "{root}/{split}.ref2.gz"]
-    learned = learn(Lexical(), raw_lists(recipe(data, data={"references": second})))
-    assert not same_tables(learned.whole, learn(Lexical(), raw_lists(recipe(data))).whole)
-
-
 def test_lists_of_training_need_sources_and_references(data: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"train\.nbest\.gz:1: list 0: no source: name the file with data\.sources"):
         extract_training(recipe(data, data={"sources": None}))
@@ -177,14 +171,6 @@ def test_models_keep_what_they_have_learned(model: Path, data: Path, tmp_path: P
     assert any(name.startswith("Lexical|target") for name in map(found.table.name, range(found.table.width)))
 
 
-def test_hashed_columns_too(data: Path, tmp_path: Path) -> None:
-    pipeline.run(recipe(data, features={"hash_bits": 8}), tmp_path / "run", stages=("train",))
-    found = Model.load(tmp_path / "run" / "model")
-    assert isinstance(found.table, HashedTable)
-    assert found.table.lexical is not None
-    assert np.count_nonzero(found.weights["last"].w) > 5
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -202,14 +188,6 @@ def test_damaged_tables_are_refused(
         np.save(tmp_path / "model" / f"table_lexical_{name}.npy", array)
     sign(tmp_path / "model")
     with pytest.raises(ModelError, match="lexical tables"):
-        Model.load(tmp_path / "model")
-
-
-def test_a_missing_table_is_named(model: Path, tmp_path: Path) -> None:
-    shutil.copytree(model, tmp_path / "model")
-    (tmp_path / "model" / "table_lexical_source.npy").unlink()
-    sign(tmp_path / "model")
-    with pytest.raises(ModelError, match=r"table_lexical_source\.npy"):
         Model.load(tmp_path / "model")
 
 

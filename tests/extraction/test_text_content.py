@@ -13,7 +13,6 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.texts import TextContent, final_metrics, without_column
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.gain import Gain
-from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Wer
 from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.texts.text_list import TextCandidate, TextList
@@ -102,17 +101,6 @@ def test_final_figures_are_sacrebleus(data: Path) -> None:
         assert found.signatures[key] == str(scorer.get_signature())
     assert found.reports["same"] == found.reports["base"]
     assert found.reports["same"] is not found.reports["base"]
-
-
-def test_equal_selections_are_scored_once(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-    whole = Ter.corpus
-    monkeypatch.setattr(Ter, "corpus", lambda self, *texts: (calls.append(1), whole(self, *texts))[1])
-    settings = recipe(data)
-    chosen = {name: np.array([int(name == "d"), -1, 0]) for name in "abcd"}
-    content = TextContent(settings)
-    content.describe("test", again(content, settings), chosen)
-    assert len(calls) == 2
 
 
 def test_figures_are_of_the_lists_that_the_corpus_has(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from rendered_features import TableBuilder
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
-from rerank.features.dense import ColumnSpread, standard_scale
+from rerank.features.dense import standard_scale
 from rerank.features.rows import RowBuilder
-from rerank.features.table import FeatureTable, HashedTable, load_table
+from rerank.features.table import FeatureTable, load_table
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import make_view
@@ -96,28 +96,6 @@ def test_the_scale_is_that_of_numpy(lists: list[Lines], centred: bool) -> None:
     assert (changed.free, changed.width) == (corpus.free, corpus.width)
 
 
-def test_a_scale_by_hand() -> None:
-    """List means are 2 and −1; squares 4 + 4 + 0 + 0 over 4 candidates: the deviation is √2."""
-    corpus = Corpus(
-        lists=np.array([0, 2, 4]),
-        rows=np.array([0, 2, 2, 4, 5]),
-        columns=np.array([0, 1, 0, 1, 0]),
-        values=np.array([4, 9, -1, 9, -1], np.float32),
-        base=np.zeros(4),
-        gain=np.zeros(4),
-        stats=np.zeros((4, 1)),
-        reference=np.zeros((2, 1)),
-        weight=np.ones(2),
-        width=3,
-        free=1,
-    )
-    assert standard_scale(corpus).tolist() == pytest.approx([2**-0.5])
-    spread = ColumnSpread(1)
-    for first, last in ((0, 1), (1, 2)):
-        spread.add(corpus.slice(first, last))
-    assert spread.scale().tolist() == standard_scale(corpus).tolist()
-
-
 @settings(max_examples=40, deadline=None)
 @given(LISTS)
 def test_other_splits_get_the_values_of_training(lists: list[Lines]) -> None:
@@ -147,16 +125,6 @@ def test_one_list_is_enough_for_a_free_column_but_a_constant_one_goes() -> None:
     assert (table.about["kept"], table.about["min_lists"]) == (1, 2)
     deviation = np.sqrt((2 * 1.5**2 + 2 * 0.25**2) / 4)
     assert standard_scale(corpus).tolist() == pytest.approx([1 / deviation])
-
-
-def test_tables_keep_their_scale(tmp_path: Path) -> None:
-    _, table, _ = standardised(EXAMPLE)
-    assert table.free == 1
-    table.save(tmp_path)
-    loaded = load_table(tmp_path)
-    assert loaded.scale.tolist() == table.scale.tolist()
-    assert loaded.free == 1
-    assert [loaded.name(j) for j in range(loaded.width)] == [table.name(j) for j in range(table.width)]
 
 
 def change(directory: Path, **changes: Any) -> None:
@@ -205,10 +173,3 @@ def test_columns_out_of_order(hashes: list[int]) -> None:
             {},
             np.ones(1 if D == 3 else 0),
         )
-
-
-def test_hashed_tables_have_no_free_columns() -> None:
-    table = HashedTable(4, ("Dense",), {})
-    assert table.free == 0
-    assert table.scale.size == 0
-    assert RowBuilder().finish(None, table.width, {}, table.scale).free == 0

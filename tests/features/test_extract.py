@@ -133,12 +133,6 @@ def test_centring_takes_away_the_most_frequent_value() -> None:
     assert values([none, one, one]) == [-1, 0, 0]
 
 
-def test_features_that_do_not_vary_are_absent() -> None:
-    # (.) and the words' tags are the same in both; only the attachment of "in hay" differs.
-    found = extracted(["Word", "Word(k=2)", "Rule"], [CHASES, ATTACHED])
-    assert found == [{"Rule|VP | → VBZ NP PP": 1.0}, {"Rule|VP | → VBZ NP": 1.0, "Rule|NP | → NP PP": 1.0}]
-
-
 @pytest.mark.parametrize("room", [(1, 1, 1, 1), (1, 1 << 10, 9, 1 << 16), (1 << 8, 1 << 6, 1, 300)])
 def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     trees = [CHASES, ATTACHED, NOUN] * 30
@@ -350,42 +344,12 @@ def test_names_say_which_options_differ_from_their_defaults(spec: Any, name: str
         ("Rule(depth=1)", "template Rule has no option 'depth'; it has ancestors, root"),
         ("Heavy(n=1)", "template Heavy has no option 'n'; it has none"),
         ("Rule(ancestors=one)", "option ancestors of template Rule: found 'one'; expected a whole number from 0 to 8"),
-        ("Rule(ancestors=--1)", "option ancestors of template Rule: found '--1'; expected a whole number from 0 to 8"),
-        ("Rule(ancestors=²)", "option ancestors of template Rule: found '²'; expected a whole number from 0 to 8"),
         ("Rule(ancestors=true)", "option ancestors of template Rule: found True; expected a whole number from 0 to 8"),
         ("Rule(root=1)", "option root of template Rule: found 1; expected true or false"),
         ("Rule(words=3)", "option words of template Rule: found 3; expected one of none, function, all"),
         ("Rule(words=some)", "'some'; expected one of none, function, all"),
         ("Rule(ancestors=9)", "option ancestors of template Rule: found 9; expected a whole number from 0 to 8"),
-        ("Rule(ancestors=-1)", "found -1; expected a whole number from 0 to 8"),
         ("Rule(ancestors=1, ancestors=2)", "option ancestors is set twice"),
-        ("Rule(head=all)", "expected one of none, pos, word"),
-        ("Rule(nonhead=all)", "expected one of none, pos, word"),
-        ("Rule(heads=both)", "expected one of syntactic, semantic"),
-        ("NGram(n=0)", "option n of template NGram: found 0; expected a whole number from 1 to 8"),
-        ("NGram(ancestors=9)", "option ancestors of template NGram"),
-        ("Word(k=0)", "expected a whole number from 1 to 8"),
-        ("WProj(k=9)", "expected a whole number from 0 to 8"),
-        ("WProj(heads=pos)", "expected one of syntactic, semantic"),
-        ("Edges(rs=3)", "option rs of template Edges: found 3; expected a whole number from 0 to 2"),
-        ("WordEdges(lp=3)", "option lp of template WordEdges"),
-        ("Neighbours(l=3)", "expected a whole number from 0 to 2"),
-        ("Neighbours(r=-1)", "expected a whole number from 0 to 2"),
-        ("NGramTree(n=1)", "expected a whole number from 2 to 8"),
-        ("NGramTree(words=word)", "expected one of none, function, all"),
-        ("HeadTree(words=word)", "expected one of none, function, all"),
-        ("HeadTree(heads=word)", "expected one of syntactic, semantic"),
-        ("HeadTree(ancestors=9)", "expected a whole number from 0 to 8"),
-        ("Heads(n=4)", "expected a whole number from 2 to 3"),
-        ("Heads(governor=all)", "expected one of pos, word"),
-        ("Heads(dependent=all)", "expected one of pos, word"),
-        ("Heads(heads=all)", "expected one of syntactic, semantic"),
-        ("SynSemHeads(semantic=all)", "expected one of pos, word"),
-        ("SynSemHeads(syntactic=all)", "expected one of pos, word"),
-        ("CoPar(depths=0)", "expected a whole number from 1 to 16"),
-        ("CoLenPar(most=65)", "expected a whole number from 1 to 64"),
-        ("LogCondP(norm=none)", "expected one of best, sum"),
-        ("LogCondP(bin=-1)", "expected a whole number from 0 to 1,000"),
         ({"Rule": {}, "Word": {}}, "expected a template as"),
         ({"Rule": 1}, "expected {Name: {option: value}}"),
         ({3: {}}, "expected {Name: {option: value}}"),

@@ -20,7 +20,6 @@ from rerank.features.model1 import estimate
 from rerank.features.template import EITHER, make_template, templates
 from rerank.features.text import edits
 from rerank.features.text.extractor import TextExtractor
-from rerank.features.text.rank import ranks_of
 from rerank.features.text.view import make_view
 from rerank.readers.base import NBestList
 from rerank.readers.texts.text_list import SparseScores, TextList
@@ -117,15 +116,6 @@ def test_candidates_are_compared_with_the_best_alone(monkeypatch: pytest.MonkeyP
     TextExtractor([make_template("ConsensusEdits(top=7)")], SymbolTable()).features(view)
     (found,) = others
     assert found.tolist() == sorted(np.argsort(-nbest.base)[:7].tolist())
-
-
-def test_ranks_are_places_by_base_score_and_then_in_the_list() -> None:
-    nbest = random_texts(40)
-    base = np.round(nbest.base)
-    view = make_view(nbest, nbest.source or b"", None)._replace(base=base)
-    assert ranks_of(view).tolist() == [
-        1 + sum(b > base[y] or (b == base[y] and z < y) for z, b in enumerate(base)) for y in range(40)
-    ]
 
 
 @pytest.mark.parametrize(

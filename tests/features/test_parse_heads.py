@@ -6,26 +6,6 @@ from rendered_features import CHASES, RUN, SAID, fired, once
 # Heads
 
 
-def test_heads() -> None:
-    assert fired("Heads", CHASES) == {
-        "NN < VBZ": 1,
-        ". < VBZ": 1,
-        "DT < NN": 1,
-        "NNS < VBZ": 2,  # both conjuncts
-        "CC < NNS": 1,
-        "JJ < NNS": 1,
-    }
-    assert fired("Heads(governor=word, dependent=word)", CHASES) == once(
-        "NN / cat < VBZ / chases",
-        ". / . < VBZ / chases",
-        "DT / the < NN / cat",
-        "NNS / mice < VBZ / chases",
-        "NNS / birds < VBZ / chases",
-        "CC / and < NNS / mice",
-        "JJ / big < NNS / birds",
-    )
-
-
 def test_chains_of_three_heads() -> None:
     assert fired("Heads(n=3)", CHASES) == once("DT < NN < VBZ", "CC < NNS < VBZ", "JJ < NNS < VBZ")
     assert fired("Heads(n=3)", RUN) == once("NN < IN < VBP", "DT < NN < IN")
@@ -114,12 +94,3 @@ def test_pairs_of_adjacent_conjuncts() -> None:
     assert fired("CoPar(depths=2)", tree) == {"1 same": 2, "2 different": 2}
     assert fired("CoLenPar", tree) == once("2 inner", "-1 last")
     assert fired("CoLenPar(most=1)", tree) == once("1 inner", "-1 last")
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "expected"),
-    [(1, 8, "5 last"), (8, 1, "-5 last"), (2, 2, "0 last"), (3, 8, "5 last"), (3, 7, "4 last")],
-)
-def test_lengths_of_conjuncts(left: int, right: int, expected: str) -> None:
-    phrases = [f"(NP {'(NN a)' * length})" for length in (left, right)]
-    assert fired("CoLenPar", f"(NP {phrases[0]} (CC and) {phrases[1]})") == once(expected)

@@ -5,9 +5,6 @@ import math
 import pytest
 from rendered_features import CHASES, RUN, SAID, extracted, fired, once
 
-# Word, WProj
-
-
 # Shapes of trees
 
 
@@ -39,21 +36,6 @@ def test_branch_lengths() -> None:
 # Spans
 
 
-def test_heavy() -> None:
-    assert fired("Heavy", CHASES) == once(
-        "S1 len=5+ len=0 (end)",
-        "S len=5+ len=0 (end)",
-        "NP len=2 len=5+ free",
-        "VP len=5+ len=1 .",
-        "NP len=4 len=1 .",
-        "NP len=1 len=4 CC",
-        "NP len=2 len=1 .",
-    )
-    assert fired("Heavy", "(S (NP (A a) (B b) (C c)) (, ,) (VP (V d) (W (W e))))") == once(
-        "S len=5+ len=0 (end)", "NP len=4 len=4 ,", "VP len=2 len=0 (end)", "W len=1 len=0 (end)"
-    )
-
-
 def test_heavy_where_traces_make_candidates_longer() -> None:
     # The words beside NP are the same in both; the end of the sentence is not as near.
     short = "(S (NP (NN a)) (VP (VB b) (VB c) (VB d)))"
@@ -65,32 +47,6 @@ def test_heavy_where_traces_make_candidates_longer() -> None:
 
 
 # Fragments
-
-
-def test_ngram_trees() -> None:
-    assert fired("NGramTree", CHASES) == once(
-        "NP ( DT NN",
-        "S ( NP ( NN ) VP ( VBZ",
-        "VP ( VBZ NP ( NP ( NNS",
-        "NP ( NP ( NNS ) CC",
-        "NP ( CC NP ( JJ",
-        "NP ( JJ NNS",
-        "S ( VP ( NP ( NP ( NNS ) ) ) .",
-    )
-    assert fired("NGramTree(words=all)", RUN) == once(
-        "S ( NP ( NNS / dogs ) VP ( VBP / run",
-        "VP ( VBP / run PP ( IN / in",
-        "PP ( IN / in NP ( DT / the",
-        "NP ( DT / the NN / park",
-    )
-    assert fired("NGramTree(n=3, words=function)", CHASES) == once(
-        "S ( NP ( DT / the NN ) VP ( VBZ",
-        "S ( NP ( NN ) VP ( VBZ NP ( NP ( NNS",
-        "VP ( VBZ NP ( NP ( NNS ) CC / and",
-        "NP ( NP ( NNS ) CC / and NP ( JJ",
-        "NP ( CC / and NP ( JJ NNS",
-        "S ( VP ( NP ( NP ( JJ NNS ) ) ) .",
-    )
 
 
 def test_ngram_trees_begin_at_the_smallest_node() -> None:

@@ -13,19 +13,6 @@ from rerank.features.template import make_template
 # Rule
 
 
-def test_rule() -> None:
-    assert fired("Rule", CHASES) == once(
-        "S1 | → S",
-        "S | → NP VP .",
-        "NP | → DT NN",
-        "VP | → VBZ NP",
-        "NP | → NP CC NP",
-        "NP | → NNS",
-        "NP | → JJ NNS",
-    )
-    assert fired("Rule", "(X (X (X (NN a))))") == {"X | → X": 2, "X | → NN": 1}
-
-
 def test_rule_outside_of_the_root_clause() -> None:
     assert fired("Rule(root=True)", SAID) == once(
         "S1 | → S",
@@ -87,47 +74,6 @@ def test_what_a_coordination_is(tree: str, joined: bool) -> None:
 # NGram
 
 
-def test_ngram() -> None:
-    assert fired("NGram", CHASES) == once(
-        "S1 | (end) S *",
-        "S1 | S (end) *",
-        "S | (end) NP <",
-        "S | NP VP *",
-        "S | VP . *",
-        "S | . (end) >",
-        "NP | (end) DT <",
-        "NP | DT NN *",
-        "NP | NN (end) *",
-        "VP | (end) VBZ *",
-        "VP | VBZ NP *",
-        "VP | NP (end) >",
-        "NP | (end) NP *",
-        "NP | NP CC *",
-        "NP | CC NP >",
-        "NP | NP (end) >",
-        "NP | (end) NNS *",
-        "NP | (end) JJ <",
-        "NP | JJ NNS *",
-    ) | {"NP | NNS (end) *": 2}
-
-
-def test_ngram_of_one_child_has_no_end_marks() -> None:
-    assert fired("NGram(n=1)", CHASES) == once(
-        "S1 | S *",
-        "S | NP <",
-        "S | VP *",
-        "S | . >",
-        "NP | DT <",
-        "NP | NN *",
-        "VP | VBZ *",
-        "VP | NP >",
-        "NP | NP *",
-        "NP | CC >",
-        "NP | NP >",
-        "NP | JJ <",
-    ) | {"NP | NNS *": 2}
-
-
 def test_the_tag_of_a_dollar_sign_is_no_end() -> None:
     assert fired("NGram", PRICE) == once(
         "NP | (end) QP <",
@@ -182,12 +128,6 @@ def test_a_single_word_has_few_features() -> None:
     assert found == once(
         *expected, "HeadTree|NN", "HeadTree(heads=semantic)|NN", "HeadTree(words=all, heads=semantic)|NN / a"
     )
-
-
-@pytest.mark.parametrize("name", sorted(SETS))
-def test_sets_name_each_template_once(name: str) -> None:
-    names = [make_template(spec).name for spec in SETS[name]]
-    assert len(set(names)) == len(names)
 
 
 def test_the_papers_set() -> None:

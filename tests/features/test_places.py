@@ -91,13 +91,6 @@ def test_places_partition_the_nodes_by_what_is_seen(trees: list[nltk.Tree], scop
     assert found == expected
 
 
-def test_no_trees_have_no_places() -> None:
-    for scope in (INSIDE, UPWARD, EDGES, TREE):
-        places = places_in([], scope)
-        assert places.node.size == places.candidate.size == 0
-        assert places.first.tolist() == [0]
-
-
 def entries_at(trees: Sequence[str], node: int, scope: int, depth: int = 0) -> dict[int, float]:
     """Candidate → times of the place that has ``node`` (of all trees, in preorder) as its representative."""
     places = places_in(trees, scope, depth)

@@ -120,20 +120,6 @@ def test_long_lists(size: int) -> None:
     np.testing.assert_array_equal(dense(corpus), naive(lists, column, 3))
 
 
-def test_no_lists() -> None:
-    corpus = corpus_of([], None)
-    assert (corpus.list_count, corpus.candidate_count, corpus.nonzeros, corpus.width) == (0, 0, 0, WIDTH)
-
-
-def test_what_was_added_may_change_later() -> None:
-    one = OneList(2, [0], [[(0, 0.5), (1, 1.0)]])
-    features, rows = features_of(one), RowBuilder()
-    rows.add(features, np.array([0], np.int32), np.zeros(2), np.zeros(2), np.zeros((2, 1)), np.zeros(1))
-    corpus = rows.finish(np.array([3], np.int32), WIDTH, {})
-    features.value[:] = 9
-    assert corpus.values.tolist() == [0.5, 1.0]
-
-
 def test_values_too_large_for_their_type() -> None:
     values = np.array([np.inf, -np.inf, 3e38, -1.5, 0.0], np.float32)
     limit_values(values)

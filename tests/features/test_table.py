@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rendered_features import TableBuilder, parsed
+from rendered_features import TableBuilder
 
 from rerank.base.errors import ModelError
 from rerank.data.symbols import SymbolTable, text_hash
 from rerank.features.collecting import ListFeatures
 from rerank.features.counting import CollisionCount
-from rerank.features.extract import Extractor
 from rerank.features.table import (
     ABSENT,
     FeatureTable,
@@ -23,7 +22,6 @@ from rerank.features.table import (
     Table,
     load_table,
 )
-from rerank.features.template import make_template
 
 TEMPLATES = ("T", "U(k=2)")
 
@@ -85,12 +83,6 @@ def test_features_are_kept_that_vary_in_enough_lists(min_lists: int, kept: list[
             assert column[number] == (names_of(table).index(name) if name in kept else ABSENT)
 
 
-def test_columns_are_numbered_by_hash() -> None:
-    table, _, _ = built(LISTS, 1)
-    assert names_of(table) == sorted({name for names in LISTS for name in names}, key=text_hash)
-    assert table.hashes.tolist() == sorted(map(text_hash, names_of(table)))
-
-
 NAMES = st.sampled_from(
     [f"{template}|{text}" for template in TEMPLATES for text in ("", *"abcdefghijkl", "a b", "b a")]
 )
@@ -148,26 +140,6 @@ def test_columns_of_another_list() -> None:
     assert table.columns(varying([], symbols)).tolist() == []
 
 
-def test_an_empty_table() -> None:
-    table, column, _ = built([], 1)
-    assert (table.width, column.size) == (0, 0)
-    assert table.columns(varying(["T|a"], SymbolTable())).tolist() == [ABSENT]
-
-
-def test_names_are_rendered_from_what_was_hashed() -> None:
-    extractor = Extractor([make_template("Rule(ancestors=1)"), make_template("CoLenPar")], SymbolTable())
-    builder = TableBuilder(extractor.names, 1)
-    trees = ["(NP (NP (NN a)) (CC and) (NP (NN caf\udce9)))", "(X (NN a) (CC and) (NN caf\udce9))"]
-    texts = [tree.encode("utf-8", "surrogateescape").decode("latin-1") for tree in trees]
-    builder.add(extractor.features(parsed(texts, extractor.symbols), np.zeros(2)))
-    table, _ = builder.finish(extractor.symbols)
-    assert set(names_of(table)) == {
-        "Rule(ancestors=1)|NP | → NP CC NP",
-        "Rule(ancestors=1)|NP ^ NP | → NN",
-        "Rule(ancestors=1)|X | → NN CC NN",
-    }
-
-
 # Files
 
 
@@ -216,33 +188,24 @@ def edit(**changes: Any) -> Any:
 DAMAGES = {
     "no header": lambda directory: (directory / "table.json").unlink(),
     "no array": lambda directory: (directory / "table_first.npy").unlink(),
-    "empty array": write("table_hashes.npy", b""),
     "cut array": lambda directory: (directory / "table_hashes.npy").write_bytes(
         (directory / "table_hashes.npy").read_bytes()[:-4]
     ),
-    "no array at all": write("table_symbols.npy", b"nothing of that kind"),
     "pickled": lambda directory: np.save(directory / "table_hashes.npy", np.array([{}], object), allow_pickle=True),
     "no JSON": write("table.json", b"{"),
-    "not UTF-8": write("table.json", b"\xff\xfe"),
     "a list": write("table.json", b"[]"),
-    "a number": write("table.json", b"3"),
     "no texts": edit(texts=None),
     "texts that are no hexadecimals": edit(texts={"xyz": "00"}),
     "no templates": edit(templates=None),
     "too few templates": edit(templates=["T"]),
     "about nothing": edit(about=3),
     "signed hashes": replace("hashes", lambda a: a.astype(np.int64)),
-    "real hashes": replace("hashes", lambda a: a.astype(np.float64)),
     "unsorted hashes": replace("hashes", lambda a: a[::-1]),
     "one hash twice": replace("hashes", lambda a: a[[0, 0, 2]]),
     "two axes": replace("hashes", lambda a: a[:, None]),
     "too few hashes": replace("hashes", lambda a: a[:2]),
-    "too few symbols": replace("symbols", lambda a: a[:2]),
-    "narrow symbols": replace("symbols", lambda a: a.astype(np.uint32)),
-    "real templates": replace("template", lambda a: a.astype(np.float32)),
     "negative templates": replace("template", lambda a: a - 1),
     "too few offsets": replace("first", lambda a: a[:-1]),
-    "real offsets": replace("first", lambda a: a.astype(np.float64)),
     "offsets that decrease": replace("first", lambda a: a[[0, 2, 1, 3]]),
     "offsets that start late": replace("first", lambda a: np.r_[1, a[1:]]),
 }

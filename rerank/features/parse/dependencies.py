@@ -30,17 +30,23 @@ def _is_head(f: Forest, i: int, semantic: int) -> bool:
 
 
 @kernel
-def _carries_head(f: Forest, i: int, semantic: int) -> bool:
-    """Does i hold a head of its parent, being its head child or a conjunct of a coordination?"""
-    if f.flags[f.parent[i]] & COORDINATION:
-        return _is_conjunct(f, i)
-    return _is_head(f, i, semantic)
+def _next_carrier(f: Forest, top: int, i: int, semantic: int) -> int:
+    """The next node after i, in preorder, that carries a head of a dependent of ``top``; if there is none, their end.
 
-
-@kernel
-def _depends(f: Forest, i: int, semantic: int) -> bool:
-    """Is i governed by the head of its parent?"""
-    return not _is_head(f, i, semantic) and not _is_conjunct(f, i)
+    A dependent is a child that is neither the head nor a conjunct; below it, head children and conjuncts carry heads.
+    """
+    i += 1
+    while i < top + f.size[top]:
+        if f.parent[i] == top:
+            carries = not _is_head(f, i, semantic) and not _is_conjunct(f, i)
+        elif f.flags[f.parent[i]] & COORDINATION:
+            carries = _is_conjunct(f, i)
+        else:
+            carries = _is_head(f, i, semantic)
+        if carries:
+            break
+        i += f.size[i]
+    return i
 
 
 @kernel
@@ -50,53 +56,10 @@ def _put_head(sink: Sink, h: np.uint64, f: Forest, leaf: int, lexical: int) -> n
 
 
 @kernel
-def _emit_chain(
-    sink: Sink,
-    template: int,
-    seed: np.uint64,
-    o: np.record,
-    f: Forest,
-    dependent: int,
-    governor: int,
-    second: int,
-    places: Places,
-    p: int,
-) -> None:
-    """Write dependent < governor [< second governor]; -1: there is no second."""
-    h = _put_head(sink, begin(sink, template, seed), f, dependent, o.dependent)
-    h = _put_head(sink, put(sink, h, LEFT), f, governor, o.governor)
-    if second >= 0:
-        h = _put_head(sink, put(sink, h, LEFT), f, second, o.governor)
-    emit(sink, h, places, p)
-
-
-@kernel
-def _emit_dependents(
-    sink: Sink,
-    template: int,
-    seed: np.uint64,
-    o: np.record,
-    f: Forest,
-    top: int,
-    last: int,
-    places: Places,
-    p: int,
-) -> None:
-    """Write the chains dependent < head of ``top`` < ``last`` for all dependents of ``top``."""
-    semantic = o.heads == SEMANTIC
-    governor = f.sem_leaf[top] if semantic else f.syn_leaf[top]
-    child = top + 1
-    while child < top + f.size[top]:
-        stop = child + f.size[child]
-        i = child if _depends(f, child, semantic) else stop
-        while i < stop:
-            if i > child and not _carries_head(f, i, semantic):
-                i += f.size[i]
-                continue
-            if f.word[i] >= 0:
-                _emit_chain(sink, template, seed, o, f, i, governor, last, places, p)
-            i += 1
-        child = stop
+def _put_chain(sink: Sink, h: np.uint64, o: np.record, f: Forest, dependent: int, governor: int) -> np.uint64:
+    """Write dependent < governor."""
+    h = _put_head(sink, h, f, dependent, o.dependent)
+    return _put_head(sink, put(sink, h, LEFT), f, governor, o.governor)
 
 
 @kernel
@@ -108,21 +71,19 @@ def _fire_heads(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: n
         for v in range(ids.shape[0]):
             o = options[v]
             semantic = o.heads == SEMANTIC
-            last = f.sem_leaf[top] if semantic else f.syn_leaf[top]
-            child = top + 1
-            while child < top + f.size[top]:
-                stop = child + f.size[child]
-                i = child if _depends(f, child, semantic) else stop
-                while i < stop:  # the nodes that carry a head of ``child``, in preorder
-                    if i > child and not _carries_head(f, i, semantic):
-                        i += f.size[i]
-                        continue
-                    if o.n == 2 and f.word[i] >= 0:
-                        _emit_chain(sink, ids[v], seeds[v], o, f, i, last, -1, places, p)
-                    if o.n == 3 and f.word[i] < 0:
-                        _emit_dependents(sink, ids[v], seeds[v], o, f, i, last, places, p)
-                    i += 1
-                child = stop
+            leaf = f.sem_leaf if semantic else f.syn_leaf
+            i = _next_carrier(f, top, top, semantic)
+            while i < top + f.size[top]:
+                if o.n == 2 and f.word[i] >= 0:
+                    emit(sink, _put_chain(sink, begin(sink, ids[v], seeds[v]), o, f, i, leaf[top]), places, p)
+                if o.n == 3 and f.word[i] < 0:
+                    j = _next_carrier(f, i, i, semantic)
+                    while j < i + f.size[i]:
+                        if f.word[j] >= 0:
+                            h = _put_chain(sink, begin(sink, ids[v], seeds[v]), o, f, j, leaf[i])
+                            emit(sink, _put_head(sink, put(sink, h, LEFT), f, leaf[top], o.governor), places, p)
+                        j = _next_carrier(f, i, j, semantic)
+                i = _next_carrier(f, top, i, semantic)
 
 
 @templates.add("Heads")

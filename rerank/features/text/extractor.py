@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from itertools import compress
 from typing import Any
 
 from rerank.data.symbols import SymbolTable
@@ -38,10 +37,7 @@ class TextExtractor(FeatureExtractor):
         tables: LexicalTables | None = None,
     ) -> None:
         super().__init__(templates, symbols, user=user, centred=centred, bits=bits)
-        lexical, self._tables = lexical_of(templates), tables
-        of_lexical = [templates[family.ids[0]] is lexical for family in self._families]
-        self._lexical = list(compress(self._families, of_lexical))
-        self._families = [family for family, own in zip(self._families, of_lexical, strict=True) if not own]
+        self._lexical, self._tables = lexical_of(templates) is not None, tables
         self.needs: dict[str, list[str]] = {}
         for template in templates:
             if need := getattr(template, "needs", ""):
@@ -59,12 +55,11 @@ class TextExtractor(FeatureExtractor):
         self._note_lacking(view, total)
         if self._lexical and self._tables is None:
             raise ValueError("the template Lexical has no tables")
-        scores = lexical_view(self._tables, view) if self._lexical and self._tables is not None else None
+        scores = lexical_view(self._tables, view) if self._lexical and self._tables is not None else ()
 
         def fire(sink: Sink) -> None:
-            calls: list[Call] = [(family, view, sink) for family in self._families]
-            calls += [(family, scores, sink) for family in self._lexical]
-            self._run(calls, [*view, *(scores or ()), *sink])
+            calls: list[Call] = [(own, scores if own.sees == "lexical" else view, sink) for own in self._families]
+            self._run(calls, [*view, *scores, *sink])
 
         return self._extract(total, candidates, self.symbols if names else None, fire)
 

@@ -154,6 +154,7 @@ class Lexical(TextTemplate):
     iterations: Annotated[int, Range(1)] = 5
     folds: Annotated[int, Range(2)] = 5
 
+    sees = "lexical"
     fire = staticmethod(Dense.fire)
 
 

@@ -12,8 +12,7 @@ from rerank.base.ranges import Range
 from rerank.features.marks import ARROW, BAR, NUMBER, NUMBER_OFFSET, SIGNED, SIGNED_OFFSET
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import TextTemplate, templates
-from rerank.features.text.derivation import SOURCE_BEGIN, SOURCE_END, TARGET_BEGIN, TARGET_END
-from rerank.features.text.view import TextView
+from rerank.features.text.view import SOURCE_BEGIN, SOURCE_END, TARGET_BEGIN, TARGET_END, TextView
 from rerank.kernels.compile import kernel
 
 BOTH, SOURCE, TARGET = 0, 1, 2

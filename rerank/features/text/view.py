@@ -8,12 +8,16 @@ import numpy as np
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.data.tokens import tokenise
 from rerank.features.scores import FLOAT32_MAX, UNFIT, score_view
-from rerank.features.text.derivation import MALFORMED, ORDER, SOURCE, TARGET, is_blank, read_points, read_spans
 from rerank.kernels.compile import kernel
 from rerank.readers.problems import Problem
 from rerank.readers.texts.text_list import TextList
 
 DIGIT, PUNCTUATION = 1, 2  # a word's kind: it has a digit; it has neither letters nor digits
+MALFORMED, SOURCE, TARGET, ORDER = 1, 2, 3, 4  # what can be wrong
+WHY, CANDIDATE, PLACE = 0, 1, 2  # what ``problem`` says
+SOURCE_BEGIN, SOURCE_END, TARGET_BEGIN, TARGET_END = 0, 1, 2, 3  # of a phrase in ``spans``
+SOURCE_WORD, TARGET_WORD = 0, 1  # of a point in ``points``
+MOST = 1 << 30  # larger numbers are cut to this
 
 _WRONG = {
     MALFORMED: "found {found!r} in the {field}, expected {form}",
@@ -99,6 +103,84 @@ def first_unfit(numbers: np.ndarray, largest: float) -> int:
     return -1
 
 
+@kernel
+def is_blank(c: int) -> bool:
+    """Is this ASCII white space?"""
+    return c == 32 or 9 <= c <= 13
+
+
+@kernel
+def _number(data: np.ndarray, p: int) -> tuple[int, int]:
+    """(number, end) of the digits at p; (-1, p) if there are none."""
+    begin, value = p, 0
+    while p < data.shape[0] and 48 <= data[p] <= 57:
+        value = min(10 * value + data[p] - 48, MOST)
+        p += 1
+    return (value, p) if p > begin else (-1, p)
+
+
+@kernel
+def _span(data: np.ndarray, p: int, ranges: bool) -> tuple[int, int, int]:
+    """(first, last, end) of ``5`` or, among ``ranges``, ``5-7`` at p; first is -1 if neither is there."""
+    first, p = _number(data, p)
+    last = first
+    if ranges and first >= 0 and p < data.shape[0] and data[p] == 45:
+        last, p = _number(data, p + 1)
+    return (first, last, p) if last >= first else (-1, -1, p)
+
+
+@kernel
+def _fail(problem: np.ndarray, why: int, y: int, at: int) -> int:
+    problem[WHY], problem[CANDIDATE], problem[PLACE] = why, y, at
+    return -1
+
+
+@kernel
+def read_derivations(
+    data: np.ndarray, source: int, lengths: np.ndarray, first: np.ndarray, rows: np.ndarray, problem: np.ndarray
+) -> int:
+    """Parse segmentations or word alignments, one line per candidate, to ``rows``, with their offsets in ``first``.
+
+    A segmentation has four columns (int32: source first, last + 1, target first, last + 1): ``5-7=5`` says that source
+    words 5 to 7 gave target word 5. A phrase whose one target word is also the first of the next phrase, or would lie
+    just after the candidate's end, is a word that was dropped: its target span is empty, as Moses means it. Alignments
+    have two: ``2-3`` aligns source word 2 with target word 3. Returns the number of rows; -1 if one is malformed or
+    points outside the texts, and then ``problem`` gets (why, candidate, place in ``data``).
+    """
+    n, p, phrases = 0, 0, rows.shape[1] == 4
+    for y in range(lengths.shape[0]):
+        first[y] = n
+        while p < data.shape[0] and data[p] != 10:
+            if is_blank(data[p]):
+                p += 1
+                continue
+            at = p
+            a, b, p = _span(data, p, phrases)
+            if a < 0 or p >= data.shape[0] or data[p] != (61 if phrases else 45):
+                return _fail(problem, MALFORMED, y, at)
+            c, d, p = _span(data, p + 1, phrases)
+            if c < 0 or (p < data.shape[0] and not is_blank(data[p])):
+                return _fail(problem, MALFORMED, y, at)
+            if b >= source:
+                return _fail(problem, SOURCE, y, at)
+            stop = c if phrases and c >= lengths[y] and d == c else d + 1
+            if stop > lengths[y]:
+                return _fail(problem, TARGET, y, at)
+            if phrases:
+                if n > first[y] and rows[n - 1, TARGET_END] > c:
+                    if rows[n - 1, TARGET_BEGIN] != c or rows[n - 1, TARGET_END] != c + 1:
+                        return _fail(problem, ORDER, y, at)
+                    rows[n - 1, TARGET_END] = c
+                rows[n, SOURCE_BEGIN], rows[n, SOURCE_END] = a, b + 1
+                rows[n, TARGET_BEGIN], rows[n, TARGET_END] = c, stop
+            else:
+                rows[n, SOURCE_WORD], rows[n, TARGET_WORD] = a, c
+            n += 1
+        p += 1
+    first[lengths.shape[0]] = n
+    return n
+
+
 def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> TextView:
     """The arrays of a list. Its words and names are added to ``symbols``, if given, so that features can be shown.
 
@@ -155,11 +237,10 @@ def _derivation(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(offsets int64 [N + 1], rows) for the segmentations or alignments ``texts``."""
     raw = b"\n".join(texts)
-    read, width = (read_spans, 4) if field == "segmentation" else (read_points, 2)
     first, problem = np.zeros(len(texts) + 1, np.int64), np.zeros(3, np.int64)
-    rows = np.empty((len(raw) // 3 + 1, width), np.int32)
+    rows = np.empty((len(raw) // 3 + 1, 4 if field == "segmentation" else 2), np.int32)
     end = int(nbest.ended and field == "alignment")  # the end of a sentence is like a word after the last
-    read(np.frombuffer(raw, np.uint8), source + end, lengths + end, first, rows, problem)
+    read_derivations(np.frombuffer(raw, np.uint8), source + end, lengths + end, first, rows, problem)
     why, y, at = problem.tolist()
     if why:
         values = {"found": _word(raw[at:]), "source": source, "target": int(lengths[y])}
