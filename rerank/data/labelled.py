@@ -14,12 +14,7 @@ import scipy.sparse
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import Corpus, constant, frozen, offsets, pick
-from rerank.data.labelled_kernel import (
-    divide_columns,
-    largest_values,
-    spread_rows,
-    unit_rows,
-)
+from rerank.data.labelled_kernel import divide_columns, largest_values, spread_rows, unit_rows
 from rerank.data.shards import share_of
 
 _DTYPES = {

@@ -31,10 +31,7 @@ class DaskEngine(WorkerEngine[Any]):
         super().__init__(workers)
         self._distributed = distributed
         self._cluster: Any = None
-        with (
-            dask.config.set({"distributed.scheduler.allowed-failures": DEATHS - 1}),
-            interrupts_held_back(),
-        ):
+        with dask.config.set({"distributed.scheduler.allowed-failures": DEATHS - 1}), interrupts_held_back():
             if address is None:
                 self._cluster = distributed.LocalCluster(
                     n_workers=workers,

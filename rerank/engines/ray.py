@@ -46,12 +46,7 @@ class RayEngine(WorkerEngine[Any]):
             _look_for(address)
         try:
             with interrupts_held_back(), _environment():
-                ray.init(
-                    address=address or "local",
-                    log_to_driver=False,
-                    logging_level=logging.ERROR,
-                    **own,
-                )
+                ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
         except (ConnectionError, TimeoutError, RuntimeError, ValueError) as error:
             raise RunError(f"{address or 'Ray'}: cannot be used ({error}); start it, or correct --address") from None
         if address is not None:

@@ -51,10 +51,10 @@ def families_of(templates: Sequence[Template]) -> list[KernelCall]:
         key = template.fire, template.scope, template.sees, tuple(template.record())
         groups.setdefault(key, []).append(number)
     families = []
-    for (*kind, _), numbers in groups.items():
+    for (fire, scope, sees, _), numbers in groups.items():
         seeds = np.array([templates[i].seed for i in numbers], np.uint64)
         options = option_records([templates[i] for i in numbers])
-        families.append(KernelCall(*kind, np.array(numbers, np.int64), seeds, options))
+        families.append(KernelCall(fire, scope, sees, np.array(numbers, np.int64), seeds, options))
     return families
 
 

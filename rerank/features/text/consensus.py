@@ -1,7 +1,7 @@
 """ConsensusNGram: how much of a candidate the other candidates say too."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,15 +35,24 @@ def _gram(view: TextView, i: int, n: int) -> np.uint64:
     return h
 
 
-@kernel
-def _number_grams(
-    view: TextView, n: int, keys: np.ndarray, last: np.ndarray, times: np.ndarray, at: np.ndarray
-) -> None:
-    """Find a slot of ``keys`` for every pair (n-gram, k): the k-th occurrence of an n-gram in a candidate.
+class GramSlots(NamedTuple):
+    """Scratch: a slot for every pair (n-gram, k), which stands for the k-th occurrence of an n-gram in a candidate.
 
-    ``at[i]`` (int64 [W]) is the slot for the n-gram at word i; ``last`` and ``times`` (int64 [slots]) count within a
-    candidate.
+    The number of slots is a power of two, more than twice the number of words.
     """
+
+    keys: np.ndarray  # uint64 [slots]: hashes
+    last: np.ndarray  # int64 [slots]: the last candidate of an n-gram
+    times: np.ndarray  # int64 [slots]: how often that has it so far
+    at: np.ndarray  # int64 [W]: the slot of the n-gram at a word
+    mass: np.ndarray  # float64 [slots]: the summed shares of the candidates that have the pair, without the best
+    top: np.ndarray  # float64 [slots]: whether the best has it
+
+
+@kernel
+def _number_grams(view: TextView, n: int, slots: GramSlots) -> None:
+    """Find the slots of all n-grams of the candidates."""
+    keys, last, times = slots.keys, slots.last, slots.times
     keys[:] = 0
     last[:] = -1
     for y in range(view.base.shape[0]):
@@ -58,31 +67,19 @@ def _number_grams(
                 again = combine(gram, np.uint64(times[slot])) | np.uint64(1)
                 slot = find_slot(keys, again)
                 keys[slot] = again
-            at[i] = slot
+            slots.at[i] = slot
 
 
 @kernel
-def expected_matches(
-    view: TextView,
-    n: int,
-    scale: float,
-    keys: np.ndarray,
-    last: np.ndarray,
-    times: np.ndarray,
-    at: np.ndarray,
-    mass: np.ndarray,
-    top: np.ndarray,
-    out: np.ndarray,
-) -> None:
+def expected_matches(view: TextView, n: int, scale: float, slots: GramSlots, out: np.ndarray) -> None:
     """Expected clipped n-gram precision of every candidate against the others (``out`` float64 [N]).
 
     With P(z) ∝ exp(scale · b(z)) over z ≠ y: Σ_z P(z) Σ_g min(c_y(g), c_z(g)) / Σ_g c_y(g). The k-th occurrence of g
     in y matches all z that have g at least k times, so one sum of P per pair (g, k) serves all y. The best candidate
-    by base score is kept apart (``top``), as its share may be so large that subtracting it leaves too little precision.
-    Scratch: keys uint64, last and times int64, mass and top float64, all of size a power of two, more than twice the
-    number of words; at int64 [W].
+    by base score is kept apart, as its share may be so large that subtracting it leaves too little precision.
     """
-    _number_grams(view, n, keys, last, times, at)
+    _number_grams(view, n, slots)
+    at, mass, top = slots.at, slots.mass, slots.top
     mass[:] = 0
     top[:] = 0
     best = best_base(view)
@@ -109,22 +106,12 @@ def expected_matches(
 
 @kernel
 def _fire_orders(
-    view: TextView,
-    sink: Sink,
-    ids: np.ndarray,
-    seeds: np.ndarray,
-    options: np.ndarray,
-    keys: np.ndarray,
-    last: np.ndarray,
-    times: np.ndarray,
-    at: np.ndarray,
-    mass: np.ndarray,
-    top: np.ndarray,
+    view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray, slots: GramSlots,
     out: np.ndarray,
-) -> None:
+) -> None:  # fmt: skip
     for v in range(ids.shape[0]):
         for n in range(1, options[v].n + 1):
-            expected_matches(view, n, options[v].scale / 10, keys, last, times, at, mass, top, out)
+            expected_matches(view, n, options[v].scale / 10, slots, out)
             for y in range(out.shape[0]):
                 emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + n]), y, out[y])
 
@@ -133,10 +120,11 @@ def _fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, option
     """Get scratch space, then run the kernel."""
     if view.base.size < 2:
         return  # there are no other candidates
-    slots = 1 << int(2 * view.words.size + 1).bit_length()
-    keys, (last, times) = np.empty(slots, np.uint64), np.empty((2, slots), np.int64)
-    at, (mass, top) = np.empty(view.words.size, np.int64), np.empty((2, slots))
-    _fire_orders(view, sink, ids, seeds, options, keys, last, times, at, mass, top, np.empty(view.base.size))
+    size = 1 << int(2 * view.words.size + 1).bit_length()
+    keys, (last, times) = np.empty(size, np.uint64), np.empty((2, size), np.int64)
+    at, (mass, top) = np.empty(view.words.size, np.int64), np.empty((2, size))
+    slots = GramSlots(keys, last, times, at, mass, top)
+    _fire_orders(view, sink, ids, seeds, options, slots, np.empty(view.base.size))
 
 
 @templates.add("ConsensusNGram")

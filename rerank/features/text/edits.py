@@ -7,12 +7,13 @@ import numpy as np
 
 from rerank.base.interrupts import pieces
 from rerank.base.ranges import Range
-from rerank.features.marks import ARROW, DELETIONS, INSERTIONS, NOTHING, SUBSTITUTIONS
+from rerank.features.marks import DELETIONS, INSERTIONS, NOTHING, SUBSTITUTIONS
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import TextTemplate, templates
 from rerank.features.text.consensus import Tenths
 from rerank.features.text.rank import best_base, ranks_of
 from rerank.features.text.view import TextView
+from rerank.features.text.words import emit_pair
 from rerank.kernels.compile import kernel
 
 TABLE = 1 << 20  # costs of an alignment that are kept at a time, unless two rows alone are more
@@ -149,12 +150,6 @@ class ConsensusEdits(TextTemplate):
 
 
 @kernel
-def _emit_operation(sink: Sink, template: int, seed: np.uint64, old: np.uint64, new: np.uint64, y: int) -> None:
-    h = put(sink, put(sink, begin(sink, template, seed), old), ARROW)
-    emit_value(sink, put(sink, h, new), y, 1.0)
-
-
-@kernel
 def crossing(a: np.ndarray, b: np.ndarray, unit: int, costs: np.ndarray) -> int:
     """Where the alignment that EditOps describes, from its end, first meets the row of half of a: how many words of b.
 
@@ -237,7 +232,7 @@ def _align(
             new = b[j]
         if old != new:
             for v in range(ids.shape[0]):
-                _emit_operation(sink, ids[v], seeds[v], old, new, y)
+                emit_pair(sink, ids[v], seeds[v], old, new, y)
 
 
 def _fire_operations(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:

@@ -213,23 +213,9 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
     if (e := first_unfit(given.reshape(-1, 1), FLOAT32_MAX)) >= 0:
         y = int(np.searchsorted(given_first, e, side="right")) - 1
         raise _fault("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
-    return TextView(
-        tokens.hashes[:S],
-        kinds[:S],
-        first,
-        tokens.hashes[S:],
-        kinds[S:],
-        phrase_first,
-        spans,
-        point_first,
-        points,
-        base,
-        scores,
-        names,
-        given_first,
-        given_names,
-        given,
-    )
+    words = tokens.hashes[:S], kinds[:S], first, tokens.hashes[S:], kinds[S:]
+    derivations = phrase_first, spans, point_first, points
+    return TextView(*words, *derivations, base, scores, names, given_first, given_names, given)
 
 
 def _derivation(

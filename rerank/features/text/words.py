@@ -46,7 +46,7 @@ class TargetNGram(TextTemplate):
 
 @kernel
 def emit_pair(sink: Sink, template: int, seed: np.uint64, source: np.uint64, target: np.uint64, y: int) -> None:
-    """Count ``source → target`` in candidate y."""
+    """Count ``source → target`` in candidate y; also for words that take the place of others."""
     h = put(sink, put(sink, begin(sink, template, seed), source), ARROW)
     emit_value(sink, put(sink, h, target), y, 1.0)
 
