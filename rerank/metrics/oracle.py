@@ -273,7 +273,7 @@ class SharedGains:
     reference: np.ndarray
 
     def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
-        """A part with the mixed gains; see ``data.part.Change``."""
+        """A part with the mixed gains; see ``data.shards.Change``."""
         around = own(self.around, Place(0, lists_before, candidates_before), corpus)
         rows = chosen_rows(corpus.stats, around)
         gains = _gains(corpus, self.metric, rows, self.total, self.reference, self.around.size)
