@@ -1,6 +1,5 @@
 """PARSEVAL from its definition, on ``nltk.Tree``: slow, and as close to the words of EVALB's README as code gets."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 import nltk
@@ -131,8 +130,3 @@ def parseval(gold_tree: nltk.Tree, test_tree: nltk.Tree, settings: Settings | No
     return Counts(
         matched, len(gold), len(test), crossing, len(left), tags, False, False, exact, sorted(gold), sorted(test)
     )
-
-
-def multiset_overlap(gold: list, test: list) -> int:
-    """What ``match`` is where labels are equal or not, without pairs."""
-    return sum((Counter(gold) & Counter(test)).values())

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.estimators.lists import lists_of, offsets_of, require_differences
+from rerank.estimators.matrix import lists_of, offsets_of, require_differences
 from rerank.estimators.parameters import MATRIX, Share, as_value_errors, check_parameters, numbers, seed_of
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, make_learner, start_weight

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
 from rerank.metrics.base import metrics
@@ -26,10 +25,9 @@ from rerank.metrics.bleu_kernel import (
     bleu_rows_places,
     bleu_scores,
     brevity_penalty,
-    ngram_table,
 )
-from rerank.metrics.sacrebleu import SacrebleuMetric, scorer
-from rerank.metrics.text import check_references, frozen_rows
+from rerank.metrics.ngrams import ngram_table
+from rerank.metrics.text import SacrebleuMetric, check_references, frozen_rows, lowered, scorer
 from rerank.metrics.words import joined, words
 
 Smoothing = Literal["add-1", "add-k", "exp", "floor", "none"]
@@ -50,6 +48,11 @@ Tokeniser = Literal["none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
 class Bleu(SacrebleuMetric):
     """BLEU with n-grams up to four words, clipped counts and the length of the closest reference.
 
+    >>> round(Bleu().corpus(["the cat sat on the mat today"], [["the cat sat on a mat"]])["bleu"], 2)
+    43.47
+
+    Reference: Papineni et al. 2002 (ACL). Time: a few look-ups a word; a row is 10 numbers.
+
     Parameters
     ----------
     tokenize: how texts are cut into words: ``none`` at white space, for tokenised texts; the others are
@@ -65,16 +68,15 @@ class Bleu(SacrebleuMetric):
     A text without a matched word has BLEU 0 under every smoothing, and so has an empty one with an empty reference.
     """
 
-    name: ClassVar[str] = "bleu"
-    primary: ClassVar[str] = "bleu"
-    percent: ClassVar[float] = 1.0
-    columns: ClassVar[tuple[str, ...]] = (
+    primary = "bleu"
+    percent = 1.0
+    columns = (
         *(f"correct{n}" for n in range(1, ORDER + 1)),
         *(f"total{n}" for n in range(1, ORDER + 1)),
         "length",
         "closest_shift",  # the closest reference's length minus the shortest one's
     )
-    reference_columns: ClassVar[tuple[str, ...]] = ("shortest",)  # the length closest to an empty text's
+    reference_columns = ("shortest",)  # the length closest to an empty text's
 
     tokenize: Tokeniser = "none"
     lowercase: bool = False
@@ -90,12 +92,6 @@ class Bleu(SacrebleuMetric):
             scorer(self)  # a tokeniser without its package is an error here, not later
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """Counts of N candidates of one list: (float64 [1], float64 [N, 10]).
-
-        Raises
-        ------
-        DataError: there is no reference.
-        """
         check_references(references)
         prepared, R = self.prepared([*references, *texts]), len(references)
         reference, rows = np.empty(1), np.empty((len(texts), COLUMNS))
@@ -106,12 +102,12 @@ class Bleu(SacrebleuMetric):
             shortest = bleu_rows_places(data, np.empty(len(prepared) + 1, np.int64), space, rows)
         if shortest < 0:
             first, hashes = words(prepared)
-            shortest = bleu_rows(first, hashes, R, ngram_table(int(first[R])), rows)
+            shortest = bleu_rows(first, hashes, R, ngram_table(ORDER * int(first[R])), rows)
         reference[0] = shortest
         return reference, rows
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
-        """See ``TextMetric.pairwise``; n-grams are matched without a comparison of any two texts."""
+        # n-grams are matched without a comparison of any two texts
         from rerank.metrics.decoding.overlaps import lengths, ngrams, shared
 
         first, hashes = words(self.prepared(texts))
@@ -128,10 +124,7 @@ class Bleu(SacrebleuMetric):
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Sentence BLEU as a fraction: float64 [..., 10] and [..., 1] → [...], sacrebleu's ``sentence_bleu``/100."""
-        kind, value = SMOOTHINGS[self.smoothing]
-        return _bleu(
-            stats, reference, kind, value if self.smooth_value is None else self.smooth_value, self.effective_order
-        )
+        return _bleu(stats, reference, SMOOTHINGS[self.smoothing][0], self._value, self.effective_order)
 
     def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
         """BLEU on 0-100; n-gram precisions, brevity penalty and length ratio as fractions."""
@@ -155,18 +148,11 @@ class Bleu(SacrebleuMetric):
     @property
     def signature(self) -> str:
         """sacrebleu's signature without the number of references, which is the data's, and the gain's smoothing."""
-        value = SMOOTHINGS[self.smoothing][1] if self.smooth_value is None else self.smooth_value
-        smoothing = f"{self.smoothing}[{value:g}]" if self.smoothing in WITH_VALUE else self.smoothing
+        smoothing = f"{self.smoothing}[{self._value:g}]" if self.smoothing in WITH_VALUE else self.smoothing
         order = "effective" if self.effective_order else str(ORDER)
         return f"{super().signature}|gain:{smoothing}|gain order:{order}"
 
     def make_scorer(self) -> Any:
-        """See ``SacrebleuMetric.make_scorer``.
-
-        Raises
-        ------
-        RecipeError: the tokeniser's package is not installed.
-        """
         from sacrebleu.metrics.bleu import BLEU
 
         try:
@@ -175,15 +161,19 @@ class Bleu(SacrebleuMetric):
             raise RecipeError(f"tokeniser {self.tokenize!r} cannot be used: {error}", key="tokenize") from error
 
     def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
-        """The texts with words separated by white space."""
         if self.tokenize != "none":
             return super().prepared(texts)
-        return [encoded(decoded(text).lower()) for text in texts] if self.lowercase else list(texts)
+        return lowered(texts) if self.lowercase else list(texts)
+
+    @property
+    def _value(self) -> float:
+        """The number that smoothing takes."""
+        return float(SMOOTHINGS[self.smoothing][1] if self.smooth_value is None else self.smooth_value)
 
 
 def _bleu(stats: np.ndarray, reference: np.ndarray, smoothing: int, value: float, effective: bool) -> np.ndarray:
     """BLEU as a fraction, for any array of rows."""
     rows, shortest, shape = frozen_rows(stats, reference)
     out = np.empty(rows.shape[0])
-    bleu_scores(rows, shortest, smoothing, float(value), effective, out)
+    bleu_scores(rows, shortest, smoothing, value, effective, out)
     return out.reshape(shape)

@@ -6,12 +6,11 @@ references. Words are hashes of 64 bits; it is negligibly rare that two words or
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from rerank.data.symbols import combine, find_slot
 from rerank.kernels.compile import kernel
+from rerank.metrics.ngrams import NgramTable, enter_ngrams, match_ngrams
 from rerank.metrics.words import cut
 
 ORDER = 4
@@ -24,63 +23,6 @@ PLACES = 64  # the longest reference that sets of places can describe
 SLOTS = 2 * PLACES  # in the table of its words
 SPACE = 2 * SLOTS
 _ONE, _TWO = np.uint64(1), np.uint64(2)
-
-
-class NGrams(NamedTuple):
-    """The references' n-grams by hash (open addressing); all arrays are zeros at first, and a power of two in size."""
-
-    keys: np.ndarray  # uint64: hash, 0: free
-    limit: np.ndarray  # int32: the largest count in one reference
-    seen: np.ndarray  # int32: the count in the text ``stamp``
-    stamp: np.ndarray  # int32: number of the text, from 1
-
-
-def ngram_table(words: int) -> NGrams:
-    """An empty table with room for the n-grams of ``words`` words at a load of at most one half."""
-    capacity = 1 << (2 * ORDER * words + 1).bit_length()
-    return NGrams(np.zeros(capacity, np.uint64), *(np.zeros(capacity, np.int32) for _ in range(3)))
-
-
-@kernel
-def _count(table: NGrams, slot: int, text: int) -> int:
-    """Count an occurrence of the n-gram at ``slot`` in ``text``; returns how many there have been so far."""
-    if table.stamp[slot] != text:
-        table.stamp[slot] = text
-        table.seen[slot] = 0
-    table.seen[slot] += 1
-    return int(table.seen[slot])
-
-
-@kernel
-def enter_ngrams(words: np.ndarray, text: int, table: NGrams) -> None:
-    """Add the n-grams of a reference (given the hashes of its words), with the largest count in any reference."""
-    for i in range(words.shape[0]):
-        h = np.uint64(0)
-        for j in range(i, min(i + ORDER, words.shape[0])):
-            h = combine(h, words[j])
-            key = h if h != np.uint64(0) else np.uint64(1)
-            slot = find_slot(table.keys, key)
-            table.keys[slot] = key
-            table.limit[slot] = max(table.limit[slot], _count(table, slot, text))
-
-
-@kernel
-def match_ngrams(words: np.ndarray, text: int, table: NGrams, row: np.ndarray) -> None:
-    """Store in ``row`` how many n-grams of a candidate are in the references, each at most as often as in one of them.
-
-    If an n-gram is in no reference, neither is a longer one that begins with it.
-    """
-    row[CORRECT : CORRECT + ORDER] = 0.0
-    for i in range(words.shape[0]):
-        h = np.uint64(0)
-        for j in range(i, min(i + ORDER, words.shape[0])):
-            h = combine(h, words[j])
-            key = h if h != np.uint64(0) else np.uint64(1)
-            slot = find_slot(table.keys, key)
-            if table.keys[slot] != key:
-                break
-            if _count(table, slot, text) <= table.limit[slot]:
-                row[CORRECT + j - i] += 1.0
 
 
 @kernel
@@ -96,19 +38,20 @@ def closest_length(first: np.ndarray, references: int, length: int) -> int:
 
 
 @kernel
-def bleu_rows(first: np.ndarray, hashes: np.ndarray, references: int, table: NGrams, rows: np.ndarray) -> int:
+def bleu_rows(first: np.ndarray, hashes: np.ndarray, references: int, table: NgramTable, rows: np.ndarray) -> int:
     """Counts of the candidates of a list → ``rows`` (float64 [N, COLUMNS]).
 
     ``first, hashes`` are the words of the references, then of the candidates (see tokens.Tokens). Returns the length of
     the shortest reference.
     """
     for r in range(references):
-        enter_ngrams(hashes[first[r] : first[r + 1]], r + 1, table)
+        enter_ngrams(hashes[first[r] : first[r + 1]], ORDER, np.uint64(0), r, table)
     shortest = closest_length(first, references, 0)
     for y in range(rows.shape[0]):
         t = references + y
         words = hashes[first[t] : first[t + 1]]
-        match_ngrams(words, t + 1, table, rows[y])
+        rows[y, CORRECT : CORRECT + ORDER] = 0.0
+        match_ngrams(words, ORDER, np.uint64(0), t, table, rows[y, CORRECT:], 1)
         count_ngrams(words.shape[0], rows[y])
         rows[y, CLOSEST_SHIFT] = closest_length(first, references, words.shape[0]) - shortest
     return shortest

@@ -4,45 +4,14 @@ For every order a row has three counts: n-grams of the text, of the reference, a
 as in the side that has it less often).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from rerank.data.symbols import combine, find_slot, text_hash
+from rerank.data.symbols import text_hash
 from rerank.kernels.compile import kernel
+from rerank.metrics.ngrams import FREE, NgramTable, enter_ngrams, match_ngrams
 
 EPSILON = 1e-16
 _CHARACTERS, _WORDS = np.uint64(text_hash("characters")), np.uint64(text_hash("words"))
-_FREE = np.uint64(0)
-
-
-class NgramTable(NamedTuple):
-    """The n-grams of one reference in an open-addressing table; ``keys`` has the n-gram's hash of a slot, 0: free."""
-
-    keys: np.ndarray  # uint64 [capacity]
-    counts: np.ndarray  # int32 [capacity]: in the reference
-    matched: np.ndarray  # int32 [capacity]: in the last text that has it
-    seen: np.ndarray  # int32 [capacity]: that text
-
-
-def ngram_table(ngrams: int) -> NgramTable:
-    """A table with room for ``ngrams`` n-grams at a load of at most one half."""
-    capacity = 1 << int(2 * ngrams + 1).bit_length()
-    return NgramTable(np.empty(capacity, np.uint64), *(np.empty(capacity, np.int32) for _ in range(3)))
-
-
-@kernel
-def _enter(symbols: np.ndarray, order: int, h: np.uint64, table: NgramTable) -> None:
-    """Add the n-grams of a reference; the hash of an n-gram continues that of its first n - 1 symbols."""
-    L = symbols.shape[0]
-    for i in range(L):
-        ngram = h
-        for j in range(i, min(i + order, L)):
-            ngram = combine(ngram, np.uint64(symbols[j]))
-            slot = find_slot(table.keys, ngram)
-            if table.keys[slot] == _FREE:
-                table.keys[slot], table.counts[slot], table.seen[slot] = ngram, 0, -1
-            table.counts[slot] += 1
 
 
 @kernel
@@ -51,26 +20,14 @@ def _count(
 ) -> None:
     """Set (text, reference, matched) for the orders 1..``order`` in ``row``; ``length``: symbols of the reference.
 
-    If the reference has no n-gram of an order, those of the text do not count. What begins with an unknown n-gram is
-    unknown itself, so that most places take only two or three lookups.
+    If the reference has no n-gram of an order, those of the text do not count.
     """
     L = symbols.shape[0]
     for n in range(order):
         row[3 * n] = max(L - n, 0) if length > n else 0
         row[3 * n + 1] = max(length - n, 0)
         row[3 * n + 2] = 0
-    for i in range(L):
-        ngram = h
-        for n in range(min(order, L - i)):
-            ngram = combine(ngram, np.uint64(symbols[i + n]))
-            slot = find_slot(table.keys, ngram)
-            if table.keys[slot] == _FREE:
-                break
-            if table.seen[slot] != text:
-                table.seen[slot], table.matched[slot] = text, 0
-            if table.matched[slot] < table.counts[slot]:
-                table.matched[slot] += 1
-                row[3 * n + 2] += 1
+    match_ngrams(symbols, order, h, text, table, row[2:], 3)
 
 
 @kernel
@@ -123,14 +80,14 @@ def chrf_rows(
     best[:] = -1.0
     for r in range(references):
         here, those = points[first[r] : first[r + 1]], hashes[word_first[r] : word_first[r + 1]]
-        table.keys[:] = _FREE
-        _enter(here, char_order, _CHARACTERS, table)
-        _enter(those, word_order, _WORDS, table)
+        table.keys[:] = FREE
+        enter_ngrams(here, char_order, _CHARACTERS, r, table)
+        enter_ngrams(those, word_order, _WORDS, r, table)
         for y in range(rows.shape[0]):
             t = references + y
             characters, words = points[first[t] : first[t + 1]], hashes[word_first[t] : word_first[t + 1]]
-            _count(characters, here.shape[0], char_order, _CHARACTERS, y, table, row)
-            _count(words, those.shape[0], word_order, _WORDS, y, table, row[3 * char_order :])
+            _count(characters, here.shape[0], char_order, _CHARACTERS, t, table, row)
+            _count(words, those.shape[0], word_order, _WORDS, t, table, row[3 * char_order :])
             f = f_score(row, beta, smooth)
             if f > best[y]:
                 best[y] = f

@@ -12,30 +12,28 @@ from rerank.metrics.base import Metric, metrics
 class Classification(Metric):
     """Error = wrong / examples; 0 without examples.
 
+    >>> Classification().report(np.array([1.0]), np.array([4.0]))
+    {'error': 0.25, 'accuracy': 0.75}
+
     ``stats``: 1 if the candidate's class is not the example's. ``reference``: 1, the example. The gain of a
     candidate is 1 if it is right and 0 if not.
     """
 
-    name = "error"
     primary = "error"
     columns = ("wrong",)
     reference_columns = ("examples",)
     lower_is_better = True
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Error of summed statistics: float64 [..., 1] and [..., 1] → [...]."""
         return np.asarray(stats[..., 0] / np.maximum(reference[..., 0], 1.0))
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """1 - error, the accuracy: float64 [..., 1] and [..., 1] → [...]."""
         return np.asarray(1.0 - self.scores(stats, reference))
 
     def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
-        """Error and accuracy as fractions."""
         error = float(self.scores(stats, reference))
         return {"error": error, "accuracy": 1.0 - error}
 
     @property
     def signature(self) -> str:
-        """Name and version; there is nothing to set."""
         return "error|v:1"

@@ -238,30 +238,13 @@ class ListStatistics:
         )
 
 
-def corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray) -> np.ndarray:
-    """How every candidate would change the corpus score if it replaced its list's choice in ``around`` (int64 [L]).
-
-    The change of the score, times the number of lists, in units of the metric's gain: float64 [N]. With a corpus
-    measure that is not a mean over sentences (BLEU with its brevity penalty), a sentence is then asked for what the
-    corpus needs.
-    """
-    rows = chosen_rows(corpus.stats, around)
-    total, reference = rows.sum(axis=0), corpus.reference.sum(axis=0)
-    return _gains(corpus, metric, rows, total, reference, corpus.list_count)
-
-
-def _gains(
-    part: Corpus, metric: Metric, rows: np.ndarray, total: np.ndarray, reference: np.ndarray, lists: int
-) -> np.ndarray:
-    of = np.repeat(np.arange(part.list_count), np.diff(part.lists))
-    unit = lists * metric.percent / metric.gain_percent * (-1.0 if metric.lower_is_better else 1.0)
-    changed = metric.scores(total - rows[of] + part.stats, reference)
-    return np.asarray(unit * (changed - metric.scores(total, reference)))
-
-
 @dataclass(frozen=True)
 class SharedGains:
-    """Gains of which ``share`` is the gain of the corpus score; see ``with_corpus_gains``.
+    """Gains of which ``share`` is the gain of the corpus score: how a candidate would change it in place of its list's
+    choice in ``around``, times the number of lists, in units of the metric's gain.
+
+    With a corpus measure that is not a mean over sentences (BLEU with its brevity penalty), a sentence is then asked
+    for what the corpus needs.
 
     around: the selection (int64 [L]); total and reference: the sums of its statistics and of the references.
     """
@@ -275,13 +258,16 @@ class SharedGains:
     def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
         """A part with the mixed gains; see ``data.shards.Change``."""
         around = own(self.around, Place(0, lists_before, candidates_before), corpus)
-        rows = chosen_rows(corpus.stats, around)
-        gains = _gains(corpus, self.metric, rows, self.total, self.reference, self.around.size)
+        metric, rows = self.metric, chosen_rows(corpus.stats, around)
+        owner = np.repeat(np.arange(corpus.list_count), np.diff(corpus.lists))
+        unit = self.around.size * metric.percent / metric.gain_percent * (-1.0 if metric.lower_is_better else 1.0)
+        changed = metric.scores(self.total - rows[owner] + corpus.stats, self.reference)
+        gains = unit * (changed - metric.scores(self.total, self.reference))
         return replace(corpus, gain=(1 - self.share) * corpus.gain + self.share * gains, trusted=True)
 
 
 def with_corpus_gains(corpus: Lists, metric: Metric, around: np.ndarray, share: float) -> Lists:
-    """``corpus`` with gains of which ``share`` is ``corpus_gains`` around the selection ``around`` (int64 [L])."""
+    """``corpus`` with ``SharedGains`` around a selection (int64 [L])."""
     sums = statistics_of(corpus, around).sum(axis=0), reference_rows(corpus).sum(axis=0)
     change = SharedGains(metric, share, around, *sums)
     return change(corpus, 0, 0) if isinstance(corpus, Corpus) else corpus.changed(change)

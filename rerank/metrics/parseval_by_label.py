@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.parseval import Parseval
+from rerank.metrics.parseval import Parseval, cut_label, equivalents
 from rerank.metrics.parseval_kernel import DELETED_BRACKET, DELETED_TAG, EMPTY, BracketLabels
-from rerank.metrics.parseval_labels import cut_label, equivalents
 from rerank.readers.trees.trees import Trees
 
 

@@ -7,7 +7,7 @@ minus the score of B. Every sum of rows has a score, so a resampled corpus costs
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def compare(
         raise RecipeError(f"found {test!r}, expected one of {', '.join(_TESTS)}", key="test")
     if samples < 1 or not 0 < confidence < 1:
         raise RecipeError(f"found {samples} samples and confidence {confidence}; expected at least 1, and (0, 1)")
-    return _TESTS[test](metric, a, b, reference, samples, seed, confidence)
+    return _TESTS[test](_Pair(metric, a, b, reference), _Draws(samples, seed), confidence)
 
 
 def score_interval(
@@ -139,90 +139,93 @@ def score_interval(
 
     rows, other: float64 [L, K], the statistics of the candidates that were chosen; reference: float64 [L, R].
     """
+    draws = _Draws(samples, seed)
     if other is not None:
-        drawn = _bootstrap(metric, rows, other, reference, samples, seed)
+        drawn = _Pair(metric, rows, other, reference).bootstrap(draws)
     else:
-        K = rows.shape[1]
-        sums = _sums(bootstrap_sums, np.hstack([rows, reference]), samples, seed)
-        drawn = np.asarray(metric.scores(sums[:, :K], sums[:, K:]))
+        sums = draws.sums(bootstrap_sums, np.hstack([rows, reference]))
+        drawn = np.asarray(metric.scores(*np.split(sums, [rows.shape[1]], axis=1)))
     tail = 50.0 * (1.0 - confidence)
     low, high = np.percentile(drawn, [tail, 100.0 - tail])
     return float(low), float(high)
 
 
-def _observed(metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray) -> float:
-    total = reference.sum(axis=0)
-    return float(metric.scores(a.sum(axis=0), total) - metric.scores(b.sum(axis=0), total))
+class _Draws(NamedTuple):
+    """How many corpora are drawn, and the seed of their random numbers."""
+
+    samples: int
+    seed: int
+
+    def sums(self, draw: Callable[..., None], rows: np.ndarray) -> np.ndarray:
+        """float64 [samples, W]: what the kernel ``draw`` sums of ``rows`` (float64 [L, W]), in several calls."""
+        sums, counter = np.zeros((self.samples, rows.shape[1])), np.zeros(1, np.uint64)
+        begin(np.uint64(self.seed % (1 << 64)), counter)
+        step = max(1, AT_ONCE // max(1, rows.shape[0]))
+        for first in range(0, self.samples, step):
+            check()
+            draw(rows, counter, sums[first : first + step])
+        return sums
 
 
-def _sums(draw: Callable[..., None], rows: np.ndarray, samples: int, seed: int) -> np.ndarray:
-    """What the kernel ``draw`` gives for ``rows`` (float64 [L, W]), in several calls: float64 [samples, W]."""
-    sums, counter = np.zeros((samples, rows.shape[1])), np.zeros(1, np.uint64)
-    begin(np.uint64(seed % (1 << 64)), counter)
-    step = max(1, AT_ONCE // max(1, rows.shape[0]))
-    for first in range(0, samples, step):
-        check()
-        draw(rows, counter, sums[first : first + step])
-    return sums
+class _Pair(NamedTuple):
+    """Two selections from the same lists, by their statistics."""
+
+    metric: Metric
+    a: np.ndarray
+    b: np.ndarray
+    reference: np.ndarray
+
+    @property
+    def difference(self) -> float:
+        """By how much the score of A is higher than that of B."""
+        total = self.reference.sum(axis=0)
+        return float(self.metric.scores(self.a.sum(axis=0), total) - self.metric.scores(self.b.sum(axis=0), total))
+
+    def bootstrap(self, draws: _Draws) -> np.ndarray:
+        """Differences on corpora of lists drawn with replacement: float64 [samples]."""
+        K = self.a.shape[1]
+        sums = draws.sums(bootstrap_sums, np.hstack([self.a, self.b, self.reference]))
+        a, b, reference = np.split(sums, [K, 2 * K], axis=1)
+        return np.asarray(self.metric.scores(a, reference) - self.metric.scores(b, reference))
 
 
-def _bootstrap(
-    metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int
-) -> np.ndarray:
-    """Differences on corpora of lists drawn with replacement: float64 [samples]."""
-    K = a.shape[1]
-    rows = np.hstack([a, b, reference])
-    sums = _sums(bootstrap_sums, rows, samples, seed)
-    drawn = sums[:, 2 * K :]
-    return np.asarray(metric.scores(sums[:, :K], drawn) - metric.scores(sums[:, K : 2 * K], drawn))
-
-
-def _resampled(
-    test: str, observed: float, chance: np.ndarray, confidence: float, samples: int, seed: int
-) -> Significance:
+def _resampled(test: str, observed: float, chance: np.ndarray, confidence: float, draws: _Draws) -> Significance:
     """The outcome where ``chance`` (float64 [samples]) are differences that chance makes if the systems are alike.
 
     p = (r + 1) / (R + 1) is the share of those that are as far from 0 as ours, which counts as one of them, so that p
     is never 0. The interval is ours ± the smallest distance that would have been reached by too many of them for a p
     below 1 − confidence.
     """
-    size, own = np.abs(chance), abs(observed)
-    reached = np.append(np.where(size >= own - SLACK, np.maximum(size, own), size), own)
-    p = float(np.mean(reached >= own))
+    size, distance = np.abs(chance), abs(observed)
+    reached = np.append(np.where(size >= distance - SLACK, np.maximum(size, distance), size), distance)
+    p = float(np.mean(reached >= distance))
     rank = math.ceil((1.0 - confidence) * reached.size)
     width = float(np.partition(reached, -rank)[-rank])
-    return Significance(test, observed, p, observed - width, observed + width, samples, seed)
+    return Significance(test, observed, p, observed - width, observed + width, *draws)
 
 
-def _approximate_randomization(
-    metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
-) -> Significance:
+def _approximate_randomization(pair: _Pair, draws: _Draws, confidence: float) -> Significance:
     """Exchange A's and B's choice in every list by a fair coin.
 
     Lists on which the two agree in all statistics change nothing and are not drawn.
     """
-    observed, total = _observed(metric, a, b, reference), reference.sum(axis=0)
-    change = b - a
-    swapped = _sums(swap_sums, change[change.any(axis=1)], samples, seed)
+    metric, a, b, reference = pair
+    total, change = reference.sum(axis=0), b - a
+    swapped = draws.sums(swap_sums, change[change.any(axis=1)])
     differences = metric.scores(a.sum(axis=0) + swapped, total) - metric.scores(b.sum(axis=0) - swapped, total)
-    return _resampled("approximate_randomization", observed, np.asarray(differences), confidence, samples, seed)
+    return _resampled("approximate_randomization", pair.difference, np.asarray(differences), confidence, draws)
 
 
-def _paired_bootstrap(
-    metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
-) -> Significance:
+def _paired_bootstrap(pair: _Pair, draws: _Draws, confidence: float) -> Significance:
     """Resample lists; what chance makes are the distances of the differences from their mean."""
-    observed = _observed(metric, a, b, reference)
-    differences = _bootstrap(metric, a, b, reference, samples, seed)
-    return _resampled("paired_bootstrap", observed, differences - differences.mean(), confidence, samples, seed)
+    differences = pair.bootstrap(draws)
+    chance = differences - differences.mean()
+    return _resampled("paired_bootstrap", pair.difference, chance, confidence, draws)
 
 
-def _paired_t(
-    metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
-) -> Significance:
+def _paired_t(pair: _Pair, _: _Draws, confidence: float) -> Significance:
     """Student's t on the lists' gains; the difference is that of the mean gains."""
-    del samples, seed
-    gaps = metric.gain(a, reference) - metric.gain(b, reference)
+    gaps = pair.metric.gain(pair.a, pair.reference) - pair.metric.gain(pair.b, pair.reference)
     mean = float(gaps.mean())
     if gaps.size < 2 or np.ptp(gaps) == 0:  # no spread, no t: equal gains say nothing, a constant gap says all
         certain = gaps.size > 1 and mean != 0
@@ -234,15 +237,12 @@ def _paired_t(
     return Significance("paired_t", mean, float(result.pvalue), float(interval.low), float(interval.high))
 
 
-def _mcnemar(
-    metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
-) -> Significance:
+def _mcnemar(pair: _Pair, _: _Draws, confidence: float) -> Significance:
     """McNemar's exact test: of the lists that only one system has right, does A have half?
 
     The interval takes their number as given, as the test does.
     """
-    del samples, seed
-    right_a, right_b = metric.correct(a, reference), metric.correct(b, reference)
+    right_a, right_b = (pair.metric.correct(rows, pair.reference) for rows in (pair.a, pair.b))
     only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
     L, apart = right_a.size, only_a + only_b
     difference = (only_a - only_b) / L
@@ -252,7 +252,7 @@ def _mcnemar(
 
     result = binomtest(only_a, apart, 0.5)
     share = result.proportion_ci(confidence)  # of A's, Clopper and Pearson's
-    low, high = (float((2 * each - 1) * apart / L) for each in share)
+    low, high = (float((2 * bound - 1) * apart / L) for bound in share)
     return Significance("mcnemar", difference, float(result.pvalue), low, high)
 
 

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.metrics.base import metrics
-from rerank.metrics.sacrebleu import SacrebleuMetric
 from rerank.metrics.ter_kernel import ter_rows, ter_space
-from rerank.metrics.text import check_references
+from rerank.metrics.text import SacrebleuMetric, check_references, lowered
 from rerank.metrics.words import words
 
 LARGEST_TABLE = 1 << 26  # words of a text times words of its reference: two tables have this many distances of 4 bytes
@@ -21,6 +19,12 @@ LARGEST_TABLE = 1 << 26  # words of a text times words of its reference: two tab
 @dataclass(frozen=True)
 class Ter(SacrebleuMetric):
     """Translation edit rate on 0-100 (more if a text is longer than its reference), as sacrebleu computes it.
+
+    >>> Ter().corpus(["down sat the cat"], [["the cat sat down"]])
+    {'ter': 50.0}
+
+    Reference: Snover et al. 2006 (AMTA). Time: a table of words times words for every shift that is tried, at most
+    1,000 a sentence.
 
     Parameters
     ----------
@@ -34,12 +38,11 @@ class Ter(SacrebleuMetric):
     of a sentence is 1 - edits / length; if the reference is empty, it is 0, or 1 for an empty text.
     """
 
-    name: ClassVar[str] = "ter"
-    primary: ClassVar[str] = "ter"
-    percent: ClassVar[float] = 1.0
-    columns: ClassVar[tuple[str, ...]] = ("more_edits",)
-    reference_columns: ClassVar[tuple[str, ...]] = ("edits_of_nothing", "length")
-    lower_is_better: ClassVar[bool] = True
+    primary = "ter"
+    percent = 1.0
+    columns = ("more_edits",)
+    reference_columns = ("edits_of_nothing", "length")
+    lower_is_better = True
 
     normalized: bool = False
     no_punct: bool = False
@@ -47,13 +50,12 @@ class Ter(SacrebleuMetric):
     case_sensitive: bool = False
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """Edits of N candidates of one list: float64 [R] and [N, K]."""
         check_references(references)
         # sacrebleu prepares references twice, which is not the same as once: "..1" is ". .1", and that is ". . 1".
         tokens = words(self.prepared([*self.prepared(references), *texts]))
         reference, rows = np.empty(2), np.empty((len(texts), 1))
         lengths = np.diff(tokens.first)
-        longest, longest_reference = (int(own.max(initial=0)) for own in np.split(lengths[::-1], [len(texts)]))
+        longest, longest_reference = (int(part.max(initial=0)) for part in np.split(lengths[::-1], [len(texts)]))
         if longest * longest_reference > LARGEST_TABLE:
             message = f"a text of {longest:,} words for a reference of {longest_reference:,}; TER takes"
             raise DataError(f"{message} {LARGEST_TABLE:,} pairs of words at most; expected one sentence per line")
@@ -70,10 +72,6 @@ class Ter(SacrebleuMetric):
         """1 - TER as a fraction: float64 [..., K] and [..., R] → [...]; below 0 for texts that are much too long."""
         return np.asarray(1.0 - self.scores(stats, reference) / 100.0)
 
-    def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
-        """ter on 0-100."""
-        return {"ter": float(self.scores(stats, reference))}
-
     def make_scorer(self) -> Any:
         from sacrebleu.metrics.ter import TER
 
@@ -83,7 +81,6 @@ class Ter(SacrebleuMetric):
         )  # fmt: skip
 
     def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
-        """The texts with words separated by white space."""
         if self.normalized or self.no_punct:
             return super().prepared(texts)
-        return list(texts) if self.case_sensitive else [encoded(decoded(text).lower()) for text in texts]
+        return list(texts) if self.case_sensitive else lowered(texts)

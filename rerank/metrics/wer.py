@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from rerank.base.encoding import decoded, encoded
 from rerank.base.interrupts import pieces
 from rerank.kernels.compile import kernel
 from rerank.metrics.base import metrics
-from rerank.metrics.text import TextMetric, check_references
+from rerank.metrics.text import TextMetric, check_references, lowered
 from rerank.metrics.words import characters, words
 
 # Columns of a candidate's row: what it has, or how much more than an empty text compared with the shortest reference.
@@ -47,12 +46,12 @@ def align(text: np.ndarray, reference: np.ndarray, edits: np.ndarray, substituti
             differ = 1 if unit != text[begin + j - 1] else 0
             best = min(diagonal + differ, above + 1, edits[j - 1] + 1)
             if best == above + 1:  # deletion
-                found = above_substitutions
+                replaced = above_substitutions
             elif edits[j - 1] < diagonal:  # insertion
-                found = substitutions[j - 1]
+                replaced = substitutions[j - 1]
             else:
-                found = diagonal_substitutions + differ
-            edits[j], substitutions[j] = best, found
+                replaced = diagonal_substitutions + differ
+            edits[j], substitutions[j] = best, replaced
             diagonal, diagonal_substitutions = above, above_substitutions
     return (int(edits[m]) << 32) | int(substitutions[m])
 
@@ -77,10 +76,10 @@ def edit_rows(
         fewest, replaced, length = -1, 0, 0
         for r in range(references):
             reference = units[first[r] : first[r + 1]]
-            found = align(text, reference, edits, substitutions)
-            count = found >> 32
+            both = align(text, reference, edits, substitutions)
+            count = both >> 32
             if fewest < 0 or count < fewest or (count == fewest and reference.shape[0] > length):
-                fewest, replaced, length = count, found & 0xFFFFFFFF, reference.shape[0]
+                fewest, replaced, length = count, both & 0xFFFFFFFF, reference.shape[0]
         inserted = (fewest - replaced + text.shape[0] - length) // 2
         rows[y, SUBSTITUTIONS] = replaced
         rows[y, INSERTIONS] = inserted
@@ -104,14 +103,14 @@ class EditRate(TextMetric):
     lowercase: lower-case texts first.
     """
 
-    columns: ClassVar[tuple[str, ...]] = (
+    columns = (
         "substitutions",
         "insertions",
         "deletion_shift",  # deletions minus those of an empty text: the shortest reference's length
         "unit_shift",  # the length of the reference used minus the shortest one's
     )
-    reference_columns: ClassVar[tuple[str, ...]] = ("shortest",)
-    lower_is_better: ClassVar[bool] = True
+    reference_columns = ("shortest",)
+    lower_is_better = True
 
     lowercase: bool = False
 
@@ -120,17 +119,11 @@ class EditRate(TextMetric):
         """The units to compare: int64 [T + 1] and uint64; those of text t are ``units[first[t]:first[t + 1]]``."""
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """Edits of N candidates of one list: (float64 [1], float64 [N, 4]).
-
-        Raises
-        ------
-        DataError: there is no reference.
-        """
         check_references(references)
         return self._edits(*self.units(self._cased([*references, *texts])), len(references))
 
     def _cased(self, texts: list[bytes]) -> list[bytes]:
-        return [encoded(decoded(text).lower()) for text in texts] if self.lowercase else texts
+        return lowered(texts) if self.lowercase else texts
 
     def _edits(self, first: np.ndarray, units: np.ndarray, references: int) -> tuple[np.ndarray, np.ndarray]:
         """``stats`` of units, those of the references first."""
@@ -140,14 +133,15 @@ class EditRate(TextMetric):
         return np.array([shortest], np.float64), rows
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
-        """See ``TextMetric.pairwise``; the texts are cut into units once."""
+        # the texts are cut into units once
         first, units = self.units(self._cased(list(texts)))
         gains, longest = np.zeros((len(texts), len(texts))), int(np.diff(first).max(initial=0))
         for r in range(len(texts)):
-            own = units[first[r] : first[r + 1]]
+            reference_units = units[first[r] : first[r + 1]]
             for y, end in pieces(len(texts), longest**2):
-                starts = np.concatenate([[0], first[y : end + 1] - first[y] + own.size])
-                reference, rows = self._edits(starts, np.concatenate([own, units[first[y] : first[end]]]), 1)
+                starts = np.concatenate([[0], first[y : end + 1] - first[y] + reference_units.size])
+                both = np.concatenate([reference_units, units[first[y] : first[end]]])
+                reference, rows = self._edits(starts, both, 1)
                 gains[y:end, r] = self.gain(rows, reference)
         return gains
 
@@ -181,25 +175,33 @@ class EditRate(TextMetric):
 @metrics.add("wer")
 @dataclass(frozen=True)
 class Wer(EditRate):
-    """Word error rate: units are words separated by white space."""
+    """Word error rate: units are words separated by white space.
 
-    name: ClassVar[str] = "wer"
-    primary: ClassVar[str] = "wer"
+    >>> Wer().corpus(["the cat sat"], [["the cat sat down"]])
+    {'wer': 0.25, 'substitutions': 0.0, 'insertions': 0.0, 'deletions': 0.25}
+
+    Reference: Levenshtein 1966. Time: words of a text times words of its reference.
+    """
+
+    primary = "wer"
 
     def units(self, texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """The hashes of the words."""
         return words(texts)
 
 
 @metrics.add("cer")
 @dataclass(frozen=True)
 class Cer(EditRate):
-    """Character error rate: units are Unicode code points, including blanks except for those at the ends of a text."""
+    """Character error rate: units are Unicode code points, including blanks except for those at the ends of a text.
 
-    name: ClassVar[str] = "cer"
-    primary: ClassVar[str] = "cer"
+    >>> Cer().corpus(["cats"], [["bats"]])["cer"]
+    0.25
+
+    Reference: Levenshtein 1966. Time: characters of a text times characters of its reference.
+    """
+
+    primary = "cer"
 
     def units(self, texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """The code points."""
         first, points = characters([encoded(decoded(text).strip()) for text in texts])
         return first, points.astype(np.uint64)

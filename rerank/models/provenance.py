@@ -121,33 +121,11 @@ class Provenance(BaseModel):
     frame: dict[str, str | list[str]] | None = None
 
 
-def provenance(
-    *,
-    learner: str,
-    run: str,
-    seed: int,
-    epochs: int,
-    dev: dict[str, Any] | None,
-    training_data: str,
-    files: dict[str, list[str]],
-    training_base: float | None = None,
-    columns: Mapping[str, Any] | None = None,
-    decodings: Mapping[str, Decoding] | None = None,
-    decision: Decision | None = None,
-) -> dict[str, Any]:
-    """What a model says of itself (see ``Provenance``; ``dev``: split, measure and score), with versions and date."""
+def provenance(**known: Any) -> dict[str, Any]:
+    """What a model that is made now says of itself: what is ``known`` of its training, by the names of ``Provenance``,
+    with versions and date."""
     made = Provenance(
-        learner=learner,
-        run=run,
-        seed=seed,
-        epochs=epochs,
-        dev=None if dev is None else DevScore(**dev),
-        training_data=training_data,
-        training_base=training_base,
-        files=files,
-        columns=columns or {},  # type: ignore[arg-type]
-        decodings=decodings or {},  # type: ignore[arg-type]
-        decision=decision,
+        **known,
         version=__version__,
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",

@@ -29,7 +29,7 @@ from rerank.estimators import (
     WinnowClassifier,
 )
 from rerank.estimators.base import SHARED, OnlineClassifier
-from rerank.learn.base import Learner, learners
+from rerank.learn.base import Learner
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
 
@@ -80,18 +80,6 @@ def test_the_parameters_are_the_learners(cls: Any) -> None:
     told = cleandoc(cls.__doc__).partition("Parameters\n----------\n")[2].partition("\n\n")[0]
     names = [name for line in re.findall(r"^([\w, ]+):", told, re.MULTILINE) for name in line.split(", ")]
     assert sorted(names) == sorted(shown)
-
-
-def test_a_classifier_without_a_learner_says_so() -> None:
-    with pytest.raises(TypeError, match=r"OnlineClassifier has no learner; expected class .*learner="):
-        OnlineClassifier(epochs=2)
-
-
-def test_parameters_that_are_not_there_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"AROWClassifier.* unexpected keyword argument 'eta'"):
-        AROWClassifier(eta=1.0)
-    with pytest.raises(ValueError, match="Invalid parameter 'base' for estimator PerceptronClassifier"):
-        PerceptronClassifier().set_params(base=1.0)
 
 
 @two_and_more
@@ -181,25 +169,6 @@ def test_partial_fit_goes_on_after_fit() -> None:
     assert weights(AROWClassifier(epochs=1, shuffle=False).fit(X, y).partial_fit(X, y)) == weights(twice)
 
 
-def test_predictors_change_with_a_fit_only() -> None:
-    X, y = problem(3)
-    model = PerceptronClassifier(average="vote").fit(X, y)
-    before = model.decision_function(X)
-    np.testing.assert_array_equal(model.set_params(average="last").decision_function(X), before)
-    model.partial_fit(X, y)  # leaves a gap in the log
-    assert not np.array_equal(model.decision_function(X), before)
-    with pytest.raises(ValueError, match="needs a log of all updates"):
-        model.set_params(average="vote").partial_fit(X, y)
-
-
-@every
-def test_rows_without_features_teach_nothing(cls: type) -> None:
-    model = cls(average="vote", fit_intercept=False).fit(np.zeros((4, 2)), [0, 1, 1, 1])
-    np.testing.assert_array_equal(model.coef_, np.zeros((1, 2)))
-    np.testing.assert_array_equal(model.predict(np.ones((3, 2))), [0, 0, 0])
-    np.testing.assert_array_equal(model.partial_fit(np.zeros((1, 2)), [1]).predict(np.ones((1, 2))), [0])
-
-
 # Weights and orders
 
 
@@ -214,13 +183,6 @@ def test_whole_weights_are_repeated_rows(cls: type, k: int) -> None:
     assert weights(one) == weights(other)
 
 
-def test_weights_matter_in_between() -> None:
-    X, y = problem(2)
-    fitted = {w: weights(SGDClassifier(random_state=0).fit(X, y, sample_weight=np.full(y.size, w))) for w in (0.5, 1.0)}
-    assert fitted[0.5] != fitted[1.0]
-    assert fitted[1.0] == weights(SGDClassifier(random_state=0).fit(X, y))
-
-
 @pytest.mark.parametrize("average", ["last", "average", "vote"])
 @every_family
 def test_the_order_of_the_rows_does_not_matter(cls: type, average: str) -> None:
@@ -231,15 +193,6 @@ def test_the_order_of_the_rows_does_not_matter(cls: type, average: str) -> None:
     again = cls(average=average, epochs=2, random_state=1).fit(X[order], y[order], sample_weight=weight[order])
     assert weights(again) == weights(model)
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-
-
-def test_the_limit_of_a_dual_variable_grows_with_the_weight() -> None:
-    X, y = np.array([[1.0, 0.0], [0.5, 1.0], [0.0, -1.0]]), np.array([1, 0, 1])
-    model = WinnowClassifier(eta=1.0, C=0.01, average="last", shuffle=False, random_state=0)
-    weighted = clone(model).fit(X, y, sample_weight=[2.0, 0.5, 1.0])  # with so low a limit, all variables are at it
-    repeated = clone(model).set_params(C=0.005).fit(X[[0, 0, 0, 0, 1, 2, 2]], y[[0, 0, 0, 0, 1, 2, 2]])
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-12)
-    np.testing.assert_allclose(weighted.coef_[0], 0.02 * np.sinh([0.02 - 0.0025, -0.005 - 0.01]), rtol=1e-12)
 
 
 def test_the_order_matters_where_nothing_is_shuffled() -> None:
@@ -290,14 +243,6 @@ def test_disordered_sparse_input_is_understood_and_left_alone() -> None:
         np.testing.assert_array_equal(array, copy)
 
 
-def test_no_intercept() -> None:
-    X, y = problem(3)
-    model = PerceptronClassifier(fit_intercept=False).fit(X, y)
-    assert model.coef_.shape == (3, 6)
-    np.testing.assert_array_equal(model.intercept_, np.zeros(3))
-    np.testing.assert_array_equal(model.predict(np.zeros((1, 6))), [0])  # a tie
-
-
 # Errors
 
 
@@ -323,15 +268,6 @@ def test_wrong_parameters_are_named(model: Any, message: str) -> None:
     X, y = problem(2)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
-
-
-def test_values_beyond_float32_are_refused() -> None:
-    X, y = problem(2)
-    X[3, 2] = -1e39
-    with pytest.raises(ValueError, match="X holds values beyond the largest 32-bit float"):
-        PerceptronClassifier().fit(X, y)
-    with pytest.raises(ValueError, match="beyond the largest 32-bit float"):
-        PerceptronClassifier().fit(sparse.csr_array(X), y)
 
 
 @pytest.mark.parametrize(
@@ -403,10 +339,6 @@ def test_pickled_classifiers_predict_and_go_on(cls: type, average: str) -> None:
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
     assert weights(copy.partial_fit(X, y)) == weights(model.partial_fit(X, y))
-
-
-def test_every_family_is_there() -> None:
-    assert {cls()._learner().name for cls in CLASSIFIERS} <= set(learners.names())
 
 
 @pytest.mark.parametrize(

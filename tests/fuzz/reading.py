@@ -236,4 +236,4 @@ def check_prm(directory: Path, _: Rng) -> int:
     found = read_prm(directory / "prm")
     tree = b"(S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))"
     evaluate([tree], [tree], Parseval.from_prm(directory / "prm"))
-    return len(found.delete)
+    return len(found["delete"])

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from rerank.data.labelled import from_csr
 from rerank.metrics import classification
-from rerank.metrics.base import chosen_rows, metrics
+from rerank.metrics.base import chosen_rows
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracle
 from rerank.metrics.significance import compare
 
@@ -17,11 +17,6 @@ METRIC = classification.Classification()
 
 def rows(wrong: list[bool]) -> np.ndarray:
     return np.array(wrong, float)[:, np.newaxis]
-
-
-def test_it_is_found_by_its_name() -> None:
-    assert metrics.get("error")() == METRIC
-    assert METRIC.signature == "error|v:1"
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=20))

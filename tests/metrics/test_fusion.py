@@ -56,16 +56,6 @@ def test_nodes_know_their_places(given_: tuple[list[str], np.ndarray]) -> None:
         assert parents[0][1:].tolist() == parents[1][1:].tolist()
 
 
-@given(weighted_trees())
-def test_a_tree_with_all_the_weight_stays(given_: tuple[list[str], np.ndarray]) -> None:
-    texts, _ = given_
-    _, _, trees = parsed(texts)
-    p = np.zeros(len(texts))
-    p[-1] = 1.0
-    (tree,) = fused(texts, p, 0.5)
-    assert reference.spans(tree) == reference.spans(trees[-1])
-
-
 def test_the_order_of_a_unary_chain_is_that_of_more_weight() -> None:
     texts = ["(S1 (S (A (B (X 0) (X 1)))))", "(S1 (S (B (A (X 0) (X 1)))))"]
     for p in ([0.6, 0.4], [0.4, 0.6]):
@@ -86,11 +76,6 @@ def test_who_votes_for_a_bracket() -> None:
     symbols, trees, _ = parsed(["(S1 (S (A (X 0)) (X 1)))", "(S1 (S (X 0) (X 1)))", "(S1 (S (A (X 0)) (X 1)))"])
     votes = Fusion(trees, symbols).votes(np.array([1.0, 2.0, 1.0]))
     assert [tuple(vote) for vote in votes] == [("S", 0, 2, 1.0, [0, 1, 2], ()), ("A", 0, 1, 0.5, [0, 2], ())]
-
-
-def test_trees_without_brackets_have_no_votes() -> None:
-    symbols, trees, _ = parsed(["(S1 (X a))"] * 2)
-    assert Fusion(trees, symbols).votes(np.ones(2)) == []
 
 
 def test_candidates_with_other_words_do_not_vote() -> None:

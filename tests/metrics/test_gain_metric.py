@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
-from rerank.metrics.base import chosen_rows, metrics
+from rerank.metrics.base import chosen_rows
 from rerank.metrics.gain import Gain
 from rerank.readers.texts.text_list import TextList
 
@@ -70,9 +70,3 @@ def test_a_value_that_is_no_finite_number_is_an_error_in_its_line(value):
 def test_texts_alone_have_no_gain():
     with pytest.raises(DataError, match="column 'gain' of lists"):
         METRIC.stats([b"a"], [b"a"])
-
-
-def test_name_and_signature():
-    assert metrics.get("gain")() == METRIC
-    assert METRIC.signature == "gain|column:gain|version:1"
-    assert METRIC.report(np.zeros(1), np.zeros(1)) == {"gain": 0.0}

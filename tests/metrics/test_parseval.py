@@ -5,13 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_parseval import Settings, multiset_overlap, parseval
+from reference_parseval import Settings, parseval
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.base import metrics
-from rerank.metrics.parseval import Parseval
-from rerank.metrics.parseval_labels import cut_label, equivalents
+from rerank.metrics.parseval import Parseval, cut_label, equivalents
 from rerank.readers.trees.trees import parse_brackets
 
 
@@ -52,9 +50,6 @@ class TestBrackets:
     def test_roots_are_no_brackets(self, root):
         assert triple(f"({root} (S (NN a)))", "(S1 (S (NN a)))") == (1, 1, 1)
 
-    def test_a_root_label_inside_the_tree_is_deleted_too_but_not_what_is_below(self):
-        assert triple("(S (TOP (NP (NN a))))", "(S (NP (NN a)))") == (2, 2, 2)
-
     def test_no_brackets_but_words(self):
         c = counts("(S1 (NN a))", "(S1 (NN a))")
         assert (c["gold"], c["test"], c["exact"], c["skipped"], c["words"]) == (0, 0, 1, 0, 1)
@@ -66,10 +61,6 @@ class TestBrackets:
         assert triple(two, two) == (2, 2, 2)
         three = "(S1 (NP (NP (NP (NN a)))))"
         assert triple(two, three) == (2, 2, 3)
-
-    def test_order_within_a_unary_chain_does_not_matter(self):
-        assert triple("(S1 (NP (QP (NN a))))", "(S1 (QP (NP (NN a))))") == (2, 2, 2)
-        assert triple("(S1 (NP (QP (NP (NN a)))))", "(S1 (NP (NP (S (NN a)))))") == (2, 3, 3)
 
     def test_unlabeled(self):
         gold, test = "(S1 (S (NP (NN a)) (VP (VB b))))", "(S1 (X (ADJP (NN a)) (Y (Z (VB b)))))"
@@ -86,9 +77,6 @@ class TestLabels:
     def test_function_tags_and_indices_are_cut_but_not_a_leading_one(self, label, cut):
         assert cut_label(label) == cut
 
-    def test_cut_in_trees(self):
-        assert triple("(S1 (S-HLN (NP-SBJ-2 (NN a)) (VP=1 (VB b))))", "(S1 (S (NP (NN a)) (VP (VB b))))") == (3, 3, 3)
-
     def test_tags_are_not_cut(self):
         assert counts("(S1 (NP (NN-X a)))", "(S1 (NP (NN a)))")["correct_tags"] == 0
 
@@ -96,9 +84,6 @@ class TestLabels:
         assert triple("(S1 (VP (VB a) (PRT (RP b))))", "(S1 (VP (VB a) (ADVP (RP b))))") == (2, 2, 2)
         strict = Parseval(equal_labels=())
         assert triple("(S1 (VP (VB a) (PRT (RP b))))", "(S1 (VP (VB a) (ADVP (RP b))))", strict) == (1, 2, 2)
-
-    def test_advp_over_prt_counts_two_equal_brackets(self):
-        assert triple("(S1 (ADVP (PRT (RP b))))", "(S1 (PRT (RP b)))") == (1, 2, 1)
 
     def test_equal_labels_hold_for_tags_cut_labels_and_deleted_labels(self):
         metric = Parseval(equal_labels=(("NN", "NNP"), ("NX", "NP"), ("WRAP", "TOP")))
@@ -130,14 +115,6 @@ class TestEmptyNodes:
         gold = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (SBAR (-NONE- 0) (S (NP (-NONE- *T*-1)))))))"
         assert triple(gold, "(S1 (S (VP (VB go))))") == (2, 2, 2)
 
-    def test_spans_do_not_count_traces(self):
-        gold = "(S1 (S (NP (NN a) (-NONE- *)) (-NONE- *) (VP (-NONE- 0) (VB b))))"
-        c = counts(gold, "(S1 (S (NP (NN a)) (VP (VB b))))")
-        assert (c["matched"], c["gold"], c["words"], c["exact"]) == (3, 3, 2, 1)
-
-    def test_traces_in_the_candidate(self):
-        assert triple("(S1 (S (VP (VB go))))", "(S1 (S (NP (-NONE- *)) (VP (VB go))))") == (2, 2, 2)
-
     def test_traces_go_even_if_no_setting_says_so(self):
         assert triple("(S (NP (-NONE- *)) (VP (VB go)))", "(S (VP (VB go)))", Parseval(delete=())) == (2, 2, 2)
 
@@ -153,9 +130,6 @@ class TestPunctuation:
         test = "(S1 (S (NP (`` ``) (NN a)) (, ,) (VP (VB b) (: --) (NN c) ('' '') (. .))))"
         c = counts(gold, test)
         assert (c["matched"], c["gold"], c["test"], c["words"], c["exact"]) == (3, 3, 3, 3, 1)
-
-    def test_brackets_of_punctuation_alone_are_dropped(self):
-        assert triple("(S1 (S (NP (NN a)) (PRN (, ,) (X (: -)))))", "(S1 (S (NP (NN a)) (, ,) (: -)))") == (2, 2, 2)
 
     def test_other_tags_of_punctuation_are_words(self):
         assert counts("(S1 (X (-LRB- -LRB-) (HYPH -) ($ $) (NN a)))", "(S1 (X (-LRB- -LRB-) (HYPH -) ($ $) (NN a)))")[
@@ -179,24 +153,10 @@ class TestPunctuation:
         c = counts(self.GOLD, self.TEST, Parseval(punctuation="own"))
         assert (c["matched"], c["gold"], c["test"], c["words"], c["correct_tags"]) == (0, 3, 3, 2, 2)
 
-    def test_the_other_way_round(self):
-        c = counts(self.TEST, self.GOLD)  # '-' is a word for both: test S03 NP01 VP23
-        assert (c["matched"], c["gold"], c["test"], c["words"], c["correct_tags"]) == (2, 3, 3, 3, 2)
-
     def test_evalb_refuses(self):
         c = counts(self.GOLD, self.TEST, Parseval(punctuation="evalb"))
         assert (c["refused"], c["gold"], c["words"], c["matched"], c["test"], c["skipped"]) == (1, 0, 0, 0, 0, 0)
         assert c["no_crossing"] == c["two_or_less_crossing"] == c["exact"] == 0
-
-    def test_evalb_accepts_what_keeps_equal_words(self):
-        assert triple(IT_RAINS, IT_RAINS, Parseval(punctuation="evalb")) == (3, 3, 3)
-        # of two equal full stops each tree deletes another one: the words left are the same
-        gold, test = "(S1 (S (X (. .)) (Y (NN .))))", "(S1 (S (X (NN .)) (Y (. .))))"
-        assert triple(gold, test, Parseval(punctuation="evalb")) == (1, 2, 2)
-
-    def test_evalb_skips_a_candidate_without_words(self):
-        c = counts("(S1 (NP (NN a)))", "(S1 (NP (. a)))", Parseval(punctuation="evalb"))
-        assert (c["skipped"], c["refused"], c["gold"], c["words"]) == (1, 0, 0, 0)
 
     def test_own_tags_leave_a_candidate_without_words_in_the_sums(self):
         c = counts("(S1 (NP (NN a)))", "(S1 (NP (. a)))", Parseval(punctuation="own"))
@@ -223,11 +183,6 @@ class TestPunctuation:
         assert rows[0, 0] == 3
         assert rows[1, metric.columns.index("word_shift")] == 1
 
-    def test_a_reference_emptied_bracket_comes_back_with_its_quote_mark(self):
-        metric = Parseval(punctuation="evalb", quote_labels=("''", "POS"))
-        c = counts("(S1 (S (NN a) (X ('' '))))", "(S1 (S (NN a) (X (POS '))))", metric)
-        assert (c["gold"], c["matched"], c["words"]) == (2, 2, 2)
-
 
 class TestCrossing:
     def test_counts_test_brackets_that_cross_some_gold_bracket(self):
@@ -237,24 +192,10 @@ class TestCrossing:
         c = counts(gold, test)
         assert (c["crossing"], c["no_crossing"], c["two_or_less_crossing"]) == (2, 0, 1)
 
-    def test_shared_edges_and_nesting_do_not_cross(self):
-        gold = "(S1 (S (A (NN a) (NN b)) (NN c)))"
-        test = "(S1 (S (B (NN a)) (C (NN b)) (D (NN c))))"
-        assert counts(gold, test)["crossing"] == 0
-        assert counts(gold, "(S1 (S (NN a) (D (NN b) (NN c))))")["crossing"] == 1
-
     def test_more_than_two(self):
         gold = "(S1 (S (A (NN a) (NN b)) (NN c)))"
         c = counts(gold, "(S1 (S (NN a) (D (E (F (NN b) (NN c))))))")
         assert (c["crossing"], c["no_crossing"], c["two_or_less_crossing"]) == (3, 0, 0)
-
-    def test_deleted_brackets_neither_cross_nor_are_crossed(self):
-        assert counts("(S (TOP (NN a) (NN b)) (NN c))", "(S (NN a) (X (NN b) (NN c)))")["crossing"] == 0
-        assert counts("(S (X (NN a) (NN b)) (NN c))", "(S (NN a) (TOP (NN b) (NN c)))")["crossing"] == 0
-
-    def test_a_candidate_that_keeps_more_words_than_the_reference(self):
-        gold, test = "(S1 (S (A (NN a) (NN b)) (. .)))", "(S1 (S (NN a) (X (NN b) (NN .))))"
-        assert counts(gold, test, Parseval(punctuation="own"))["crossing"] == 1
 
 
 class TestTagsAndLength:
@@ -327,14 +268,6 @@ class TestYields:
         assert rows[:, Parseval.columns.index("refused")].tolist() == [0, 1, 0, 0, 1, 0]
         assert Parseval().gain(rows, np.broadcast_to(reference, (6, reference.size))).tolist() == [1, 0, 1, 0, 0, 1]
         assert Parseval().valid(rows).tolist() == [True, False, True, False, False, True]
-
-    def test_nothing_is_gained_by_failing_where_there_are_no_brackets(self):
-        metric, symbols = Parseval(), SymbolTable()
-        gold = parse_brackets([b"(S1 (NN a))"], symbols)
-        reference, rows = metric.stats(
-            gold, parse_brackets([b"(())", b"(S1 (NN b))", b"(S1 (NN a))"], symbols), symbols
-        )
-        assert metric.gain(rows, np.broadcast_to(reference, (3, reference.size))).tolist() == [0, 0, 1]
 
     def test_lists_that_do_not_fit(self):
         symbols = SymbolTable()
@@ -429,7 +362,6 @@ class TestScores:
         assert Parseval(quote_labels=("POS",)).signature == Parseval().signature
 
     def test_parameters_are_checked(self):
-        assert metrics.get("parseval") is Parseval
         with pytest.raises(RecipeError, match="punctuation: found 'mine'; expected one of reference, own, evalb"):
             Parseval(punctuation="mine")
         with pytest.raises(RecipeError, match="equal_labels: expected pairs"):
@@ -481,13 +413,6 @@ class TestAgainstTheDefinition:
         assert c["two_or_less_crossing"] == (counted and expected.crossing <= 2)
 
     @settings(max_examples=50, deadline=None)
-    @given(tree_pairs())
-    def test_swapping_the_trees_swaps_precision_and_recall(self, pair):
-        a, b = (tree.pformat(margin=10**6) for tree in pair)
-        there, back = counts(a, b, Parseval(punctuation="own")), counts(b, a, Parseval(punctuation="own"))
-        assert (there["matched"], there["gold"], there["test"]) == (back["matched"], back["test"], back["gold"])
-
-    @settings(max_examples=50, deadline=None)
     @given(st.lists(tree_pairs(), min_size=1, max_size=4))
     def test_many_lists_at_once_are_single_lists(self, pairs):
         metric, symbols = Parseval(), SymbolTable()
@@ -501,10 +426,3 @@ class TestAgainstTheDefinition:
             )  # fmt: skip
             assert (reference[i] == one_reference).all()
             assert (rows[2 * i : 2 * i + 2] == one).all()
-
-    @settings(max_examples=50, deadline=None)
-    @given(tree_pairs())
-    def test_matching_is_a_multiset_intersection(self, pair):
-        without = Settings(equal=())
-        expected = parseval(*pair, without)
-        assert expected.matched == multiset_overlap(expected.gold_brackets, expected.test_brackets)

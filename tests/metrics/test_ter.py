@@ -197,13 +197,6 @@ def test_empty_references():
     assert rows(metric, [], [""])[0].tolist() == [0, 0]
 
 
-def test_scores_keep_the_shape():
-    metric = Ter()
-    reference, stats = rows(metric, ["a b", "a"], ["a b"])
-    assert metric.scores(np.stack([stats, stats[::-1]]), reference).tolist() == [[0, 50], [50, 0]]
-    assert metric.scores(np.zeros(1), np.zeros(2)) == 0
-
-
 def test_bytes_that_are_not_utf8_are_words():
     reference, stats = Ter().stats([b"\xff \xc3\x89", b"\xfe"], [b"\xff \xc3\xa9"])
     assert Ter().gain(stats, reference).tolist() == [1, 0]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import small
 import small_rankings
 from rich.console import Console
 
@@ -56,15 +55,6 @@ def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.M
     with console.capture() as captured:
         console.print(results_on_terminal(found, "test"))
     assert "…" not in captured.get()
-
-
-def test_a_resumed_run_has_the_same_line(root: Path, workspace: Path) -> None:
-    recipe, directory = small_rankings.recipe(root), workspace / "rankings" / "resumed"
-    whole = pipeline.run(recipe, workspace / "rankings" / "whole")
-    pipeline.run(recipe, directory, stages=("train",))
-    assert "logistic" not in json.loads((directory / "metrics.json").read_text())["splits"]
-    again = pipeline.run(recipe, directory, resume=True)
-    assert small.without_clock(again) == small.without_clock(whole)
 
 
 def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) -> None:

@@ -124,11 +124,6 @@ def test_a_changed_header_is_refused(directory):
         Model.load(directory)
 
 
-def test_another_layout_of_the_same_header_is_no_change(directory):
-    change(directory, False)
-    assert Model.load(directory).about["learner"] in ("vrda", "perceptron")
-
-
 @pytest.mark.parametrize(
     ("entries", "hint"),
     [

@@ -76,8 +76,3 @@ def test_the_base_score_has_one_weight(task: Path, tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     again = Model.load(tmp_path / "model").weights["average"]
     assert (again.base, again.w[j]) == (pytest.approx(two.base), 0.0)
-
-
-def test_tables_without_the_template_have_no_such_column(task: Path) -> None:
-    model = rerank.fit(lists_of(task, "train"), recipe={"task": "translation"}, epochs=1).model
-    assert model.table.base_column is None

@@ -4,7 +4,6 @@ import json
 import pickle
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -243,16 +242,6 @@ def test_standard_input_is_a_file_too(
         monkeypatch.setattr(sys, "stdin", stdin)
         found = [each.id for each in model.rank_many(sys.stdin)]
     assert found == [each.id for each in model.rank_many(small_data / "test.nbest.gz")]
-
-
-def test_threads_share_a_model(models: dict[str, Path], small_data: Path) -> None:
-    for kind in ("parses", "samples"):
-        model = rerank.load(models[kind])
-        given = [each.candidates for each in model.rank_many(files(models, small_data, kind)[0])]
-        expected = [model.rank(each).scores.tolist() for each in given]
-        with ThreadPoolExecutor(8) as pool:
-            found = [each.scores.tolist() for each in pool.map(model.rank, given * 20)]
-        assert found == expected * 20
 
 
 def test_a_saved_or_pickled_model_ranks_alike(small_run: Path, tmp_path: Path) -> None:

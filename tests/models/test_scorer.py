@@ -1,7 +1,6 @@
 """A model at work: scores, ranks, skipped lists, and the reasons for a choice."""
 
 import io
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -156,10 +155,3 @@ def test_predictors_that_a_model_does_not_have(model):
         Scorer(model, "best")
     with pytest.raises(ModelError, match="keeps no votes"):
         Scorer(replace(model, votes={}), "voted")
-
-
-def test_a_moved_model_works(small_run, small_data, tmp_path):
-    shutil.copytree(small_run / "model", tmp_path / "moved")
-    models = [Model.load(path) for path in (small_run / "model", tmp_path / "moved")]
-    both = [ranked(Scorer(model), small_data / "test.nbest.gz") for model in models]
-    assert [list(each.order) for each in both[0]] == [list(each.order) for each in both[1]]

@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 import small
 import small_texts
-from joblib import Parallel, delayed
 
 import rerank
 from rerank.base.errors import DataError, ModelError
@@ -156,14 +155,6 @@ def test_threads_share_what_one_has_opened(cases: dict[str, Case]) -> None:
                 assert found == expected, name
 
 
-def test_threads_of_joblib(cases: dict[str, Case]) -> None:
-    for name, (scorer, lists, _) in cases.items():
-        expected = rank_all(scorer, lists)
-        work = delayed(rank_all)
-        for found in Parallel(n_jobs=THREADS, backend="threading")(work(scorer, lists) for _ in range(2 * THREADS)):
-            assert found == expected, name
-
-
 BEGIN = """
 import json, sys, threading
 from concurrent.futures import ThreadPoolExecutor
@@ -202,16 +193,6 @@ def test_threads_begin_at_once(trees: Path, texts: dict[str, Path]) -> None:
         ranking = rerank.load(models[name], trust="user_template").rank(lists[name])
         assert (order, scores) == (ranking.order.tolist(), ranking.scores.tolist()), name
         assert features == [part.feature for part in ranking.explain()]
-
-
-def test_models_are_loaded_while_others_rank(cases: dict[str, Case], trees: Path, texts: dict[str, Path]) -> None:
-    expected = {name: rank_all(case.scorer, case.lists) for name, case in cases.items()}
-    with in_the_background(lambda: [Model.load(path, trust=True) for path in (trees, *texts.values())]):
-        for name, (scorer, lists, _) in cases.items():
-            fresh = Scorer(Model.load({"trees": trees, "voted": trees, **texts}[name], trust=True), scorer.predictor)
-            with ThreadPoolExecutor(THREADS) as pool:
-                for found in pool.map(lambda _, fresh=fresh, lists=lists: rank_all(fresh, lists), range(THREADS)):
-                    assert found == expected[name], name
 
 
 @contextmanager

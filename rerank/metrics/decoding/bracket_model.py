@@ -10,15 +10,8 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.decoding.columns import (
-    ASCENDING,
-    NUMBERS,
-    SYMBOLS,
-    BracketColumns,
-    add_contributions,
-    add_leaves,
-    bracket_columns,
-)
+from rerank.kernels.compile import kernel
+from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, BracketColumns, bracket_columns
 from rerank.metrics.decoding.fusion import Fusion
 
 # 9,300 numbers in all: a value for every leaf, a threshold for every other node. The best on dev are hardly better.
@@ -55,6 +48,42 @@ class Arrays(NamedTuple):
     deviation: np.ndarray
 
 
+@kernel
+def _child(trees: Arrays, node: int, x: float) -> int:
+    """The child to which a row goes whose feature, of those that ``node`` asks for, is x."""
+    if trees.feature[node] < len(SYMBOLS):
+        left = (trees.members[node] >> np.uint64(x)) & np.uint64(1) == np.uint64(1)
+    else:
+        left = x <= trees.threshold[node]
+    return int(trees.child[node, 0] if left else trees.child[node, 1])
+
+
+@kernel
+def add_leaves(trees: Arrays, rows: np.ndarray, total: np.ndarray) -> None:
+    """Add to total (float64 [n]) the value of the leaf of every tree that a row (float64 [n, C]) comes to."""
+    for k in range(trees.first.shape[0] - 1):
+        for i in range(rows.shape[0]):
+            node = trees.first[k]
+            while trees.feature[node] >= 0:
+                node = _child(trees, node, rows[i, trees.feature[node]])
+            total[i] += trees.value[node]
+
+
+@kernel
+def add_contributions(trees: Arrays, rows: np.ndarray, parts: np.ndarray) -> None:
+    """Add to parts (float64 [n, C]) what each feature changes the value by, along the paths of ``add_leaves``.
+
+    Every node has a value here.
+    """
+    for k in range(trees.first.shape[0] - 1):
+        for i in range(rows.shape[0]):
+            node = trees.first[k]
+            while trees.feature[node] >= 0:
+                asked, before = trees.feature[node], trees.value[node]
+                node = _child(trees, node, rows[i, asked])
+                parts[i, asked] += trees.value[node] - before
+
+
 @dataclass(frozen=True)
 class BracketModel:
     """How probable the brackets of a list are to be right."""
@@ -78,8 +107,8 @@ class BracketModel:
 
     def log_odds(self, rows: np.ndarray) -> np.ndarray:
         """float64 [n]: their log-odds, from rows of codes and numbers (float64 [n, SYMBOLS + NUMBERS])."""
-        own, total = self.arrays, np.full(rows.shape[0], self.arrays.baseline[0])
-        add_leaves(own.first, own.feature, own.threshold, own.members, own.child, own.value, len(SYMBOLS), rows, total)
+        total = np.full(rows.shape[0], self.arrays.baseline[0])
+        add_leaves(self.arrays, rows, total)
         return total
 
     def reasons(
@@ -99,11 +128,10 @@ class BracketModel:
 
         What a tree says at a node is the mean of what it says at its two children.
         """
-        own, value = self.arrays, self.arrays.value.copy()
-        for node in np.flatnonzero(own.feature >= 0)[::-1].tolist():  # children come after their node
-            value[node] = value[own.child[node]].mean()
-        nodes, parts = (own.first, own.feature, own.threshold, own.members, own.child), np.zeros(rows.shape)
-        add_contributions(*nodes, value, len(SYMBOLS), rows, parts)
+        value, parts = self.arrays.value.copy(), np.zeros(rows.shape)
+        for node in np.flatnonzero(self.arrays.feature >= 0)[::-1].tolist():  # children come after their node
+            value[node] = value[self.arrays.child[node]].mean()
+        add_contributions(self.arrays._replace(value=value), rows, parts)
         return parts
 
     def rows(self, columns: BracketColumns, symbols: SymbolTable) -> np.ndarray:
@@ -122,20 +150,19 @@ class BracketModel:
         for name, array in arrays.items():
             if array.dtype != np.dtype(DTYPES[name]) or (array.dtype.kind == "f" and not np.isfinite(array).all()):
                 raise ValueError(f"brackets_{name}.npy: expected finite numbers of type {np.dtype(DTYPES[name])}")
-        own = Arrays(
-            **{name: np.array(array) for name, array in arrays.items()}
-        )  # read-only ones compile kernels again
-        nodes = own.feature.size
+        # copies, as kernels would be compiled again for arrays that are read-only
+        copies = Arrays(**{name: np.array(array) for name, array in arrays.items()})
+        nodes = copies.feature.size
         wanted = dict.fromkeys(("feature", "threshold", "members", "value"), (nodes,)) | {"child": (nodes, 2)}
-        wanted |= {"baseline": (1,), "deviation": (1,), "first": (own.first.size,), "names": (own.names.size,)}
-        wanted |= {"codes": (own.names.tobytes().count(b"\n"), len(SYMBOLS))}
+        wanted |= {"baseline": (1,), "deviation": (1,), "first": (copies.first.size,), "names": (copies.names.size,)}
+        wanted |= {"codes": (copies.names.tobytes().count(b"\n"), len(SYMBOLS))}
         for name, shape in wanted.items():
             if arrays[name].shape != shape:
                 raise ValueError(f"brackets_{name}.npy: its shape is {arrays[name].shape}; expected {shape}")
-        _check_nodes(own)
-        if not (own.deviation > 0).all() or not ((own.codes >= 0) & (own.codes <= UNKNOWN)).all():
+        _check_nodes(copies)
+        if not (copies.deviation > 0).all() or not ((copies.codes >= 0) & (copies.codes <= UNKNOWN)).all():
             raise ValueError("its brackets have a deviation that is not positive, or codes out of range")
-        return BracketModel(own)
+        return BracketModel(copies)
 
 
 def _check_nodes(own: Arrays) -> None:

@@ -91,54 +91,6 @@ def weigh_rivals(
                 out.most_relabelled[b] = max(out.most_relabelled[b], total[other])
 
 
-@kernel
-def child_of(
-    node: int, feature: np.ndarray, threshold: np.ndarray, members: np.ndarray, child: np.ndarray, sets: int, x: float
-) -> int:
-    """The child to which a row goes whose feature is x; see ``add_leaves``."""
-    if feature[node] < sets:
-        left = (members[node] >> np.uint64(x)) & np.uint64(1) == np.uint64(1)
-    else:
-        left = x <= threshold[node]
-    return int(child[node, 0] if left else child[node, 1])
-
-
-@kernel
-def add_leaves(
-    first: np.ndarray, feature: np.ndarray, threshold: np.ndarray, members: np.ndarray, child: np.ndarray,
-    value: np.ndarray, sets: int, rows: np.ndarray, total: np.ndarray,
-) -> None:  # fmt: skip
-    """Add to total (float64 [n]) the value of the leaf of every tree that a row (float64 [n, C]) comes to.
-
-    first: int64 [K + 1], the nodes of tree k; feature: int32, -1 at a leaf; child: int32 [nodes, 2], the first for rows
-    whose feature is at most ``threshold`` or, of the first ``sets`` features, is a bit of ``members`` (uint64).
-    """
-    for k in range(first.shape[0] - 1):
-        for i in range(rows.shape[0]):
-            node = first[k]
-            while feature[node] >= 0:
-                node = child_of(node, feature, threshold, members, child, sets, rows[i, feature[node]])
-            total[i] += value[node]
-
-
-@kernel
-def add_contributions(
-    first: np.ndarray, feature: np.ndarray, threshold: np.ndarray, members: np.ndarray, child: np.ndarray,
-    value: np.ndarray, sets: int, rows: np.ndarray, parts: np.ndarray,
-) -> None:  # fmt: skip
-    """Add to parts (float64 [n, C]) what each feature changes the value by, along the paths of ``add_leaves``.
-
-    Every node has a value here.
-    """
-    for k in range(first.shape[0] - 1):
-        for i in range(rows.shape[0]):
-            node = first[k]
-            while feature[node] >= 0:
-                asked, before = feature[node], value[node]
-                node = child_of(node, feature, threshold, members, child, sets, rows[i, asked])
-                parts[i, asked] += value[node] - before
-
-
 SYMBOLS = (
     "label", "parent", "grandparent", "sibling before", "sibling after", "first child", "last child",
     "first tag", "last tag", "tag before", "tag after", "first word", "last word", "word before", "word after",

@@ -21,8 +21,8 @@ from rerank.metrics.decoding.bracket_kernel import (
     number_brackets,
     read_leaves,
 )
+from rerank.metrics.parseval import EMPTY_TAG
 from rerank.metrics.parseval_kernel import DELETED_BRACKET, EMPTY, BracketLabels, Sentence, workspace
-from rerank.metrics.parseval_labels import EMPTY_TAG
 from rerank.readers.nbest import ROOTS
 from rerank.readers.trees.trees import FOREST, Trees
 
@@ -37,9 +37,7 @@ class VotedBracket(NamedTuple):
     end: int  # one past its last
     weight: float
     candidates: list[int]
-    by: tuple[
-        tuple[str, float], ...
-    ] = ()  # what made it so probable, where that is learned: columns, the largest first
+    by: tuple[tuple[str, float], ...] = ()  # where that is learned: the columns that made it so, the largest first
 
     def as_object(self) -> dict[str, Any]:
         """The bracket as commands show it: words and candidates counted from 1."""

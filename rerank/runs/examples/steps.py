@@ -212,15 +212,7 @@ def train_model(spec: Spec, examples: ExampleSet, tuned: Settings | None = None)
     weighted = np.any([weights.w != 0 for weights in training.weights.values()], axis=0)
     biased = spec.recipe.data.bias is not None
     names = [*examples.names[: noisy.width - biased], *(["bias"] if biased and examples.names else [])]
-    about = provenance(
-        learner=spec.recipe.learner["name"],
-        run="",
-        seed=seed,
-        epochs=training_settings.epochs,
-        dev=None,
-        training_data="",
-        files={},
-    )
+    about = provenance(learner=spec.recipe.learner["name"], seed=seed, epochs=training_settings.epochs)
     about["classes"] = list(noisy.classes)
     table = class_table(noisy.classes, noisy.width, names, np.unique(np.flatnonzero(weighted) % noisy.width))
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}

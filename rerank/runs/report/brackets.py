@@ -6,8 +6,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.parseval import Parseval
-from rerank.metrics.parseval_labels import EMPTY_TAG, cut_label, equivalents
+from rerank.metrics.parseval import EMPTY_TAG, Parseval, cut_label, equivalents
 from rerank.readers.trees.trees import parse_brackets
 
 _DELETED = frozenset(Parseval.delete)  # labels that are not brackets, tags whose words do not count

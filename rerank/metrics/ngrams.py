@@ -1,0 +1,77 @@
+"""The n-grams of references in a hash table, and how many of them a text has."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.data.symbols import combine, find_slot
+from rerank.kernels.compile import kernel
+
+FREE = np.uint64(0)
+
+
+class NgramTable(NamedTuple):
+    """N-grams by hash (open addressing), a power of two in size; of these arrays, ``keys`` alone begins with zeros."""
+
+    keys: np.ndarray  # uint64: the n-gram's hash, 0: free
+    limit: np.ndarray  # int32: how often it is in the reference that has it most often
+    seen: np.ndarray  # int32: how often it is in the text ``stamp``
+    stamp: np.ndarray  # int32: the number of the last text that has it, from 0
+
+
+def ngram_table(ngrams: int) -> NgramTable:
+    """A table with room for ``ngrams`` n-grams at a load of at most one half."""
+    capacity = 1 << int(2 * ngrams + 1).bit_length()
+    return NgramTable(np.zeros(capacity, np.uint64), *(np.empty(capacity, np.int32) for _ in range(3)))
+
+
+@kernel
+def _slot(table: NgramTable, h: np.uint64) -> int:
+    """The slot of an n-gram by its hash, or the free one where it belongs; no hash is that of a free slot."""
+    return int(find_slot(table.keys, h if h != FREE else np.uint64(1)))
+
+
+@kernel
+def _count(table: NgramTable, slot: int, text: int) -> int:
+    """Count an occurrence of the n-gram at ``slot`` in ``text``; returns how many there have been so far."""
+    if table.stamp[slot] != text:
+        table.stamp[slot] = text
+        table.seen[slot] = 0
+    table.seen[slot] += 1
+    return int(table.seen[slot])
+
+
+@kernel
+def enter_ngrams(symbols: np.ndarray, order: int, seed: np.uint64, text: int, table: NgramTable) -> None:
+    """Add the n-grams of up to ``order`` symbols of a reference, which has the number ``text``.
+
+    The hash of an n-gram continues that of its first n - 1 symbols, and ``seed`` at the first.
+    """
+    for i in range(symbols.shape[0]):
+        h = seed
+        for j in range(i, min(i + order, symbols.shape[0])):
+            h = combine(h, np.uint64(symbols[j]))
+            slot = _slot(table, h)
+            if table.keys[slot] == FREE:
+                table.keys[slot] = h if h != FREE else np.uint64(1)
+                table.limit[slot], table.stamp[slot] = 0, -1
+            table.limit[slot] = max(table.limit[slot], _count(table, slot, text))
+
+
+@kernel
+def match_ngrams(
+    symbols: np.ndarray, order: int, seed: np.uint64, text: int, table: NgramTable, row: np.ndarray, step: int
+) -> None:
+    """Add to row[step * (n - 1)] how many n-grams of a text are in the references, each at most as often as in one.
+
+    A longer n-gram than one that is in no reference is in none either: most places take two or three look-ups.
+    """
+    for i in range(symbols.shape[0]):
+        h = seed
+        for j in range(i, min(i + order, symbols.shape[0])):
+            h = combine(h, np.uint64(symbols[j]))
+            slot = _slot(table, h)
+            if table.keys[slot] == FREE:
+                break
+            if _count(table, slot, text) <= table.limit[slot]:
+                row[step * (j - i)] += 1.0
