@@ -29,11 +29,6 @@ def rows_of(X: Any, *, double: bool = False) -> SparseRows:
     """The rows of ``X`` (dense or CSR [n, D], finite; it is not changed).
 
     double: many float64 values of a CSR matrix may stay what they are.
-
-    Raises
-    ------
-    ValueError: a value is too large or too small for float32, there are too many columns for int32, or the matrix is
-        damaged.
     """
     if X.shape[1] >= MOST:
         raise ValueError(f"X has {X.shape[1]} columns; fewer than {MOST} are expected")
@@ -107,10 +102,6 @@ def examples_of(
     """The rows of ``X`` (see ``rows_of``) with ``label`` (int64 [n], index of a class).
 
     weight: float64 [n], 1 by default; double: see ``rows_of``.
-
-    Raises
-    ------
-    ValueError: see ``rows_of``.
     """
     n, D = X.shape
     found = rows_of(X, double=double)
@@ -126,12 +117,7 @@ def examples_of(
 
 
 def offsets_of(group: Any, qid: Any, n: int) -> np.ndarray:
-    """int64 [L + 1]: list i holds the rows offsets[i]..offsets[i + 1] - 1, by their sizes or by the ids of their lists.
-
-    Raises
-    ------
-    ValueError: neither or both are given, sizes do not add up to the n rows, or the rows of an id are not together.
-    """
+    """int64 [L + 1]: list i holds the rows offsets[i]..offsets[i + 1] - 1, by sizes or ids of lists."""
     if (group is None) == (qid is None):
         raise ValueError(
             f"found {'neither group nor qid' if group is None else 'both group and qid'}; expected one of them: "
@@ -177,10 +163,6 @@ def lists_of(X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = 
 
     gain, base: [n]; higher is better, and without base scores all are 0. The statistics are those of the metric
     ``gain``: the gains themselves, and 1 for every list.
-
-    Raises
-    ------
-    ValueError: an argument does not fit the rows of X, or holds what no learner can use.
     """
     n = X.shape[0]
     offsets = offsets_of(group, qid, n)
@@ -206,12 +188,7 @@ def lists_of(X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = 
 
 
 def require_differences(lists: Corpus) -> None:
-    """Refuse lists that teach nothing.
-
-    Raises
-    ------
-    ValueError: all candidates of every list have the same gain.
-    """
+    """Refuse lists that teach nothing."""
     starts = lists.lists[:-1]
     best, worst = np.maximum.reduceat(lists.gain, starts), np.minimum.reduceat(lists.gain, starts)
     if not (best > worst).any():

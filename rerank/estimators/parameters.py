@@ -33,12 +33,7 @@ def plain(value: Any) -> Any:
 
 
 def check_parameters(estimator: Any, names: Iterable[str]) -> None:
-    """Check the parameters ``names`` of an estimator against their annotations.
-
-    Raises
-    ------
-    ValueError: names the parameter, what was found and what is expected.
-    """
+    """Check the parameters ``names`` of an estimator against their annotations."""
     cls: type = type(estimator)
     for name in names:
         value = getattr(estimator, name)
@@ -54,12 +49,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def numbers(name: str, values: Any, n: int) -> np.ndarray:
-    """``values`` as float64 [n], one finite number for every row of X.
-
-    Raises
-    ------
-    ValueError: names the argument, what was found (and in which row), and what is expected.
-    """
+    """``values`` as float64 [n], one finite number for every row of X."""
     try:
         found = np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:

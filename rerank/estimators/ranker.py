@@ -250,12 +250,7 @@ def mean_gain(lists: Corpus, weights: Weights) -> float:
 
 
 def learner_of(given: Any, loss: str | None) -> tuple[Learner, bool]:
-    """The learner that ``ListRanker.learner`` describes, and whether the weight of base scores is to be found.
-
-    Raises
-    ------
-    RecipeError: there is no such learner, it lacks a parameter or refuses its value, or it breaks the contract.
-    """
+    """The learner that ``ListRanker.learner`` describes, and whether the weight of base scores is to be found."""
     if isinstance(given, Learner):
         if loss is not None and not hasattr(given, "loss"):
             raise RecipeError(f"found {loss!r}; the learner {given.name} has no loss to choose", key="loss")
@@ -270,12 +265,7 @@ def learner_of(given: Any, loss: str | None) -> tuple[Learner, bool]:
 
 
 def pairs_of(given: Any, learner: Learner) -> PairSource:
-    """The pair source that ``ListRanker.pairs`` describes, for ``learner``.
-
-    Raises
-    ------
-    RecipeError: there is no such source, it lacks a setting or refuses its value, or ``learner`` takes no such pairs.
-    """
+    """The pair source that ``ListRanker.pairs`` describes, for ``learner``."""
     try:
         source = PairSource(**({"name": given} if isinstance(given, str) else given))
         require_source(learner, source)

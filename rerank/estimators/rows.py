@@ -14,12 +14,7 @@ from rerank.learn.predictor import copy_state
 
 
 def weights_of(sample_weight: Any, n: int) -> np.ndarray | None:
-    """float64 [n], or None where there are no weights.
-
-    Raises
-    ------
-    ValueError: of another shape, not finite, negative, or all 0.
-    """
+    """float64 [n], or None where there are no weights."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, np.float64)
@@ -33,12 +28,7 @@ def weights_of(sample_weight: Any, n: int) -> np.ndarray | None:
 
 
 def require_known(y: np.ndarray, classes: np.ndarray) -> None:
-    """Refuse labels that are not among ``classes``.
-
-    Raises
-    ------
-    ValueError: names them.
-    """
+    """Refuse labels that are not among ``classes``."""
     if not np.isin(y, classes).all():
         raise ValueError(f"y holds classes {np.setdiff1d(y, classes)!r} that are not among {classes!r}")
 
@@ -50,10 +40,6 @@ def with_class_weights(
 
     class_weight: None; {class: weight}, 1 for classes that are not in it; or "balanced": all classes weigh the same in
     sum, and an average row 1.
-
-    Raises
-    ------
-    ValueError: says what class_weight is and what is expected.
     """
     if class_weight is None:
         return weight
@@ -115,12 +101,7 @@ class HeldOut:
 def hold_out(
     X: Any, y: np.ndarray, weight: np.ndarray | None, *, fraction: float, seed: int, patience: int
 ) -> tuple[Any, np.ndarray, np.ndarray | None, HeldOut]:
-    """The rows to train on (X, y, weight), and those held out: ``fraction`` of every class, drawn by ``seed``.
-
-    Raises
-    ------
-    ValueError: there are too few rows of a class for that.
-    """
+    """The rows to train on (X, y, weight), and those held out: ``fraction`` of every class, drawn by ``seed``."""
     try:
         kept, held = train_test_split(np.arange(y.size), test_size=fraction, stratify=y, random_state=seed % 2**32)
     except ValueError as error:

@@ -93,10 +93,6 @@ def visits_of(examples: Labelled, shuffle: bool, *, constant: bool = False) -> V
     """The visits of a pass over ``examples``: as they are, or (``shuffle``) with equal ones joined, sorted by content.
 
     constant: sort them as if they had a last column of ones.
-
-    Raises
-    ------
-    ValueError: the weights ask for more than ``LIMIT`` visits.
     """
     weight, n = examples.weight, examples.label.size
     kept, equal = np.arange(n), np.ones(n, np.int64)

@@ -241,12 +241,7 @@ class Parseval(Metric):
     def rows(
         self, gold: Trees, candidates: Trees, lists: np.ndarray, symbols: SymbolTable
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Statistics of L lists: references (L trees), N candidates, ``lists`` int64 [L + 1] → float64 [L, R], [N, K].
-
-        Raises
-        ------
-        DataError: ``lists`` does not fit the trees.
-        """
+        """float64 [L, R] and [N, K]: statistics of L references and N candidates, ``lists`` (int64 [L + 1]) by list."""
         lists = _offsets(gold, candidates, lists)
         reference = np.zeros((lists.size - 1, len(self.reference_columns)))
         rows = np.zeros((int(lists[-1]), len(self.columns)))
@@ -334,12 +329,7 @@ class Parseval(Metric):
 
 
 def _offsets(gold: Trees, candidates: Trees, lists: np.ndarray) -> np.ndarray:
-    """``lists`` as a writable copy, as read-only arrays would compile the kernels once more.
-
-    Raises
-    ------
-    DataError: there are not as many trees.
-    """
+    """``lists`` as a writable copy, as read-only arrays would compile the kernels once more."""
     offsets = np.array(lists, dtype=np.int64)
     if offsets.size != gold.first.size or offsets[-1] != candidates.first.size - 1:
         raise DataError(

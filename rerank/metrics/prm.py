@@ -22,12 +22,7 @@ _NUMBERS = {"MAX_ERROR": "max_error", "CUTOFF_LEN": "cutoff", "LABELED": "labele
 
 
 def read_prm(path: Path | str) -> dict[str, Any]:
-    """The settings of ``Parseval`` in the EVALB parameter file ``path``; what it does not set has EVALB's defaults.
-
-    Raises
-    ------
-    DataError: no such file, an unknown key, or a value that its key does not accept; says the line.
-    """
+    """The settings of ``Parseval`` in the EVALB parameter file ``path``; what it does not set has EVALB's defaults."""
     try:
         text = Path(path).read_text("utf-8", "surrogateescape")
     except OSError as error:

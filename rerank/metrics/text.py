@@ -119,23 +119,13 @@ def scorer(metric: SacrebleuMetric) -> Any:
 
 
 def check_references(references: Sequence[bytes]) -> None:
-    """Refuse a list without a reference.
-
-    Raises
-    ------
-    DataError: there is none.
-    """
+    """Refuse a list without a reference."""
     if not references:
         raise DataError("found no reference, expected at least one; add one or remove the list")
 
 
 def check_aligned(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    """Refuse texts that cannot be paired with their references.
-
-    Raises
-    ------
-    DataError: the numbers differ, or a text has no reference.
-    """
+    """Refuse texts that cannot be paired with their references."""
     if len(hypotheses) != len(references):
         raise DataError(
             f"found {len(hypotheses):,} texts and references for {len(references):,}; expected the same number of each"

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
-from classifiers import CLASSIFIERS, FAMILIES, every, every_family
+from classifiers import FAMILIES, every, every_family
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
@@ -80,6 +80,11 @@ def test_the_parameters_are_the_learners(cls: Any) -> None:
     told = cleandoc(cls.__doc__).partition("Parameters\n----------\n")[2].partition("\n\n")[0]
     names = [name for line in re.findall(r"^([\w, ]+):", told, re.MULTILINE) for name in line.split(", ")]
     assert sorted(names) == sorted(shown)
+
+
+def test_a_classifier_without_a_learner_says_so() -> None:
+    with pytest.raises(TypeError, match=r"OnlineClassifier has no learner; expected class .*learner="):
+        OnlineClassifier(epochs=2)
 
 
 @two_and_more
@@ -195,6 +200,15 @@ def test_the_order_of_the_rows_does_not_matter(cls: type, average: str) -> None:
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
+def test_the_limit_of_a_dual_variable_grows_with_the_weight() -> None:
+    X, y = np.array([[1.0, 0.0], [0.5, 1.0], [0.0, -1.0]]), np.array([1, 0, 1])
+    model = WinnowClassifier(eta=1.0, C=0.01, average="last", shuffle=False, random_state=0)
+    weighted = clone(model).fit(X, y, sample_weight=[2.0, 0.5, 1.0])  # with so low a limit, all variables are at it
+    repeated = clone(model).set_params(C=0.005).fit(X[[0, 0, 0, 0, 1, 2, 2]], y[[0, 0, 0, 0, 1, 2, 2]])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-12)
+    np.testing.assert_allclose(weighted.coef_[0], 0.02 * np.sinh([0.02 - 0.0025, -0.005 - 0.01]), rtol=1e-12)
+
+
 def test_the_order_matters_where_nothing_is_shuffled() -> None:
     X, y = problem(2)
     model = PerceptronClassifier(shuffle=False)
@@ -215,13 +229,6 @@ def test_seeds() -> None:
 
 
 # Input
-
-
-def test_dense_and_sparse_input_of_all_kinds_is_one() -> None:
-    X, y = problem(3)
-    expected = weights(RDAClassifier(random_state=0).fit(X, y))
-    for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array, np.asfortranarray, np.float32):
-        assert weights(RDAClassifier(random_state=0).fit(form(X), y)) == expected
 
 
 def test_disordered_sparse_input_is_understood_and_left_alone() -> None:

@@ -78,15 +78,6 @@ def test_float64_is_read_as_float32(cls: Any, average: str, monkeypatch: Any) ->
     assert len(set(fits)) == 1
 
 
-@pytest.mark.parametrize(("value", "message"), [(1e39, "beyond the largest"), (1e-60, "below the smallest")])
-def test_float64_that_no_float32_stands_for(value: float, message: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(matrix, "LARGE", 1)
-    X, y = problem(2)
-    X[3, 2] = value
-    with pytest.raises(ValueError, match=f"X holds .* {message}"):
-        PerceptronClassifier().fit(sparse.csr_array(X), y)
-
-
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32])
 def test_falling_offsets_of_rows_are_refused(dtype: Any) -> None:
     X, y = problem(2)

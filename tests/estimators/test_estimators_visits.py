@@ -74,13 +74,6 @@ def test_sums_of_weights_are_as_good_as_whole() -> None:
     assert visits.importance[visits.sequence[0]] == pytest.approx(1.0)
 
 
-def test_epochs_have_orders_of_their_own() -> None:
-    visits = visits_of(examples([((float(i), 1.0), i % 3, 1.0) for i in range(20)]), shuffle=True)
-    orders = [tuple(visits.order(True, seed, epoch)) for seed in range(3) for epoch in range(3)]
-    assert len(set(orders)) == 9
-    assert {tuple(sorted(order)) for order in orders} == {tuple(range(20))}
-
-
 def test_large_weights_scale_the_step() -> None:
     """A weight of a million is no million of visits; equal rows are visited as often as before."""
     rows: list[Row] = [((1.0, 0.0), 0, 1e6), ((0.0, 1.0), 1, 2.5), *[((1.0, 1.0), 0, 1.0)] * (MOST + 5)]

@@ -1,6 +1,5 @@
 """The ranker over arrays: beside the paper's box, the trainer and a recipe; its input, errors, and company."""
 
-import pickle
 import tracemalloc
 from itertools import pairwise
 from typing import Any, get_args
@@ -17,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rerank.data.corpus import Corpus
 from rerank.estimators import ListRanker
-from rerank.estimators.matrix import rows_of
 from rerank.learn.base import learners
 from rerank.learn.losses import Loss
 from rerank.learn.rules.arow import AROW
@@ -236,14 +234,6 @@ def test_data_frames(library: str) -> None:
         ranker.predict(frame[[*frame.columns[1:], frame.columns[0]]])
 
 
-def test_matrices_share_their_memory() -> None:
-    X = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
-    assert np.shares_memory(rows_of(X).values, X)
-    given = sparse.csr_array(X)
-    for found, own in zip(rows_of(given)[1:], (given.indices, given.data), strict=True):
-        assert np.shares_memory(found, own)
-
-
 def test_a_large_matrix_is_taken_once() -> None:
     """Its values and their columns, 8 bytes for each, are all that is made of it; a row has some numbers more."""
     rng = np.random.default_rng(0)
@@ -385,14 +375,6 @@ def test_pipelines_and_folds_by_group() -> None:
         search = GridSearchCV(model, choices, cv=GroupKFold(3)).fit(X, gain, **given)
         assert search.score(X, gain, qid=qid) == search.best_estimator_.score(X, gain, qid=qid)
         assert search.best_score_ > np.mean([part.mean() for _, part in _parts(gain, sizes)])
-
-
-def test_a_pickle_holds_the_weights_alone() -> None:
-    X, gain, sizes = problem()
-    ranker = ListRanker(random_state=0).fit(X, gain, group=sizes)
-    stored = pickle.dumps(ranker)
-    assert len(stored) < 2000
-    np.testing.assert_array_equal(pickle.loads(stored).predict(X), ranker.predict(X))
 
 
 class OneList(ListRanker):

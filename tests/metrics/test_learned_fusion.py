@@ -14,7 +14,7 @@ from reference_decoding import Span, spans
 
 from rerank.base import interrupts
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.decoding.bracket_model import OTHER, BracketModel, fit
+from rerank.metrics.decoding.bracket_model import OTHER, Arrays, BracketModel, fit
 from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, BracketColumns, bracket_columns, right_brackets
 from rerank.metrics.decoding.fusion import Fusion
 from rerank.readers.trees.trees import brackets, parse_brackets
@@ -201,3 +201,11 @@ def test_arrays_that_are_no_trees_are_refused(name: str) -> None:
     assert BracketModel.of(arrays).arrays.feature.size == arrays["feature"].size
     with pytest.raises(ValueError, match="brackets"):
         BracketModel.of(arrays | {name: BROKEN[name](arrays[name])})
+
+
+def test_a_missing_array_is_refused() -> None:
+    arrays = learned()[0].arrays._asdict()
+    del arrays["child"]
+    with pytest.raises(ValueError, match="expected baseline, first"):
+        BracketModel.of(arrays)
+    assert set(arrays) | {"child"} == set(Arrays._fields)

@@ -183,6 +183,11 @@ class TestPunctuation:
         assert rows[0, 0] == 3
         assert rows[1, metric.columns.index("word_shift")] == 1
 
+    def test_a_reference_emptied_bracket_comes_back_with_its_quote_mark(self):
+        metric = Parseval(punctuation="evalb", quote_labels=("''", "POS"))
+        c = counts("(S1 (S (NN a) (X ('' '))))", "(S1 (S (NN a) (X (POS '))))", metric)
+        assert (c["gold"], c["matched"], c["words"]) == (2, 2, 2)
+
 
 class TestCrossing:
     def test_counts_test_brackets_that_cross_some_gold_bracket(self):
@@ -268,6 +273,14 @@ class TestYields:
         assert rows[:, Parseval.columns.index("refused")].tolist() == [0, 1, 0, 0, 1, 0]
         assert Parseval().gain(rows, np.broadcast_to(reference, (6, reference.size))).tolist() == [1, 0, 1, 0, 0, 1]
         assert Parseval().valid(rows).tolist() == [True, False, True, False, False, True]
+
+    def test_nothing_is_gained_by_failing_where_there_are_no_brackets(self):
+        metric, symbols = Parseval(), SymbolTable()
+        gold = parse_brackets([b"(S1 (NN a))"], symbols)
+        reference, rows = metric.stats(
+            gold, parse_brackets([b"(())", b"(S1 (NN b))", b"(S1 (NN a))"], symbols), symbols
+        )
+        assert metric.gain(rows, np.broadcast_to(reference, (3, reference.size))).tolist() == [0, 0, 1]
 
     def test_lists_that_do_not_fit(self):
         symbols = SymbolTable()

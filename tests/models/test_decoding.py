@@ -90,8 +90,9 @@ def test_a_fused_tree_says_who_voted_for_what() -> None:
     assert (failed.place, failed.left_out) == (1, 2)
 
 
-def test_equal_answers_vote_together() -> None:
-    assert answer("gain", ["7", "8", "8 ", "9"], [0.3, 0.2, 0.1, 0.0]).text == "8"
+def test_trees_without_brackets_are_fused() -> None:
+    found = answer("parseval", ["(S1 (X 0))", "(S1 (Y 0))", "(S1 (Y 0))"], [0.1, 0.0, 0.0], kind="fuse")
+    assert (found.text, found.place, list(found.votes)) == ("(S1 (Y 0))", 1, [])
 
 
 def test_gains_of_a_user_take_the_place_of_the_metric() -> None:

@@ -9,7 +9,6 @@ import small_rankings
 from rich.console import Console
 
 from rerank.features.dense import free_values
-from rerank.learn.base import Weights
 from rerank.learn.scoring import choices
 from rerank.metrics.gain import Gain
 from rerank.models.dense_line import dense_line
@@ -87,13 +86,3 @@ def test_without_dense_columns_there_is_no_line(tmp_path: Path, workspace: Path,
     assert "logistic" not in found["splits"]["test"]
     assert "dense columns alone" not in plain_text(results_on_terminal(found, "test"))
     assert "logistic" not in json.loads((small_run / "metrics.json").read_text())["splits"]["test"]
-
-
-def test_weights_are_those_of_the_values_in_the_file(root: Path, workspace: Path) -> None:
-    data = loaded(root, workspace)
-    found = dense_line(data.training.corpus, data.table, METRIC)
-    assert found is not None
-    names = [data.table.name(j) for j in range(data.table.free)]
-    raw = [found.about["weights"][name] for name in names]
-    np.testing.assert_allclose(raw, found.weights.w * data.table.scale)
-    assert isinstance(found.weights, Weights)

@@ -142,6 +142,11 @@ def test_a_column_is_warned_of_once(
     assert "the score column 'lm' is unlike that of the training lists: mean " in caplog.text
 
 
+def test_models_that_know_nothing_of_their_columns_say_nothing() -> None:
+    found = drift_of({}, lists_of("dev"))
+    assert (found.lists, found.unlike(), found.warnings()) == (0, {}, [])
+
+
 def test_damaged_columns_are_refused(known: dict[str, Any]) -> None:
     for change in ({"cuts": known["lm"]["cuts"][:2]}, {"below": [[1], [1], [1]]}, {"lists": 0}, {"mean": float("nan")}):
         with pytest.raises(ValidationError):

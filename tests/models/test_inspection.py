@@ -1,7 +1,9 @@
 """What a model holds, against plain counts over its columns."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import small
 
@@ -40,6 +42,12 @@ def test_shares(model):
     assert sum(entry.share for entry in entries) == pytest.approx(1.0)
     assert [entry.share for entry in entries] == sorted((entry.share for entry in entries), reverse=True)
     assert all(entry.strongest == [] for entry in shares(model, "average", 0))
+
+
+def test_shares_of_a_model_without_weights(model):
+    nothing = {name: Weights(np.zeros(model.table.width), 1.0) for name in ("last", "average")}
+    for entry in shares(replace(model, weights=nothing), "last", 5):
+        assert (entry.nonzero, entry.share, entry.strongest) == (0, 0.0, [])
 
 
 def test_find_features(model):

@@ -62,13 +62,6 @@ def test_no_file_can_run_code(directory):
             assert not np.load(path, allow_pickle=False).dtype.hasobject
 
 
-def test_the_learning_state_is_optional(tmp_path):
-    tiny().save(tmp_path / "model")
-    model = Model.load(tmp_path / "model")
-    assert (model.state, model.votes) == ({}, {})
-    assert model.table.width == 16
-
-
 def test_a_failed_save_keeps_the_old_model(tmp_path):
     tiny().save(tmp_path / "model")
     before = small.files_of(tmp_path)
@@ -117,11 +110,9 @@ def change(directory: Path, sign: bool, **entries: object) -> None:
     path.write_text(json.dumps(header))
 
 
-def test_a_changed_header_is_refused(directory):
-    settings = json.loads((directory / "model.json").read_text())["settings"]
-    change(directory, False, settings=settings | {"features": {}})
-    with pytest.raises(ModelError, match=CHANGED):
-        Model.load(directory)
+def test_another_layout_of_the_same_header_is_no_change(directory):
+    change(directory, False)
+    assert Model.load(directory).about["learner"] in ("vrda", "perceptron")
 
 
 @pytest.mark.parametrize(
@@ -394,15 +385,6 @@ def test_links_and_further_files(directory: Path, tmp_path: Path) -> None:
         (tmp_path / name).rename(directory / name)
     os.symlink(directory, tmp_path / "link")
     Model.load(tmp_path / "link")
-
-
-def test_loading_imports_nothing(directory: Path) -> None:
-    """Parts of the user's own are named by import path; they are imported where they are used."""
-    stored = read_object(directory / HEADER)["settings"]
-    changed = {**stored, "learner": {"name": "no_such_module:Learner"}}
-    changed["features"] = {**stored["features"], "user": {"x": "no_such_module:feature"}}
-    change(directory, True, settings=changed)
-    assert Model.load(directory, trust=True).settings["learner"]["name"] == "no_such_module:Learner"
 
 
 def test_hashes_of_features_are_as_documented(directory: Path) -> None:

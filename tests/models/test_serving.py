@@ -4,7 +4,6 @@ import gc
 import hashlib
 import json
 import multiprocessing
-import pickle
 import subprocess
 import sys
 import tracemalloc
@@ -237,13 +236,6 @@ _inherited: list[Any] = []  # of a forked process: a Scorer and lists that its p
 
 def _rank_inherited(_: int) -> list[Result]:
     return rank_all(*_inherited)
-
-
-def test_a_pickled_reranker_is_made_anew_from_its_model(cases: dict[str, Case]) -> None:
-    for scorer, lists, _ in cases.values():
-        opened = [scorer.open(each) for each in lists]
-        other, others = pickle.loads(pickle.dumps((scorer, opened)))
-        assert [result(each) for each in other.rank(others)] == rank_all(scorer, lists)
 
 
 def test_lists_opened_for_another_model_are_refused(cases: dict[str, Case]) -> None:
