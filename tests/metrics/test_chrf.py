@@ -1,10 +1,6 @@
 """chrF against sacrebleu on random and real text, and what must hold for any text."""
 
-import gzip
-import os
 import string
-from itertools import groupby, islice
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +13,6 @@ from rerank.base.registry import build
 from rerank.metrics.base import metrics
 from rerank.metrics.chrf import Chrf
 from rerank.metrics.words import characters, is_punctuation, is_space, without_space, words_and_marks
-
-SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared")
-MULTI30K = SHARED / "data" / "translation" / "multi30k"
 
 TEXTS = st.text("aab(B .,é\u3000ßΣ", max_size=30)
 OPTIONS = st.fixed_dictionaries(
@@ -52,28 +45,6 @@ def test_sentences_are_sacrebleus(texts, references, options):
         assert counts.tolist() == peer._extract_corpus_statistics([text], [[r] for r in references])[0]
         assert score == peer.sentence_score(text, references).score
         assert gain == score / 100
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.none() | TEXTS, st.lists(TEXTS, min_size=1, max_size=3)), min_size=1, max_size=6
-    ),
-    OPTIONS,
-)  # fmt: skip
-def test_sums_score_a_corpus_as_sacrebleu_does(lists, options):
-    metric = Chrf(**options)
-    chosen, total = np.zeros(len(metric.columns)), np.zeros(len(metric.reference_columns))
-    for text, references in lists:
-        reference, stats = rows(metric, [text or ""], references)
-        total += reference
-        if text is not None:  # a list without candidates adds no row and counts as an empty text
-            chosen += stats[0]
-    texts, references = [text or "" for text, _ in lists], [references for _, references in lists]
-    streams = [[r[k] if k < len(r) else None for r in references] for k in range(max(map(len, references)))]
-    expected = CHRF(**options).corpus_score(texts, streams).score
-    assert metric.report(chosen, total) == {"chrf": pytest.approx(expected, abs=1e-9)}
-    assert metric.corpus(texts, references) == {"chrf": expected}
 
 
 def test_known_counts():
@@ -140,29 +111,11 @@ def test_signatures():
 
 
 def test_errors():
-    with pytest.raises(DataError, match="found no reference"):
-        Chrf().stats([b"a"], [])
     with pytest.raises(DataError, match="a reference of 1,048,577 bytes"):
         Chrf().stats([b"a"], [b"b", b"a" * ((1 << 20) + 1)])
-    with pytest.raises(DataError, match="text 2 has no reference"):
-        Chrf().corpus(["a", "b"], [("a",), ()])
-    assert Chrf().corpus([], []) == {"chrf": 0.0}
     with pytest.raises(RecipeError, match=r"metric\.char_order: found -1"):
         build(metrics, {"name": "chrf", "char_order": -1}, "metric")
     with pytest.raises(RecipeError, match="at least one n-gram"):
         Chrf(char_order=0)
     with pytest.raises(RecipeError, match="beta: found 0"):
         Chrf(beta=0)
-
-
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason=f"no translation lists at {MULTI30K}; set RERANK_SHARED")
-@pytest.mark.parametrize("word_order", [0, 2])
-def test_real_lists(word_order):
-    metric, peer = Chrf(word_order=word_order), CHRF(word_order=word_order)
-    with gzip.open(MULTI30K / "dev.nbest.gz", "rt") as lists, gzip.open(MULTI30K / "dev.ref.gz", "rt") as lines:
-        references = lines.read().split("\n")
-        for i, group in islice(groupby((line.split(" ||| ") for line in lists), key=lambda parts: int(parts[0])), 4):
-            texts = [parts[1] for parts in group][:40]
-            reference, stats = rows(metric, texts, [references[i]])
-            scores = metric.scores(stats, reference)
-            assert scores.tolist() == [peer.sentence_score(text, [references[i]]).score for text in texts]

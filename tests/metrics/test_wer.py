@@ -1,8 +1,5 @@
 """WER and CER: edits are those of rapidfuzz and jiwer, on random and on real texts."""
 
-import os
-from pathlib import Path
-
 import jiwer
 import numpy as np
 import pytest
@@ -11,11 +8,8 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 from strategies_text import encode, plain, spaced, texts_with_references
 
-from rerank.metrics.base import chosen_rows
 from rerank.metrics.wer import Cer, EditRate, Wer, align
 
-SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared")
-LISTS = SHARED / "data" / "translation" / "multi30k"
 sequences = st.lists(st.integers(0, 3), max_size=14)
 
 
@@ -68,19 +62,6 @@ class TestCounts:
             r = max(best, key=lambda r: len(units(references[r])))
             counts = [sum(o.tag == kind for o in ops[r]) for kind in ("replace", "insert", "delete")]
             assert parts(found, row) == (*counts, len(units(references[r])))
-
-    @given(lists=st.lists(texts_with_references(), min_size=1, max_size=4), data=st.data())
-    def test_a_choices_sums_are_its_texts_an_empty_list_is_an_empty_text(self, metric, units, lists, data):
-        del units
-        parts_of = [metric.stats(encode(texts), encode(references)) for texts, references in lists]
-        begins = np.cumsum([0, *(len(texts) for texts, _ in lists)])
-        picks = [data.draw(st.integers(-1, len(texts) - 1)) for texts, _ in lists]
-        chosen = np.array([-1 if y < 0 else begins[i] + y for i, y in enumerate(picks)])
-        stats = chosen_rows(np.concatenate([rows for _, rows in parts_of]), chosen).sum(axis=0)
-        reference = np.sum([row for row, _ in parts_of], axis=0)
-        hypotheses = ["" if y < 0 else texts[y] for y, (texts, _) in zip(picks, lists, strict=True)]
-        by_text = metric.corpus(hypotheses, [references for _, references in lists])
-        assert metric.report(stats, reference) == by_text
 
     @given(text=plain(), reference=plain())
     def test_gain_is_one_minus_the_rate(self, metric, units, text, reference):

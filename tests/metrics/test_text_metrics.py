@@ -1,0 +1,87 @@
+"""What holds for all metrics of texts: rows add up to the figures of whole corpora, on random and on real lists."""
+
+import gzip
+import logging
+import os
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics import BLEU, CHRF, TER
+from strategies_text import encode, texts_with_references
+
+from rerank.base.errors import DataError
+from rerank.metrics.base import chosen_rows
+from rerank.metrics.bleu import Bleu
+from rerank.metrics.chrf import Chrf
+from rerank.metrics.ter import Ter
+from rerank.metrics.text import TextMetric
+from rerank.metrics.wer import Cer, Wer
+from rerank.readers.texts.text_list import TextList
+
+LISTS = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data/translation/multi30k"
+logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises on every sentence
+METRICS = [
+    Bleu(), Bleu(tokenize="13a", lowercase=True), Chrf(), Chrf(word_order=2, beta=3, whitespace=True, lowercase=True),
+    Chrf(char_order=2, eps_smoothing=True), Ter(), Ter(normalized=True, case_sensitive=True), Wer(), Cer(),
+]  # fmt: skip
+PEERS: list[tuple[TextMetric, Any]] = [
+    (Bleu(smoothing="exp"), BLEU(tokenize="none", effective_order=True)), (Ter(), TER()),
+    (Chrf(), CHRF()), (Chrf(word_order=2), CHRF(word_order=2)),
+]  # fmt: skip
+every = pytest.mark.parametrize("metric", METRICS, ids=str)
+
+
+@every
+@given(lists=st.lists(texts_with_references(), min_size=1, max_size=5), data=st.data())
+def test_a_choices_rows_add_up_to_the_score_of_its_texts_an_empty_list_is_an_empty_text(
+    metric: TextMetric, lists: list[tuple[list[str], list[str]]], data: st.DataObject
+) -> None:
+    """For BLEU, chrF and TER, sacrebleu computes the latter."""
+    parts = [metric.stats(encode(texts), encode(references)) for texts, references in lists]
+    begins = np.cumsum([0, *(len(texts) for texts, _ in lists)])
+    picks = [data.draw(st.integers(-1, len(texts) - 1)) for texts, _ in lists]
+    chosen = np.array([-1 if y < 0 else begins[i] + y for i, y in enumerate(picks)])
+    stats = chosen_rows(np.concatenate([rows for _, rows in parts]), chosen).sum(axis=0)
+    reference = np.sum([row for row, _ in parts], axis=0)
+    texts = ["" if y < 0 else texts[y] for y, (texts, _) in zip(picks, lists, strict=True)]
+    assert metric.report(stats, reference) == pytest.approx(metric.corpus(texts, [r for _, r in lists]), abs=1e-9)
+
+
+@every
+def test_a_list_without_a_reference_is_an_error_with_its_place(metric: TextMetric) -> None:
+    nbest = TextList("17", "x.nbest", 3, [b"a"], [3], np.zeros((1, 1)))
+    with pytest.raises(DataError, match=r"x\.nbest:3: list 17: found no reference"):
+        metric.list_stats(nbest, [])
+    assert metric.list_stats(nbest, [b"a"])[1].shape == (1, len(metric.columns))
+
+
+@every
+@pytest.mark.parametrize(
+    ("references", "message"), [([["a"]], "found 2 texts and references for 1"), ([["a"], []], "text 2 has no ref")]
+)
+def test_texts_without_their_references_are_errors(
+    metric: TextMetric, references: list[list[str]], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        metric.corpus(["a", "b"], references)
+    assert metric.corpus([], [])[metric.primary] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.skipif(not LISTS.is_dir(), reason=f"no translations at {LISTS}; set RERANK_SHARED")
+@pytest.mark.parametrize(("metric", "peer"), PEERS, ids=str)
+def test_real_lists_score_as_with_sacrebleu(metric: TextMetric, peer: Any) -> None:
+    with gzip.open(LISTS / "dev.ref.gz", "rt", encoding="utf-8") as file:
+        references = [line.rstrip("\n") for line in islice(file, 12)]
+    with gzip.open(LISTS / "dev.nbest.gz", "rt", encoding="utf-8") as file:
+        groups = groupby((line.split(" ||| ")[:2] for line in file), key=lambda pair: pair[0])
+        lists = [[text for _, text in group][:25] for _, group in islice(groups, 12)]
+    for texts, reference in zip(lists, references, strict=True):
+        row, rows = metric.stats(encode(texts), encode([reference]))
+        scores = np.array([peer.sentence_score(text, [reference]).score for text in texts]) / 100
+        expected = 1 - scores if metric.lower_is_better else scores
+        assert metric.gain(rows, row) == pytest.approx(expected, abs=1e-9)
