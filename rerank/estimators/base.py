@@ -209,8 +209,8 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
     def _learner(self, base_rate: float = 0.0) -> Learner:
         """The learner with this classifier's parameters; a base score weighs 0 at the start."""
         rule, known = self._rule(), vars(self)
-        own = {each.name: plain(known[each.name]) for each in fields(rule) if each.name in known}
-        return rule(**own, base=0.0, base_rate=base_rate)
+        given = {field.name: plain(known[field.name]) for field in fields(rule) if field.name in known}
+        return rule(**given, base=0.0, base_rate=base_rate)
 
     def _scores(self, X: Any) -> np.ndarray:
         scores = np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True)) + self.intercept_
@@ -281,9 +281,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
                 "they cannot change between calls of partial_fit, call fit"
             )
 
-    def _visits(
-        self, learner: Learner, X: Any, y: np.ndarray, weight: np.ndarray | None
-    ) -> tuple[Labelled, Visits]:  # fmt: skip
+    def _visits(self, learner: Learner, X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Labelled, Visits]:
         """The rows as examples, and a pass over them."""
         examples = examples_of(X, np.searchsorted(self.classes_, y), self.classes_, weight, double=True)
         visits = visits_of(examples, bool(self.shuffle), constant=self._bias)

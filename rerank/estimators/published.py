@@ -43,32 +43,20 @@ class Ballots:
 
     def votes(self, learner: Learner) -> Votes:
         """All predictors of ``learner`` from the first."""
-        joined = {
-            name: np.concatenate([log[name] for log in self._logs]) for name in ("lists", "candidate", "a", "rate")
-        }
-        entries = np.concatenate([np.diff(log["first"]) for log in self._logs])
-        survived = [log["survived"][:-1] for log in self._logs] + [self._logs[-1]["survived"][-1:]]
-        log = UpdateLog.from_arrays(
-            joined
-            | {
-                "first": np.concatenate([[0], np.cumsum(entries)]).astype(np.int64),
-                "survived": np.concatenate(survived),
-            }
-        )
-        return learner.votes(log, join(self._examples).corpus())
+        logs = self._logs
+        joined = {name: np.concatenate([log[name] for log in logs]) for name in ("lists", "candidate", "a", "rate")}
+        entries = np.cumsum(np.concatenate([np.diff(log["first"]) for log in logs]))
+        joined["first"] = np.concatenate([[0], entries]).astype(np.int64)
+        joined["survived"] = np.concatenate([*(log["survived"][:-1] for log in logs), logs[-1]["survived"][-1:]])
+        return learner.votes(UpdateLog.from_arrays(joined), join(self._examples).corpus())
 
 
 def join(parts: list[Labelled]) -> Labelled:
     """The examples of all ``parts`` in order; they have the same classes and columns."""
     rows = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.rows) for part in parts]))])
-    return replace(
-        parts[0],
-        rows=rows,
-        columns=np.concatenate([part.columns for part in parts]),
-        values=np.concatenate([part.values for part in parts]),
-        label=np.concatenate([part.label for part in parts]),
-        weight=np.concatenate([part.weight for part in parts]),
-    )
+    names = ("columns", "values", "label", "weight")
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return replace(parts[0], rows=rows, **arrays)
 
 
 LAZY = ("coef_", "intercept_", "_votes")

@@ -15,7 +15,7 @@ class NgramTable(NamedTuple):
 
     keys: np.ndarray  # uint64: the n-gram's hash, 0: free
     limit: np.ndarray  # int32: how often it is in the reference that has it most often
-    seen: np.ndarray  # int32: how often it is in the text ``stamp``
+    seen: np.ndarray  # int32: how often it was counted in the text ``stamp``
     stamp: np.ndarray  # int32: the number of the last text that has it, from 0
 
 
@@ -32,16 +32,6 @@ def _slot(table: NgramTable, h: np.uint64) -> int:
 
 
 @kernel
-def _count(table: NgramTable, slot: int, text: int) -> int:
-    """Count an occurrence of the n-gram at ``slot`` in ``text``; returns how many there have been so far."""
-    if table.stamp[slot] != text:
-        table.stamp[slot] = text
-        table.seen[slot] = 0
-    table.seen[slot] += 1
-    return int(table.seen[slot])
-
-
-@kernel
 def enter_ngrams(symbols: np.ndarray, order: int, seed: np.uint64, text: int, table: NgramTable) -> None:
     """Add the n-grams of up to ``order`` symbols of a reference, which has the number ``text``.
 
@@ -55,7 +45,10 @@ def enter_ngrams(symbols: np.ndarray, order: int, seed: np.uint64, text: int, ta
             if table.keys[slot] == FREE:
                 table.keys[slot] = h if h != FREE else np.uint64(1)
                 table.limit[slot], table.stamp[slot] = 0, -1
-            table.limit[slot] = max(table.limit[slot], _count(table, slot, text))
+            if table.stamp[slot] != text:
+                table.stamp[slot], table.seen[slot] = text, 0
+            table.seen[slot] += 1
+            table.limit[slot] = max(table.limit[slot], table.seen[slot])
 
 
 @kernel
@@ -66,12 +59,16 @@ def match_ngrams(
 
     A longer n-gram than one that is in no reference is in none either: most places take two or three look-ups.
     """
-    for i in range(symbols.shape[0]):
+    L = symbols.shape[0]
+    for i in range(L):
         h = seed
-        for j in range(i, min(i + order, symbols.shape[0])):
-            h = combine(h, np.uint64(symbols[j]))
+        for n in range(min(order, L - i)):
+            h = combine(h, np.uint64(symbols[i + n]))
             slot = _slot(table, h)
             if table.keys[slot] == FREE:
                 break
-            if _count(table, slot, text) <= table.limit[slot]:
-                row[step * (j - i)] += 1.0
+            if table.stamp[slot] != text:
+                table.stamp[slot], table.seen[slot] = text, 0
+            if table.seen[slot] < table.limit[slot]:
+                table.seen[slot] += 1
+                row[step * n] += 1

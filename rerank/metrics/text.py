@@ -103,8 +103,8 @@ class SacrebleuMetric(TextMetric):
 
     def scorer_signature(self) -> str:
         """sacrebleu's signature for these settings."""
-        own = scorer(self)
-        return str(type(own)._SIGNATURE_TYPE({**own.__dict__, "num_refs": None}).format())
+        metric = scorer(self)
+        return str(type(metric)._SIGNATURE_TYPE({**metric.__dict__, "num_refs": None}).format())
 
     def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
         """The texts as sacrebleu prepares them, with words separated by white space."""

@@ -139,8 +139,8 @@ class BracketModel:
         different, place = np.unique(columns.symbols, return_inverse=True)
         known = [self._places.get("" if one < 0 else symbols.text(one), -1) for one in different.tolist()]
         codes = np.vstack([self.arrays.codes, np.full(len(SYMBOLS), UNKNOWN)])  # the last for -1
-        own = codes[np.array(known, np.int64)[place.reshape(columns.symbols.shape)], np.arange(len(SYMBOLS))]
-        return np.ascontiguousarray(np.hstack([own.astype(np.float64), columns.numbers]))
+        coded = codes[np.array(known, np.int64)[place.reshape(columns.symbols.shape)], np.arange(len(SYMBOLS))]
+        return np.ascontiguousarray(np.hstack([coded.astype(np.float64), columns.numbers]))
 
     @staticmethod
     def of(arrays: Mapping[str, np.ndarray]) -> "BracketModel":
@@ -165,15 +165,15 @@ class BracketModel:
         return BracketModel(copies)
 
 
-def _check_nodes(own: Arrays) -> None:
+def _check_nodes(trees: Arrays) -> None:
     """Check that every path ends at a leaf: children come after their node, in its tree."""
-    sizes = np.diff(own.first)
-    if own.first.size < 1 or own.first[0] != 0 or own.first[-1] != own.feature.size or (sizes < 1).any():
+    sizes = np.diff(trees.first)
+    if trees.first.size < 1 or trees.first[0] != 0 or trees.first[-1] != trees.feature.size or (sizes < 1).any():
         raise ValueError("brackets_first.npy does not divide the nodes into trees")
-    inner = own.feature >= 0
-    end, after = np.repeat(own.first[1:], sizes)[:, None], np.arange(own.feature.size)[:, None]
-    apart = (own.child > after) & (own.child < end)
-    if not apart[inner].all() or not (own.feature < len(SYMBOLS) + len(NUMBERS)).all():
+    inner = trees.feature >= 0
+    end, after = np.repeat(trees.first[1:], sizes)[:, None], np.arange(trees.feature.size)[:, None]
+    apart = (trees.child > after) & (trees.child < end)
+    if not apart[inner].all() or not (trees.feature < len(SYMBOLS) + len(NUMBERS)).all():
         raise ValueError("brackets_child.npy or brackets_feature.npy lead out of a tree")
 
 
@@ -192,15 +192,15 @@ def fit(columns: BracketColumns, right: np.ndarray, symbols: SymbolTable, deviat
     nothing = dict.fromkeys(("baseline", "first", "feature", "threshold", "members", "child", "value"), np.zeros(0))
     coded = {"names": names, "codes": codes, "deviation": np.array([deviation])}
     rows = BracketModel(Arrays(**nothing, **coded)).rows(columns, symbols)
-    own = classifier(
+    fitted = classifier(
         max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=FEWEST, l2_regularization=SHRINKAGE,
         categorical_features=list(range(len(SYMBOLS))), early_stopping=False, random_state=0,
         monotonic_cst=[0] * len(SYMBOLS) + [int(name in ASCENDING) for name in NUMBERS],
     )  # fmt: skip
     with threadpool_limits(1, "openmp"):  # no sum depends on the number of threads; on a busy machine they only wait
-        own.fit(rows, right)
+        fitted.fit(rows, right)
     known = np.where(codes == UNKNOWN, -1, codes).max(axis=0) + 1
-    return BracketModel(Arrays(**_exported(own, known.tolist()), **coded))
+    return BracketModel(Arrays(**_exported(fitted, known.tolist()), **coded))
 
 
 def require_classifier() -> Any:
@@ -227,10 +227,10 @@ def _codes(found: np.ndarray, symbols: SymbolTable) -> tuple[np.ndarray, np.ndar
     return np.frombuffer(joined, np.uint8).copy(), codes
 
 
-def _exported(own: Any, known: list[int]) -> dict[str, np.ndarray]:
+def _exported(fitted: Any, known: list[int]) -> dict[str, np.ndarray]:
     """The trees of a fitted classifier, which has seen the codes 0, 1, ..., ``known`` - 1 of every column of symbols;
     others go where it sends what is missing."""
-    predictors = [one for (one,) in own._predictors]
+    predictors = [one for (one,) in fitted._predictors]
     first = np.cumsum([0, *(one.nodes.size for one in predictors)], dtype=np.int64)
     nodes = np.concatenate([one.nodes for one in predictors])
     offset = np.repeat(first[:-1], np.diff(first))
@@ -244,7 +244,7 @@ def _exported(own: Any, known: list[int]) -> dict[str, np.ndarray]:
     leaf = nodes["is_leaf"].astype(bool)
     children = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64) + offset[:, None]
     return {
-        "baseline": np.array(own._baseline_prediction, np.float64).reshape(1),
+        "baseline": np.array(fitted._baseline_prediction, np.float64).reshape(1),
         "first": first,
         "feature": np.where(leaf, -1, nodes["feature_idx"]).astype(np.int32),
         "threshold": np.where(leaf | (nodes["is_categorical"] > 0), 0.0, nodes["num_threshold"]),

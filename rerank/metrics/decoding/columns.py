@@ -157,8 +157,8 @@ def _keys(fusion: Fusion) -> list[tuple[int, ...]]:
 
 def _softmax(scores: np.ndarray, used: np.ndarray, sharpness: np.ndarray) -> np.ndarray:
     """float64 [A, T]: probabilities of the candidates that are used, 0 for the others."""
-    own = np.where(used, scores, -np.inf)
-    raised = np.exp(sharpness[:, None] * (own - own.max()))
+    taken = np.where(used, scores, -np.inf)
+    raised = np.exp(sharpness[:, None] * (taken - taken.max()))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 

@@ -42,8 +42,8 @@ class VotedBracket(NamedTuple):
     def as_object(self) -> dict[str, Any]:
         """The bracket as commands show it: words and candidates counted from 1."""
         words = {"first_word": self.start + 1, "last_word": self.end}
-        own = {"probability": self.weight, "candidates": [y + 1 for y in self.candidates]}
-        return {"label": self.label} | words | own | ({"by": dict(self.by)} if self.by else {})
+        votes = {"probability": self.weight, "candidates": [y + 1 for y in self.candidates]}
+        return {"label": self.label} | words | votes | ({"by": dict(self.by)} if self.by else {})
 
 
 class Fusion:
@@ -111,8 +111,8 @@ class Fusion:
 
     def normalised(self, weights: np.ndarray) -> np.ndarray:
         """float64 [A, T]: weights of the candidates that take part, with sum 1; 0 for the others."""
-        own = np.where(self.used, weights, 0.0)
-        return np.asarray(own / own.sum(axis=1, keepdims=True))
+        taken = np.where(self.used, weights, 0.0)
+        return np.asarray(taken / taken.sum(axis=1, keepdims=True))
 
     def trees(self, weights: np.ndarray, thresholds: np.ndarray, judged: np.ndarray | None = None) -> Trees:
         """The A · H trees of A weightings (float64 [A, T], any positive sum) and H thresholds, in this order.
@@ -199,5 +199,5 @@ def _plain_table(symbols: SymbolTable) -> BracketLabels:
     known = [symbols.intern(text) for text in (EMPTY_TAG, FOREST, *ROOTS)]
     flags = np.zeros(len(symbols), np.uint8)
     flags[known[0]], flags[known[1:]] = EMPTY, DELETED_BRACKET
-    own = np.arange(len(symbols), dtype=np.int32)
-    return BracketLabels(flags, own, own, own)
+    same = np.arange(len(symbols), dtype=np.int32)
+    return BracketLabels(flags, same, same, same)

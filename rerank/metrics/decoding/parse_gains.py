@@ -35,13 +35,13 @@ def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndar
         used = group == group[references[0]]
         keep = words.keep[references[0], : words.counts[references[0]]] if by_reference else np.zeros(0, np.bool_)
         number_brackets(trees, used, table, keep, space, found)
-        own, size = np.flatnonzero(used), np.diff(found.first)
-        owner = np.repeat(np.arange(own.size, dtype=np.int32), size[own])
+        members, size = np.flatnonzero(used), np.diff(found.first)
+        owner = np.repeat(np.arange(members.size, dtype=np.int32), size[members])
         item = found.bracket[: owner.size].astype(np.uint64)
-        (matched,) = shared(Items(item, owner, np.zeros(owner.size, np.int8)), own.size, 1)
-        both = size[own][:, None] + size[own][None, :]
+        (matched,) = shared(Items(item, owner, np.zeros(owner.size, np.int8)), members.size, 1)
+        both = size[members][:, None] + size[members][None, :]
         f = np.where(both > 0, 2.0 * matched / np.maximum(both, 1), 1.0)
-        gains[np.ix_(own, references)] = f[:, np.searchsorted(own, references)]
+        gains[np.ix_(members, references)] = f[:, np.searchsorted(members, references)]
     return gains
 
 
@@ -58,8 +58,8 @@ def picked(trees: Trees, places: Sequence[int]) -> Trees:
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     nodes = np.concatenate([np.zeros(0, np.int64), *(np.arange(*trees.first[t : t + 2]) for t in places)]).astype(int)
     moved = np.repeat(first[:-1] - trees.first[list(places)], sizes)
-    own = Trees(first, *(array[nodes] for array in trees[1:]))
-    return own._replace(parent=np.where(own.parent < 0, -1, own.parent + moved).astype(np.int32))
+    chosen = Trees(first, *(array[nodes] for array in trees[1:]))
+    return chosen._replace(parent=np.where(chosen.parent < 0, -1, chosen.parent + moved).astype(np.int32))
 
 
 def _one_by_one(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:
