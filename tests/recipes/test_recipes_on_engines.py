@@ -1,4 +1,4 @@
-"""Every recipe that comes with the program, on little data: workers of every engine leave the bytes of one process."""
+"""Every recipe that comes with the program, on little data; workers of every engine leave the bytes of one process."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -144,7 +144,12 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Engine]:
     yield from pool(request.param)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ONE_EACH])
+def test_every_recipe_comes_to_its_end(name: str, alone: Results) -> None:
+    assert "metrics.json" in alone(name)
+
+
+@pytest.mark.parametrize("name", ONE_EACH)
 def test_processes_leave_what_one_does(
     name: str, small_recipe: Recipes, alone: Results, processes: Engine, tmp_path: Path
 ) -> None:
