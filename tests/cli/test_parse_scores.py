@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_refused(data: Path, runs: dict[str, Path], tmp_pat
 
 def test_an_interruption_between_stages_changes_nothing(data: Path, workspace: Path) -> None:
     place = workspace / "parsers-in-parts"
-    small_shards = recipe(data, JOINED | {"shard_size": 0.05, "train": ["train", "dev"]})
+    small_shards = recipe(data, JOINED | {"shard_size": 0.3, "train": ["train", "dev"]})
     pipeline.run(small_shards, place / "whole")
     pipeline.run(small_shards, place / "resumed" / "run", stages=("train",))
     pipeline.run(small_shards, place / "resumed" / "run", resume=True)

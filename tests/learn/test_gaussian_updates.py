@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference
 from scipy.optimize import minimize
-from strategies import corpus_of, orders, random_corpus, run, stored, targets
+from strategies import corpus_of, random_corpus, run, stored, targets
 
 from rerank.data.corpus import Corpus
 from rerank.learn.log import UpdateLog
@@ -136,21 +136,6 @@ def test_an_update_is_the_minimiser(learner: Any) -> None:
         np.testing.assert_allclose(update.sigma_after[:2, :2], sigma, atol=2e-4)
         if n == 5:
             break
-
-
-@pytest.mark.parametrize("covariance", ["kl", "l2", "full"])
-@pytest.mark.parametrize("r", [1e-3, 1.0, 100.0])
-def test_variances_of_arow_fall_and_stay_positive(covariance: Any, r: float) -> None:
-    learner, corpus = AROW(r=r, covariance=covariance, top=2, base_rate=0.5), random_corpus(8)
-    state, before = learner.init(corpus.width), np.ones(corpus.width)
-    for order in orders(corpus, 4):
-        for i in order:
-            learner.epoch(corpus, targets(corpus), np.array([i]), state)
-            after = learner.variances(state)
-            assert (after <= before * (1 + 1e-12)).all()
-            assert (after > 0.0).all()
-            before = after
-    assert (before < 1.0).all()
 
 
 NOISY: list[Any] = [

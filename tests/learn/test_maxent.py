@@ -73,14 +73,6 @@ def test_units_of_dense_columns_do_not_matter() -> None:
     np.testing.assert_allclose(other * units, one, rtol=1e-3)
 
 
-def test_what_is_the_same_in_every_list_weighs_nothing() -> None:
-    x, right = small_rankings.draw(np.random.default_rng(1), 50)
-    x[:, :, 1] = np.arange(50)[:, np.newaxis]
-    w = fitted(Maxent(l2=1.0), ranking(x, right), True).w
-    assert abs(w[1]) < 1e-9
-    assert w[0] > 0
-
-
 def test_parts_do_not_matter(tmp_path: Path) -> None:
     corpus = random_corpus(1, lists=24)
     write_shards(tmp_path, (corpus.slice(a, b) for a, b in ((0, 7), (7, 8), (8, 24))), corpus.about)
@@ -105,19 +97,3 @@ def test_a_penalty_is_needed() -> None:
         fitted(Maxent(), random_corpus(1))
     with pytest.raises(RecipeError, match="expected one of auto, dense, all"):
         Maxent(columns="some")  # type: ignore[arg-type]
-
-
-def test_no_worse_than_the_pointwise_regression_of_scikit_learn() -> None:
-    """Five draws of 1,000 prompts, tried on 4,000 each: their levels differ, as rewards of different prompts do."""
-    linear_model = pytest.importorskip("sklearn.linear_model")
-    preprocessing = pytest.importorskip("sklearn.preprocessing")
-    own, other = [], []
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        (x, right), (tried, truth) = small_rankings.draw(rng, 1000), small_rankings.draw(rng, 4000)
-        scaler = preprocessing.StandardScaler().fit(x.reshape(-1, 3))
-        regression = linear_model.LogisticRegression().fit(scaler.transform(x.reshape(-1, 3)), right.ravel())
-        pointwise = regression.decision_function(scaler.transform(tried.reshape(-1, 3))).reshape(truth.shape)
-        for found, accuracies in ((tried @ fitted(Maxent(l2=1.0), ranking(x, right), True).w, own), (pointwise, other)):
-            accuracies.append(truth[np.arange(4000), found.argmax(axis=1)].mean())
-    assert all(a >= b for a, b in zip(own, other, strict=True)), (own, other)

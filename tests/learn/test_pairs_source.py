@@ -94,14 +94,6 @@ def test_draws_depend_on_seed_epoch_and_list_alone() -> None:
     assert pairs(corpus, 2, 0) != found
 
 
-def test_the_loss_cost_asks_for_a_margin_of_tilt_times_the_gain() -> None:
-    """One step of perceptron size from w = 0: hinge asks for 1, cost for tilt·(0.75 − 0.25)."""
-    corpus = corpus_of([[({0: 1.0}, 0.0, 0.75), ({1: 1.0}, 0.0, 0.25)]])
-    for loss, asked in (("hinge", 1.0), ("cost", 1.5)):
-        ran = run(RDA(loss=loss), corpus, 1, pairs=PairSource("hope-fear", tilt=3.0))
-        assert ran.per_epoch("loss") == [asked]
-
-
 def test_the_log_loss_takes_the_hope_for_its_oracle_and_bayes_risk_takes_no_notice() -> None:
     """The oracle is out of reach: with a small tilt its place is taken by the better of the two others."""
     lists: list[list[Any]] = [[({0: 1.0}, -9.0, 1.0), ({1: 1.0}, 0.0, 0.5), ({2: 1.0}, 0.0, 0.0)]]

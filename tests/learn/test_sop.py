@@ -8,7 +8,6 @@ import reference
 from strategies import corpus_of, random_corpus, run, targets
 
 from rerank.data.corpus import Corpus
-from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.sop import SecondOrderPerceptron
 
 
@@ -27,15 +26,6 @@ def test_weights_solve_the_normal_equations(covariance: Any, a: float) -> None:
     inverse, last = np.linalg.inv(A), learner.last(ran.state)
     np.testing.assert_allclose(np.append(last.w, last.base / 0.5), inverse @ (omega @ Z), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(learner.variances(ran.state), np.diag(inverse)[:-1], rtol=1e-9)
-
-
-def test_a_large_a_is_the_perceptron() -> None:
-    """w·a tends to the perceptron's weights, so its mistakes are the same ones."""
-    corpus = random_corpus(5)
-    learner = SecondOrderPerceptron(a=2.0**40, base=0.0)
-    ran, other = run(learner, corpus, 3), run(Perceptron(base=0.0), corpus, 3)
-    assert ran.per_epoch("mistakes") == other.per_epoch("mistakes")
-    np.testing.assert_allclose(learner.last(ran.state).w * learner.a, other.state.cells[:-1], rtol=1e-6)
 
 
 def one_column() -> Corpus:
