@@ -20,7 +20,7 @@ from rerank.features.places import TREE, UPWARD, places_of
 from rerank.features.scores import FLOAT32_MAX, ScoreView
 from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
 from rerank.features.template import EITHER, Template, option_records
-from rerank.kernels.compile import machine_code, type_key
+from rerank.kernels.compile import machine_code
 from rerank.kernels.sources import PACKAGE
 from rerank.readers.trees.trees import Trees
 
@@ -105,7 +105,7 @@ class FeatureExtractor:
         self._user_first = len(templates)
         self._bits = bits
         self._sinks: list[Sink] = []  # sinks that no call is using
-        self._codes: dict[bytes, list[Callable[..., None]]] = {}  # of the kernels, by the types of what they are given
+        self._codes: dict[tuple[Any, ...], list[Callable[..., None]]] = {}  # by what they are given
         for text in marks.TEXTS.values():
             symbols.intern(text)
 
@@ -142,7 +142,7 @@ class FeatureExtractor:
 
     def _run(self, calls: Sequence[Call], arrays: Sequence[np.ndarray]) -> None:
         """Run the templates of every call on what comes with them; ``arrays`` are all that these consist of."""
-        key = type_key(tuple(arrays))
+        key = tuple((array.dtype, array.ndim, array.flags.num) for array in arrays)
         codes = self._codes.get(key)
         if codes is None:
             codes = [machine_code(own.fire, *given, own.ids, own.seeds, own.options) for own, *given in calls]

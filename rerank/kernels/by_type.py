@@ -8,20 +8,42 @@ under the types that it was compiled for, and those of a user's module would be 
 Only the kernels that are called from Python take them (see ``kernel_of``).
 """
 
-import functools
-import inspect
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any, TypeVar, cast
 
-from numba.extending import overload
-
-from rerank.kernels.compile import OPTIONS
-from rerank.kernels.shortcuts import LeafCompiler
+from rerank.kernels.compile import LEAF, Called, Leaf
 
 F = TypeVar("F", bound=Callable[..., Any])
-BODIES: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 # As a call, a body would be handed every array of a corpus and of a state in pieces, for each list anew.
-INLINED = OPTIONS | {"forceinline": True, "pipeline_class": LeafCompiler}
+INLINED = LEAF | {"forceinline": True}
+
+
+class ByType(Called):
+    """A function with a body for each of several classes; that for ``object`` is the default."""
+
+    def __init__(self, declared: Callable[..., Any]) -> None:
+        self.bodies: dict[type, Callable[..., Any]] = {object: declared}
+        self.leaf = Leaf(declared, self._body_of_types, INLINED)
+        update_wrapper(self, declared)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.body_of([type(argument) for argument in arguments])(*arguments)
+
+    def _body_of_types(self, *arguments: Any) -> Callable[..., Any]:
+        return self.body_of([getattr(argument, "instance_class", None) for argument in arguments])
+
+    def body_of(self, kinds: list[Any]) -> Callable[..., Any]:
+        """The body for arguments of these classes; the last argument that has one decides.
+
+        By convention that is a learner's settings. Of a class and those that it is derived from, the first counts.
+        """
+        for kind in reversed(kinds):
+            owner = getattr(kind, "learner", kind)
+            for base in owner.__mro__[:-1] if isinstance(owner, type) else ():
+                if base in self.bodies:
+                    return self.bodies[base]
+        return self.bodies[object]
 
 
 def by_type(declared: F) -> F:
@@ -29,18 +51,7 @@ def by_type(declared: F) -> F:
 
     In plain Python it picks by the values that it is called with.
     """
-
-    @functools.wraps(declared)
-    def chosen(*arguments: Any) -> Any:
-        return body_of(chosen, [type(argument) for argument in arguments])(*arguments)
-
-    def pick(*arguments: Any) -> Callable[..., Any]:
-        return body_of(chosen, [getattr(argument, "instance_class", None) for argument in arguments])
-
-    pick.__signature__ = inspect.signature(declared)  # type: ignore[attr-defined] # numba looks there for the names
-    BODIES[chosen] = {object: declared}
-    overload(chosen, jit_options=cast(Any, INLINED), strict=False)(pick)
-    return cast(F, chosen)
+    return cast(F, ByType(declared))
 
 
 def body(declared: Callable[..., Any], kind: type) -> Callable[[F], F]:
@@ -50,21 +61,7 @@ def body(declared: Callable[..., Any], kind: type) -> Callable[[F], F]:
     """
 
     def register(function: F) -> F:
-        BODIES[declared][kind] = function
+        cast(ByType, declared).bodies[kind] = function
         return function
 
     return register
-
-
-def body_of(declared: Callable[..., Any], kinds: list[Any]) -> Callable[..., Any]:
-    """The body of ``declared`` for arguments of these classes; the last argument that has one decides.
-
-    By convention that is a learner's settings. Of a class and those that it is derived from, the first counts.
-    """
-    bodies = BODIES[declared]
-    for kind in reversed(kinds):
-        owner = getattr(kind, "learner", kind)
-        for each in owner.__mro__[:-1] if isinstance(owner, type) else ():
-            if each in bodies:
-                return bodies[each]
-    return bodies[object]

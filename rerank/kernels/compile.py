@@ -5,35 +5,37 @@ directory is keyed by a digest of sources: of every file of this program that ho
 of its module and what that imports. A changed leaf means a new directory.
 """
 
+import gc
 import hashlib
 import sys
+import threading
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
-from numba._dispatcher import compute_fingerprint as type_key  # bytes: the same for values of the same types
 from numba.core import cgutils as _cgutils
-from numba.core import config as _config
+from numba.core import event as _event
 from numba.core import types as _types
-from numba.core.registry import CPUDispatcher
-from numba.extending import intrinsic
 
-from rerank.kernels.cache import state_directory
-from rerank.kernels.shortcuts import KeptKernels, KeptLeaves, KernelCompiler, LeafCompiler
-from rerank.kernels.sources import PACKAGE, module_digest, name_of
+# Where numba looks first for what indexing gives: after its declarations of strings, dicts and lists, which its cache
+# would have imported before, every line that indexes an array would try those in vain.
+from numba.core.typing import arraydecl as _arraydecl  # noqa: F401
+from numba.extending import intrinsic, models, register_model, typeof_impl
 
-__all__ = ["kernel", "kernel_of", "machine_code", "prefetch", "type_key"]
+from rerank.kernels.directory import config, state_directory
+from rerank.kernels.sources import PACKAGE, module_digest
+
 F = TypeVar("F", bound=Callable[..., Any])
-OPTIONS: dict[str, Any] = {
-    "nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
-}  # fmt: skip
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+# What would take Python's arguments apart would be most of a leaf with a large state.
+LEAF = OPTIONS | {"no_cpython_wrapper": True}
 cgutils: Any = _cgutils  # it has no types
-config: Any = _config  # numba fills the module's attributes at run time
-types: Any = _types  # like the following, it is typed in part
-Dispatcher: Any = CPUDispatcher
+event: Any = _event
+types: Any = _types  # typed in part
+_naming = threading.Lock()
 
 
 @cache
@@ -42,79 +44,97 @@ def _kernel_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_bytes()
-        if path.parent.name == "kernels" or any(each in source for each in (b"@kernel", b"@body(", b"@by_type")):
+        if path.parent.name == "kernels" or any(mark in source for mark in (b"@kernel", b"@body(", b"@by_type")):
             digest.update(path.name.encode())
             digest.update(source)
     return digest.hexdigest()[:16]
 
 
-def _cache_directory(module: str, file: str) -> str | None:
-    """Where kernels of a module are kept; None for one typed in interactively: no file says what it calls."""
+def _state_of(module: str, file: str) -> str | None:
+    """The state of the sources of a module's kernels; None for one typed in interactively: no file says what it calls.
+
+    It is that of the import: a kernel is compiled on its first call, when a file may have changed already.
+    """
     path = Path(file).absolute()
     if path.is_relative_to(PACKAGE):
-        return state_directory(_kernel_digest())
+        return _kernel_digest()
     if not path.is_file():
         return None
-    own = f"{_kernel_digest()} {module_digest(name_of(module), path)}"
-    return state_directory(hashlib.sha256(own.encode()).hexdigest()[:16])
+    sources = f"{_kernel_digest()} {module_digest(module, path)}"
+    return hashlib.sha256(sources.encode()).hexdigest()[:16]
 
 
-class _Called(Dispatcher):  # type: ignore[misc]
-    """A kernel as other kernels call it: nothing takes Python's arguments, and numbers are of few types.
+class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
+    """What kernels call, to numba: functions that are compiled once for arguments of the same types, whoever calls.
 
-    Constants are no types of their own, and what was read from an array of int32 is taken as an int64, so that a leaf
-    is not compiled once for each.
+    Constants are no types of their own, and what was read from an array of int32 is taken as an int64.
     """
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        args = [types.unliteral(each) for each in args]
-        return super().get_call_template([types.int64 if each == types.int32 else each for each in args], kws)
+    def __init__(self, function: Callable[..., Any], pick: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.compiled = cache(numba.njit(**options))
+        self.pick = pick
+        self.entries: dict[Any, Any] = {}
+        super().__init__(f"{function.__module__}.{function.__qualname__} at {id(function):x}")
 
-    def enable_caching(self) -> None:
-        self._cache = KeptLeaves(self.py_func)
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        args = [types.unliteral(kind) for kind in args]
+        args = [types.int64 if kind == types.int32 else kind for kind in args]
+        leaf = types.Dispatcher(self.compiled(self.pick(*args)))
+        signature = leaf.get_call_type(context, args, kws)
+        self.entries[signature.args] = leaf.get_impl_key(signature)
+        return signature
+
+    def get_call_signatures(self) -> tuple[list[Any], bool]:
+        return [], True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        return self.entries[sig.args]
 
 
-class _Kernel(Dispatcher):  # type: ignore[misc]
-    """A kernel as Python calls it, and in ``called`` as kernels do.
+register_model(Leaf)(models.OpaqueModel)
 
-    For a leaf with a large state, code that takes Python's arguments apart would be most of what is compiled.
-    """
 
-    directory: str | None = None  # where machine code is kept
+class Called:
+    """A function that kernels call as a ``leaf``, and Python in another way."""
 
-    def enable_caching(self) -> None:
-        self._cache = KeptKernels(self.py_func)
+    leaf: Leaf
+
+
+@typeof_impl.register(Called)
+def _type_of(called: Called, _: Any) -> Leaf:
+    return called.leaf
+
+
+class Kernel(Called):
+    """A function compiled for the types that it is called with, and kept with a state of sources, if one is named."""
+
+    def __init__(self, function: Callable[..., Any], state: str | None) -> None:
+        self.function, self.state = function, state
+        self.leaf = Leaf(function, lambda *_: function, LEAF)
+        update_wrapper(self, function)
 
     @cached_property
-    def called(self) -> Any:
-        """What kernels find when they call this one."""
-        options = {**self.targetoptions, "no_cpython_wrapper": True}
-        made = _Called(self.py_func, targetoptions=options, pipeline_class=LeafCompiler)
-        return _kept(made, self.directory and f"{self.directory}/called")
+    def compiled(self) -> Any:
+        """What Python calls."""
+        if self.state is None:
+            return numba.njit(**OPTIONS)(self.function)
+        with _naming:  # threads of a program share what names the directory
+            directory, before = state_directory(self.state), config.CACHE_DIR
+            try:
+                config.CACHE_DIR = directory
+                return numba.njit(**OPTIONS, cache=True)(self.function)
+            finally:
+                config.CACHE_DIR = before
 
-    @property
-    def _numba_type_(self) -> Any:
-        return self.called._numba_type_
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.compiled(*arguments, **named)
 
-
-def _kept(made: Any, directory: str | None) -> Any:
-    """A dispatcher that keeps its machine code in a directory, if one is named."""
-    before = config.CACHE_DIR
-    try:
-        if directory:
-            config.CACHE_DIR = directory
-            made.enable_caching()
-    finally:
-        config.CACHE_DIR = before
-    return made
+    def __reduce__(self) -> str:
+        return self.function.__qualname__
 
 
-def _compiled(function: F, directory: str | None) -> F:
-    if config.DISABLE_JIT:
-        return function
-    made = _Kernel(function, targetoptions={**OPTIONS}, pipeline_class=KernelCompiler)
-    made.directory = directory
-    return cast(F, _kept(made, directory))
+def _compiled(function: F, state: str | None) -> F:
+    return function if config.DISABLE_JIT else cast(F, Kernel(function, state))
 
 
 def kernel(function: F) -> F:
@@ -131,7 +151,7 @@ def kernel(function: F) -> F:
     Constants and leaves are frozen into the code: a user's own kernel is compiled again when its module, or one that
     the module imports from the same folder, has changed.
     """
-    return _compiled(function, _cache_directory(function.__module__, function.__code__.co_filename))
+    return _compiled(function, _state_of(function.__module__, function.__code__.co_filename))
 
 
 @cache
@@ -143,23 +163,53 @@ def kernel_of(function: F, kind: type) -> F:
     another one in every process, so nothing is kept for it.
     """
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    if Path(file).is_relative_to(PACKAGE) or config.DISABLE_JIT:
+    if Path(file).is_relative_to(PACKAGE) or not isinstance(function, Kernel):
         return function
-    if kind.__module__ == "__main__":
-        return _compiled(cast(F, cast(Any, function).py_func), None)
-    return _compiled(cast(F, cast(Any, function).py_func), _cache_directory(kind.__module__, file))
+    state = None if kind.__module__ == "__main__" else _state_of(kind.__module__, file)
+    return _compiled(cast(F, function.function), state)
 
 
 def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
-    """A kernel's code for arguments of these types, compiled or loaded if need be.
+    """A kernel's code for arguments of these types, compiled or loaded if need be; what is no kernel is given back.
 
     It does not look at the types of what it is given, as a call of the kernel does: for tuples of dozens of arrays that
-    takes longer than many a kernel. Call it only with values that have the same ``type_key``. What is no kernel is
-    given back.
+    takes longer than many a kernel. Call it only with values of the same types.
     """
-    if not isinstance(function, Dispatcher):
+    if not isinstance(function, Kernel):
         return function
-    return cast(Callable[..., Any], function.compile(tuple(map(function.typeof_pyval, arguments))))
+    return cast(Callable[..., Any], function.compiled.compile(tuple(map(numba.typeof, arguments))))
+
+
+class _Compiling(event.Listener):  # type: ignore[misc]
+    """Shows when kernels are compiled, each with those that it calls.
+
+    A compiler leaves little garbage among many objects, and looking for it takes a tenth of the time, so Python's
+    collector waits.
+    """
+
+    depth = 0
+    collects = False  # Python, apart from this
+
+    def on_start(self, _: Any) -> None:
+        from rerank.base.progress import Compilation  # rich: only where something is shown
+
+        self.depth += 1
+        if self.depth == 1:
+            self.collects = gc.isenabled()
+            gc.disable()
+            Compilation.begin()
+
+    def on_end(self, _: Any) -> None:
+        from rerank.base.progress import Compilation
+
+        self.depth -= 1
+        if self.depth == 0:
+            Compilation.end()
+            if self.collects:
+                gc.enable()
+
+
+event.register("numba:compile", _Compiling())
 
 
 def _generate_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

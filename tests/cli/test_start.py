@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import pytest
 
 # Pydantic is loaded by typer itself, for the arguments.
@@ -78,30 +77,6 @@ def test_a_model_loads_and_ranks_without_what_others_need(small_run: Path) -> No
         "rich", "sacrebleu", "sklearn", "typer",
     }  # fmt: skip
     assert others & loaded == set()
-
-
-LISTS = """
-import sys
-from rerank.cli import main
-try:
-    main()
-finally:
-    print(*sys.modules, file=sys.stderr)
-"""
-
-
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
-def test_lists_are_reranked_without_numbas_declarations(small_run: Path, tmp_path: Path) -> None:
-    """They are for what is compiled, and ask for linear algebra; the first call leaves machine code for the second."""
-    lists = tmp_path / "lists"
-    lists.write_text("2 one\n-1\n(S1 (NN a))\n-2\n(S1 (NP (NN a)))\n\n")
-    command = [sys.executable, "-c", LISTS, "rerank", small_run / "model", lists]
-    for _ in range(2):
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    loaded = set(done.stderr.splitlines()[-1].split())
-    assert "numba.core.dispatcher" in loaded
-    assert {"numba.np.arraymath", "scipy.linalg"} & loaded == set()
-    assert done.stdout.startswith("(S1 ")
 
 
 @pytest.mark.parametrize(

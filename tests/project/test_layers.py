@@ -114,7 +114,7 @@ def test_kernels_know_nothing_of_files_or_printing() -> None:
 
 # What shows, stores, schedules or describes: no number depends on it.
 NEUTRAL = (
-    "base", "storage", "kernels.cache", "kernels.compiling", "kernels.sources", "engines", "recipes",
+    "base", "storage", "kernels.directory", "kernels.sources", "engines", "recipes",
     "models.model", "models.provenance", "runs.evaluation", "runs.report",
 )  # fmt: skip
 
