@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from rerank.base.progress import Compilation
 from rerank.engines.base import (
     DEATHS,
     THREADS,
@@ -125,15 +126,15 @@ class PatientEngine(Engine):
         return super().ahead if self._processes is None else self._processes.ahead
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
-        """See ``Engine``. Only time spent in ``function`` counts."""
+        """See ``Engine``. Only time spent in ``function`` counts, but for compiling kernels, which is soon over."""
         rest, taken = iter(tasks), 0.0
         if self._processes is not None and (self._processes.started or self._patience <= 0):
             yield from self._processes.map(function, rest)
             return
         for task in rest:
-            start = time.monotonic()
+            start, compiling = time.monotonic(), Compilation.seconds
             result = function(task)
-            taken += time.monotonic() - start
+            taken += time.monotonic() - start - (Compilation.seconds - compiling)
             yield result
             if self._processes is not None and taken > self._patience:
                 yield from self._processes.map(function, rest)
