@@ -29,7 +29,7 @@ from rerank.recipes.settings import first_fault
 from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
 from rerank.storage.digests import digest as digest_of
-from rerank.storage.files import new_directory
+from rerank.storage.files import new_directory, standing
 from rerank.storage.remote import below, is_url, local_directory, local_path
 from rerank.storage.strict_json import as_json, read_object
 
@@ -121,7 +121,7 @@ class Model:
         """
         source = str(directory)
         try:
-            model = _load(_fetched(source) if is_url(source) else Path(source))
+            model = _load(_fetched(source) if is_url(source) else standing(Path(source)))
             require_trusted(model.settings, model.about, trust, source)
             return model
         except NotADirectoryError:

@@ -5,6 +5,7 @@ left under such a name is removed by the next one that holds the place for itsel
 """
 
 import errno
+import glob
 import os
 import re
 import secrets
@@ -70,7 +71,7 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
         for file in new.iterdir() if synced else ():
             _sync(file)
         with deferred():
-            old = temporary_path(path)
+            old = temporary_path(_before(path))
             if path.is_dir():
                 if keep:
                     return
@@ -86,6 +87,18 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
                     old.rename(path)
                 raise
             shutil.rmtree(old, ignore_errors=True)
+
+
+def standing(target: Path) -> Path:
+    """Where a directory is: at ``target``, or beside it, if a process was killed while ``new_directory`` replaced it."""
+    if target.exists():
+        return target
+    return next(target.parent.glob(f".{glob.escape(_before(target).name)}.*.rerank"), target)
+
+
+def _before(target: Path) -> Path:
+    """Of which name a directory has a temporary one while another takes its place."""
+    return target.with_name(f"{target.name[:90]}.old")
 
 
 @contextmanager

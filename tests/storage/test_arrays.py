@@ -108,16 +108,3 @@ def test_an_archive_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_bytes(b"PK\x05\x06")
     with pytest.raises(ValueError, match=r"^a\.npz: not an archive of arrays"):
         read_archive(tmp_path / "a.npz")
-
-
-@given(at=st.integers(0, 10_000), byte=st.integers(0, 255))
-def test_every_changed_byte_is_an_error_or_changes_nothing(file: Path, at: int, byte: int) -> None:
-    stream, x = io.BytesIO(), np.arange(50.0)
-    np.savez_compressed(stream, x=x)
-    data = bytearray(stream.getvalue())
-    data[at % len(data)] = byte
-    path = file.with_suffix(".npz")
-    path.write_bytes(data)
-
-    found = attempt(lambda: read_archive(path).get("x", "a.npz: missing"))
-    assert found.startswith("a.npz: ") if isinstance(found, str) else np.array_equal(found, x)

@@ -18,6 +18,7 @@ from rerank.storage.files import (
     remove,
     remove_leftovers,
     scratch_directory,
+    standing,
     write_text,
 )
 
@@ -124,6 +125,27 @@ def test_a_failed_rename_brings_the_old_directory_back(tmp_path, monkeypatch):
     assert names(tmp_path / "target") == ["a", "checksums.json"]
 
 
+def test_what_a_kill_between_two_renames_hides_is_found(tmp_path, monkeypatch):
+    target = tmp_path / "tar*get"
+    with new_directory(target) as new:
+        (new / "a").write_text("1")
+        seal(new)
+    rename = Path.rename
+
+    def end(self: Path, to: Path) -> Path:
+        if to == target:
+            raise SystemExit
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", end)
+    assert standing(target) == target
+    with pytest.raises(SystemExit):
+        replace_it(target)
+    assert not target.exists()
+    assert names(standing(target)) == ["a", "checksums.json"]
+    assert standing(tmp_path / "other") == tmp_path / "other"
+
+
 @pytest.mark.parametrize("make", [new_directory, new_file])
 def test_a_place_that_cannot_be_written(tmp_path, make):
     (tmp_path / "file").write_text("mine")
@@ -131,22 +153,6 @@ def test_a_place_that_cannot_be_written(tmp_path, make):
         new.mkdir(exist_ok=True)
     assert (tmp_path / "file").read_text() == "mine"
     assert names(tmp_path) == ["file"]
-
-
-def test_neither_replaces_the_other_kind(tmp_path):
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "directory").mkdir()
-    with pytest.raises(RunError), new_directory(tmp_path / "file"):
-        pass
-    with pytest.raises(RunError):
-        write_text(tmp_path / "directory", "text")
-    assert (tmp_path / "file").read_text() == "mine"
-    assert names(tmp_path) == ["directory", "file"]
-
-
-def test_text_is_utf8(tmp_path):
-    write_text(tmp_path / "file", "größer\n")
-    assert (tmp_path / "file").read_bytes() == "größer\n".encode()
 
 
 def test_of_two_that_make_the_same_the_first_stays(tmp_path):

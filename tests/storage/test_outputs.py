@@ -93,16 +93,6 @@ class TestPreparing:
         prepare_output(tmp_path, "same", RESULTS, resume=True)
         assert files(tmp_path) == before
 
-    def test_other_settings(self, tmp_path):
-        before = filled(tmp_path, "old")
-        with pytest.raises(RecipeError, match="run with other settings"):
-            prepare_output(tmp_path, "new", RESULTS, resume=True)
-        assert files(tmp_path) == before
-
-    def test_nothing_there(self, tmp_path):
-        prepare_output(tmp_path, "new", RESULTS, resume=True)
-        assert files(tmp_path) == {"recipe.yaml": b"new"}
-
     @pytest.mark.parametrize("steps", range(9))
     def test_killed_while_it_makes_room(self, tmp_path, monkeypatch, steps):
         """Whatever was done when the process died: the new run can be resumed, and finds nothing of the old one."""
