@@ -22,8 +22,7 @@ from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
 from rerank.storage.digests import seal, verify
-from rerank.storage.files import remove, remove_leftovers, reported, scratch_directory
-from rerank.storage.locks import lock
+from rerank.storage.files import lock, remove, remove_leftovers, reported, scratch_directory
 from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")

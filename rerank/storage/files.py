@@ -14,10 +14,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import deferred
 from rerank.storage.digests import foreign
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: nothing is locked there
+    fcntl = None  # type: ignore[assignment]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.rerank")
@@ -28,17 +34,12 @@ def temporary_path(target: Path) -> Path:
     return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.rerank")
 
 
-def is_temporary(name: str) -> bool:
-    """Whether a name is one of ``temporary_path``."""
-    return _TEMPORARY.fullmatch(name) is not None
-
-
 def remove_leftovers(directory: Path, *, age: float = 0.0) -> None:
     """Remove what is half-written in ``directory`` (not below it); nobody else may be writing there, or what was not
     written to for ``age`` seconds."""
     with suppress(OSError):  # not there, or not ours to look into
         for path in directory.iterdir():
-            if is_temporary(path.name) and path.stat().st_mtime <= time.time() - age:
+            if _TEMPORARY.fullmatch(path.name) and path.stat().st_mtime <= time.time() - age:
                 _delete(path)
 
 
@@ -90,7 +91,7 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
 
 
 def standing(target: Path) -> Path:
-    """Where a directory is: at ``target``, or beside it, if a process was killed while ``new_directory`` replaced it."""
+    """Where a directory is: at ``target``, or beside it, if a process was killed while it was replaced."""
     if target.exists():
         return target
     return next(target.parent.glob(f".{glob.escape(_before(target).name)}.*.rerank"), target)
@@ -181,3 +182,28 @@ def _sync(path: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def lock(path: Path, *, wait: bool = False) -> IO[str] | None:
+    """The locked file at ``path``, made if it is not there, open to be read and added to; closing it ends the lock, as
+    does the end of the process.
+
+    None if another process holds it, unless told to wait. Where the file system has no locks, nobody holds any.
+    """
+    while True:
+        file = path.open("a+", encoding="utf-8", errors="replace")
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            file.close()
+            return None
+        except OSError:  # a file system without locks
+            return file
+        except BaseException:
+            file.close()
+            raise
+        # The last holder may have removed the file before it gave up the lock.
+        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            return file
+        file.close()

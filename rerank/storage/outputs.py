@@ -16,8 +16,7 @@ from pathlib import Path
 
 from rerank.base.errors import RecipeError, RunError
 from rerank.storage.digests import foreign
-from rerank.storage.files import remove, remove_leftovers, reported, write_text
-from rerank.storage.locks import lock
+from rerank.storage.files import lock, remove, remove_leftovers, reported, write_text
 
 log = logging.getLogger("rerank")
 NOTE, LOCK = ".rerank-run", ".rerank.lock"
