@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from rerank.base.errors import RerankError, RunError, UnforeseenError, Warnings, collected_warnings
-from rerank.base.progress import console
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -143,6 +142,8 @@ class Done(NamedTuple):
 
 def carry_out(function: Callable[[Any], Any], task: Any) -> Done:
     """``function(task)`` with the warnings that it logs: the run's own process shows them, in the order of tasks."""
+    from rerank.base.progress import console  # rich: only where something is shown
+
     if not console.quiet:
         logger.handlers, logger.propagate = [logging.NullHandler()], False
         logger.setLevel(logging.WARNING)
