@@ -88,10 +88,10 @@ def unforeseen(error: BaseException) -> RunError:
     """
     if os.environ.get(DEVELOPER):
         raise error
-    found = UnforeseenError.of(error)
+    report = UnforeseenError.of(error)
     command = shlex.join(word if word.isprintable() else ascii(word) for word in command_line())
-    kept = _kept(f"{command}\n{found.traceback}".encode("utf-8", "backslashreplace"))
-    return RunError(f"{found}\nThis ended `{command}`; {kept}, or set {DEVELOPER}=1 to see it.")
+    kept = _kept(f"{command}\n{report.traceback}".encode("utf-8", "backslashreplace"))
+    return RunError(f"{report}\nThis ended `{command}`; {kept}, or set {DEVELOPER}=1 to see it.")
 
 
 def _kept(text: bytes) -> str:

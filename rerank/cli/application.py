@@ -76,8 +76,8 @@ def _foreseen(error: BaseException) -> bool:
         return True
     if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):  # rich has caught it
         return True
-    own = RerankError, UsageError, typer.Exit, typer.Abort
-    return isinstance(error, own) and not isinstance(error, UnforeseenError)
+    kinds = RerankError, UsageError, typer.Exit, typer.Abort
+    return isinstance(error, kinds) and not isinstance(error, UnforeseenError)
 
 
 def _unread() -> bool:

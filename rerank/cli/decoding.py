@@ -111,12 +111,12 @@ def decode(
         how, lists = _how(scorer, by, known, lists)
         left_out = 0
         for item in track(lists, "decode"):
-            found = None if isinstance(item, SkippedList) or not len(item.nbest) else scorer.answer(item, how)
-            left_out += 0 if found is None else found.left_out
+            answer = None if isinstance(item, SkippedList) or not len(item.nbest) else scorer.answer(item, how)
+            left_out += 0 if answer is None else answer.left_out
             if shown_as_json():
-                stream.write(_as_object(item.id if isinstance(item, SkippedList) else item.nbest.id, found))
+                stream.write(_as_object(item.id if isinstance(item, SkippedList) else item.nbest.id, answer))
             else:
-                stream.write(_as_line(found))
+                stream.write(_as_line(answer))
     warn_of_skipped(count)
     if left_out:
         log.warning(
@@ -171,8 +171,10 @@ def _deviation(scorer: "Scorer", lists: "list[Opened | SkippedList]") -> float:
 
     from rerank.readers.base import SkippedList
 
-    found = [each.scores for each in scorer.rank(lists) if not isinstance(each, SkippedList) and each.scores.size]
-    apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in found)])
+    by_list = [
+        ranked.scores for ranked in scorer.rank(lists) if not isinstance(ranked, SkippedList) and ranked.scores.size
+    ]
+    apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list)])
     deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 

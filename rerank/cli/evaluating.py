@@ -119,19 +119,19 @@ def _evaluate_texts(
 
     golds = list(read_references(references, form))
     texts = [list(read_lines(path)) for path in systems]
-    for path, own in zip(systems, texts, strict=True):
-        if len(own) != len(golds):
-            message = f"{len(own)} lines for {len(golds)} references of {references[0]}; expected one for each"
+    for path, lines in zip(systems, texts, strict=True):
+        if len(lines) != len(golds):
+            message = f"{len(lines)} lines for {len(golds)} references of {references[0]}; expected one for each"
             raise DataError(message, path=stream_name(path))
     if not golds:
         raise DataError("no reference in the file", path=references[0])
     shown_golds = [[text.decode("utf-8", "surrogateescape") for text in gold] for gold in golds]
     stats, reports, reference = [], [], np.zeros((0, 0))
-    for path, own in zip(systems, texts, strict=True):
-        rows = [_sentence(measure, path, line, *pair) for line, pair in enumerate(zip(own, golds, strict=True), 1)]
+    for path, lines in zip(systems, texts, strict=True):
+        rows = [_sentence(measure, path, line, *pair) for line, pair in enumerate(zip(lines, golds, strict=True), 1)]
         reference = np.stack([row for row, _ in rows])
         stats.append(np.concatenate([row for _, row in rows]))
-        hypotheses = [text.decode("utf-8", "surrogateescape") for text in own]
+        hypotheses = [text.decode("utf-8", "surrogateescape") for text in lines]
         report = measure.report(stats[-1].sum(axis=0), reference.sum(axis=0))
         reports.append({**report, **measure.corpus(hypotheses, shown_golds)})
     if sentences:
@@ -167,8 +167,8 @@ def _measured(measure: "Metric", key: str, value: float) -> str:
 def shown_names(paths: Sequence[str]) -> list[str]:
     """What tables call files: their names, or their paths where names are the same; a number where paths are too."""
     names = [Path(path).name for path in paths]
-    found = [path if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
-    return [f"{name} ({found[: i + 1].count(name)})" if found.count(name) > 1 else name for i, name in enumerate(found)]
+    shown = [path if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
+    return [f"{name} ({shown[: i + 1].count(name)})" if shown.count(name) > 1 else name for i, name in enumerate(shown)]
 
 
 def _show_significance(measure: "Metric", names: list[str], stats: "list[np.ndarray]", reference: "np.ndarray") -> None:
@@ -178,12 +178,12 @@ def _show_significance(measure: "Metric", names: list[str], stats: "list[np.ndar
     from rerank.runs.report.rows import verdict
 
     table, tests = Table("system", "difference", "95 % interval", "against the first"), dict[str, Any]()
-    for name, own in zip(names, stats[1:], strict=True):
-        test = compare(measure, own, stats[0], reference)
+    for name, rows in zip(names, stats[1:], strict=True):
+        test = compare(measure, rows, stats[0], reference)
         low, high, difference = (measure.signed(value) for value in (test.low, test.high, test.difference))
-        found = verdict(test.as_dict(), lower_is_better=measure.lower_is_better)
-        table.add_row(name, difference, f"[{low}, {high}]", found)
-        tests[name] = {**test.as_dict(), "verdict": found}
+        word = verdict(test.as_dict(), lower_is_better=measure.lower_is_better)
+        table.add_row(name, difference, f"[{low}, {high}]", word)
+        tests[name] = {**test.as_dict(), "verdict": word}
     show(table, significance=tests)
 
 

@@ -92,9 +92,9 @@ def import_weights(
     if output.exists():
         raise DataError("already exists; name a new directory", path=str(output))
     model = Model.load(like, trust=True)  # nothing that it names is imported for this
-    found = read_weights(file, model.table)
-    weights = dict.fromkeys(("last", "average"), found.weights)
-    about = imported(model.about, stream_name(file), found.sha256)
+    imported_weights = read_weights(file, model.table)
+    weights = dict.fromkeys(("last", "average"), imported_weights.weights)
+    about = imported(model.about, stream_name(file), imported_weights.sha256)
     replace(model, about=about, weights=weights, state={}, votes={}, brackets={}).save(output)
-    log.info("%s weights, the others are 0", f"{found.features:,}")
-    show(model=output, weights=found.features)
+    log.info("%s weights, the others are 0", f"{imported_weights.features:,}")
+    show(model=output, weights=imported_weights.features)

@@ -37,13 +37,13 @@ def split_treebank(
     from rerank.readers.jackknife.splitting import SENTENCES, TRAIN, split
 
     manifest = split(treebank, number, output, words=sentences, by=by)
-    table, found = Table("fold", TRAIN, SENTENCES), []
+    table, entries = Table("fold", TRAIN, SENTENCES), []
     total = sum(map(manifest.size, range(number)))
     for fold in range(number):
         size, place = manifest.size(fold), str(manifest.place(output, fold))
         table.add_row(place, f"{total - size:,} trees", f"{size:,} sentences")
-        found.append({"fold": place, "trees": total - size, "sentences": size})
-    show(table, folds=found)
+        entries.append({"fold": place, "trees": total - size, "sentences": size})
+    show(table, folds=entries)
 
 
 @command("join", group)

@@ -107,16 +107,16 @@ def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
         drift.see(held)
     if not drift.lists:
         raise DataError("no usable list with two candidates or more", path=nbest)
-    unlike, found = drift.unlike(), dict[str, Any]()
+    unlike, entries = drift.unlike(), dict[str, Any]()
     table = Table("column", "lists", *NUMBERS.values(), "unlike training in")
     for name, known in drift.known.items():
         sides = {"training": known.model_dump(include=set(NUMBERS)), "here": drift.of(name)}
-        for side, own in sides.items():
+        for side, numbers in sides.items():
             said = ", ".join(unlike.get(name, [])) if side == "here" else ""
-            table.add_row(plain(name), side, *(f"{own[key]:.4g}" for key in NUMBERS), said)
-        found[name] = {**sides, "unlike": unlike.get(name, [])}
+            table.add_row(plain(name), side, *(f"{numbers[key]:.4g}" for key in NUMBERS), said)
+        entries[name] = {**sides, "unlike": unlike.get(name, [])}
     lists = f"{drift.known[drift.names[0]].lists:,} lists in training, {drift.lists:,} here"
-    show(table, lists, columns=found, lists=drift.lists)
+    show(table, lists, columns=entries, lists=drift.lists)
     warn_of_skipped(count)
 
 
@@ -125,11 +125,11 @@ def _show_features(model: "Model", predictor: str, text: str) -> None:
 
     from rerank.models.inspection import find_features
 
-    found = find_features(model, predictor, text)
+    features = find_features(model, predictor, text)
     table = Table("feature", "weight")
-    for name, weight in found:
+    for name, weight in features:
         table.add_row(plain(name), f"{weight:+.5g}")
-    show(table, features=dict(found))
+    show(table, features=dict(features))
 
 
 def _show_provenance(model: "Model") -> None:
@@ -171,8 +171,8 @@ def _show_shares(model: "Model", place: str, predictor: str, top: int, ablate: b
 
 
 def _share(entry: "TemplateShare") -> dict[str, Any]:
-    found = {"template": entry.template, "columns": entry.columns, "nonzero": entry.nonzero, "share": entry.share}
-    return {**found, "strongest": [{"feature": name, "weight": weight} for name, weight in entry.strongest]}
+    line = {"template": entry.template, "columns": entry.columns, "nonzero": entry.nonzero, "share": entry.share}
+    return {**line, "strongest": [{"feature": name, "weight": weight} for name, weight in entry.strongest]}
 
 
 def _show_ablation(model: "Model", place: str, predictor: str) -> dict[str, list[str]]:
@@ -212,27 +212,27 @@ def explain(
 
     scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
-    found, best = _find(scorer, form, nbest, gold, sources, list_id)
-    (ranked,) = list(scorer.rank([found]))
-    if isinstance(ranked, SkippedList) or not len(found.nbest):
+    item, best = _find(scorer, form, nbest, gold, sources, list_id)
+    (ranked,) = list(scorer.rank([item]))
+    if isinstance(ranked, SkippedList) or not len(item.nbest):
         raise DataError("the list has no candidates", path=nbest, list_id=list_id)
     winner = int(ranked.order[0])
-    base = int(rank(found.nbest.base, found.nbest.base)[0])
+    base = int(rank(item.nbest.base, item.nbest.base)[0])
     places = [("winner", winner), ("base choice", base)] + ([("oracle", best)] if best >= 0 else [])
     table, shown = Table("", "candidate", "score", "base score", "text"), []
     for name, y in places:
-        text, score, base_score = found.nbest.texts[y].decode("utf-8", "replace"), ranked.scores[y], found.nbest.base[y]
+        text, score, base_score = item.nbest.texts[y].decode("utf-8", "replace"), ranked.scores[y], item.nbest.base[y]
         table.add_row(name, str(y + 1), f"{score:.4f}", f"{base_score:.4f}", plain(text))
-        own = {"candidate": y + 1, "score": float(score), "base_score": float(base_score), "text": text}
-        shown.append({"name": name, **own})
+        candidate = {"candidate": y + 1, "score": float(score), "base_score": float(base_score), "text": text}
+        shown.append({"name": name, **candidate})
     show(table, list=list_id, candidates=shown)
-    _show_answer(scorer, found)
+    _show_answer(scorer, item)
     against: dict[str, Any] = {}
     for name, other in places[1:]:
         if other == winner:
             show(f"the winner is the {name}")
             continue
-        against[name] = _show_parts(name, scorer.explain(found, winner, other), top)
+        against[name] = _show_parts(name, scorer.explain(item, winner, other), top)
     show(against=against)
 
 

@@ -20,17 +20,17 @@ REGISTRIES = {  # their modules, in which they are called like their kind
 @command("list")
 def list_(kind: Annotated[Kind | None, typer.Argument(help="What to list; everything by default.")] = None) -> None:
     """List the parts that a recipe can name, with their settings."""
-    for each in [kind] if kind else get_args(Kind):
+    for registry in [kind] if kind else get_args(Kind):
         if kind is None and not shown_as_json():
-            out.print(each, style="bold")
-        found = _parts(each)
-        show(*map(_line, found), **{each: found})
-        if each == "templates":
+            out.print(registry, style="bold")
+        parts = _parts(registry)
+        show(*map(_line, parts), **{registry: parts})
+        if registry == "templates":
             from rerank.features.sets import SETS
 
             sets = [{"name": name, "templates": list(members)} for name, members in SETS.items()]
             show(*(f"set {name}: {len(members)} templates" for name, members in SETS.items()), sets=sets)
-        if each == "readers":
+        if registry == "readers":
             note = "every reader: scores='score', or 'cost' where lower is better"
             show(note, note=note)
 

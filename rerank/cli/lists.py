@@ -72,10 +72,10 @@ def rerank(
             "the candidates are in the order of their scores by %s; the model's own choices are trees that it fuses, "
             "which are written without --n-best", scorer.ranked_by,
         )  # fmt: skip
-    count, found = SkipCount(on_bad_list), Counter[str]()
+    count, counts = SkipCount(on_bad_list), Counter[str]()
     with open_output(output) as stream:
         opened = scorer.read(form, nbest, count, sources)
-        lists = _count_lists(track(scorer.rank(opened), "rerank"), found)
+        lists = _count_lists(track(scorer.rank(opened), "rerank"), counts)
         if shown_as_json():
             for ranked in lists:
                 stream.write(_as_object(ranked, scorer.predictor, n_best or 1))
@@ -85,16 +85,16 @@ def rerank(
             for ranked in lists:
                 stream.write(_best_text(ranked) + b"\n")
     warn_of_skipped(count)
-    if found["empty"]:
+    if counts["empty"]:
         what = "an empty line" if n_best is None else "a list without candidates"
-        log.warning("%d of the %d lists had no usable candidate: %s each", found["empty"], found["all"], what)
-    if not found["all"]:
+        log.warning("%d of the %d lists had no usable candidate: %s each", counts["empty"], counts["all"], what)
+    if not counts["all"]:
         log.warning("no list in the input")
     missing = ", ".join(name for names in scorer.content.needs.values() for name in names)
-    if found["without source"] and missing:
+    if counts["without source"] and missing:
         message = "%d lists came without their source, which features of %s need; see --sources"
-        log.warning(message, found["without source"], missing)
-    log.info("%d lists, %d unknown features, by the predictor %s", count.lists, found["unknown"], scorer.predictor)
+        log.warning(message, counts["without source"], missing)
+    log.info("%d lists, %d unknown features, by the predictor %s", count.lists, counts["unknown"], scorer.predictor)
 
 
 def _count_lists(lists: "Iterable[Ranked | SkippedList]", found: Counter[str]) -> "Iterator[Ranked | SkippedList]":
@@ -129,7 +129,7 @@ def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> byt
         )
     nbest, scores, answer = ranked.nbest, ranked.scores, ranked.answer
     place = int(ranked.order[0]) if answer is None else answer.place
-    found = [
+    candidates = [
         {
             "place": y + 1,
             "text": nbest.texts[y].strip().decode("utf-8", "replace"),
@@ -138,7 +138,7 @@ def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> byt
         }
         for y in _places(ranked)[:most]
     ]
-    shown |= {"id": nbest.id, "text": ranked.best.strip().decode("utf-8", "replace"), "candidates": found}
+    shown |= {"id": nbest.id, "text": ranked.best.strip().decode("utf-8", "replace"), "candidates": candidates}
     return f"{as_json(shown | {'place': None if place is None else place + 1})}\n".encode()
 
 

@@ -84,10 +84,10 @@ def parsed_options(options: list[str]) -> dict[str, Any]:
     """``NAME=VALUE`` options; values are YAML."""
     from rerank.storage.bounded_yaml import yaml_value
 
-    found = {}
+    parsed = {}
     for option in options:
         key, equals, value = option.partition("=")
         if not equals:
             raise RecipeError(f"found --option {option!r}, expected NAME=VALUE")
-        found[key.strip()] = yaml_value(value, f"--option {option!r}")
-    return found
+        parsed[key.strip()] = yaml_value(value, f"--option {option!r}")
+    return parsed

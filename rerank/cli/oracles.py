@@ -66,14 +66,14 @@ def oracle(
         golds = None if reference is None else [reference, *(references or [])]
         if golds is None and references:
             raise DataError("expected NBEST REF: --reference names further references", path=stream_name(nbest))
-        found = _measured_texts(measure, form_of_lists, nbest, golds, measuring.form, count, lengths)
+        measured = _measured_texts(measure, form_of_lists, nbest, golds, measuring.form, count, lengths)
     else:
         assert isinstance(measure, Parseval)
         if reference is None:
             raise DataError("expected NBEST REF: parses are measured against gold trees", path=stream_name(nbest))
-        found = _measured_trees(measure, form_of_lists, nbest, reference, count, measuring.normalize)
+        measured = _measured_trees(measure, form_of_lists, nbest, reference, count, measuring.normalize)
     with _in_order(form_of_lists, nbest, reference):
-        corpus = _measured_corpus(track(found, "read"), measure)
+        corpus = _measured_corpus(track(measured, "read"), measure)
     if corpus is None:
         raise count.nothing(stream_name(nbest))
     if isinstance(measure, Parseval):
@@ -150,9 +150,9 @@ def _measured_trees(
     symbols = SymbolTable()
     with of_trees(reference):
         for item, trees, gold in read_pairs(reader, nbest, reference, symbols, count=count, normalize=normalize):
-            own, stats = measure.stats(gold, trees, symbols)
+            shared, stats = measure.stats(gold, trees, symbols)
             count.refuse(refused_list(measure, item, gold, trees, stats, symbols))
-            yield item, own, stats
+            yield item, shared, stats
 
 
 def _show_statistics(found: "ListStatistics", count: "SkipCount", measure: "Metric") -> None:

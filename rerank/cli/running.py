@@ -180,15 +180,15 @@ def compare(
 
     table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B", "predictor")
     splits: dict[str, Any] = {}
-    for split, found in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
-        metric: Metric = found.pop("metric")
-        low, high = map(metric.signed, found["interval"])
-        shown = [metric.text(found["a"]), metric.text(found["b"]), metric.signed(found["difference"])]
-        said = verdict(found, lower_is_better=found["lower_is_better"])
-        named = " and ".join(dict.fromkeys(found["predictors"]))
-        table.add_row(split, found["measure"], *shown, f"[{low}, {high}]", said, named)
-        splits[split] = {**found, "verdict": said}
-    show(table, next(found["signature"] for found in splits.values()), splits=splits)
+    for split, comparison in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
+        metric: Metric = comparison.pop("metric")
+        low, high = map(metric.signed, comparison["interval"])
+        shown = [metric.text(comparison["a"]), metric.text(comparison["b"]), metric.signed(comparison["difference"])]
+        said = verdict(comparison, lower_is_better=comparison["lower_is_better"])
+        named = " and ".join(dict.fromkeys(comparison["predictors"]))
+        table.add_row(split, comparison["measure"], *shown, f"[{low}, {high}]", said, named)
+        splits[split] = {**comparison, "verdict": said}
+    show(table, next(comparison["signature"] for comparison in splits.values()), splits=splits)
 
 
 SEEDS = 3  # of a recipe that names none

@@ -118,10 +118,10 @@ def _most(connections: int) -> int:
 def _end(pool: ThreadPoolExecutor) -> None:
     """Let threads go that wait for work; if one still ranks, end the process, which would wait for it."""
     pool.shutdown(wait=False, cancel_futures=True)
-    workers = [each for each in threading.enumerate() if each.name.startswith(f"{WORKER}_")]
-    for each in workers:
-        each.join(0.5)
-    if any(each.is_alive() for each in workers):
+    workers = [thread for thread in threading.enumerate() if thread.name.startswith(f"{WORKER}_")]
+    for thread in workers:
+        thread.join(0.5)
+    if any(thread.is_alive() for thread in workers):
         log.warning("left requests that took longer than --grace")
         logging.shutdown()
         sys.stdout.flush()
@@ -142,8 +142,8 @@ def _bound(host: str, port: int) -> socket.socket:
     """A socket that will listen there."""
     with _refused(host, port):
         # With its protocol named, asyncio sends answers at once, and does not wait for more (TCP_NODELAY).
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = addresses[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)

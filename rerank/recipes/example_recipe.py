@@ -120,14 +120,14 @@ class ExampleData(SourceSettings):
         if self.sets and self.sources:
             message = f"found a set described here and {len(self.sets)} under data.sets; remove one or the other"
             raise RecipeError(message, key=f"data.{self.sources[0]}")
-        found: dict[str, SourceSettings] = dict(self.sets) or {name: self}
-        for each, source in found.items():
-            key = f"data.sets.{each}" if self.sets else "data"
+        sources: dict[str, SourceSettings] = dict(self.sets) or {name: self}
+        for set_name, source in sources.items():
+            key = f"data.sets.{set_name}" if self.sets else "data"
             _check_source(source, key)
             if source.vocabulary is not None and self.format == "text":
                 message = "found a vocabulary together with texts, whose vectoriser names the features; leave it out"
                 raise RecipeError(message, key=f"{key}.vocabulary")
-        return found
+        return sources
 
 
 def _check_source(source: SourceSettings, key: str) -> None:
@@ -317,6 +317,6 @@ class Spec(Single[ClassificationRecipe]):
         """The same run at another point, whose settings of baselines are for baselines alone; ``more``: other changes
         of its recipe, by dotted key."""
         inner = {key: value for key, value in point.items() if key.startswith("baseline.")}
-        own = {key: value for key, value in point.items() if key not in inner}
+        changes = {key: value for key, value in point.items() if key not in inner}
         baseline = self.baseline and changed({"baseline": self.baseline}, inner)["baseline"]
-        return replace(self, recipe=self.recipe.changed((more or {}) | own), baseline=baseline)
+        return replace(self, recipe=self.recipe.changed((more or {}) | changes), baseline=baseline)

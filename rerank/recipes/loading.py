@@ -61,13 +61,13 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: 
 
 def _hasten(settings: Settings, path: str) -> None:
     """Put the values under ``quick`` in their places."""
-    own = settings.pop("quick", None)
-    if not isinstance(own, dict) or not own:
+    quick = settings.pop("quick", None)
+    if not isinstance(quick, dict) or not quick:
         message = (
             "the recipe says nothing of a quick run; leave out --quick, or add to it, as quick: {training.epochs: 1}"
         )
         raise RecipeError(message, key="quick", path=path)
-    assign_all(settings, own)
+    assign_all(settings, quick)
 
 
 def _require_heeded(recipe: TaskRecipe, settings: Settings, changes: Settings) -> None:

@@ -214,10 +214,10 @@ class DataSettings(SplitSettings):
     normalize: bool = False
 
     def files_of(self, source: str) -> dict[str, list[str]]:
-        found = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}
+        files = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}
         if self.gold is not None:
-            found["gold"] = treebank_files(*(self.fill("gold", pattern, source) for pattern in self.gold))
-        return found
+            files["gold"] = treebank_files(*(self.fill("gold", pattern, source) for pattern in self.gold))
+        return files
 
     def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:
         """The same settings for one set of files; trees have no sources."""

@@ -131,11 +131,11 @@ class SplitSettings(Section):
 
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold, source by source."""
-        found: dict[str, list[str]] = {}
+        by_kind: dict[str, list[str]] = {}
         for source in self.sources_of(split):
             for kind, paths in self.files_of(source).items():
-                found.setdefault(kind, []).extend(paths)
-        return found
+                by_kind.setdefault(kind, []).extend(paths)
+        return by_kind
 
     def lists(self, split: str) -> str:
         """The path of a split's lists as its reader takes it, which may name several files."""

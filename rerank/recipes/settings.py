@@ -127,14 +127,14 @@ def first_fault(model: type[BaseModel], error: ValidationError) -> tuple[list[in
         return place, f"unknown setting; {nearest(str(place[-1]), section.model_fields)}"
     if first["type"] == "missing":
         return place, "is missing"
-    found, said = repr(first["input"]), first["msg"]
-    found = found if len(found) <= 200 else f"{found[:200]}..."
+    value, said = repr(first["input"]), first["msg"]
+    value = value if len(value) <= 200 else f"{value[:200]}..."
     if first["type"] == "value_error":
-        return place, f"found {found}: {said.removeprefix('Value error, ')}"
+        return place, f"found {value}: {said.removeprefix('Value error, ')}"
     constrained = first["type"].startswith(("string_pattern", "string_too", "too_"))  # beyond the words for its type
     if words := FORMS.get(first["type"]) or ("" if constrained else described(hint)):
-        return place, f"found {found}; expected {words}"
-    return place, f"found {found}: {said[0].lower()}{said[1:]}"
+        return place, f"found {value}; expected {words}"
+    return place, f"found {value}: {said[0].lower()}{said[1:]}"
 
 
 def _setting_at(model: type[BaseModel], place: Iterable[int | str]) -> tuple[type[BaseModel], Any]:
@@ -169,8 +169,8 @@ def _section_in(hint: Any) -> type[BaseModel] | None:
 
 def files_named(settings: Any, root: str = "") -> list[str]:
     """The files that texts in nested settings name, ``{root}`` filled in."""
-    found = (text.replace("{root}", root) for text in texts_in(settings))
-    return [text for text in found if os.path.isfile(text)]
+    texts = (text.replace("{root}", root) for text in texts_in(settings))
+    return [text for text in texts if os.path.isfile(text)]
 
 
 def changed(settings: Settings, changes: Settings) -> Settings:
@@ -189,16 +189,18 @@ def assign_all(settings: Settings, changes: Settings) -> list[str]:
     for key in sorted(changes, key=lambda key: (key.count("."), not key.endswith(".name"))):
         before = assign(settings, key, changes[key])
         if len(before) > 1:
-            own = ", ".join(f"{name}: {value}" for name, value in before.items() if name != "name")
-            said.append(f"{key} {changes[key]} replaces {before['name']} and its settings ({own})")
+            replaced = ", ".join(f"{name}: {value}" for name, value in before.items() if name != "name")
+            said.append(f"{key} {changes[key]} replaces {before['name']} and its settings ({replaced})")
     return said
 
 
 def undone(key: str, changes: Iterable[str]) -> bool:
     """Does one of the dotted keys of later ``changes`` undo what was set at ``key``?"""
     return any(
-        key == each or key.startswith(f"{each}.") or (each.endswith(".name") and key.startswith(each[: -len("name")]))
-        for each in changes
+        key == changed
+        or key.startswith(f"{changed}.")
+        or (changed.endswith(".name") and key.startswith(changed[: -len("name")]))
+        for changed in changes
     )
 
 

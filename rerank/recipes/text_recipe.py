@@ -31,12 +31,12 @@ class TextDataSettings(SplitSettings):
     reader: Annotated[Settings, part("moses")] = Field(default={}, validate_default=True)
 
     def files_of(self, source: str) -> dict[str, list[str]]:
-        found = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}
+        files = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}
         if self.sources is not None:
-            found["sources"] = [self.fill("sources", self.sources, source)]
+            files["sources"] = [self.fill("sources", self.sources, source)]
         if self.references is not None:
-            found["references"] = [self.fill("references", pattern, source) for pattern in self.references]
-        return found
+            files["references"] = [self.fill("references", pattern, source) for pattern in self.references]
+        return files
 
     def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:
         """The same settings for one set of files."""

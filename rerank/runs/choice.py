@@ -57,7 +57,7 @@ def choose(recipe: ListRecipe, runs: Sequence[Run], data: Data, metric: Metric) 
     entries = [_entry(point, best, corpus, metric, recipe.seed) for point in points]
     near = [k for k, entry in enumerate(entries) if sign * entry["difference"] >= -entry["error"]]
     taken = min(near, key=lambda k: (points[k].weights, -sign * entries[k]["score"]))
-    found = {
+    line = {
         "split": HOLDOUT,
         "lists": corpus.list_count,
         "best": best.runs[0].name,
@@ -65,8 +65,8 @@ def choose(recipe: ListRecipe, runs: Sequence[Run], data: Data, metric: Metric) 
         "settings": settings_of(recipe, taken),
         "points": [{**entry, "near": k in near} for k, entry in enumerate(entries)],
     }
-    log.info("best on %s: %s; simplest within one standard error: %s", HOLDOUT, found["best"], found["chosen"])
-    return best_on_dev(points[taken].runs, metric), found
+    log.info("best on %s: %s; simplest within one standard error: %s", HOLDOUT, line["best"], line["chosen"])
+    return best_on_dev(points[taken].runs, metric), line
 
 
 def best_on_dev(runs: Sequence[Run], metric: Metric) -> Run:
@@ -109,7 +109,7 @@ def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:
 def _point(runs: Sequence[Run], corpus: Lists, metric: Metric) -> Tried:
     rows = np.stack([statistics_of(corpus, choices(corpus, run.weights[run.recipe.predictor])) for run in runs])
     total = reference_rows(corpus).sum(axis=0)
-    scores = np.array([float(metric.scores(own.sum(axis=0), total)) for own in rows])
+    scores = np.array([float(metric.scores(sample.sum(axis=0), total)) for sample in rows])
     return Tried(runs, rows, scores)
 
 
@@ -117,11 +117,11 @@ def _entry(point: Tried, best: Tried, corpus: Lists, metric: Metric, seed: int) 
     """What metrics.json says of one point, its difference from the best, and the standard error of that."""
     reference = reference_rows(corpus)
     how: dict[str, Any] = {"samples": SAMPLES, "seed": seed, "confidence": ONE_ERROR}
-    own, other = point.rows.mean(axis=0), best.rows.mean(axis=0)
+    mean, other = point.rows.mean(axis=0), best.rows.mean(axis=0)
     score, behind = float(point.scores.mean()), 0.0
-    width = _joined(score_interval(metric, own, reference, **how), point.scores)
+    width = _joined(score_interval(metric, mean, reference, **how), point.scores)
     if point is not best:
-        behind = _joined(score_interval(metric, own, reference, other, **how), point.scores - best.scores)
+        behind = _joined(score_interval(metric, mean, reference, other, **how), point.scores - best.scores)
     devs = [run.dev_score for run in point.runs if run.dev_score is not None]
     return {
         "name": point.runs[0].name,
@@ -132,7 +132,7 @@ def _entry(point: Tried, best: Tried, corpus: Lists, metric: Metric, seed: int) 
         "error": behind,
         "dev": float(np.mean(devs)) if devs else None,
         "nonzero_weights": point.weights,
-        "report": metric.report(own.sum(axis=0), reference.sum(axis=0)),
+        "report": metric.report(mean.sum(axis=0), reference.sum(axis=0)),
     }
 
 

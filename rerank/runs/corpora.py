@@ -74,10 +74,10 @@ class Data:
 
     def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
         """What metrics.json says about every split."""
-        found = {}
+        by_split = {}
         for split, extracted in {recipe.data.training: self.training, **self.others}.items():
             corpus = extracted.corpus
-            found[split] = {
+            by_split[split] = {
                 "lists": corpus.list_count,
                 "candidates": corpus.candidate_count,
                 "nonzeros": corpus.nonzeros,
@@ -90,18 +90,18 @@ class Data:
                 **sources_in(extracted),
                 "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
             }
-        return found
+        return by_split
 
 
 def set_apart(extracted: Extracted, settings: HoldoutSettings) -> tuple[Extracted, Extracted]:
     """(training lists, lists set apart) of the training split."""
     documents, by = extracted.ids, settings.by
     if by is not None:
-        found = [re.search(by, name) for name in extracted.ids]
-        for name, match in zip(extracted.ids, found, strict=True):
+        matches = [re.search(by, name) for name in extracted.ids]
+        for name, match in zip(extracted.ids, matches, strict=True):
             if match is None or match[1] is None:
                 raise DataError(f"data.holdout.by, {by!r}, matches no document in the id of this list", list_id=name)
-        documents = [str(match[1]) for match in found if match]
+        documents = [str(match[1]) for match in matches if match]
     chosen = apart(documents, settings.share, settings.seed)
     about = f"{extracted.key} {settings.model_dump_json()}"
     return _part(extracted, ~chosen, about), _part(extracted, chosen, f"{about} {HOLDOUT}")
@@ -134,7 +134,7 @@ def sources_in(extracted: Extracted) -> dict[str, Any]:
         return {}
     names, lists = zip(*extracted.corpus.about["sources"], strict=True)
     sizes = np.split(list_sizes(extracted.corpus), np.cumsum(lists)[:-1])
-    counts = ({"lists": own.size, "candidates": int(own.sum())} for own in sizes)
+    counts = ({"lists": part_sizes.size, "candidates": int(part_sizes.sum())} for part_sizes in sizes)
     return {"sources": dict(zip(names, counts, strict=True))}
 
 
@@ -158,13 +158,15 @@ def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
     """
     files = {split: recipe.data.files(split) for split in recipe.splits}
     for split, kinds in files.items():
-        others = {Path(path).name for own in files if own != split for paths in files[own].values() for path in paths}
+        others = {
+            Path(path).name for other in files if other != split for paths in files[other].values() for path in paths
+        }
         for kind, paths in kinds.items():
             for path in paths:
                 if path == "-":
                     raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
                 if split not in recipe.data.tests:
-                    others |= {found.name for found in Path(path).parent.glob("*test*")}
+                    others |= {neighbour.name for neighbour in Path(path).parent.glob("*test*")}
                 try:
                     inputs.open(path, others=others)
                 except DataError as error:

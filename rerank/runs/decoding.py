@@ -73,13 +73,13 @@ class GainSweep:
         return GainSweep(self.points.of(candidates), lists)
 
     def join(self, part: "GainSweep", first: int, candidate: int) -> None:
-        own = slice(first, first + part.chosen.shape[1])
-        self.chosen[:, own] = np.where(part.chosen >= 0, part.chosen + candidate, -1)
+        places = slice(first, first + part.chosen.shape[1])
+        self.chosen[:, places] = np.where(part.chosen >= 0, part.chosen + candidate, -1)
         self.texts += part.texts
 
     def see(self, again: ListAgain) -> None:
-        own = self.points.scores[again.own]
-        places = best_expected(again.evidence.expected(own, self.points.sharpness, self.points.deviation), own)
+        scores = self.points.scores[again.own]
+        places = best_expected(again.evidence.expected(scores, self.points.sharpness, self.points.deviation), scores)
         self.chosen[:, again.number] = again.own.start + places
         self.texts.append(again.pair.nbest.texts[int(places[0])])
 
@@ -120,15 +120,15 @@ class FusionSweep:
         self.texts += part.texts
 
     def see(self, again: ListAgain) -> None:
-        own, parses = self.points.scores[again.own], again.pair.content
+        scores, parses = self.points.scores[again.own], again.pair.content
         assert isinstance(parses, Parses)
         if again.evidence.fusion.used.any():
-            trees = again.evidence.fused(own, *self.points[2:], self.points.deviation, self._brackets)
+            trees = again.evidence.fused(scores, *self.points[2:], self.points.deviation, self._brackets)
             _, rows = self._metric.stats(again.pair.gold, trees, parses.symbols)
             self.texts.append(brackets(trees, 0, parses.symbols).encode("utf-8", "surrogateescape"))
-            best = again.evidence.fusion.place_of(trees, own) if trees.first.size == 2 else None
+            best = again.evidence.fusion.place_of(trees, scores) if trees.first.size == 2 else None
         else:
-            best = int(np.argmax(own))
+            best = int(np.argmax(scores))
             rows = self._metric.stats(again.pair.gold, parses.trees, parses.symbols)[1][best : best + 1]
             self.texts.append(again.pair.nbest.texts[best])
         self._sums += rows
@@ -185,18 +185,18 @@ def tune_decoding(
         if "learned" in kinds:
             sharpness = settings.sharpness or MEANT
             run.brackets = learn_brackets(recipe, data, run, sharpness, engine)
-        own, deviation = run_scores(run, extracted.corpus), spread(extracted.corpus, run.weights[recipe.predictor])
+        scores, deviation = run_scores(run, extracted.corpus), spread(extracted.corpus, run.weights[recipe.predictor])
         sweeps = dict[str, Sweep]()
         for kind in kinds:
-            points = Points(own, deviation, *_grid(recipe, kind))
+            points = Points(scores, deviation, *_grid(recipe, kind))
             sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets)
         tried.append(sweeps)
-    every = [sweep for found in tried for sweep in found.values()]
+    every = [sweep for by_kind in tried for sweep in by_kind.values()]
     if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
         _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
-    for run, found in zip(runs, tried, strict=True):
+    for run, by_kind in zip(runs, tried, strict=True):
         best = corpus_score(extracted.corpus, run.weights[recipe.predictor], metric)
-        tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in found.items()}
+        tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in by_kind.items()}
         run.training["decode"] = {"use": _used(recipe, tuned, best, metric), "best": best, **tuned}
 
 
@@ -216,9 +216,9 @@ def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Lists, metr
     points, score, a, h = sweep.points, None, 0, 0
     if sweep.texts:
         sign, total = -1.0 if metric.lower_is_better else 1.0, reference_rows(corpus).sum(axis=0)
-        found = metric.scores(sums := sweep.sums(corpus), np.broadcast_to(total, (sums.shape[0], total.size)))
-        at = int(np.argmax(sign * found))
-        score, (a, h) = float(found[at]), divmod(at, points.thresholds.size if kind != "mbr" else 1)
+        scores = metric.scores(sums := sweep.sums(corpus), np.broadcast_to(total, (sums.shape[0], total.size)))
+        at = int(np.argmax(sign * scores))
+        score, (a, h) = float(scores[at]), divmod(at, points.thresholds.size if kind != "mbr" else 1)
     settings = {"kind": kind, "sharpness": float(points.sharpness[a]), "deviation": points.deviation}
     settings |= {"threshold": float(points.thresholds[h])} if kind != "mbr" else {}
     settings |= {"most": recipe.decode.most, "gains": recipe.decode.gains}
@@ -240,9 +240,9 @@ def _used(recipe: ListRecipe, tuned: dict[str, dict[str, Any]], best: float, met
 
 def decodings(run: Run) -> dict[str, Decoding]:
     """How a tuned run decodes, by kind."""
-    found = run.training.get("decode", {})
-    own = {kind: found[kind] for kind in get_args(Kind) if kind in found}
-    return {kind: Decoding(**{key: each[key] for key in Decoding.model_fields}) for kind, each in own.items()}
+    entries = run.training.get("decode", {})
+    kept = {kind: entries[kind] for kind in get_args(Kind) if kind in entries}
+    return {kind: Decoding(**{key: entry[key] for key in Decoding.model_fields}) for kind, entry in kept.items()}
 
 
 def evaluate_decoding(
@@ -259,22 +259,22 @@ def evaluate_decoding(
     extracted = data.others[split]
     tried: list[dict[str, Sweep]] = []
     for run in runs:
-        own, sweeps = run_scores(run, extracted.corpus), dict[str, Sweep]()
+        scores, sweeps = run_scores(run, extracted.corpus), dict[str, Sweep]()
         for kind, how in decodings(run).items():
-            points = Points(own, how.deviation, np.array([how.sharpness]), np.array([how.threshold]))
+            points = Points(scores, how.deviation, np.array([how.sharpness]), np.array([how.threshold]))
             sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets)
         tried.append(sweeps)
-    every = [sweep for found in tried for sweep in found.values()]
+    every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
     if not every:
         return None
     _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
     answers = None
-    for run, found in zip(runs, tried, strict=True):
-        for kind, sweep in found.items():
+    for run, sweeps_of_run in zip(runs, tried, strict=True):
+        for kind, sweep in sweeps_of_run.items():
             choice = sweep.chosen[0] if isinstance(sweep, GainSweep) else None
             run.add_selection(split, kind, sweep.rows(extracted.corpus), metric, choice)
         if run is chosen and (use := run.training["decode"]["use"]):
-            answers, run.answers[split] = found[use].texts, found[use].candidates
+            answers, run.answers[split] = sweeps_of_run[use].texts, sweeps_of_run[use].candidates
     return answers
 
 

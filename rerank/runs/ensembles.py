@@ -58,14 +58,14 @@ def train_ensemble(task: RunTask, engine: Engine | None = None) -> Run:
         size = np.abs(weights[predictor].w) * column_norms(corpus)
         columns = largest(size, corpus.free, settings.keep)
     search = BaseSearch(dev, metric)
-    for kind, each in weights.items():
-        each.w[~columns] = 0.0
+    for kind, summed_weights in weights.items():
+        summed_weights.w[~columns] = 0.0
         if recipe.learner.get("base") == AUTO:
-            weights[kind] = search(each)[0]
+            weights[kind] = search(summed_weights)[0]
     about = first.training | {"ensemble": _about(runs, dev, weights, recipe, metric)}
     about |= weight_counts(weights, predictor) | {"base": _base(first, weights, about["ensemble"]["dev"], search)}
     if about["base"]["kept"]:
-        weights = {kind: Weights(np.zeros_like(each.w), 1.0) for kind, each in weights.items()}
+        weights = {kind: Weights(np.zeros_like(summed_weights.w), 1.0) for kind, summed_weights in weights.items()}
         about |= weight_counts(weights, predictor)
     return Run(task.name, recipe, weights, {}, {}, None, about, first.history, first.points, task.digests)
 
@@ -73,9 +73,9 @@ def train_ensemble(task: RunTask, engine: Engine | None = None) -> Run:
 def summed(weights: Sequence[Weights], dev: Lists) -> Weights:
     """The sum of weights, each divided by the deviation of its scores on ``dev``."""
     w, base = np.zeros_like(weights[0].w), 0.0
-    for each in weights:
-        deviation = spread(dev, each)
-        w, base = w + each.w / deviation, base + each.base / deviation
+    for predictor in weights:
+        deviation = spread(dev, predictor)
+        w, base = w + predictor.w / deviation, base + predictor.base / deviation
     return Weights(w, base)
 
 
@@ -83,9 +83,9 @@ def spread(lists: Lists, weights: Weights) -> float:
     """The standard deviation of scores from the means of their lists; 1 where all are alike."""
     total = 0.0
     for _, part in parts(lists):
-        found = scores(part, weights)
-        found.flags.writeable = False  # like the base scores that this is compiled for
-        total = add_base_squares(part.lists, found, total)
+        part_scores = scores(part, weights)
+        part_scores.flags.writeable = False  # like the base scores that this is compiled for
+        total = add_base_squares(part.lists, part_scores, total)
     deviation = float(np.sqrt(total / max(lists.candidate_count, 1)))
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 
@@ -94,7 +94,7 @@ def _about(
     runs: Sequence[Run], dev: Lists, weights: dict[str, Weights], recipe: ListRecipe, metric: Metric
 ) -> dict[str, Any]:
     """What metrics.json says of an ensemble: its members with their dev scores, and its own."""
-    found = [
+    members = [
         {
             "learner": run.recipe.learner,
             "seed": run.recipe.seed,
@@ -106,14 +106,14 @@ def _about(
     ]
     score = corpus_score(dev, weights[recipe.training.predictor], metric)
     log.info("ensemble of %d: dev %s", len(runs), metric.text(score))
-    return {"members": found, "dev": score}
+    return {"members": members, "dev": score}
 
 
 def _base(first: Run, weights: dict[str, Weights], score: float, search: BaseSearch) -> dict[str, Any]:
     """What metrics.json says of the base score; as that of a training does."""
     base = search.sign * search.base_score
     beaten = search.sign * score > search.base_score
-    own = {kind: each.base for kind, each in weights.items()}
+    base_weights = {kind: predictor.base for kind, predictor in weights.items()}
     setting = first.training["base"]["setting"]
-    found: dict[str, Any] = {**first.training["base"], "weights": own, "dev": base, "beaten": beaten}
-    return found | {"kept": not beaten and setting == AUTO}
+    entry: dict[str, Any] = {**first.training["base"], "weights": base_weights, "dev": base, "beaten": beaten}
+    return entry | {"kept": not beaten and setting == AUTO}

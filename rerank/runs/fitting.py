@@ -196,24 +196,24 @@ class Held(NamedTuple):
 
 def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool) -> Model:
     """The model that a recipe with these ``settings`` makes of the lists."""
-    own = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
+    asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
     with TemporaryDirectory(prefix="rerank-") as place:
         lists: Settings = {"root": place, "train": TRAIN, "dev": DEV if DEV in held else None, "tests": []}
         lists |= {"nbest": "{root}/{split}", "reader": {"name": NAME}}
         lists |= {"sources": None, "references": None} if texts else {"gold": None}
         policy = {"on_bad_list": held[TRAIN].data["on_bad_list"]} if "on_bad_list" in held[TRAIN].data else {}
-        recipe = read_settings({"name": "fit", **settings, "data": {**policy, **own, **lists}})
+        recipe = read_settings({"name": "fit", **settings, "data": {**policy, **asked, **lists}})
         assert isinstance(recipe, ListRecipe)
         if missing := set(recipe.splits) - held.keys():
             message = f"the recipe needs a split {min(missing)!r}; found only {' and '.join(held)}"
             tuning = "; MERT can tune on dev: say mert: {split: dev}" if getattr(recipe, "mert", None) else ""
             raise RecipeError(message + tuning, key="recipe")
         directory = Path(place, "run")
-        lists_of = {split: (each.rows, each.digest) for split, each in held.items()}
+        lists_of = {split: (memory.rows, memory.digest) for split, memory in held.items()}
         with told(place), holding(Path(place), lists_of), open_engine(recipe.engine) as engine:
             pipeline.run(recipe, directory, stages=("train",), engine=engine)
         model = Model.load(directory / "model", trust=True)  # by the caller's own recipe
-    data = type(recipe.data).model_validate({**policy, **own, **held[TRAIN].data})
+    data = type(recipe.data).model_validate({**policy, **asked, **held[TRAIN].data})
     about = {**model.about, "files": {}}
     return dataclasses.replace(model, settings={**model.settings, "data": data.model_dump(mode="json")}, about=about)
 
@@ -246,7 +246,7 @@ def task_of(settings: Settings, first: NBest) -> str:
         return str(settings["task"])
     if (metric := settings.get("metric")) is not None:
         name = metric.get("name") if isinstance(metric, Mapping) else metric
-        return next((task for task, own in {**METRICS, "parse": "parseval"}.items() if own == name), "translation")
+        return next((task for task, usual in {**METRICS, "parse": "parseval"}.items() if usual == name), "translation")
     if holds_trees(first):
         return "parse"
     return "translation" if first.gains is None else "ranking"
@@ -257,8 +257,8 @@ def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
     if isinstance(lists, ListFile) and "-" not in lists.files:
         return _held_file(lists, kind)
     given = lists_given(lists, texts=kind.texts, gains=kind.gains, columns=columns)
-    rows = [each.repeated("keep") for each in given]
-    shown = next((each for each in rows if len(each)), None)
+    rows = [source.repeated("keep") for source in given]
+    shown = next((source for source in rows if len(source)), None)
     if shown is None:
         raise DataError("no list with candidates")
     names = shown.named().names
@@ -297,16 +297,19 @@ def _features(features: Any) -> Settings | None:
     if features is None:
         return None
     if isinstance(features, Mapping):
-        user = {name: _template(each) if callable(each) else each for name, each in features.get("user", {}).items()}
+        user = {
+            name: _template(feature) if callable(feature) else feature
+            for name, feature in features.get("user", {}).items()
+        }
         return {**features, **({"user": user} if user else {})}
     every = [features] if isinstance(features, str) or callable(features) else list(features)
-    sets = [each for each in every if isinstance(each, str) and each in SETS]
+    sets = [feature for feature in every if isinstance(feature, str) and feature in SETS]
     if len(sets) > 1:
         raise RecipeError(f"found the sets {' and '.join(sets)}; expected one, and templates", key="features")
     if isinstance(features, str) and not sets:
         return {"set": features}
-    others = [each for each in every if each not in sets and not callable(each)]
-    user = {each.__name__: _template(each) for each in every if callable(each)}
+    others = [feature for feature in every if feature not in sets and not callable(feature)]
+    user = {feature.__name__: _template(feature) for feature in every if callable(feature)}
     return {"set": sets[0] if sets else None, "templates": others, "user": user}
 
 
@@ -325,15 +328,17 @@ def _frame_features(features: Any, lists: FrameLists) -> tuple[Any, FrameLists]:
         message = f"the column {taken[0]!r} is the {roles[taken[0]]}; leave it out of what to learn from"
         raise RecipeError(message, key="features")
     names = list(dict.fromkeys([*lists.names.get("columns", ()), *columns]))
-    rest = [each for each in every if each not in columns]
-    for each in rest:
-        near = difflib.get_close_matches(each, lists.frame.columns, n=1) if isinstance(each, str) else []
-        if near and each not in SETS and each.partition("(")[0] not in templates:
-            message = f"no column and no template is called {each!r}; did you mean the column {near[0]!r}?"
+    rest = [feature for feature in every if feature not in columns]
+    for feature in rest:
+        near = difflib.get_close_matches(feature, lists.frame.columns, n=1) if isinstance(feature, str) else []
+        if near and feature not in SETS and feature.partition("(")[0] not in templates:
+            message = f"no column and no template is called {feature!r}; did you mean the column {near[0]!r}?"
             raise RecipeError(message, key="features")
     if not names and (unused := lists.unused()):
         log.warning("no column is learned from: features=[...] may name %s", ", ".join(map(repr, unused)))
-    if columns and not any(each == "Dense" or "Dense" in SETS.get(each, ()) for each in rest if isinstance(each, str)):
+    if columns and not any(
+        feature == "Dense" or "Dense" in SETS.get(feature, ()) for feature in rest if isinstance(feature, str)
+    ):
         rest = [*rest, "Dense"] if rest else ["dense"]
     return None if features is None else rest, dataclasses.replace(
         lists, names={**lists.names, "columns": names} if names else lists.names

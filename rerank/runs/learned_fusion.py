@@ -44,7 +44,7 @@ class BracketReading:
         """See ``Reading``. Every part has symbols of its own."""
         symbols = part._symbols
         known = np.array([-1, *(self._symbols.intern(symbols.text(i)) for i in range(len(symbols)))], np.int32)
-        self._columns += [each._replace(symbols=known[each.symbols + 1]) for each in part._columns]
+        self._columns += [column._replace(symbols=known[column.symbols + 1]) for column in part._columns]
         self._right += part._right
 
     def see(self, again: ListAgain) -> None:
@@ -107,6 +107,6 @@ def learn_brackets(
         held = section(corpus, first, last)
         scored.append(run_scores(trained, held) / spread(held, trained.weights[single.predictor]))
     base = spread(corpus, Weights(np.zeros(corpus.width), 1.0))
-    found = BracketReading(np.concatenate(scored), base, sharpness)
-    see_again(recipe, data, recipe.data.training, training, [found], engine)
-    return found.fit()
+    reading = BracketReading(np.concatenate(scored), base, sharpness)
+    see_again(recipe, data, recipe.data.training, training, [reading], engine)
+    return reading.fit()

@@ -51,22 +51,22 @@ def learning_curve(
     """
     training, settings = recipe.training, recipe.significance
     shares = sorted({share for share in training.curve if share < training.share})
-    found: dict[float, CurvePoint] = {}
+    by_share: dict[float, CurvePoint] = {}
     for share in shares:
         try:
             trained = train(share)
         except (DataError, RecipeError) as error:
             log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
         else:
-            found[share] = look(trained)
-    if not found:
+            by_share[share] = look(trained)
+    if not by_share:
         return {}
-    found[training.share] = look(whole)
-    points = [{"share": share, **point.entry} for share, point in found.items()]
+    by_share[training.share] = look(whole)
+    points = [{"share": share, **point.entry} for share, point in by_share.items()]
     sizes = np.log2([point[unit] for point in points])
     apart = sizes - sizes.mean()
     slope = float((apart * [point["splits"][split] for point in points]).sum() / (np.square(apart).sum() or 1.0))
-    *_, part, full = (point.rows for point in found.values())
+    *_, part, full = (point.rows for point in by_share.values())
     test: TestName = settings.test or "mcnemar"
     last = compare(metric, full, part, reference, test=test, samples=settings.samples, seed=recipe.seed)
     return {"split": split, "points": points, "slope": slope, "last": last.as_dict()}

@@ -108,7 +108,7 @@ class ListSteps(Steps[ListRecipe]):
         return self.corpora
 
     def train(self, work: Stages) -> dict[str, int]:
-        tasks = [self._task(each.name, each.recipe, f"{number:04d}") for number, each in enumerate(self.singles)]
+        tasks = [self._task(single.name, single.recipe, f"{number:04d}") for number, single in enumerate(self.singles)]
         if self.trains:
             self._train(tasks)
         elif not all(task.stored for task in tasks):
@@ -180,10 +180,10 @@ class ListSteps(Steps[ListRecipe]):
 
     def evaluate(self) -> Metrics:
         recipe, data, metric, chosen = self.recipe, self.data, self.metric, self.chosen
-        for each in self.runs:
+        for run in self.runs:
             for split in self.tested:
-                each.evaluate(split, data.others[split], data.training.corpus, metric)
-            each.forget_votes()
+                run.evaluate(split, data.others[split], data.training.corpus, metric)
+            run.forget_votes()
         decoding = recipe, data, self.runs, chosen
         decoded = {split: evaluate_decoding(*decoding, split, metric, self.engine) for split in self.tested}
         for split, answers in decoded.items():
@@ -196,7 +196,7 @@ class ListSteps(Steps[ListRecipe]):
                 selected = choices(lists, line.weights)
                 chosen.add_selection(split, LINE, statistics_of(lists, selected), metric, selected)
         signatures = {split: describe(recipe, split, data.others[split], chosen, self.content) for split in self.tested}
-        entries, own = [each.entry() for each in self.runs], chosen.entry()
+        entries, entry = [run.entry() for run in self.runs], chosen.entry()
         return self.head(chosen.recipe.seed, metric.signature) | {
             "measure": metric.primary,
             **own_measure(metric),
@@ -204,15 +204,15 @@ class ListSteps(Steps[ListRecipe]):
             "corpora": self.corpora,
             "doubts": self.doubts,
             "features": {key: value for key, value in data.table.about.items() if key != "templates"},
-            "dev_split": own["training"]["base"]["split"],
+            "dev_split": entry["training"]["base"]["split"],
             "reported": recipe.reported.model_dump() if recipe.reported else None,
             "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
             **chosen.decision.model_dump(),
             "decision": chosen.decision.model_dump(),
             LINE: line.about if line is not None else None,
-            "training": own["training"],
-            "splits": own["splits"],
-            "significance": own["significance"],
+            "training": entry["training"],
+            "splits": entry["splits"],
+            "significance": entry["significance"],
             "runs": entries,
             "choice": self.choice,
             "blind": blind(recipe, self.choice),
@@ -249,7 +249,7 @@ class ListSteps(Steps[ListRecipe]):
 
 def join_base(run: Run, table: Table) -> None:
     """Let the base score of a run have one weight: that of the template BaseScore, if there is one, is added to it."""
-    run.weights = {name: one_base(own, table, standard=True) for name, own in run.weights.items()}
+    run.weights = {name: one_base(predictor, table, standard=True) for name, predictor in run.weights.items()}
     base = run.training["base"]
     run.training |= weight_counts(run.weights, run.recipe.training.predictor)
     run.training["base"] = base | {"weights": {name: run.weights[name].base for name in base["weights"]}}

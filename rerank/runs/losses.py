@@ -127,8 +127,8 @@ class LossDetails(ABC):
 
 def texts_of(nbest: NBestList, places: Mapping[str, int], answer: bytes | None) -> dict[str, bytes]:
     """The texts of SYSTEMS for a list."""
-    found = {name: nbest.texts[places[name]] for name in SYSTEMS}
-    return found if answer is None else found | {"chosen": answer}
+    texts = {name: nbest.texts[places[name]] for name in SYSTEMS}
+    return texts if answer is None else texts | {"chosen": answer}
 
 
 def loss_details(recipe: ListRecipe, lists: int) -> LossDetails:
@@ -158,14 +158,14 @@ class BracketLosses(LossDetails):
 
     def _count(self) -> None:
         symbols = SymbolTable()
-        texts = [list(column) for column in zip(*(each for _, each in self._waiting), strict=True)]
+        texts = [list(column) for column in zip(*(item for _, item in self._waiting), strict=True)]
         gold, *systems = (parse_brackets(column, symbols) for column in texts)
         for name, trees in zip(SYSTEMS, systems, strict=True):
             reference, rows = self._metric.rows(gold, trees, np.arange(len(self._waiting) + 1), symbols)
             valid = self._metric.valid(rows)
             self.length[[i for i, _ in self._waiting]] = reference[:, LENGTH]
-            for label, found in count_by_label(self._metric, gold, trees, symbols, valid).items():
-                self._found[name][label] = found + self._found[name].get(label, (0, 0, 0))
+            for label, counted in count_by_label(self._metric, gold, trees, symbols, valid).items():
+                self._found[name][label] = counted + self._found[name].get(label, (0, 0, 0))
         self._waiting = []
 
     def table(self) -> TextTable | None:
@@ -173,11 +173,11 @@ class BracketLosses(LossDetails):
         if self._waiting:
             self._count()
         base, chosen, oracle = (self._found[name] for name in SYSTEMS)
-        none, total = LabelCount(0, 0, 0), sum(each.errors for each in chosen.values())
+        none, total = LabelCount(0, 0, 0), sum(counted.errors for counted in chosen.values())
         rows = []
         for label in sorted(chosen, key=lambda label: (-chosen[label].errors, label))[:LABELS]:
             counts = [system.get(label, none) for system in (base, chosen, oracle)]
-            first, score, best = (100 * each.f1 for each in counts)
+            first, score, best = (100 * counted.f1 for counted in counts)
             errors = counts[1].errors
             rows.append(
                 {
@@ -220,9 +220,9 @@ class WordLosses(LossDetails):
         for gold in golds[1:]:
             least, most = least & gold, most | gold
         for name, text in texts_of(nbest, places, answer).items():
-            own = Counter(decoded(text).split())
-            self._lacked[name] += least - own
-            self._extra[name] += own - most
+            words = Counter(decoded(text).split())
+            self._lacked[name] += least - words
+            self._extra[name] += words - most
 
     def table(self) -> TextTable | None:
         """The words that are most often wrong."""

@@ -57,11 +57,11 @@ def _joined(found: list[tuple[Corpus, np.ndarray]]) -> _Dense:
 
 def _named(weights: np.ndarray, table: Table) -> dict[str, float]:
     """The weights of ``dense_features`` by name, those of columns for the values as files have them."""
-    found = {"base": float(weights[0]), "sparse": float(weights[1])}
-    found |= {table.name(j): float(w * table.scale[j]) for j, w in enumerate(weights[2:])}
+    named = {"base": float(weights[0]), "sparse": float(weights[1])}
+    named |= {table.name(j): float(w * table.scale[j]) for j, w in enumerate(weights[2:])}
     if table.base_column is not None:
-        found["base"] += found.pop(table.name(table.base_column))
-    return found
+        named["base"] += named.pop(table.name(table.base_column))
+    return named
 
 
 def make_mert(recipe: TextRecipe) -> MertSettings:

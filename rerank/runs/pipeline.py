@@ -96,10 +96,10 @@ def _stages(steps: Steps[Any], work: Stages) -> Metrics:
     start, recipe = time.monotonic(), steps.recipe
     for name in steps.predictions:
         output_file(steps.directory, "predictions", name)
-    with work.stage("extract") as found:
-        found |= steps.extract()
-    with work.stage("train", runs=len(steps.singles)) as found:
-        found |= steps.train(work)
+    with work.stage("extract") as line:
+        line |= steps.extract()
+    with work.stage("train", runs=len(steps.singles)) as line:
+        line |= steps.train(work)
     with work.stage("decode", kinds=len(recipe.decoders)):
         steps.decode()
     with work.stage("model"):

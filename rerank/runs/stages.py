@@ -63,15 +63,15 @@ class Stages:
         """A stage of the run; what is put into the mapping is added to its last line and to ``summary``."""
         check()
         self.append([{"stage": name, "event": "start", "time": _now(), **about}])
-        found, usage = dict(about), Usage()
+        line, usage = dict(about), Usage()
         try:
             with usage:
-                yield found
+                yield line
         except BaseException:
             with suppress(RunError):  # the first error is the one to report
-                self._end(name, "stopped", usage, found)
+                self._end(name, "stopped", usage, line)
             raise
-        self._end(name, "end", usage, found)
+        self._end(name, "end", usage, line)
         check()
 
     def _end(self, name: str, event: str, usage: Usage, found: dict[str, Any]) -> None:
@@ -83,11 +83,11 @@ class Stages:
         if line["event"] == "start":
             return
         before = self._taken.get(line["stage"], dict.fromkeys(TAKEN, 0))
-        found = {key: value for key, value in line.items() if key not in ("stage", "event", "time")}
+        entry = {key: value for key, value in line.items() if key not in ("stage", "event", "time")}
         for key in ("seconds", "cpu_seconds"):
-            found[key] = round(found[key] + before[key], 3)
-        found["peak_memory_bytes"] = max(found["peak_memory_bytes"], before["peak_memory_bytes"])
-        self._taken[line["stage"]] = found
+            entry[key] = round(entry[key] + before[key], 3)
+        entry["peak_memory_bytes"] = max(entry["peak_memory_bytes"], before["peak_memory_bytes"])
+        self._taken[line["stage"]] = entry
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """By stage: ``seconds`` and ``cpu_seconds`` of all attempts together, the highest ``peak_memory_bytes``."""
@@ -100,13 +100,13 @@ def stage_lines(history: Path) -> list[dict[str, Any]]:
         text = history.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    found = []
+    lines = []
     for line in text.split("\n"):
         with suppress(ValueError):
             entry = json.loads(line)
             if isinstance(entry, dict) and _whole(entry):
-                found.append(entry)
-    return found
+                lines.append(entry)
+    return lines
 
 
 def epoch_lines(history: Path) -> list[dict[str, Any]]:

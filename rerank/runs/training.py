@@ -202,14 +202,14 @@ def _judge_base(recipe: ListRecipe, training: Training, split: str | None, metri
         beaten = folds["beaten"]
     kept = beaten is False and setting == AUTO
     start = getattr(training.learner, "base", 0.0)
-    found = training.weights["last"].base - training.learner.last(training.state).base
+    moved = training.weights["last"].base - training.learner.last(training.state).base
     if kept:
-        training.weights = {name: Weights(np.zeros_like(each.w), 1.0) for name, each in training.weights.items()}
+        training.weights = {name: Weights(np.zeros_like(other.w), 1.0) for name, other in training.weights.items()}
     return {
         "setting": setting,
         "training": start,
-        "votes": max(0.0, start + found),
-        "weights": {name: own.base for name, own in training.weights.items()},
+        "votes": max(0.0, start + moved),
+        "weights": {name: predictor.base for name, predictor in training.weights.items()},
         "dev": best.get("dev_base"),
         "split": split,
         "beaten": beaten,
@@ -336,7 +336,7 @@ def _solve(task: RunTask, settings: Settings, several: bool) -> Training:
         if choice.columns == "dense":
             corpus = dense_alone(corpus)
         training = train(made, corpus, targets(corpus), epochs=1, seed=recipe.seed, any_ties=several)
-    training.weights = {name: padded(own, width) for name, own in training.weights.items()}
+    training.weights = {name: padded(predictor, width) for name, predictor in training.weights.items()}
     training.state, training.about["columns"] = padded_state(training.state, width), choice.as_dict()
     line, last = training.history[-1], training.weights["last"]
     line["train"] = corpus_score(corpus, last._replace(w=last.w[: corpus.width]), metric)
@@ -355,7 +355,7 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tupl
     fresh = going_on.init(corpus.width)
     fits = model.settings.get("learner") == learner and set(fresh._fields) == set(model.state)
     state = going_on.for_corpus(type(fresh)(**model.state), 0) if fits else fresh
-    if not fits or any(own.shape != other.shape for own, other in zip(state, fresh, strict=True)):
+    if not fits or any(mine.shape != other.shape for mine, other in zip(state, fresh, strict=True)):
         raise DataError(
             "training cannot continue from this model: it has another learner, other settings, another feature table "
             "or is of an earlier version",
@@ -381,8 +381,8 @@ def column_norms(corpus: Lists) -> np.ndarray:
     """float64 [D]: the Euclidean norms of the columns."""
     squares = np.zeros(corpus.width)
     for _, part in parts(corpus):
-        own = np.asarray(part.values, np.float64) ** 2
-        squares += np.bincount(part.columns, weights=own, minlength=corpus.width)
+        squared = np.asarray(part.values, np.float64) ** 2
+        squares += np.bincount(part.columns, weights=squared, minlength=corpus.width)
     return np.asarray(np.sqrt(squares))
 
 
