@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rerank.features.own import feature
     from rerank.models.ranking import Ranking
     from rerank.models.reranker import Reranker, load
-    from rerank.readers.candidate import Candidate
     from rerank.readers.given.nbest import NBest
     from rerank.readers.given.reading import read
+    from rerank.readers.nbest import Candidate
     from rerank.runs.fitting import fit
     from rerank.runs.measuring import Evaluation, evaluate
 
@@ -33,7 +33,7 @@ logging.getLogger("rerank").addFilter(PlainMessages())
 
 # The public names that are loaded when they are asked for, and the modules that they are in.
 _PLACES = {
-    "Candidate": "rerank.readers.candidate",
+    "Candidate": "rerank.readers.nbest",
     "Evaluation": "rerank.runs.measuring",
     "NBest": "rerank.readers.given.nbest",
     "Ranking": "rerank.models.ranking",

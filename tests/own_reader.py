@@ -1,11 +1,11 @@
 """A reader of somebody's own, named by its import path: lists as tables with a header, an empty line behind each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from rerank.readers.base import NBestList, Reader, SkippedList
+from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.text_list import TextList
 
@@ -23,9 +23,7 @@ class Tables(Reader):
             scores = np.array([row[1:] for row in rows], np.float64).reshape(len(rows), len(header) - 1)
             yield TextList(str(i), str(path), 1, texts, [1] * len(rows), scores, names=tuple(header[1:]))
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         assert isinstance(nbest, TextList)
         lines = ["\t".join(["text", *nbest.names])]
         for i in range(len(nbest)) if order is None else order:

@@ -1,19 +1,14 @@
 """Tables of candidates: id, score, language model score and text, with tabs between them; an id alone: no candidate."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar
 
-import numpy as np
-
-from rerank.readers.base import NBestList, Problem, excerpt
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Record
-from rerank.readers.numerals import scores_of
+from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
+from rerank.readers.lines import LineReader, Record, scores_of
 from rerank.readers.streams import Writable
-from rerank.readers.texts.text_list import Draft, Entry, each
-from rerank.readers.texts.text_reader import TextReader
+from rerank.readers.texts.text_list import Draft, Entry, TextReader, each
 
 
 @dataclass(frozen=True)
@@ -32,9 +27,7 @@ class TableReader(TextReader):
         rows = [] if rows == [rows[0].partition(b"\t")[0]] else rows
         return Draft(each(rows, _candidate), rows, None, numbers[: len(rows)])
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         for i in range(len(nbest)) if order is None else order:
             name, score, rest = nbest.raw.candidates[i].split(b"\t", 2)
             out.write(b"\t".join([name, score if scores is None else repr(float(scores[i])).encode(), rest]) + b"\n")

@@ -34,7 +34,7 @@ def split_treebank(
     """
     from rich.table import Table
 
-    from rerank.readers.jackknife.splitting import SENTENCES, TRAIN, split
+    from rerank.readers.folds import SENTENCES, TRAIN, split
 
     manifest = split(treebank, number, output, words=sentences, by=by)
     table, entries = Table("fold", TRAIN, SENTENCES), []
@@ -63,8 +63,7 @@ def join_lists(
     """
     from rerank.extraction.content.base import make_reader
     from rerank.readers.base import ListWriter, SkipCount, SkippedList
-    from rerank.readers.jackknife.joining import Joining
-    from rerank.readers.jackknife.splitting import NAME
+    from rerank.readers.folds import NAME, Joining
     from rerank.readers.streams import open_output
     from rerank.storage.outputs import check_apart
 

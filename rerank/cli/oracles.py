@@ -134,10 +134,10 @@ def _measured_texts(
     from rerank.readers.texts.text_pairs import read_text_pairs
 
     needed = not isinstance(measure, Gain)
-    pairs = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
-    for pair in pairs:
-        lengths.append(lengths_of(pair.nbest, pair.references))
-        yield (pair.nbest, *measure.list_stats(pair.nbest, pair.references))
+    lists = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
+    for texts in lists:
+        lengths.append(lengths_of(texts, texts.references))
+        yield (texts, *measure.list_stats(texts, texts.references))
 
 
 def _measured_trees(

@@ -8,8 +8,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.models.scorer import Contribution, Ranked
-from rerank.readers.candidate import Candidate
-from rerank.readers.nbest import NBestList
+from rerank.readers.nbest import Candidate, NBestList
 
 
 class Ranking:

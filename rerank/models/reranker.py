@@ -22,12 +22,11 @@ from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import NBestList, OnBadList, SkipCount, SkippedList
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table, table
-from rerank.readers.given.lists import texts_given, trees_given
+from rerank.readers.given.lists import list_given
 from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, refusal
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike
-from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_reader import SCORE
+from rerank.readers.texts.text_list import SCORE, TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json
@@ -288,8 +287,7 @@ class Reranker:
         for ranked in self._scorer.rank(self._scorer.read(reader, os.fspath(path), count, sources)):
             if isinstance(ranked, Ranked):
                 yield Ranking(ranked.nbest.candidates, ranked, self._explain, self.predictor)
-        for line in str(count).splitlines()[1:]:
-            log.warning("%s", line)
+        count.warn()
 
     def _taken(
         self, candidates: Candidates, source: str | None, name: str = ""
@@ -319,9 +317,8 @@ class Reranker:
             return given, rows
         scored = self._scorer.content.scored
         try:
-            if self._texts:
-                return given, texts_given(given, self._columns, name=name, source=source, scored=scored)
-            return given, trees_given(given, self._columns, name=name, scored=scored)
+            columns, texts = self._columns, self._texts
+            return given, list_given(given, columns, texts=texts, name=name, source=source, scored=scored)
         except GivenError as error:
             raise GivenError(error.message, error.field, list_id=name or None) from None
 

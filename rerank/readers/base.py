@@ -72,18 +72,21 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.registry import Registry
-from rerank.readers.candidate import TRACE, Candidate
 from rerank.readers.detection import advice_on
-from rerank.readers.nbest import NBestList
+from rerank.readers.nbest import Candidate, NBestList
 from rerank.readers.problems import Problem, SkippedList, nameless
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.skip_count import OnBadList, SkipCount, check_choice, usable
 from rerank.readers.streams import PathLike, Writable, foreign, split_paths
+from rerank.readers.trees.trees import TRACE
 
 __all__ = [
-    "LARGEST_GAP", "TRACE", "Candidate", "NBestList", "OnBadList", "Problem", "Reader",
+    "LARGEST_GAP", "TRACE", "Candidate", "NBestList", "OnBadList", "Order", "Problem", "Reader", "Scores",
     "SkipCount", "SkippedList", "check_choice", "excerpt", "lists_of", "nameless", "read_lists", "readers", "usable",
 ]  # fmt: skip
+
+Order = Sequence[int] | None  # the places of candidates, best first; None: all, in their own order
+Scores = np.ndarray | None  # float64 [N]: new scores of a list's candidates; None: they keep their own
 
 
 class Reader(ABC):
@@ -105,12 +108,7 @@ class Reader(ABC):
         return 1
 
     def paths(self, path: PathLike) -> list[str]:
-        """The files that a path names, all of which are read.
-
-        Raises
-        ------
-        DataError: a name is empty, or there is no such folder.
-        """
+        """The files that a path names, all of which are read."""
         return [os.fspath(path)] if self.files == 1 else split_paths(path)
 
     @property
@@ -135,9 +133,8 @@ class Reader(ABC):
 
     def offers(self, option: str) -> bool:
         """Whether this reader, or one that it reads through, has an option."""
-        return option in getattr(self, "__dataclass_fields__", ()) or any(
-            reader.offers(option) for reader in self.within
-        )
+        own = getattr(self, "__dataclass_fields__", ())
+        return option in own or any(reader.offers(option) for reader in self.within)
 
     # Options without a default, with which a file of unknown format is tried. A reader that needs some may read any
     # file, so it counts only where it finds base scores.
@@ -156,24 +153,14 @@ class Reader(ABC):
 
     @abstractmethod
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        """The lists of ``path`` ("-": standard input) in order, one at a time, bad ones in their places.
-
-        Raises
-        ------
-        DataError: the stream itself cannot be read.
+        """The lists of ``path`` ("-": standard input) in order, one at a time, bad ones in their places; a DataError
+        where the stream itself cannot be read.
         """
 
     @abstractmethod
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
-        """Write ``nbest`` in this format.
-
-        Parameters
-        ----------
-        order: which candidates, best first; by default all, in their own order.
-        scores: float64 [N], new scores of the list's candidates (indexed like the list, not like ``order``); they
-            precede the old ones.
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+        """Write the candidates of ``nbest`` that ``order`` names in this format. New ``scores``, which are indexed like
+        the list and not like ``order``, precede the old ones.
         """
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
@@ -224,8 +211,8 @@ def _legible(nbest: NBestList | SkippedList) -> NBestList | SkippedList:
         return SkippedList(nbest.id, nbest.path, nbest.line, "encoding", message, nbest.size)
     if _illegible(b"\n".join(nbest.texts)) is None:
         return nbest
-    found = ((i, _illegible(text)) for i, text in enumerate(nbest.texts))
-    return nbest.without({i: Problem("encoding", message) for i, message in found if message is not None})
+    messages = enumerate(map(_illegible, nbest.texts))
+    return nbest.without({i: Problem("encoding", message) for i, message in messages if message is not None})
 
 
 def _illegible(text: bytes) -> str | None:
@@ -243,10 +230,6 @@ def read_lists(
     """The usable lists of ``path``; bad ones are errors, or skipped and counted in ``count``.
 
     ``count``, if given, also sets the policy, and ``on_bad_list`` is ignored.
-
-    Raises
-    ------
-    DataError: a bad list under the policy "error", or an unreadable file.
     """
     count = count if count is not None else SkipCount(on_bad_list)
     yield from usable(lists_of(reader, path), counted, count)
@@ -276,7 +259,7 @@ class ListWriter:
         self._like: NBestList | None = None
         self._waiting: list[SkippedList] = []
 
-    def good(self, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None) -> None:
+    def good(self, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """Write a list; the parameters are those of ``Reader.write``."""
         self._like = nbest if self._like is None else self._like
         self.finish()

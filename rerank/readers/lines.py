@@ -1,9 +1,18 @@
-"""Lines of a byte stream, with lookahead and line numbers."""
+"""Files that are read line by line: their lines, and what all such formats share, so that a format is how a file falls
+into lists.
+"""
 
-from collections.abc import Iterator
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Literal, NamedTuple
 
 from rerank.base.errors import DataError
-from rerank.readers.streams import InputStream
+from rerank.base.ranges import Checked
+from rerank.readers.base import NBestList, Problem, Reader, SkippedList, excerpt
+from rerank.readers.streams import InputStream, PathLike, open_stream
 
 LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
 
@@ -62,10 +71,8 @@ class LineReader:
             self._carry.append(data)
             if sum(map(len, self._carry)) > LONGEST:
                 number = self.number + len(self._lines) - self._at + 1
-                message = (
-                    f"a line of more than {LONGEST >> 20} MiB; expected a text file with one tree or sentence per line"
-                )
-                raise DataError(message, path=self.path, line=number)
+                message = f"a line of more than {LONGEST >> 20} MiB; expected a text file with one tree or sentence "
+                raise DataError(f"{message}per line", path=self.path, line=number)
             return True
         text = b"".join([*self._carry, data])
         lines = text.split(b"\n")
@@ -78,3 +85,112 @@ class LineReader:
         self._lines = self._lines[self._at :] + lines
         self._at = 0
         return True
+
+
+class Record(NamedTuple):
+    """The part of a file that holds one list."""
+
+    id: str | None  # None: the place of the list in the file, from 0
+    line: int  # where it starts
+    content: Any  # what the list is made of, or the Problem that leaves nothing to make it of
+
+
+Place = tuple[str, int]  # a file and a line
+Make = Callable[[str, Record], NBestList | SkippedList]  # of an id and a record; may raise Problem
+
+
+@dataclass(frozen=True)
+class ListReader(Checked, Reader):
+    """A reader of one file, line by line.
+
+    Parameters
+    ----------
+    duplicates: "keep" candidates that repeat an earlier one of their list, or "drop" them; both count them.
+    """
+
+    duplicates: Literal["keep", "drop"] = "keep"
+
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+        with open_stream(path, strict=False) as stream:
+            lines = LineReader(stream)
+            yield from self.lists(lines, self.records(lines))
+
+    def parse(self, data: bytes) -> Iterator[NBestList | SkippedList]:
+        """The lists of a file's contents."""
+        lines = LineReader(InputStream(BytesIO(data), ""))
+        yield from self.lists(lines, self.records(lines))
+
+    def lists(
+        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
+    ) -> Iterator[NBestList | SkippedList]:
+        """The lists that records of a file (or of several, ``lines`` being those of the first) describe.
+
+        seen: the places of earlier lists by their ids, where other files have some; these are added to them.
+        """
+        make, seen = self.maker(lines), {} if seen is None else seen
+        for ordinal, record in enumerate(records):
+            name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
+            try:
+                if isinstance(record.content, Problem):
+                    raise record.content
+                found = make(name, record)
+            except Problem as problem:
+                found = SkippedList.of(problem, name, lines.path, record.line)
+            found = self._unlike(found, seen)
+            yield found if isinstance(found, SkippedList) else found.repeated(self.duplicates)
+
+    @abstractmethod
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        """The parts of the file that hold a list each, past everything that is damaged."""
+
+    @abstractmethod
+    def maker(self, lines: LineReader) -> Make:
+        """The function that makes the lists of one file; it may remember what earlier ones have shown."""
+
+    def _unlike(self, found: NBestList | SkippedList, seen: dict[str, Place]) -> NBestList | SkippedList:
+        """``found``, or a bad list if its id is that of an earlier one; ``seen`` are their places."""
+        name = found.name if isinstance(found, SkippedList) else found.id
+        if name not in seen:
+            seen[name] = found.path, found.line
+            return found
+        path, line = seen[name]
+        numbered = "the reader's option ids: ordinal numbers the lists instead"
+        advice = numbered if self.offers("ids") else "remove one of them"
+        where = f"line {line}" if path == found.path else f"line {line} of {path}"
+        message = f"the id is also that of the list at {where}; {advice}"
+        return SkippedList(found.id, found.path, found.line, "duplicate id", message, found.size)
+
+
+def numbers(text: bytes) -> list[float] | None:
+    """The white-space separated numbers of ``text``; None if there are none, or there is something else."""
+    words = text.split()
+    try:
+        return [float(word) for word in words] if words and b"_" not in text else None  # Python reads 1_000
+    except ValueError:
+        return None
+
+
+def scores_of(text: bytes, expected: str, line: int | None = None, path: str | None = None) -> list[float]:
+    """The numbers of ``text``, which are those of a candidate; line, path: see ``Problem``."""
+    found = numbers(text)
+    if found is None:
+        raise Problem("score", f"found {excerpt(text)}; expected {expected}", line, path=path)
+    if not all(map(math.isfinite, found)):
+        raise Problem("infinite score", f"found {excerpt(text)}; expected finite scores", line, path=path)
+    return found
+
+
+def score_of(text: bytes, line: int | None = None, path: str | None = None) -> float:
+    """The one number of ``text``, the score of a candidate; line, path: see ``Problem``."""
+    values = scores_of(text, "the candidate's score", line, path)
+    if len(values) != 1:
+        raise Problem("score", f"found {excerpt(text)}; expected the candidate's score", line, path=path)
+    return values[0]
+
+
+def word_scores(scores: Sequence[float]) -> list[float]:
+    """The sum of the scores of a candidate's words, their mean, the least of them, and their number."""
+    total, count = sum(scores), len(scores)
+    if not math.isfinite(total):
+        raise Problem("infinite score", "the scores of the candidate's words have no finite sum")
+    return [total, total / count, min(scores), float(count)] if count else [0.0, 0.0, 0.0, 0.0]

@@ -1,4 +1,4 @@
-"""A list of candidates as its reader gives it."""
+"""A list of candidates as its reader gives it, and candidates as users see them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,13 +9,116 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.candidate import PRETERMINAL, TRACE, Candidate
 from rerank.readers.problems import Problem, SkippedList
-from rerank.readers.trees.trees import Trees, parse_brackets, to_nltk
+from rerank.readers.trees.trees import TRACE, Trees, parse_brackets, to_nltk
 from rerank.readers.trees.words import bracket_advice, normal_text
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
+import re
+from typing import TYPE_CHECKING
+
+from rerank.base.encoding import encoded
+
+if TYPE_CHECKING:
+    import nltk  # takes a second and 95 MB: only where a user asks for its trees
+
+
+NOTHING: Mapping[str, float] = {}
+
+PRETERMINAL = re.compile(r"\(\s*([^\s()]*)\s+([^\s()]+)\s*\)")
+
+
+class Candidate:
+    """What is chosen from: a text or a tree, and the numbers that are known of it.
+
+    Parameters
+    ----------
+    text: the text; for a parse, its tree in brackets.
+    score: the base score, the generator's own; higher is better. None if there is none.
+    columns: numbers by name that every candidate has, such as the scores of other models.
+    features: numbers by name that few candidates have (sparse features); the others have 0.
+    tree: in place of the text, a parse as an ``nltk.Tree`` or in brackets.
+    segmentation: which words of the source gave which words of the text, ``5-7=5 8=6-7``; None if that is unknown.
+    alignment: which words of source and text belong together, ``0-0 2-1``; None if that is unknown.
+
+    Raises
+    ------
+    TypeError: both a text and a tree, or neither.
+    """
+
+    __slots__ = ("_alignment", "_columns", "_features", "_score", "_segmentation", "_text")
+
+    def __init__(
+        self,
+        text: str | None = None,
+        score: float | None = None,
+        columns: Mapping[str, float] = NOTHING,
+        features: Mapping[str, float] = NOTHING,
+        *,
+        tree: "nltk.Tree | str | None" = None,
+        segmentation: str | None = None,
+        alignment: str | None = None,
+    ) -> None:
+        if (text is None) == (tree is None):
+            raise TypeError("expected a text or a tree" + ("" if text is None else ", found both"))
+        self._text = str(tree) if text is None else text
+        self._score, self._columns, self._features = score, columns, features
+        self._segmentation, self._alignment = segmentation, alignment
+
+    @property
+    def text(self) -> str:
+        """The text, or the tree in brackets; bytes that are not UTF-8 are surrogate escapes."""
+        return self._text
+
+    @property
+    def score(self) -> float | None:
+        """The base score; None if it is not known."""
+        return self._score
+
+    @property
+    def columns(self) -> Mapping[str, float]:
+        """The other numbers that all candidates have, by name."""
+        return self._columns
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        """The sparse features that come with the candidate."""
+        return self._features
+
+    @property
+    def segmentation(self) -> str | None:
+        """The phrases that the text was made of, if they are known."""
+        return self._segmentation
+
+    @property
+    def alignment(self) -> str | None:
+        """The word alignment, if it is known."""
+        return self._alignment
+
+    @property
+    def tokens(self) -> list[str]:
+        """The words of the tree, without traces; of a text, what is between white space."""
+        if self.text.lstrip().startswith("("):
+            return [word for tag, word in PRETERMINAL.findall(self.text) if tag != TRACE]
+        return self.text.split()
+
+    @property
+    def tree(self) -> "nltk.Tree":
+        """The parse tree.
+
+        Raises
+        ------
+        DataError: the text is not a tree, or the tree is too deep for nltk.
+        """
+        symbols = SymbolTable()
+        return to_nltk(parse_brackets([encoded(self.text)], symbols), 0, symbols)
+
+    def __repr__(self) -> str:
+        numbers = {"score": self.score, "columns": dict(self.columns), "features": dict(self.features)}
+        shown = "".join(f", {name}={value!r}" for name, value in numbers.items() if value or value == 0.0)
+        return f"Candidate({self.text!r}{shown})"
+
 
 ROOTS = ("", "TOP", "S1", "ROOT")  # labels of roots, which say nothing
 
@@ -39,12 +142,10 @@ class ListCandidate(Candidate):
 
     @property
     def text(self) -> str:
-        """The candidate as the file has it; bytes that are not UTF-8 are surrogate escapes."""
         return decoded(self._list.texts[self.index])
 
     @property
     def score(self) -> float:
-        """The base score."""
         return float(self._list.base[self.index])
 
     @property
@@ -59,45 +160,31 @@ class ListCandidate(Candidate):
 
     @property
     def columns(self) -> Mapping[str, float]:
-        """The scores by the names of their columns, except for the base score."""
         named = self._list.named()
         return {name: value for k, (name, value) in enumerate(self.named_scores.items()) if k != named.column}
 
     @property
     def features(self) -> Mapping[str, float]:
-        """The sparse features that the list holds."""
-        return {}
+        return NOTHING
 
     @property
     def segmentation(self) -> str | None:
-        """Parses have none."""
         return None
 
     @property
     def alignment(self) -> str | None:
-        """Parses have none."""
         return None
 
     @property
     def tokens(self) -> list[str]:
-        """The words, without traces."""
         return [word for tag, word in PRETERMINAL.findall(self.text) if tag != TRACE]
 
     @property
     def tree(self) -> "nltk.Tree":
-        """The parse tree.
-
-        Raises
-        ------
-        DataError: the text is not a tree, or the tree is too deep for nltk.
-        """
-        nbest, symbols = self._list, SymbolTable()
-        where: Any = {"path": nbest.path, "lines": [nbest.lines[self.index]], "list_id": nbest.id}
-        trees = parse_brackets([nbest.texts[self.index]], symbols, **where)
+        nbest, line = self._list, self._list.lines[self.index]
         try:
-            return to_nltk(trees, 0, symbols)
+            return super().tree
         except DataError as error:
-            line = nbest.lines[self.index]
             raise DataError(error.message, path=nbest.path, line=line, list_id=nbest.id) from None
 
 
@@ -258,12 +345,7 @@ class NBestList:
         return found if isinstance(found, SkippedList) else found.opened(look)
 
     def trees(self, symbols: SymbolTable) -> Trees:
-        """All candidates parsed; new labels and words are added to ``symbols``.
-
-        Raises
-        ------
-        Problem: a candidate is not a well-formed tree ("brackets"); says path, line and list.
-        """
+        """All candidates parsed, or a Problem ("brackets"); new labels and words are added to ``symbols``."""
         try:
             return parse_brackets(self.texts, symbols, path=self.path, lines=self.lines, list_id=self.id)
         except DataError as error:

@@ -1,25 +1,20 @@
 """Readers as recipes describe them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.readers.base import NBestList, Reader, SkippedList, check_choice, readers
+from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList, check_choice, readers
 from rerank.readers.streams import PathLike, Writable
 from rerank.storage.bounded_yaml import read_yaml
 
 
 @dataclass(frozen=True)
 class CostReader(Reader):
-    """Lists of another reader with their base scores negated, so that higher is better; written with their own sign.
-
-    Parameters
-    ----------
-    inner: the reader of the lists.
+    """Lists of the reader ``inner`` with their base scores negated, so that higher is better; written with their own
+    sign.
     """
 
     inner: Reader
@@ -39,9 +34,7 @@ class CostReader(Reader):
         for nbest in self.inner.knowing(self.known, normal=self.normal).read(path):
             yield nbest if isinstance(nbest, SkippedList) else _negated(nbest)
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; new scores are written as costs too."""
         self.inner.write(out, _negated(nbest), order, None if scores is None else 0.0 - scores)
 

@@ -1,5 +1,6 @@
 """What becomes of lists and candidates that cannot be used: they are counted, or an error that says how to go on."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -64,9 +65,8 @@ class ScoreCount:
         """The same in words."""
         lines = []
         for column, count in sorted(self.absent.items()):
-            lines.append(
-                f"{count:,} candidate{'s' * (count > 1)} without a value of the score column {column!r}: it is 0 there"
-            )
+            what = f"{count:,} candidate{'s' * (count > 1)} without a value of the score column {column!r}"
+            lines.append(f"{what}: it is 0 there")
         if self.unknown:
             columns = f"{len(self.unknown)} score column{'s' * (len(self.unknown) > 1)}"
             lines.append(f"{columns} the model does not know: {', '.join(sorted(self.unknown))}")
@@ -166,6 +166,11 @@ class SkipCount:
         self.scores.add(more.scores)
         self.normalized.update(more.normalized)
         self.refused, self.first_refused = self.refused + more.refused, self.first_refused or more.first_refused
+
+    def warn(self) -> None:
+        """Log what was left out, and what is odd."""
+        for line in str(self).splitlines()[1:]:
+            logging.getLogger("rerank").warning("%s", line)
 
     def as_dict(self) -> dict[str, Any]:
         """The counts for reports and provenance."""

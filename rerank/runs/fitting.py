@@ -5,7 +5,7 @@ import difflib
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
-from rerank.readers.base import NBestList, Reader, SkippedList
+from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
 from rerank.readers.given.nbest import NBest, told
 from rerank.readers.given.reading import ListFile, first_list, holds_trees, lists_from, lists_given
@@ -58,9 +58,7 @@ class HeldReader(Reader):
             raise DataError("a file that stands for lists of a program that has ended", path=os.fspath(path))
         yield from self.places[os.fspath(path)](self)
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; they are written as JSON."""
         JsonlReader().write(out, nbest, order, scores)
 

@@ -11,7 +11,7 @@ import pytest
 import small
 from commands import COMMANDS, Command
 
-from rerank.readers.jackknife.splitting import split
+from rerank.readers.folds import split
 
 CASES = {
     "evaluate": "evaluate {data}/best.txt {data}/gold.txt",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from .campaign import Campaign, Progress, Summary
+from .campaign import Campaign, Summary
 from .targets import TARGETS
 from .worker import SECONDS
 
@@ -27,9 +27,8 @@ def main(
     """Damage samples of every format, try them, and print what came of it."""
     if target is not None and target not in TARGETS:
         raise typer.BadParameter(f"known: {', '.join(TARGETS)}", param_hint="--target")
-    notes = Console(stderr=True)
     campaign = Campaign(seed, count, output.resolve(), first, jobs, target, checked, seconds)
-    summary = campaign.run(Progress(count, notes))
+    summary = campaign.run()
     _print(summary, campaign, Console(width=140))
     raise typer.Exit(1 if summary.failures else 0)
 

@@ -3,14 +3,12 @@
 import json
 import shutil
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
 from rich.table import Table
 
 from .judging import OUTCOMES
@@ -73,8 +71,8 @@ class Campaign:
     checked: Literal["all", "half", "none"] = "half"
     seconds: float = SECONDS
 
-    def run(self, report: Callable[[Summary], None] = lambda _: None) -> Summary:
-        """Try all of them; ``report`` is called after each."""
+    def run(self) -> Summary:
+        """Try all of them."""
         numbers = range(self.first, self.first + self.count)
         plain, bounds = [n for n in numbers if not self._bounds(n)], [n for n in numbers if self._bounds(n)]
         summary, lock = Summary(), threading.Lock()
@@ -90,7 +88,6 @@ class Campaign:
                         if tried.outcome.failed:
                             self._keep(number, tried, worker.directory / "input", checked)
                         summary.add(number, tried)
-                        report(summary)
             finally:
                 worker.stop()
                 shutil.rmtree(worker.directory, ignore_errors=True)
@@ -119,24 +116,3 @@ class Campaign:
         about = {"seed": self.seed, "number": number, "target": tried.target, "damaged": tried.damaged}
         about |= {"outcome": tried.outcome.kind, "details": tried.outcome.details, "kernels check bounds": checked}
         (kept / "failure.json").write_text(json.dumps(about, indent=1))
-
-
-class Progress:
-    """A line on stderr from time to time."""
-
-    def __init__(self, count: int, console: Console, every: float = 15.0) -> None:
-        self.count, self.console, self.every = count, console, every
-        self.start = self.shown = time.monotonic()
-
-    def __call__(self, summary: Summary) -> None:
-        """Say how far it is."""
-        now = time.monotonic()
-        if now - self.shown > self.every:
-            self.shown = now
-            done, left = summary.total, self.count - summary.total
-            rate = done / (now - self.start)
-            self.console.print(
-                f"{done:,} of {self.count:,} inputs, {len(summary.failures)} failed, {rate:.0f} a second, "
-                f"{left / rate / 60:.0f} min left",
-                highlight=False,
-            )

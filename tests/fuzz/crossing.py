@@ -1,20 +1,15 @@
-"""Commands and recipes with options, runs and files that were made for something else; names and threads."""
+"""Commands and recipes with options, runs and files that were made for something else; names."""
 
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.features.sets import SETS
 from rerank.learn.base import learners
 from rerank.metrics.base import metrics
-from rerank.models.model import Model
-from rerank.models.scorer import Opened, Ranked, Scorer
-from rerank.readers.base import SkipCount, readers
+from rerank.readers.base import readers
 
 from .reading import Rng, holds
 from .runs import KINDS
@@ -206,22 +201,3 @@ def check_split_names(directory: Path, rng: Rng) -> int:
             within = path == recipe or path in given or any(path.is_relative_to(place) for place in kept)
             holds(within or path.is_dir(), f"nothing outside: {path}, {data}")
         holds(all(path.read_bytes() == content for path, content in given.items()), f"the input stays: {data}")
-
-
-def check_threads(directory: Path, rng: Rng) -> int:
-    """One model in several threads, each with the lists in an order of its own: what one thread gives."""
-    scorer = Scorer(Model.load(directory / "model"), choice(rng, ("average", "last", "voted")))
-    lists = [
-        item for item in scorer.read(scorer.reader, str(directory / "lists"), SkipCount()) if isinstance(item, Opened)
-    ]
-    alone = [ranked for ranked in scorer.rank(lists) if isinstance(ranked, Ranked)]
-    orders = [rng.permutation(np.repeat(np.arange(len(lists)), 3)) for _ in range(4)]
-
-    def work(order: np.ndarray) -> bool:
-        again = list(scorer.rank([lists[i] for i in order]))
-        pairs = zip(again, (alone[i] for i in order), strict=True)
-        return all(isinstance(one, Ranked) and np.array_equal(one.scores, other.scores) for one, other in pairs)
-
-    with ThreadPoolExecutor(len(orders)) as pool:
-        holds(all(pool.map(work, orders)), "what one thread gives")
-    return len(lists)

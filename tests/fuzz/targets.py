@@ -246,8 +246,6 @@ TARGETS: dict[str, Target] = {
     "compared": Target(compared, crossing.check_compared, weight=1.0, large=False, whole=0.8),
     "crossed recipe": Target(lists_of_all_formats, crossing.check_crossed_recipe, weight=1.0, large=False, whole=0.8),
     "split names": Target(lambda: parses()[:1], crossing.check_split_names, weight=0.5, large=False, whole=0.9),
-    "threads": Target(_made("model"), crossing.check_threads, weight=0.3, large=False, whole=1.0),
-    "text threads": Target(_made("texts"), crossing.check_threads, weight=0.3, large=False, whole=1.0),
 }
 
 LARGE = 0.0015  # the share of large inputs

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from programs import PATIENCE
 
 from rerank.base.errors import DataError, RecipeError, RerankError, RunError
 
-from . import judging, mutations, samples, targets
+from . import judging, samples, targets
 from .campaign import Campaign
 from .judging import Outcome, judge
 from .targets import TARGETS, Case, Target, make_case
@@ -46,26 +44,6 @@ UNFIT = {  # samples that need other options, or files that are not here
     "svmlight", "opennmt",
     "compared", "crossed", "crossed recipe", "split names", "folds of trees",  # options are drawn, and rarely fit
 }  # fmt: skip
-
-
-PIECES = st.sampled_from((*mutations.TOKENS, *mutations.NUMBERS))
-WORDS = st.lists(PIECES | st.binary(max_size=4), max_size=30).map(b"".join)
-SMALL = sorted(name for name, target in TARGETS.items() if target.large and target.weight >= 1 and not target.fixed)
-
-
-@pytest.mark.parametrize("name", SMALL)
-@settings(max_examples=40)
-@given(data=st.data())
-def test_bytes_that_mean_little(name: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    files = dict(TARGETS[name].samples()[0])
-    damaged = data.draw(st.sampled_from(sorted(files)))
-    lines = files[damaged].splitlines(keepends=True)
-    at = data.draw(st.integers(0, len(lines)))
-    files[damaged] = b"".join(lines[:at]) + data.draw(WORDS) + b"".join(lines[data.draw(st.integers(0, len(lines))) :])
-    case, place = Case(name, files, damaged, False), tmp_path_factory.mktemp("bytes")
-    judging.write_case(case, place)
-    outcome = judge(case, place, 0, data.draw(st.integers(0, 9)))
-    assert not outcome.failed, outcome
 
 
 def test_inputs_are_functions_of_seed_and_number() -> None:

@@ -19,7 +19,7 @@ from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Scorer
-from rerank.readers.given.lists import texts_given, trees_given
+from rerank.readers.given.lists import list_given
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 
@@ -37,9 +37,8 @@ def scorer(metric: str, **features: Any) -> Scorer:
 
 
 def answer(metric: str, texts: list[str], scores: list[float], gains: Any = None, **how: Any) -> Decoded:
-    given = texts_given if metric != "parseval" else trees_given
-    own = scorer(metric)
-    nbest = given(list(zip(texts, map(float, scores), strict=True)), own.content.columns, name="one")
+    own, candidates = scorer(metric), zip(texts, map(float, scores), strict=True)
+    nbest = list_given(candidates, own.content.columns, texts=metric != "parseval", name="one")
     settings = {"kind": "mbr", "sharpness": 1.0, **how}
     return own.answer(own.open(nbest), Decoding.model_validate(settings), gains)  # type: ignore[arg-type]
 
@@ -122,7 +121,9 @@ def test_what_cannot_be_decoded() -> None:
         answer("bleu", ["a", "b"], [0.0, 0.0], kind="fuse")
     own = scorer("bleu")
     with pytest.raises(DataError, match="no candidates"):
-        decode(Decoding(kind="mbr", sharpness=1.0), own.content, texts_given([], None, name="x"), None, np.zeros(0))
+        decode(
+            Decoding(kind="mbr", sharpness=1.0), own.content, list_given([], texts=True, name="x"), None, np.zeros(0)
+        )
 
 
 @pytest.fixture(scope="module")

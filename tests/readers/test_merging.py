@@ -19,7 +19,6 @@ from rerank.extraction.content.base import make_reader
 from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
 from rerank.readers.combined.merging import MergedReader
 from rerank.readers.moses.reader import Moses
-from rerank.readers.texts.fairseq import FairseqReader
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.pairs import read_pairs
@@ -75,12 +74,6 @@ def test_candidates_and_columns_of_both(place: Path) -> None:
     assert (two.id, two.texts, two.scores.tolist()) == ("2", [b"z"], [[0, 1, -1, 0, 1, 0]])
 
 
-def test_duplicates_can_be_kept(place: Path) -> None:
-    zero, *_ = read(place, ONE, TWO, duplicates="keep")
-    assert (zero.texts, zero.duplicates) == ([b"a b", b"a c", b"a c", b"d"], 1)
-    assert zero.scores[:, 3:].tolist() == [[0, 1, 0], [0, 1, 0], [5, 0, 1], [6, 0, 1]]
-
-
 def test_the_base_score_of_another_system(place: Path) -> None:
     zero, *_ = read(place, ONE, TWO, base="TM")
     assert zero.names[zero.column] == "TM"
@@ -133,14 +126,6 @@ def test_what_is_bad_in_one_system_is_bad(place: Path) -> None:
     assert [
         isinstance(one, SkippedList) for one in read(place, lettered, lettered.replace(b'["1"]', b"7"), of="jsonl")
     ] == [False, True, False]
-
-
-def test_bad_lists_are_counted_and_skipped(place: Path) -> None:
-    names, count = paths(place, ONE, TWO.replace(b"-9", b"x")), SkipCount("skip")
-    assert [one.id for one in read_lists(MergedReader(), names, count=count)] == ["0", "1", "2"]
-    assert (count.lists, dict(count.reasons), dict(count.candidate_reasons)) == (3, {}, {"score": 1})
-    with pytest.raises(DataError, match=r"1\.nbest:2"):
-        list(read_lists(MergedReader(), names))
 
 
 def test_lists_are_written_in_the_format_of_the_systems(place: Path) -> None:
@@ -375,13 +360,3 @@ def test_sparse_features_stay_with_their_candidates(place: Path) -> None:
     assert found.sparse.values.tolist() == [0, 1, 1, 1, 1, 1]
     (found,) = read(place, item("a"), jsonl({"candidates": ["b", "a"]}), of={"name": "jsonl", "dense": []})
     assert found.sparse.first.tolist() == [0, 2, 2]
-
-
-def test_fairseq_in_order_of_ids_merges_with_moses(place: Path) -> None:
-    records = b"S-2\ts\nH-2\t-1\tx\nS-0\ts\nH-0\t-1\ty\n"
-    reader = MergedReader(of=[{"name": "fairseq", "order": "id"}, "moses"])
-    found = list(reader.read(paths(place, records, ONE)))
-    assert [(one.id, one.texts) for one in found if isinstance(one, TextList)] == [
-        ("0", [b"y", b"a b", b"a c"]), ("1", []), ("2", [b"x", b"z"]),
-    ]  # fmt: skip
-    assert FairseqReader(order="id") == reader.within[0]

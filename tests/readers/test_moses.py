@@ -2,7 +2,6 @@
 
 import io
 import math
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,16 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import outcome, problem_of
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
 from rerank.readers.decimal_kernel import DECIMAL, NO_DECIMAL, POWERS, UNDECIDED
-from rerank.readers.moses import lines as moses_lines
+from rerank.readers.moses import layout as moses_layout
 from rerank.readers.moses.kernel import read_decimal
 from rerank.readers.moses.layout import unmark
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.text_list import SparseScores, TextList
-
-SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "translation"
 
 
 def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[TextList | SkippedList]:
@@ -364,30 +361,13 @@ def test_errors_that_stop(tmp_path: Path, data: bytes, reader: Moses, message: s
 @pytest.mark.parametrize("most", [2, 3])
 @pytest.mark.parametrize("more", [b"", b"1 ||| x ||| F= 1 ||| 0\n"])
 def test_lists_of_too_many_candidates(tmp_path: Path, most: int, more: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moses_lines, "MOST", most)
+    monkeypatch.setattr(moses_layout, "MOST", most)
     data = b"\n0 ||| a ||| F= 1 ||| 0\n" + b"1 ||| b ||| F= 1 ||| 0\n" * 3 + more
     if most == 3 and not more:
         assert outline(read(tmp_path, data)) == [("0", 1), ("1", 3)]
         return
     with pytest.raises(DataError, match=rf"lists:3: a list of more than {most} candidates"):
         read(tmp_path, data)
-
-
-def test_a_file_of_something_else_is_a_bad_list(tmp_path: Path) -> None:
-    (bad,) = read(tmp_path, b"2\ta\n-1.5\n(S1 (NN one))\n")
-    assert isinstance(bad, SkippedList)
-    assert (bad.id, bad.reason, bad.line) == ("0", "fields", 1)
-    assert "id ||| text ||| features ||| score" in bad.message
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"first_id": -1}, {"first_id": 1.5}, {"first_id": True}, {"ids": "x"}, {"duplicates": "x"}, {"features": "x"},
-     {"columns": "LM0"}, {"columns": (1,)}, {"columns": ("a", "a")}],
-)  # fmt: skip
-def test_options_are_checked(options: dict[str, Any]) -> None:
-    with pytest.raises(RecipeError):
-        Moses(**options)
 
 
 RESCORED = {
@@ -424,17 +404,6 @@ def test_new_scores_replace_the_total_and_keep_the_first_one(tmp_path: Path, nam
     if name.startswith("no total"):
         return
     assert written(back, scores=np.array([0.5])) == again.replace(b" 0.25", b" 0.5")
-
-
-def test_writing_another_order(tmp_path: Path) -> None:
-    first = good(read(tmp_path, MOSES)[0])
-    lines = MOSES.splitlines(keepends=True)
-    assert written(first, [1, 0]) == lines[1] + lines[0]
-    assert written(first, [1]) == lines[1]
-    found = written(first, [1, 0], np.array([0.1, 1 / 3]))
-    back = good(read(tmp_path, found)[0])
-    assert back.base.tolist() == [1 / 3, 0.1]
-    assert back.scores[:, back.names.index("BaseScore")].tolist() == [-8.25, -7.5]
 
 
 def test_lists_of_other_formats_are_written_as_lines(tmp_path: Path) -> None:
@@ -531,7 +500,7 @@ def test_lists_are_those_of_a_plain_parser(
 ) -> None:
     data, names, sparse = made
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moses_lines, "CHUNK", chunk)
+        patch.setattr(moses_layout, "CHUNK", chunk)
         found = list(map(good, read(tmp_path_factory.mktemp("x"), data)))
     assert [nbest.id for nbest in found] == [str(i) for i in range(len(found))]
     expected = list(naive_lists(data))
@@ -547,25 +516,6 @@ def test_lists_are_those_of_a_plain_parser(
             values for _, values, _ in candidates
         ]
     assert b"".join(map(written, found)) == data
-
-
-@settings(max_examples=60, deadline=None)
-@given(data=st.data(), made=files())
-def test_new_scores_come_back(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, made: Any) -> None:
-    directory = tmp_path_factory.mktemp("x")
-    found = list(map(good, read(directory, made[0])))
-    lines, bases = b"", []
-    for nbest in found:
-        scores = data.draw(st.lists(st.floats(-1e9, 1e9), min_size=len(nbest), max_size=len(nbest)))
-        order = data.draw(st.permutations(range(len(nbest))))
-        lines += written(nbest, order, np.array(scores))
-        bases.append(([scores[i] for i in order], [nbest.base[i] for i in order], [nbest.texts[i] for i in order]))
-    for nbest, (new, old, texts) in zip(map(good, read(directory, lines)), bases, strict=True):
-        assert (nbest.base.tolist(), nbest.texts) == (new, texts)
-        if new and "BaseScore" in nbest.names:
-            assert nbest.scores[:, nbest.names.index("BaseScore")].tolist() == old
-        else:
-            assert [values.get("BaseScore") for values in sparse_of(nbest)] == ([] if not new else old)
 
 
 @settings(max_examples=150, deadline=None)
@@ -584,22 +534,3 @@ def test_numbers_are_those_of_python(text: str) -> None:
         assert math.copysign(1, value) == math.copysign(1, expected)
     if len(text) < 15 and "e" not in text.lower():
         assert kind == DECIMAL
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no translation lists at {SHARED}; set RERANK_SHARED")
-@pytest.mark.parametrize(("split", "candidates"), [("tune", 48176), ("dev", 48485)])
-def test_the_multi30k_lists(split: str, candidates: int) -> None:
-    count = SkipCount()
-    path = SHARED / "multi30k" / f"{split}.nbest.gz"
-    text = (SHARED / "multi30k" / "decoder.weights.txt").read_text()
-    weights = np.array([float(value) for line in text.splitlines() for value in line.split("=")[1].split()])
-    for nbest in read_lists(Moses(), path, count=count):
-        assert isinstance(nbest, TextList)
-        assert nbest.names[:1] + nbest.names[-2:] == ("LexicalReordering0_0", "TranslationModel0_3", "score")
-        assert nbest.sparse is None
-        assert all(nbest.segmentation or ())
-        assert all(nbest.alignment or ())
-        rest = nbest.scores[:, -1] - nbest.scores[:, :-1] @ weights[:14]  # what is left is for unknown words
-        assert np.ptp(rest) < 0.002
-        assert abs(rest[0] - 100 * round(rest[0] / 100)) < 0.002
-    assert (count.lists, count.candidates) == (507, candidates)

@@ -59,11 +59,6 @@ def test_a_label_that_comes_twice_is_none(tmp_path: Path) -> None:
     assert lists_of(tmp_path / "lists", lines)[0].names == ("lm_0", "tm_0", "score")
 
 
-def test_where_labels_stand_before_their_values_joined_ones_are_sparse(tmp_path: Path) -> None:
-    lines = [f"{i} ||| w{y} ||| LM0= -1 a=2 ||| -1" for i in range(2) for y in range(2)]
-    assert lists_of(tmp_path / "lists", lines)[0].names == ("LM0", "score")
-
-
 def test_what_was_decided_in_training_holds_for_other_files(tmp_path: Path) -> None:
     known = ScoreColumns(("lm_0", "gap", "score"), "score")
     lines = [joshua(i, y, " gap=2" * (i == 1 and y > 0)) for i in range(3) for y in range(3)]

@@ -151,23 +151,6 @@ def test_scores_of_words_are_columns_as_the_options_and_the_model_say(tmp_path: 
     assert read(tmp_path / "lists", lines, Moses(base="min"))[0].base.tolist() == [-1.5, -2]
 
 
-@pytest.mark.parametrize(
-    ("scores", "reason", "message"),
-    [
-        ("WordScores= -2 high", "score", "found 'high'; expected a number"),
-        ("WordScores=", "score", "found 'WordScores='; expected a number after it"),
-        ("WordScores= -2 nan", "infinite score", "NaN or an infinite value"),
-        ("WordScores= -1e308 -1e308", "infinite score", "NaN or an infinite value"),
-    ],
-)
-def test_scores_of_words_that_are_none_make_a_bad_candidate(
-    tmp_path: Path, scores: str, reason: str, message: str
-) -> None:
-    (nbest, *_) = read(tmp_path / "lists", FORMS["marian --word-scores"].lines.replace(WORDS[1], scores))
-    assert nbest.texts == [b"it rains"]
-    assert [(bad.reason, bad.place, message in bad.message) for bad in nbest.bad] == [(reason, 1, True)]
-
-
 def test_an_id_that_bars_follow_is_a_whole_number(tmp_path: Path) -> None:
     path = tmp_path / "lists"
     path.write_text("a||| it rains ||| lm: -1 ||| -1\n" + "0||| yes ||| lm: -1 ||| -1\n" * 2 + "7|||\n")

@@ -1,7 +1,5 @@
 """Lists with gold trees: aligned whatever is skipped, and never aligned by accident."""
 
-import gzip
-import os
 from pathlib import Path
 
 import nltk
@@ -174,26 +172,3 @@ def test_unbalanced_gold_cannot_be_skipped(files: Files) -> None:
     files.write(listing("one", GOOD) * 2, f"{GOLD}\n{GOLD[:-1]}\n")
     with pytest.raises(DataError, match=r"gold:2: the tree that starts here is not closed"):
         files.read("skip")
-
-
-def test_one_standard_input(files: Files) -> None:
-    with pytest.raises(DataError, match="only one input can be '-'"):
-        next(read_pairs(CharniakReader(), "-", "-", files.symbols))
-
-
-def test_the_gum_pairs() -> None:
-    shared = Path(os.environ.get("RERANK_SHARED") or Path(__file__).resolve().parents[3] / "shared")
-    directory = shared / "data" / "parse" / "gum"
-    if not directory.exists():
-        pytest.skip(f"the GUM lists are not there ({directory}); RERANK_SHARED names their directory")
-    symbols, count = SymbolTable(), SkipCount()
-    reader = CharniakReader()
-    gold_lines = gzip.decompress((directory / "dev.gold.gz").read_bytes()).decode().splitlines()
-    for i, (_, candidates, gold) in enumerate(
-        read_pairs(reader, directory / "dev.nbest.gz", directory / "dev.gold.gz", symbols, count=count)
-    ):
-        if i % 50 == 0:
-            tree = nltk.Tree.fromstring(gold_lines[i])
-            assert to_nltk(gold, 0, symbols) == tree
-            assert to_nltk(candidates, 0, symbols).leaves() == tree.leaves()
-    assert (count.lists, count.candidates, count.skipped) == (1553, 73278, 0)

@@ -12,10 +12,9 @@ import pytest
 import rerank.readers
 from rerank.base.errors import DataError, ModelError, RecipeError, RerankError, RunError
 from rerank.base.registry import Registry
-from rerank.data.symbols import SymbolTable
 from rerank.features.text import view
 from rerank.readers import base
-from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, excerpt, readers
+from rerank.readers.base import NBestList, SkipCount, SkippedList, excerpt, readers
 from rerank.readers.trees.charniak import CharniakReader
 
 TEXTS = [b"(S (NN a) (-NONE- *) (VB b\xe9))", b"( (S (NP (NN a)) (VB c) ) )"]
@@ -61,18 +60,6 @@ def test_errors_of_a_candidates_tree_say_where() -> None:
     assert bad[2].tokens == ["a"]
 
 
-def test_all_trees_of_a_list() -> None:
-    symbols = SymbolTable()
-    assert nbest().trees(symbols).first.tolist() == [0, 4, 9]
-    with pytest.raises(DataError, match=r"^file:14: list x: a word beside"):
-        nbest([b"(NN a)", b"(NN a b)"]).trees(symbols)
-
-
-def test_lists_are_frozen() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        nbest().id = "y"  # type: ignore[misc]
-
-
 def test_skip_count_under_error_and_skip() -> None:
     bad = SkippedList("x", "file", 3, "score", "found 'high'; expected a number")
     with pytest.raises(DataError) as caught:
@@ -115,17 +102,6 @@ def test_excerpts_fit_on_a_line() -> None:
 
 
 # The registry
-
-
-def test_readers_are_registered() -> None:
-    assert {"charniak", "berkeley"} <= set(readers.names())
-    for name, part in readers:
-        assert issubclass(part, Reader), name
-        assert readers.get(name) is part
-        assert dataclasses.is_dataclass(part)
-        made = part.__new__(part)  # some have options without a default
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            made.anything = 1  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["charniak", "berkeley"])

@@ -4,11 +4,9 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.texts.text_pairs import read_lines, read_references
+from rerank.readers.texts.text_pairs import read_references
 
 
 def write(tmp_path: Path, *contents: bytes) -> list[Path]:
@@ -39,17 +37,6 @@ def test_ids(tmp_path: Path) -> None:
     assert list(read_references([path], "id")) == [(b"the house", b"a house"), (b"",), (b"it ||| rains",)]
     path.write_bytes(b"1 ||| a\n2 ||| b\n2 ||| c\n")
     assert list(read_references([path], "id", first_id=1)) == [(b"a",), (b"b", b"c")]
-
-
-@pytest.mark.parametrize("form", ["lines", "tab", "id"])
-def test_empty_files_have_none(tmp_path: Path, form: str) -> None:
-    assert list(read_references(write(tmp_path, b""), form)) == []
-    assert list(read_lines(write(tmp_path, b"")[0])) == []
-
-
-def test_lines_are_stripped_texts(tmp_path: Path) -> None:
-    (path,) = write(tmp_path, b" caf\xc3\xa9 \r\n\r\n a\xc2\xa0b")
-    assert list(read_lines(path)) == [b"caf\xc3\xa9", b"", b"a\xc2\xa0b"]
 
 
 @pytest.mark.parametrize("form", ["lines", "tab", "id"])
@@ -107,20 +94,3 @@ def test_wrong_forms_and_numbers_of_files(tmp_path: Path) -> None:
         read_references(["-", "-"])
     with pytest.raises(DataError, match="no such file"):
         list(read_references([tmp_path / "none"]))
-
-
-texts = st.text(alphabet="ab c.é", max_size=8).map(lambda text: text.strip().encode())
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(texts, min_size=1, max_size=3), max_size=6))
-def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows: list[list[bytes]]) -> None:
-    directory, expected = tmp_path_factory.mktemp("x"), [tuple(filter(None, row)) or (b"",) for row in rows]
-    lines = b"".join(b"%d ||| %s\n" % (i, text) for i, row in enumerate(rows) for text in row)
-    assert list(read_references(write(directory, lines), "id")) == expected
-    tabs = b"".join(b"\t".join(row) + b"\n" for row in rows)
-    assert list(read_references(write(directory, tabs), "tab")) == expected
-    sets = [b"".join((row * 3)[k] + b"\n" for row in rows) for k in range(3)]
-    assert list(read_references(write(directory, *sets))) == [
-        tuple(filter(None, (row * 3)[:3])) or (b"",) for row in rows
-    ]

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import problem_of
 
-from rerank.base.errors import RecipeError
 from rerank.readers.texts.sockeye import SockeyeReader
 from rerank.readers.texts.text_list import TextList
 
@@ -116,11 +115,6 @@ def test_what_is_bad_has_its_reason(place: Path, what: str) -> None:
     assert (problem.reason, problem.line) == (reason, 2)
     assert part in problem.message
     assert after.texts == [b"f"]
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(RecipeError):
-        SockeyeReader(scores="positive")  # type: ignore[arg-type]
 
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)

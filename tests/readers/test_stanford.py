@@ -106,9 +106,3 @@ def test_the_best_parse_by_itself_before_every_list_is_not_a_candidate(tmp_path:
     ):
         lists = read(tmp_path, data)
         assert [one.texts for one in lists if isinstance(one, NBestList)] == [[ONE, TWO], [], [THREE]]
-
-
-def test_trees_without_a_list_are_refused(tmp_path: Path) -> None:
-    (found,) = read(tmp_path, ONE + b"\n" + TWO + b"\n")
-    assert isinstance(found, SkippedList)
-    assert found.reason == "header"

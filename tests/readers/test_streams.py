@@ -76,13 +76,6 @@ def test_several_members_are_read_one_after_the_other(tmp_path: Path, kind: str)
     assert read_all(path) == TEXT + b"more\n" + TEXT
 
 
-@pytest.mark.parametrize("kind", COMPRESS)
-def test_an_empty_text_is_empty(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(COMPRESS[kind](b""))
-    assert read_all(path) == b""
-
-
 @pytest.mark.parametrize("kind", ARCHIVES)
 def test_a_truncated_archive_is_an_error_wherever_it_is_cut(tmp_path: Path, kind: str) -> None:
     data = COMPRESS[kind](TEXT)
@@ -168,15 +161,6 @@ def test_missing_files_directories_and_odd_names(tmp_path: Path) -> None:
         open_stream("a\0b")
     with pytest.raises(DataError, match="cannot be opened: File name too long"):
         open_stream("x" * 5000)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
-def test_permission(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"x")
-    path.chmod(0)
-    with pytest.raises(DataError, match="no permission"):
-        open_stream(path)
 
 
 def test_read_errors_of_the_system_are_reported() -> None:
@@ -282,20 +266,6 @@ def test_output_follows_links_and_replaces_files(tmp_path: Path) -> None:
         out.write(b"new")
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
-
-
-def test_output_has_the_usual_mode(tmp_path: Path) -> None:
-    (tmp_path / "usual").write_bytes(b"")
-    with open_output(tmp_path / "out") as out:
-        out.write(b"x")
-    assert (tmp_path / "out").stat().st_mode == (tmp_path / "usual").stat().st_mode
-
-
-def test_output_to_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    with open_output("-") as out:
-        out.write(b"text\n")
-    assert capfdbinary.readouterr().out == b"text\n"
-    sys.stdout.buffer.write(b"still open")
 
 
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:

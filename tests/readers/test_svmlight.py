@@ -1,17 +1,12 @@
 """The svmlight reader: equal to a naive parser on valid, damaged and random text, in pieces of any size."""
 
-import bz2
-import gzip
-import lzma
 import math
-import os
 import re
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pytest
-import zstandard
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +14,6 @@ from rerank.base.errors import DataError, RunError
 from rerank.data.labelled import Labelled, canonical, from_csr
 from rerank.readers.examples.svmlight import read_folds, read_svmlight, write_svmlight
 
-SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "binary"
 BLANK = b" \t\r\v\f"
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -209,16 +203,6 @@ def test_values_are_rounded_as_python_and_numpy_do(place, numbers, chunk) -> Non
 # Single cases
 
 
-def test_the_example_of_the_documentation(place) -> None:
-    found = read(place, b"+1 qid:3 2:0.5 17:1 # a comment\n-1 qid:3 1:1 2:0.25\n# no example\n")
-    assert found.classes == ("-1", "1")
-    assert found.label.tolist() == [1, 0]
-    assert found.group.tolist() == [3, 3]
-    assert found.columns.tolist() == [1, 16, 0, 1]
-    assert found.values.tolist() == [0.5, 1.0, 1.0, 0.25]
-    assert found.width == 17
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -286,23 +270,6 @@ def test_long_unsorted_rows_and_many_labels(place) -> None:
     assert [found.classes[c] for c in found.label] == ["0", *(f"{i}.5" for i in range(3000))]
 
 
-@pytest.mark.parametrize(
-    "compress",
-    [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress],
-    ids=["gz", "bz2", "xz", "zst"],
-)
-def test_archives_are_read_and_cut_ones_refused(place, compress) -> None:
-    text = b"".join(b"%d %d:1 %d:2.5\n" % (i % 2, i + 1, i + 2) for i in range(5000))
-    same(read(place, compress(text)), Naive(text))
-    assert fails(place, compress(text)[:-20])
-
-
-@pytest.mark.parametrize("path", ["missing.svm", "."])
-def test_files_that_cannot_be_opened(tmp_path: Path, path: str) -> None:
-    with pytest.raises(DataError, match=r"no such file|is a directory"):
-        read_svmlight(tmp_path / path)
-
-
 # Writing
 
 
@@ -331,18 +298,6 @@ def test_nothing_is_written_that_the_format_cannot_hold(tmp_path: Path) -> None:
     with pytest.raises(RunError):
         write_svmlight(weighted, tmp_path / "none" / "out.svm")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason="the classification sets are not here")
-@pytest.mark.parametrize("name", ["digits_09", "news_comp", "sentence_polarity", "sentiment_kitchen"])
-def test_sets_are_read_and_written_byte_by_byte(tmp_path: Path, name: str) -> None:
-    text = gzip.decompress((SHARED / f"{name}.svm.gz").read_bytes())
-    found = read_svmlight(SHARED / f"{name}.svm.gz")
-    assert found.size == text.count(b"\n")
-    assert found.nonzeros == text.count(b":")
-    assert read_folds(SHARED / f"{name}.folds.txt", found.size).max() == 9
-    write_svmlight(found, tmp_path / "again.svm")
-    assert (tmp_path / "again.svm").read_bytes() == text
 
 
 # Folds

@@ -1,6 +1,5 @@
 """Lists with their sources and references: aligned, or an error that says where."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,8 @@ from rerank.readers.moses.reader import Moses
 from rerank.readers.several import make_reader
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_pairs import TextPair, read_text_pairs
+from rerank.readers.texts.text_pairs import read_text_pairs
 from rerank.readers.trees.charniak import CharniakReader
-
-SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "translation"
 
 LISTS = b"0 ||| a ||| F= 1 ||| -1\n0 ||| b ||| F= 2 ||| -2\n1 ||| c ||| F= 1 ||| -1\n2 ||| d ||| F= 1 ||| -1\n"
 
@@ -35,7 +32,7 @@ class Files:
 
     def read(
         self, lists: bytes, source: bytes | None, reference: bytes | None, reader: Reader | None = None, **options: Any
-    ) -> list[TextPair]:
+    ) -> list[TextList]:
         sources = None if source is None else self.write("sources", source)
         references = None if reference is None else [self.write("references", reference)]
         path = self.write("lists", lists)
@@ -47,8 +44,8 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-def outline(pairs: list[TextPair]) -> list[tuple[str, int, bytes, tuple[bytes, ...]]]:
-    return [(pair.nbest.id, len(pair.nbest), pair.source, pair.references) for pair in pairs]
+def outline(lists: list[TextList]) -> list[tuple[str, int, bytes, tuple[bytes, ...]]]:
+    return [(nbest.id, len(nbest), nbest.source or b"", nbest.references) for nbest in lists]
 
 
 def test_pairs_by_order(files: Files) -> None:
@@ -77,7 +74,7 @@ def test_lists_within_other_readers_begin_where_these_do(tmp_path: Path) -> None
     for name, path in paths.items():
         reader = make_reader({"name": name, "of": inner}, "reader")
         pairs = list(read_text_pairs(reader, path, references=[tmp_path / "references"], form="id"))
-        assert [(pair.nbest.id, pair.references) for pair in pairs] == [("1", (b"r1",)), ("2", (b"r2",))]
+        assert [(nbest.id, nbest.references) for nbest in pairs] == [("1", (b"r1",)), ("2", (b"r2",))]
 
 
 def test_a_bad_list_takes_its_source_and_reference_along(files: Files) -> None:
@@ -117,11 +114,11 @@ def test_missing_lists_at_the_end(files: Files) -> None:
     pairs = files.read(LISTS, sources, references, count=count)
     assert outline(pairs)[3:] == [("3", 0, b"s3", (b"r3",)), ("4", 0, b"s4", (b"r4",))]
     assert dict(count.reasons) == {"missing": 2}
-    assert pairs[3].nbest.scores.shape == (0, 2)
-    assert pairs[3].nbest.names == ("F", "score")
+    assert pairs[3].scores.shape == (0, 2)
+    assert pairs[3].names == ("F", "score")
     (alone,) = files.read(b"", None, b"r0\n", count=SkipCount("skip"))
     assert outline([alone]) == [("0", 0, b"", (b"r0",))]
-    assert alone.nbest.base.shape == (0,)
+    assert alone.base.shape == (0,)
     with pytest.raises(DataError, match="no lists, for more references"):
         files.read(b"", None, b"r0\n")
     assert files.read(b"", b"", b"") == []
@@ -183,22 +180,3 @@ def test_what_is_needed_and_missing(files: Files) -> None:
 def test_readers_of_trees_are_refused(files: Files) -> None:
     with pytest.raises(DataError, match="lists of trees"):
         files.read(b"1\ta\n-1.5\n(S1 (NN one))\n", None, b"r\n", CharniakReader())
-
-
-def test_one_standard_input_only() -> None:
-    with pytest.raises(DataError, match="only one input can be '-'"):
-        list(read_text_pairs(Moses(), "-", references=["-"]))
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no translation lists at {SHARED}; set RERANK_SHARED")
-def test_the_multi30k_lists() -> None:
-    directory, count = SHARED / "multi30k", SkipCount()
-    references, sources = [directory / "tune.ref.gz"], directory / "tune.src.gz"
-    pairs = list(
-        read_text_pairs(Moses(), directory / "tune.nbest.gz", references=references, sources=sources, count=count)
-    )
-    assert (len(pairs), count.lists, count.candidates) == (507, 507, 48176)
-    for pair in pairs:  # all words of the source are translated
-        spans = (pair.nbest.segmentation or [b""])[0].split()
-        covered = {int(place) for span in spans for place in span.split(b"=")[0].split(b"-")}
-        assert max(covered) == len(pair.source.split()) - 1

@@ -115,13 +115,6 @@ def test_brackets_that_are_words_are_named_where_words_stay_as_they_are(tmp_path
     assert "brackets are words" not in str(caught.value)
 
 
-def test_nothing_is_counted_where_nothing_is_asked_for(tmp_path: Path) -> None:
-    count, _ = pairs(tmp_path, [r"(NN 1\/2)"], r"(NN 1\/2)", normalize=False)
-    assert "normalized" not in count.as_dict()
-    count, _ = pairs(tmp_path, ["(NN a)"], "(NN a)", normalize=True)
-    assert count.as_dict()["normalized"] == {"candidates": 0, "gold trees": 0}
-
-
 def test_evaluation_in_one_form() -> None:
     gold, test = r"(S (NP (NN 1\/2)) (-LRB- -LRB-))", "(S (NN 1/2) (-LRB- ())"
     changed = unchanged()

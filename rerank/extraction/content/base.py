@@ -21,7 +21,7 @@ from rerank.readers import several
 from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import read_in
-from rerank.readers.texts.text_reader import SCORE
+from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.sections import SplitSettings, TemplateSettings
 from rerank.recipes.text_recipe import AUTO, UNDERIVED
 

@@ -17,8 +17,8 @@ from rerank.models.drift import Drift
 from rerank.models.ranking import Ranking
 from rerank.models.reranker import Reranker
 from rerank.models.service import DEFAULTS, Limits
-from rerank.readers.candidate import Candidate
 from rerank.readers.given.nbest import GivenError
+from rerank.readers.nbest import Candidate
 from rerank.readers.trees.trees import CLOSE, OPEN
 from rerank.recipes.settings import Section, first_fault
 from rerank.recipes.text_recipe import TextRecipe

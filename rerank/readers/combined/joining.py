@@ -10,7 +10,7 @@ The path names the lists and the scores, separated by a comma: ``test.nbest.gz,t
 to the n-th candidate of the file, whichever list it is in.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,9 +19,8 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import NBestList, Problem, Reader, SkippedList, readers
-from rerank.readers.lines import LineReader
-from rerank.readers.numerals import scores_of
+from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList, readers
+from rerank.readers.lines import LineReader, scores_of
 from rerank.readers.score_columns import check_names
 from rerank.readers.several import drops_duplicates, make_reader
 from rerank.readers.sides import Side, in_step
@@ -35,6 +34,9 @@ _SOURCE = "joined"  # the source of the columns
 @dataclass(frozen=True)
 class JoinedReader(Reader):
     """Lists with score columns from another file, the last that the path names.
+
+    >>> JoinedReader(of="moses").paths("test.nbest.gz,test.scores.gz")
+    ['test.nbest.gz', 'test.scores.gz']
 
     Parameters
     ----------
@@ -85,9 +87,7 @@ class JoinedReader(Reader):
         known = self.known and self.known.without({*joined, *self.known.sources.get(_SOURCE, ())})
         return self.inner.knowing(known, normal=self.normal)
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; writes as the reader of the lists does, without the joined columns."""
         self.inner.write(out, nbest.raw if isinstance(nbest.raw, NBestList) else nbest, order, scores)
 

@@ -13,37 +13,255 @@ Parsers do not name their scores: in lists of trees the base score of each syste
 ``score_2``...
 """
 
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
-from rerank.readers.base import NBestList, Reader, SkippedList, readers
-from rerank.readers.combined.systems import (
-    Duplicates,
-    Origin,
-    System,
-    UnitedColumns,
-    next_lists,
-    other_columns,
-    system_name,
-)
+from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList, readers
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_list import Pieces, TextList
+from rerank.readers.texts.text_list import Pieces, SparseScores, TextList
 from rerank.readers.trees.parses import ParseReader
+
+
+def system_name(number: int) -> str:
+    """The source of a system's columns, and the column that is 1 for its candidates."""
+    return f"system_{number}"
+
+
+class System:
+    """The lists of one system, with lookahead."""
+
+    def __init__(self, number: int, reader: Reader, path: PathLike) -> None:
+        self.number, self.reader, self.path = number, reader, stream_name(path)
+        self.names: tuple[str, ...] = ()
+        self.base = ""
+        self._lists = reader.read(path)
+        self._ahead: deque[NBestList | SkippedList] = deque()
+        while self.names == () and self._next():  # up to the first list that shows the columns
+            last = self._ahead[-1]
+            if isinstance(last, NBestList) and len(last):
+                self.names, self.base = last.names, last.names[last.column]
+
+    @property
+    def head(self) -> NBestList | SkippedList | None:
+        """The next list, None at the end."""
+        return self._ahead[0] if self._ahead or self._next() else None
+
+    def take(self) -> NBestList | SkippedList:
+        """Take the next list, which ``head`` has shown."""
+        return self._ahead.popleft()
+
+    def _next(self) -> bool:
+        found = next(self._lists, None)
+        if found is None:
+            return False
+        self._ahead.append(found if isinstance(found, SkippedList) else self._own(found))
+        return True
+
+    def _own(self, found: NBestList) -> NBestList:
+        """A list whose base score, if it is one of trees, has the number of the system in its name: parsers give it
+        none, and each parser's is a column of its own."""
+        found = found.named()
+        if isinstance(found, TextList):
+            return found
+        names = list(found.names)
+        names[found.column] = f"score_{self.number}"
+        return found.changed(names=tuple(names))
+
+
+def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, NBestList | SkippedList]]:
+    """The next list, from every system that has it; ``seen`` are the ids of earlier lists."""
+    open_systems = [(system, system.head) for system in systems]
+    heads = [(system, head) for system, head in open_systems if head is not None]
+    good = {head.id for _, head in heads if isinstance(head, NBestList)}
+    if all(name.isdecimal() for name in good):  # a bad list may have no number; then its place counts
+        numbers = [int(head.id) for _, head in heads if head.id.isdecimal()]
+        first = min(numbers, default=0)
+        heads = [(system, head) for system, head in heads if not head.id.isdecimal() or int(head.id) == first]
+        good &= {head.id for _, head in heads}
+    elif len(good) > 1 or len(heads) < len(systems):
+        raise _misaligned(open_systems)
+    if good & seen:  # the lists are in different orders
+        raise _misaligned(open_systems)
+    seen |= good
+    for system, _ in heads:
+        system.take()
+    return heads
+
+
+def _misaligned(systems: list[tuple[System, NBestList | SkippedList | None]]) -> DataError:
+    """The error for systems whose lists do not match."""
+    shown = [
+        f"{system.path} ends" if head is None else f"{system.path} has list {head.id} at line {head.line}"
+        for system, head in systems
+    ]
+    there = next(head for _, head in systems if head is not None)
+    message = f"the lists of the systems do not match: {', '.join(shown)}; all files need lists with the same "
+    message += "ids in the same order (only a list whose id is a whole number can be left out)"
+    if any(system.reader.offers("ids") for system, _ in systems):
+        message += "; where ids differ and the order does not, the readers' option ids: ordinal numbers the lists"
+    return DataError(message, path=there.path, line=there.line, list_id=there.id)
+
+
+def other_columns(system: System, found: NBestList) -> SkippedList | None:
+    """A bad list if the columns are not those of the system's first list, else None."""
+    if not len(found) or (found.names == system.names and found.names[found.column] == system.base):
+        return None
+    message = f"the columns are {', '.join(found.names)}; those of the file's first list are {', '.join(system.names)}"
+    return SkippedList(found.id, found.path, found.line, "columns", message)
+
+
+Duplicates = Literal["drop", "keep"]
+
+
+class Origin(NamedTuple):
+    """Where the candidates of a merged list come from."""
+
+    parts: list[NBestList]  # the list of each system that has one
+    systems: list[int]  # the system of each part
+    places: list[tuple[int, int]]  # (part, candidate) of every candidate
+
+    def some(self, places: Sequence[int]) -> "Origin":
+        """Where the candidates at ``places`` come from."""
+        return self._replace(places=[self.places[place] for place in places])
+
+
+class UnitedColumns:
+    """The columns of merged lists, and which of them are those of each system."""
+
+    def __init__(self, systems: list[System], base: str | None) -> None:
+        shown = [system for system in systems if system.names]
+        names = list(dict.fromkeys(name for system in shown for name in system.names)) or ["score"]
+        indicators = [system_name(system.number) for system in systems]
+        if clash := set(names) & set(indicators):
+            raise DataError(f"has a column {min(clash)!r}, a name that merged lists need", path=shown[0].path)
+        base = base if base is not None else shown[0].base if shown else names[0]
+        if base not in names:
+            message = f"no system has the column {base!r}; the columns are {', '.join(names)}"
+            raise RecipeError(message, key="base")
+        self.names = (*names, *indicators)
+        self.base = names.index(base)
+        self.width = len(names)
+        self.sources = {system_name(system.number): system.names for system in shown}
+        self.places = {system.number: [names.index(name) for name in system.names] for system in systems}
+
+    def join(self, parts: list[tuple[System, NBestList]], duplicates: Duplicates, *, normal: bool) -> NBestList:
+        """One list from the lists of all systems that have one; normal: whether words are compared in normal form."""
+        lists = [found for _, found in parts]
+        alike = [found.alike(normal=normal) for found in lists]
+        blocks = [self._block(system, found) for system, found in parts]
+        scores = np.concatenate([np.empty((0, len(self.names))), *blocks])
+        flat = [(k, i) for k, found in enumerate(lists) for i in range(len(found))]
+        first: dict[bytes, int] = {}
+        kept, again = [], []
+        for at, (k, i) in enumerate(flat):
+            place = first.setdefault(alike[k][i], at)
+            if place != at:
+                again.append((place, at))
+            if place == at or duplicates == "keep":
+                kept.append(at)
+        if duplicates == "drop":
+            self._fill(scores, [parts[k][0] for k, _ in flat], again)
+        places = [flat[at] for at in kept]
+        common: dict[str, Any] = {
+            "texts": [lists[k].texts[i] for k, i in places],
+            "lines": [lists[k].lines[i] for k, i in places],
+            "scores": scores[kept], "column": self.base, "names": self.names, "sources": self.sources,
+            "duplicates": len(again), "bad": _join_bad(lists),
+            "others": tuple(dict.fromkeys(name for found in lists for name in found.others)),
+            "absent": sum((Counter(found.absent) for found in lists), Counter[str]()),
+            "unscored": all(found.unscored for found in lists),
+            "raw": Origin(lists, [system.number for system, _ in parts], places),
+        }  # fmt: skip
+        texts = [found for found in lists if isinstance(found, TextList)]
+        if texts and len(texts) < len(lists):
+            paths = ", ".join(system.path for system, _ in parts)
+            raise RecipeError(f"some of {paths} hold texts, and others trees; they cannot be merged", key="of")
+        own = {"form": "merged", **_of_texts(texts, places)} if texts else {}
+        return lists[0].changed(**common, **own)
+
+    def _block(self, system: System, found: NBestList) -> np.ndarray:
+        """float64 [N, columns]: the candidates of one system."""
+        scores = np.zeros((len(found), len(self.names)))
+        scores[:, self.base], scores[:, self.width + system.number - 1] = found.base, 1.0
+        if len(found):
+            scores[:, self.places[system.number]] = found.scores
+        return scores
+
+    def _fill(self, scores: np.ndarray, owners: list[System], again: list[tuple[int, int]]) -> None:
+        """Give candidates the values that they lack from later ones that are equal; ``again``: (first, later)."""
+        known: dict[int, set[int]] = {}
+        for place, at in again:
+            have = known.setdefault(place, set(self.places[owners[place].number]))
+            fresh = [column for column in self.places[owners[at].number] if column not in have]
+            scores[place, fresh] = scores[at, fresh]
+            scores[place, self.width + owners[at].number - 1] = 1.0
+            have.update(fresh)
+
+
+def _of_texts(lists: list[TextList], places: list[tuple[int, int]]) -> dict[str, Any]:
+    """What only lists of texts have, for the chosen candidates."""
+    return {
+        "sparse": _join_sparse(lists, places),
+        "segmentation": _join_texts([found.segmentation for found in lists], places),
+        "alignment": _join_texts([found.alignment for found in lists], places),
+        "source": next((found.source for found in lists if found.source is not None), None),
+        "references": next((found.references for found in lists if found.references), ()),
+        "ended": any(found.ended for found in lists),
+    }
+
+
+def _join_bad(lists: Sequence[NBestList]) -> tuple[Problem, ...]:
+    """The candidates that were left out of the lists, with their places among the candidates of all systems."""
+    sizes = [found.size for found in lists]
+    before = np.cumsum([0, *sizes]).tolist()
+    return tuple(
+        problem.at(problem.list_id or "", problem.path or "", problem.line or 0, (problem.place or 0) + start)
+        for nbest, start in zip(lists, before, strict=False)
+        for problem in nbest.bad
+    )
+
+
+def _join_texts(columns: list[list[bytes] | None], places: list[tuple[int, int]]) -> list[bytes] | None:
+    """The derivations of the chosen candidates, empty if their system gives none."""
+    if all(column is None for column in columns):
+        return None
+    found = [columns[k] for k, _ in places]
+    return [b"" if column is None else column[i] for column, (_, i) in zip(found, places, strict=True)]
+
+
+def _join_sparse(lists: list[TextList], places: list[tuple[int, int]]) -> SparseScores | None:
+    """The sparse features of the chosen candidates."""
+    if all(found.sparse is None for found in lists):
+        return None
+    first, names = [0], list[bytes]()
+    values = list[np.ndarray]()
+    for k, i in places:
+        sparse = lists[k].sparse
+        if sparse is not None:
+            one = slice(int(sparse.first[i]), int(sparse.first[i + 1]))
+            names += sparse.names[one]
+            values.append(sparse.values[one])
+        first.append(len(names))
+    return SparseScores(np.array(first, np.int64), names, np.concatenate([np.empty(0), *values]))
 
 
 @readers.add("merged")
 @dataclass(frozen=True)
 class MergedReader(Checked, Reader):
     """Lists of several systems; the path names a file for each, separated by commas.
+
+    >>> [(type(reader).__name__, path) for reader, path in MergedReader(of=["moses", "jsonl"]).systems("a,b")]
+    [('Moses', 'a'), ('JsonlReader', 'b')]
 
     Parameters
     ----------
@@ -87,11 +305,10 @@ class MergedReader(Checked, Reader):
             parts = [(system, head) for system, head in heads if isinstance(head, NBestList)]
             if bad is None:
                 bad = next((problem for system, head in parts if (problem := other_columns(system, head))), None)
-            yield (
-                columns.join(parts, self.duplicates, normal=self.normal)
-                if bad is None
-                else replace(bad, size=_size(heads))
-            )
+            if bad is None:
+                yield columns.join(parts, self.duplicates, normal=self.normal)
+            else:
+                yield replace(bad, size=_size(heads))
 
     def systems(self, path: PathLike) -> list[tuple[Reader, str]]:
         """The reader and the path of each system."""
@@ -109,9 +326,7 @@ class MergedReader(Checked, Reader):
         told = [reader.knowing(part, normal=self.normal) for reader, part in zip(chosen, parts, strict=True)]
         return [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(told, spans, strict=True)]
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; writes the format of the systems, or JSON lines if that cannot be.
 
         Trees are written in the format of the first system, each with the base score that it has here.

@@ -15,9 +15,9 @@ import numpy as np
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError
 from rerank.data.labelled import MOST_COLUMNS, Labelled, canonical, canonical_order
+from rerank.data.symbols import SymbolTable
 from rerank.readers.decimal_kernel import FLOAT32_MAX, POWERS
 from rerank.readers.examples import svmlight_kernel as stop
-from rerank.readers.examples.label_table import LabelTable
 from rerank.readers.examples.svmlight_kernel import parse
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import InputStream, PathLike, open_output, open_stream
@@ -66,18 +66,16 @@ def read_folds(path: PathLike, n: int) -> np.ndarray:
         count = 0
         for line, text in LineReader(stream):
             if not re.fullmatch(rb"\s*\d{1,9}\s*", text):
-                found = _shown(text.decode(errors="replace")) or "a blank line"
-                raise DataError(
-                    f"found {found}; expected the number of a fold, 0 or higher", path=stream.path, line=line
+                message = (
+                    f"found {_shown(text.decode(errors='replace')) or 'a blank line'}; expected the number of a fold"
                 )
+                raise DataError(f"{message}, 0 or higher", path=stream.path, line=line)
             if count < n:
                 folds[count] = int(text)
             count += 1
     if count != n:
-        raise DataError(
-            f"found {count:,} fold numbers for {n:,} examples; expected one for each, on a line of its own",
-            path=stream.path,
-        )
+        message = f"found {count:,} fold numbers for {n:,} examples; expected one for each, on a line of its own"
+        raise DataError(message, path=stream.path)
     return folds
 
 
@@ -168,23 +166,14 @@ class _Reading:
         most = MOST_COLUMNS if width is None else width
         self.highest = most - 1 if index_base == 0 else most - (width is None)
         self.state = np.zeros(stop.STATE, np.int64)
-        for place, value in (
-            (stop.LINE, 1),
-            (stop.QIDS, -1),
-            (stop.UNIFORM, 1),
-            (stop.LOWEST, 1 << 40),
-            (stop.HIGHEST, -1),
-            (stop.GIVEN, -1),
-        ):
-            self.state[place] = value
+        self.state[[stop.LINE, stop.UNIFORM, stop.LOWEST]] = 1, 1, 1 << 40
+        self.state[[stop.QIDS, stop.HIGHEST, stop.GIVEN]] = -1
         self.constant, self.given = np.zeros(1, np.float32), np.zeros(1, np.float32)
-        self.names = LabelTable()
+        self.symbols, self.classes = SymbolTable(), dict[str, int]()
+        self.class_of_symbol = np.zeros(0, np.int64)  # from 1; 0: no label, but one in lower case that the table adds
         self.rows, self.labels = _Growing(np.int64, 1 << 12), _Growing(np.int64, 1 << 12)
-        self.groups, self.columns, self.values = (
-            _Growing(np.int64, 0),
-            _Growing(np.int32, 1 << 16),
-            _Growing(np.float32, 0),
-        )
+        self.columns, self.values = _Growing(np.int32, 1 << 16), _Growing(np.float32, 0)
+        self.groups = _Growing(np.int64, 0)
         self.data = np.zeros(1, np.uint8)
 
     def run(self, chunk: int) -> Labelled:
@@ -204,17 +193,16 @@ class _Reading:
                 return self._finish()
             left = self.data[self.state[stop.POSITION] : end].tobytes()
             if len(left) > LONGEST:
-                self._fail(
-                    f"found {_shown(self._token())}, without a blank for {LONGEST >> 20} MiB; expected an svmlight file"
-                )
+                message = f"found {_shown(self._token())}, without a blank for {LONGEST >> 20} MiB; expected an "
+                self._fail(f"{message}svmlight file")
 
     def _parse(self, end: int, final: bool) -> None:
         """Parse data[:end], except for a last token that may be incomplete."""
         while True:
-            names = self.names
+            index = self.symbols.index
             reason = parse(
                 self.data, end, final, self.lowest, self.highest, self.state, self.constant, self.given,
-                names.slots, names.pool, names.offsets, names.entry_class,
+                index.keys, index.number, self.class_of_symbol,
                 self.rows.array, self.labels.array, self.groups.array, self.columns.array, self.values.array, POWERS,
             )  # fmt: skip
             if reason == stop.MORE:
@@ -257,7 +245,11 @@ class _Reading:
         fault = _label_fault(label)
         if fault:
             self._fail(f"found label {_shown(label)}; expected {fault}")
-        self.names.add(token, label)
+        symbol, room = self.symbols.intern(label), self.class_of_symbol.size
+        if len(self.symbols) > room:
+            more = np.zeros(room + len(self.symbols), np.int64)
+            self.class_of_symbol = np.concatenate([self.class_of_symbol, more])
+        self.class_of_symbol[symbol] = self.classes.setdefault(canonical(label), len(self.classes)) + 1
 
     def _stop(self, reason: int) -> NoReturn:
         token, state = _shown(self._token()), self.state
@@ -308,9 +300,9 @@ class _Reading:
             self.values.resize(nnz)
             values = self.values.array
         self.groups.resize(n if state[stop.QIDS] == 1 else 0)
-        classes = canonical_order(self.names.classes)
+        classes = canonical_order(self.classes)
         place = {name: c for c, name in enumerate(classes)}
-        order = np.array([place[name] for name in self.names.classes], dtype=np.int64)
+        order = np.array([place[name] for name in self.classes], dtype=np.int64)
         return Labelled(
             rows=self.rows.array,
             columns=columns,

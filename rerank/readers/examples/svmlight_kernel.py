@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from rerank.data.symbols import find_slot, hash_bytes
 from rerank.kernels.compile import kernel
 from rerank.readers.decimal_kernel import DECIMAL, NO_DECIMAL, TOO_LARGE, is_blank, number
-from rerank.readers.examples.label_table import label_slot
 
 # Where the kernel is and what it has found so far, in an int64 array.
 (
@@ -113,10 +113,9 @@ def parse(  # noqa: PLR0915 - one automaton; its states share all variables
     state: np.ndarray,
     constant: np.ndarray,
     given: np.ndarray,
-    slots: np.ndarray,
-    pool: np.ndarray,
-    offsets: np.ndarray,
-    entry_class: np.ndarray,
+    keys: np.ndarray,
+    symbols: np.ndarray,
+    classes: np.ndarray,
     rows: np.ndarray,
     labels: np.ndarray,
     groups: np.ndarray,
@@ -127,7 +126,8 @@ def parse(  # noqa: PLR0915 - one automaton; its states share all variables
     """Parse data[:end] from where ``state`` is, as far as possible; returns the reason why it stopped.
 
     ``final`` says that no bytes follow. ``columns`` get the ids as they are written; ``constant`` [1] is the common
-    value as long as all are equal; ``given`` [1] is the value for the token at state[GIVEN].
+    value as long as all are equal; ``given`` [1] is the value for the token at state[GIVEN]. ``keys, symbols`` are the
+    index of the labels, ``classes`` the number of each symbol's class from 1; 0: a symbol that is no label yet.
     """
     p, line, n, k = state[POSITION], state[LINE], state[ROWS], state[NONZEROS]
     in_row, in_comment, previous, unsorted = state[IN_ROW], state[IN_COMMENT], state[PREVIOUS], state[UNSORTED]
@@ -139,7 +139,7 @@ def parse(  # noqa: PLR0915 - one automaton; its states share all variables
             if p == end and not final:
                 break
             if in_row:
-                if unsorted:
+                if unsorted:  # rare, so rows are sorted where they lie; equal neighbours are ids that come twice
                     sort_row(columns, values, rows[n], k, uniform == 0)
                     state[FOUND] = repeated(columns, rows[n], k)
                     if state[FOUND] >= 0:
@@ -176,14 +176,16 @@ def parse(  # noqa: PLR0915 - one automaton; its states share all variables
             if n + 1 >= rows.shape[0]:
                 code = GROW_ROWS
                 break
-            s = label_slot(data, p, q, slots, pool, offsets)
-            if slots[s] < 0:
+            slot = find_slot(keys, hash_bytes(data, p, q))
+            if keys[slot] == np.uint64(0) or classes[symbols[slot]] == 0:
                 code = NEW_LABEL
                 break
-            labels[n] = entry_class[slots[s]]
+            labels[n] = classes[symbols[slot]] - 1
             in_row, previous, unsorted, state[HAS_QID] = 1, -1, 0, 0
             p = q
         else:
+            # A token is read to its end before anything is stored: at the end of a piece it may be cut, and the kernel
+            # then stops with the state as it was before the token, to read it again whole.
             q, feature = p, np.int64(0)
             c = data[q]
             while 48 <= c <= 57:

@@ -14,11 +14,11 @@ from typing import Any, TypedDict
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.given.lists import checked_text, text_list, tree_list
+from rerank.readers.given.lists import checked_text, list_of
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, is_tree
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike, open_stream
-from rerank.readers.texts.text_reader import SCORE
+from rerank.readers.texts.text_list import SCORE
 from rerank.storage.remote import local_path
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
@@ -58,12 +58,7 @@ class FrameColumns(FrameNames, total=False):
 
 
 def check_keys(function: str, names: Mapping[str, Any]) -> None:
-    """Refuse keyword arguments that are not those of a data frame, as Python does.
-
-    Raises
-    ------
-    TypeError: there is one.
-    """
+    """Refuse keyword arguments that are not those of a data frame, as Python does, with a TypeError."""
     for name in names:
         if name not in FrameColumns.__annotations__:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
@@ -100,10 +95,6 @@ class FrameLists:
         """A data frame of any library as lists; one that is lazy is collected.
 
         told: whether ``names`` say all; if not, the base score may have its own name.
-
-        Raises
-        ------
-        DataError: it is none, narwhals is missing, or a column is.
         """
         try:
             import narwhals
@@ -122,10 +113,11 @@ class FrameLists:
         if base and (base != SCORE or base in present):
             names = {**names, "score": base}
         if "columns" in names:
-            own = names["columns"]
-            own = own if isinstance(own, str) else list(each_of(own, "names of columns, in a list", "columns"))
-            check_names(own, "columns")
-            names = {**names, "columns": own}
+            columns = names["columns"]
+            if not isinstance(columns, str):
+                columns = list(each_of(columns, "names of columns, in a list", "columns"))
+            check_names(columns, "columns")
+            names = {**names, "columns": columns}
         _check(names, present)
         return FrameLists(frame, names, known)
 
@@ -141,14 +133,16 @@ class FrameLists:
         if self.pairs:
             yield from self._of_pairs()
             return
-        texts, values, gains = self._texts, self._values, self._numbers("gain")
-        made = tree_list if "tree" in self.names else text_list
-        sides = {key: self._sides(key) for key in ("source", "references") if key in self.names}
+        texts, values, columns = self._texts, self._values, self.score_columns
+        gains = self._numbers(self.names["gain"]) if "gain" in self.names else None
+        sources, references = self._side("source"), self._side("references")
         for name, rows in self.groups.items():
-            source, right = (self._side(sides, key, name, rows) for key in ("source", "references"))
-            own = made([texts[row] for row in rows], values[rows], self.score_columns, str(name))
+            nbest = list_of(
+                [texts[row] for row in rows], values[rows], columns, str(name), texts="tree" not in self.names
+            )
+            source, right = (self._same(side, name, rows) for side in (sources, references))
             right = tuple(right) if isinstance(right, list | tuple) else () if right is None else (right,)
-            yield NBest(own.id, own.candidates, source, right, None if gains is None else gains[rows].tolist())
+            yield NBest(nbest.id, nbest.candidates, source, right, None if gains is None else gains[rows].tolist())
 
     def unused(self) -> list[str]:
         """The columns of numbers that hold nothing of the lists."""
@@ -158,33 +152,27 @@ class FrameLists:
     @cached_property
     def groups(self) -> dict[Any, list[int]]:
         """The rows of every list, by its value in the column of groups, in the order of their first rows."""
-        found: dict[Any, list[int]] = {}
-        for row, value in enumerate(self._groups):
-            found.setdefault(value, []).append(row)
-        return found
+        groups: dict[Any, list[int]] = {}
+        for row, value in enumerate(self._groups()):
+            groups.setdefault(value, []).append(row)
+        return groups
 
-    @cached_property
     def _groups(self) -> list[Any]:
         """The group of every row; all of one type, so that no two lists have one name."""
-        found = self._column("group")
-        for row, value in enumerate(found):
-            own, first = type(value), type(found[0])
-            if own.__hash__ is None:
-                raise DataError(f"{self._at('group', row)}: found {own.__name__}; expected a name or a number")
+        groups = self._column("group")
+        for row, value in enumerate(groups):
+            kind, first = type(value), type(groups[0])
+            if kind.__hash__ is None:
+                raise DataError(f"{self._at('group', row)}: found {kind.__name__}; expected a name or a number")
             if value != value:
                 raise DataError(f"{self._at('group', row)} is missing; fill it in, or drop the row")
-            if own is not first:
-                message = f"found {value!r}, {own.__name__}; row 0 has {found[0]!r}, {first.__name__}"
+            if kind is not first:
+                message = f"found {value!r}, {kind.__name__}; row 0 has {groups[0]!r}, {first.__name__}"
                 raise DataError(f"{self._at('group', row)}: {message}; expected groups of one type, such as str")
-        return found
+        return groups
 
     def with_columns(self, columns: Mapping[str, np.ndarray]) -> Any:
-        """The data frame in its own library with further columns.
-
-        Raises
-        ------
-        DataError: it has one of this name.
-        """
+        """The data frame in its own library with further columns, whose names it must not have yet."""
         import narwhals
 
         made = []
@@ -210,15 +198,12 @@ class FrameLists:
         names, base = self.score_columns.names, self.score_columns.base or SCORE
         values = np.zeros((len(self.frame), len(names)))
         for k, name in enumerate(names):
-            own = self.names.get("score") if name == base else name
-            if own is not None:
-                values[:, k] = self._as_numbers(own)
+            column = self.names.get("score") if name == base else name
+            if column is not None:
+                values[:, k] = self._numbers(column)
         return values
 
-    def _numbers(self, key: str) -> np.ndarray | None:
-        return self._as_numbers(self.names[key]) if key in self.names else None
-
-    def _as_numbers(self, name: str) -> np.ndarray:
+    def _numbers(self, name: str) -> np.ndarray:
         """float64 [rows]: a column of numbers."""
         import narwhals
 
@@ -261,20 +246,23 @@ class FrameLists:
     def _at(self, key: str, row: int) -> str:
         return _place(row, self.names[key])
 
-    def _sides(self, key: str) -> list[Any]:
-        """A column that says something of the list, not of the candidate."""
-        return [list(value) if isinstance(value, np.ndarray) else value for value in self._column(key)]
-
-    def _side(self, sides: Mapping[str, list[Any]], key: str, name: Any, rows: Sequence[int]) -> Any:
-        """What such a column says of a list."""
-        if key not in sides:
+    def _side(self, key: str) -> tuple[str, list[Any]] | None:
+        """A column that says something of the list, not of the candidate, if there is one."""
+        if key not in self.names:
             return None
-        first = sides[key][rows[0]]
+        return key, [list(value) if isinstance(value, np.ndarray) else value for value in self._column(key)]
+
+    def _same(self, side: tuple[str, list[Any]] | None, name: Any, rows: Sequence[int]) -> Any:
+        """What such a column says of a list, the same in all of its rows."""
+        if side is None:
+            return None
+        key, values = side
+        first = values[rows[0]]
         for text in first if key == "references" and isinstance(first, list | tuple) else (first,):
             if key == "source" or not is_tree(text):
                 checked_text(text, self._at(key, rows[0]), key)
         for row in rows:
-            if sides[key][row] != first:
+            if values[row] != first:
                 message = f"{self._at(key, row)}: found another value than in row {rows[0]} of the same list"
                 raise DataError(f"{message}, {str(name)!r}; expected one {key} for each list")
         return first
@@ -284,10 +272,10 @@ class FrameLists:
         from rerank.readers.texts.preferences import PreferencesReader  # which few programs need
 
         keys = {"id": "group", "prompt": "source", "chosen": "chosen", "rejected": "rejected"}
-        own = {key: self._column(name) for key, name in keys.items() if name in self.names}
-        if "id" in own:
-            own["id"] = list(map(str, self._groups))
-        items = (dict(zip(own, row, strict=True)) for row in zip(*own.values(), strict=True))
+        columns = {key: self._column(name) for key, name in keys.items() if name in self.names}
+        if "id" in columns:
+            columns["id"] = list(map(str, self._groups()))
+        items = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
         yield from ObjectLists(items, PreferencesReader())
 
 
@@ -332,12 +320,7 @@ def is_table(path: Any) -> bool:
 
 
 def table(path: PathLike) -> Any:
-    """The table in a file, as a ``pyarrow.Table``.
-
-    Raises
-    ------
-    DataError: a file that is missing or holds no such table; pyarrow is missing.
-    """
+    """The table in a file, as a ``pyarrow.Table``."""
     name = os.fspath(path)
     open_stream(name).close()  # which says what is wrong with a path
     try:

@@ -1,6 +1,5 @@
 """A list as users see it, whether they have made it or it was read from a file."""
 
-import logging
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,8 +20,6 @@ from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.text_list import TextList
 from rerank.storage.strict_json import as_json
 
-log = logging.getLogger("rerank")
-
 
 class GivenError(DataError):
     """What a program has given cannot be used; ``field`` says where that is, as "candidates[3].score"."""
@@ -33,12 +30,7 @@ class GivenError(DataError):
 
 
 def each_of(given: Any, expected: str, field: str, *, list_id: str | None = None) -> Iterator[Any]:
-    """Go through what is given; ``expected`` and ``field`` say in errors what that should be, and where.
-
-    Raises
-    ------
-    GivenError: it is one thing, not several.
-    """
+    """Go through what is given, ``expected`` as the ``field``; it is an error if that is one thing."""
     with suppress(TypeError):
         if not isinstance(given, str | bytes | Mapping):
             return iter(given)
@@ -119,16 +111,14 @@ class NBest:
     @staticmethod
     def of(rows: NBestList, *, known: bool = True) -> "NBest":
         """A list that was read; without its references and gains if these are not ``known``."""
-        source: str | None = None
-        references: tuple[str, ...] = ()
-        gains: tuple[float, ...] | None = None
         if isinstance(rows, TextList):
-            source = None if rows.source is None else decoded(rows.source)
-        if known:
-            texts = rows.references if isinstance(rows, TextList) else () if rows.gold is None else (rows.gold.text,)
-            references = tuple(map(decoded, texts))
-            gains = tuple(rows.scores[:, rows.names.index(GAIN)].tolist()) if GAIN in rows.names else None
-        return NBest(rows.id, rows.candidates, source, references, gains)
+            source, right = None if rows.source is None else decoded(rows.source), rows.references
+        else:
+            source, right = None, () if rows.gold is None else (rows.gold.text,)
+        if not known:
+            return NBest(rows.id, rows.candidates, source)
+        gains = rows.scores[:, rows.names.index(GAIN)].tolist() if GAIN in rows.names else None
+        return NBest(rows.id, rows.candidates, source, tuple(map(decoded, right)), gains)
 
     @property
     def rows(self) -> NBestList | None:
@@ -173,8 +163,7 @@ class ObjectLists:
         records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
         with told():
             yield from map(NBest.of, usable(self.reader.lists(lines, records), counted, count))
-        for line in str(count).splitlines()[1:]:
-            log.warning("%s", line)
+        count.warn()
 
 
 class _ObjectLines:

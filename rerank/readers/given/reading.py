@@ -1,6 +1,5 @@
 """``rerank.read``: lists from files, with what other files hold for them, from data frames and from dicts."""
 
-import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.readers import several
 from rerank.readers.base import NBestList, OnBadList, Reader, SkipCount, SkippedList, check_choice, counted, usable
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame, is_table, table
-from rerank.readers.given.lists import candidate_of, columns_shown, texts_given, trees_given
+from rerank.readers.given.lists import candidate_of, columns_shown, list_given
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, check_for_files, each_of, is_tree
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, check_encoding, read_in
@@ -24,8 +23,6 @@ from rerank.readers.texts.text_pairs import lists_of_texts
 from rerank.readers.trees.pairs import lists_of_trees
 from rerank.readers.trees.parses import ParseReader
 from rerank.readers.trees.treebank import GoldText, treebank_files
-
-log = logging.getLogger("rerank")
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,7 @@ class ListFile:
     def __iter__(self) -> Iterator[NBest]:
         count = SkipCount(self.on_bad_list)
         yield from map(NBest.of, usable(self.rows(), counted, count))
-        for line in str(count).splitlines()[1:]:
-            log.warning("%s", line)
+        count.warn()
 
     @property
     def trees(self) -> bool:
@@ -59,12 +55,7 @@ class ListFile:
         return [*self.reader.paths(self.path), *(treebank_files(*others) if self.trees else others)]
 
     def rows(self, known: ScoreColumns | None = None, *, normal: bool = False) -> Iterator[NBestList | SkippedList]:
-        """The lists with their sources and references, bad ones in their places; known, normal: see ``Reader``.
-
-        Raises
-        ------
-        DataError: not as many references or sources as lists; unreadable files.
-        """
+        """The lists with their sources and references, bad ones in their places; known, normal: see ``Reader``."""
         return read_in(self.encoding, self._rows(known, normal))
 
     def _rows(self, known: ScoreColumns | None, normal: bool) -> Iterator[NBestList | SkippedList]:
@@ -130,16 +121,10 @@ def read(
     except ValueError as error:
         raise RecipeError(str(error), key="encoding") from None
     many = [references] if isinstance(references, str | os.PathLike) else references
-    return ListFile(
-        os.fspath(given),
-        several.make_reader(settings, "format"),
-        settings,
-        None if many is None else tuple(os.fspath(each) for each in many),
-        None if sources is None else os.fspath(sources),
-        form,
-        on_bad_list,
-        encoding,
-    )
+    right_files = None if many is None else tuple(map(os.fspath, many))
+    source_file = None if sources is None else os.fspath(sources)
+    reader = several.make_reader(settings, "format")
+    return ListFile(os.fspath(given), reader, settings, right_files, source_file, form, on_bad_list, encoding)
 
 
 def _of_objects(given: Any, format: str | Mapping[str, Any] | None, on_bad_list: OnBadList) -> ObjectLists:
@@ -159,12 +144,7 @@ def _of_objects(given: Any, format: str | Mapping[str, Any] | None, on_bad_list:
 
 
 def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
-    """What ``fit`` and ``evaluate`` take as lists: ``NBest``s, what ``read`` gives, a data frame, or pairs as dicts.
-
-    Raises
-    ------
-    DataError: see ``read``.
-    """
+    """What ``fit`` and ``evaluate`` take as lists: ``NBest``s, what ``read`` gives, a data frame, or pairs as dicts."""
     if columns or is_frame(given) or isinstance(given, str | os.PathLike):
         if isinstance(given, str | os.PathLike) and not is_table(given):
             raise DataError("expected lists; rerank.read(path, format) gives those of a file", path=os.fspath(given))
@@ -186,15 +166,8 @@ def lists_given(
     """Lists as readers give them, with sources and references and, if asked for, with gains as the column "gain".
 
     columns: those that the lists must have; by default those of the first list's first candidate.
-
-    Raises
-    ------
-    DataError: something that is not an ``NBest``, a candidate that cannot be used, or has other columns than the first;
-        as many gains as candidates are expected, and one gold tree.
     """
-    for nbest in lists:
-        if not isinstance(nbest, NBest):
-            raise DataError(f"found a list of the type {type(nbest).__name__}; expected rerank.NBest")
+    for nbest in map(_nbest, lists):
         if columns is None and nbest.rows is None and len(nbest):
             columns = columns_shown([candidate_of(given, k) for k, given in enumerate(nbest.candidates, start=1)])
         try:
@@ -205,48 +178,44 @@ def lists_given(
 
 
 def first_list(lists: Iterable[NBest]) -> tuple[NBest, Iterable[NBest]]:
-    """The first list that has candidates, and all lists, which may be an iterator.
-
-    Raises
-    ------
-    DataError: there is none.
-    """
+    """The first list that has candidates, which there must be, and all lists, which may be an iterator."""
     if isinstance(lists, ListFile) and "-" not in lists.files:
-        found = next((each for each in lists if len(each)), None)
-        if found is not None:
-            return found, lists
+        first = next((nbest for nbest in lists if len(nbest)), None)
+        if first is not None:
+            return first, lists
     ahead, rest = list[NBest](), iter(lists)
-    for nbest in rest:
-        if not isinstance(nbest, NBest):
-            raise DataError(f"found a list of the type {type(nbest).__name__}; expected rerank.NBest")
+    for nbest in map(_nbest, rest):
         ahead.append(nbest)
         if len(nbest):
             return nbest, chain(ahead, rest)
     raise DataError("no list with candidates", path=lists.path if isinstance(lists, ListFile) else None)
 
 
+def _nbest(given: Any) -> NBest:
+    if not isinstance(given, NBest):
+        raise DataError(f"found a list of the type {type(given).__name__}; expected rerank.NBest")
+    return given
+
+
 def holds_trees(nbest: NBest) -> bool:
     """Whether the candidates of a list are trees, by its gold tree or its first candidate."""
     if nbest.rows is not None:
         return not isinstance(nbest.rows, TextList)
-    return bool(len(nbest)) and _candidate(nbest).text.lstrip().startswith("(") and not nbest.gains
-
-
-def _candidate(nbest: NBest) -> Any:
-    return candidate_of(nbest.candidates[0], 1)
+    if not len(nbest) or nbest.gains:
+        return False
+    return candidate_of(nbest.candidates[0], 1).text.lstrip().startswith("(")
 
 
 def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> NBestList:
     rows = nbest.rows
     if rows is None:
         _check_columns(nbest, columns)
-        own = None if columns is None else columns.without({GAIN} if nbest.gains is not None else ())
-        made = texts_given if texts else trees_given
-        rows = made(nbest.candidates, own, name=nbest.id)
+        if columns is not None and nbest.gains is not None:
+            columns = columns.without({GAIN})
+        rows = list_given(nbest.candidates, columns, texts=texts, name=nbest.id)
     elif isinstance(rows, TextList) != texts:
-        raise DataError(
-            "found a list of trees; expected lists of texts" if texts else "found a list of texts, not trees"
-        )
+        message = "found a list of trees; expected lists of texts" if texts else "found a list of texts, not trees"
+        raise DataError(message)
     if isinstance(rows, TextList):
         source = None if nbest.source is None else encoded(nbest.source).strip()
         return rows.changed(source=source, references=tuple(_text(each) for each in nbest.references))

@@ -12,9 +12,11 @@ from rerank.readers.base import LARGEST_GAP, Problem, SkippedList, excerpt
 from rerank.readers.decimal_kernel import POWERS
 from rerank.readers.moses.kernel import BEGIN, COUNT, FIRST, NUMBER, Entries, fill_columns, parse_entries, parse_totals
 from rerank.readers.moses.layout import (
+    FIRST_LISTS,
     TOTAL,
     Columns,
     Layout,
+    MosesBlock,
     Options,
     as_number,
     ask_for,
@@ -26,10 +28,8 @@ from rerank.readers.moses.layout import (
     look_again,
     unmark,
 )
-from rerank.readers.moses.lines import FIRST_LISTS, MosesBlock
 from rerank.readers.problems import NUL
-from rerank.readers.texts.text_list import Pieces, SparseScores, TextList
-from rerank.readers.texts.text_reader import OF_WORDS
+from rerank.readers.texts.text_list import OF_WORDS, Pieces, SparseScores, TextList
 
 
 class Values(NamedTuple):

@@ -19,20 +19,19 @@ without candidates.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Annotated, ClassVar, Literal
 
-import numpy as np
-
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked, Range
-from rerank.readers.base import NBestList, Reader, SkippedList, readers
+from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList, readers
 from rerank.readers.moses.file import File
-from rerank.readers.moses.layout import TOTAL, Layout, as_number, layout_of
-from rerank.readers.moses.lines import read_blocks
+from rerank.readers.moses.layout import TOTAL, Layout, as_number, layout_of, read_blocks
 from rerank.readers.score_columns import check_names
-from rerank.readers.streams import PathLike, Writable, open_stream
+from rerank.readers.streams import InputStream, PathLike, Writable, open_stream
 from rerank.readers.texts.text_list import Pieces, TextList
 
 OLD = b"BaseScore"  # the label of the total that a list had before it was reranked
@@ -43,11 +42,14 @@ _OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
 
 def line_of(nbest: NBestList, i: int) -> bytes:
     """The line of candidate i: as it was read or, for a list of another format, composed."""
-    raw = nbest.raw if isinstance(nbest, TextList) else None
-    if isinstance(raw, Pieces) and isinstance(raw.head, Layout):
-        line: bytes = raw.candidates[i]
-        return line
-    return _composed(nbest, i)
+    known = _known_layout(nbest)
+    return _composed(nbest, i) if known is None else bytes(nbest.raw.candidates[i])
+
+
+def _known_layout(nbest: NBestList) -> Layout | None:
+    """The layout of a list's own file; None if it is of another format."""
+    head = nbest.raw.head if isinstance(nbest, TextList) and isinstance(nbest.raw, Pieces) else None
+    return head if isinstance(head, Layout) else None
 
 
 def rescored(nbest: NBestList, line: bytes, score: float) -> bytes:
@@ -76,12 +78,10 @@ def rescored(nbest: NBestList, line: bytes, score: float) -> bytes:
 def _layout(nbest: NBestList, parts: list[bytes]) -> Layout:
     """The layout of the file that the line is from; lists of several files may have several layouts."""
     fields = [part.strip() for part in parts]
-    raw = nbest.raw if isinstance(nbest, TextList) else None
-    known = raw.head if isinstance(raw, Pieces) and isinstance(raw.head, Layout) else None
-    if known is not None and known.fields == len(fields):
-        if known.score < 0 or as_number(fields[known.score]) is not None:
-            return known
-    return layout_of(fields)
+    known = _known_layout(nbest)
+    if known is None or known.fields != len(fields):
+        return layout_of(fields)
+    return known if known.score < 0 or as_number(fields[known.score]) is not None else layout_of(fields)
 
 
 def _padded(part: bytes, text: bytes, last: bool) -> bytes:
@@ -111,10 +111,7 @@ def _composed(nbest: NBestList, i: int) -> bytes:
     """A line for a candidate of another format: all scores except the base score become labelled values."""
     names = nbest.names if isinstance(nbest, TextList) else ()
     names = names or tuple(map(str, range(nbest.scores.shape[1])))
-    values = [
-        (name.encode("utf-8", "surrogateescape"), value)
-        for name, value in zip(names, nbest.scores[i].tolist(), strict=True)
-    ]
+    values = list(zip(map(encoded, names), nbest.scores[i].tolist(), strict=True))
     del values[nbest.column]
     derivations: list[bytes] = []
     if isinstance(nbest, TextList):
@@ -124,7 +121,7 @@ def _composed(nbest: NBestList, i: int) -> bytes:
         derivations = [column[i] for column in (nbest.segmentation, nbest.alignment) if column is not None]
     features = b" ".join((b"_".join(name.split()) or b"_") + b"= " + repr(value).encode() for name, value in values)
     base = repr(float(nbest.base[i])).encode()
-    fields = [nbest.id.encode("utf-8", "surrogateescape"), nbest.texts[i], features, base, *derivations]
+    fields = [encoded(nbest.id), nbest.texts[i], features, base, *derivations]
     if any(b"\n" in field or _BAR.search(field) for field in fields):
         message = f"candidate {i + 1} cannot be written on a line: there is a line break or '|||' in it"
         raise DataError(message, path=nbest.path, line=nbest.lines[i], list_id=nbest.id)
@@ -135,6 +132,10 @@ def _composed(nbest: NBestList, i: int) -> bytes:
 @dataclass(frozen=True)
 class Moses(Checked, Reader):
     """Lists of Moses, Marian, Joshua, cdec, Travatar and others.
+
+    >>> (nbest,) = Moses().parse(b"0 ||| the house ||| LM0= -3.5 ||| -7.5\\n")
+    >>> nbest.texts, nbest.names, nbest.scores
+    ([b'the house'], ('LM0', 'score'), array([[-3.5, -7.5]]))
 
     Parameters
     ----------
@@ -172,13 +173,18 @@ class Moses(Checked, Reader):
     def read(self, path: PathLike) -> Iterator[TextList | SkippedList]:
         """See ``Reader.read``; ids that are left out give empty lists."""
         with open_stream(path, strict=False) as stream:
-            file = File(self, stream.path)
-            for block in read_blocks(stream, self.ids == "file"):
-                yield from file.lists(block)
+            yield from self._lists(stream)
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def parse(self, data: bytes) -> Iterator[TextList | SkippedList]:
+        """The lists of a file's contents."""
+        return self._lists(InputStream(BytesIO(data), ""))
+
+    def _lists(self, stream: InputStream) -> Iterator[TextList | SkippedList]:
+        file = File(self, stream.path)
+        for block in read_blocks(stream, self.ids == "file"):
+            yield from file.lists(block)
+
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; lines are written as they were read, except for the total.
 
         The total is replaced, and the first one is kept among the features as ``BaseScore``. A list without candidates
@@ -199,4 +205,4 @@ class Moses(Checked, Reader):
 
 def _marker(name: str) -> bytes:
     """The line that stands for a list without candidates."""
-    return f"{name} |||\n".encode("utf-8", "surrogateescape")
+    return encoded(f"{name} |||\n")

@@ -21,13 +21,11 @@ from typing import ClassVar, NamedTuple
 
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, SkippedList, readers
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Place, Record
+from rerank.readers.lines import LineReader, Place, Record, score_of
 from rerank.readers.streams import PathLike, open_stream, stream_name
 from rerank.readers.texts.jsonl import WrittenAsJsonl
-from rerank.readers.texts.kaldi import Archive, Keyed, score_of, text_of
-from rerank.readers.texts.text_list import Draft, Entry, each
-from rerank.readers.texts.text_reader import SCORE, TextReader
+from rerank.readers.texts.kaldi import Archive, Keyed, text_of
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader, each
 
 _FIRST = "1best_recog"
 _RANK = re.compile(r"([1-9]\d{0,8})best_recog$")
@@ -54,12 +52,16 @@ class _Folder(NamedTuple):
 @readers.add("espnet")
 @dataclass(frozen=True)
 class EspnetReader(WrittenAsJsonl, TextReader):
-    """Lists of ESPnet; the options are those of ``TextReader``."""
+    """Lists of ESPnet; the options are those of ``TextReader``.
+
+    >>> (nbest,) = EspnetReader().parse(b"utt-0001 IT RAINED\\n")  # of a file 1best_recog/text alone
+    >>> nbest.id, nbest.texts
+    ('utt-0001', [b'IT RAINED'])
+    """
 
     form: ClassVar[str] = "espnet"
 
     def paths(self, path: PathLike) -> list[str]:
-        """See ``Reader``: the files in the folder that ``path`` names."""
         return [file for job in _jobs(path) for folder in job for file in _files(folder)]
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
@@ -109,9 +111,8 @@ def _files(folder: str) -> list[str]:
 
 
 def _opened(folder: str, stack: ExitStack) -> _Folder:
-    texts, *scores = [
-        Archive(LineReader(stack.enter_context(open_stream(file, strict=False)))) for file in _files(folder)
-    ]
+    streams = [stack.enter_context(open_stream(file, strict=False)) for file in _files(folder)]
+    texts, *scores = map(Archive, map(LineReader, streams))
     return _Folder(texts, scores[0] if scores else None)
 
 
@@ -132,5 +133,6 @@ def _candidate(lines: tuple[Keyed, Keyed | None], _: int) -> Entry:
     text, score = lines
     if score is None:
         return Entry(text_of(text), {})
-    found = _TENSOR.match(score.value)
-    return Entry(text_of(text), {SCORE: score_of(score, found[1] if found else score.value)})
+    tensor = _TENSOR.match(score.value)
+    number = score_of(tensor[1] if tensor else score.value, score.number, score.path)
+    return Entry(text_of(text), {SCORE: number})

@@ -20,7 +20,7 @@ with P, the sum, mean and minimum of the words' scores and their number.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import ClassVar, Literal
@@ -28,14 +28,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import LARGEST_GAP, NBestList, Problem, SkippedList, excerpt, readers
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Record
-from rerank.readers.numerals import scores_of, word_scores
+from rerank.readers.base import LARGEST_GAP, NBestList, Order, Problem, Scores, SkippedList, excerpt, readers
+from rerank.readers.lines import LineReader, Record, score_of, scores_of, word_scores
 from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, Writable, stream_name
-from rerank.readers.texts.text_list import Draft, Entry, Pieces, TextList, each
-from rerank.readers.texts.text_reader import OF_WORDS, TextReader
+from rerank.readers.texts.text_list import OF_WORDS, Draft, Entry, Pieces, TextList, TextReader, each
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")
@@ -105,9 +102,7 @@ class FairseqReader(TextReader):
         lists = super().read(path)
         return lists if self.order == "file" else _by_number(lists, stream_name(path))
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; new scores replace the old ones in H and D, everything else stays as it is."""
         assert isinstance(nbest, TextList), "lists of fairseq's records"
         found = list(nbest.raw.head)
@@ -259,10 +254,7 @@ def _text(fields: dict[bytes, bytes], kind: str) -> bytes:
 
 def _scores(fields: dict[bytes, bytes]) -> list[float]:
     """The score of a hypothesis and, with P, statistics of the scores of its words. Raises Problem."""
-    total = fields[b"H"].partition(b"\t")[0]
-    values = scores_of(total, "the candidate's score")
-    if len(values) != 1:
-        raise Problem("score", f"found {excerpt(total)}; expected the candidate's score")
+    values = [score_of(fields[b"H"].partition(b"\t")[0])]
     if b"P" in fields:
         values += word_scores(scores_of(fields[b"P"], "the scores of words") if fields[b"P"].strip() else [])
     return values

@@ -1,7 +1,6 @@
 """Lists as JSON objects, one per line: what the formats of this kind share."""
 
 import json
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -9,11 +8,10 @@ from typing import Any, Literal, NamedTuple
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, Problem, SkippedList, excerpt, nameless
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Record
+from rerank.readers.lines import LineReader, Record
 from rerank.readers.problems import NUL
-from rerank.readers.texts.text_list import Pieces, TextList
-from rerank.readers.texts.text_reader import TextReader
+from rerank.readers.streams import Writable
+from rerank.readers.texts.text_list import Pieces, TextList, TextReader
 from rerank.storage.strict_json import as_json
 
 
@@ -30,9 +28,14 @@ class JsonReader(TextReader):
     ids: Literal["file", "ordinal"] = "file"
 
     @property
-    @abstractmethod
     def id_key(self) -> str:
-        """The key that holds the list's id."""
+        """The key that holds the list's id: the option ``id`` of formats that have it."""
+        return str(getattr(self, "id", "id"))
+
+    @property
+    def nothing(self) -> dict[str, Any]:
+        """What an object without candidates holds besides its id."""
+        return {"candidates": []}
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         named: bool | None = None  # whether lists have ids, as the first one shows
@@ -52,11 +55,11 @@ class JsonReader(TextReader):
                 item = problem
             yield Record(name, number, item)
 
-    def empty_item(self, bad: SkippedList, like: NBestList | None) -> dict[str, Any]:
-        """The start of an object in place of a bad list: its id, if the lists of the file have ids."""
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``; the object has an id if those of the file have ids."""
         head = like.raw.head if isinstance(like, TextList) and isinstance(like.raw, Pieces) else None
         named = not isinstance(head, dict) or self.id_key in head
-        return {self.id_key: bad.name} if named else {}
+        out.write(json_line(({self.id_key: bad.name} if named else {}) | self.nothing, bad))
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
@@ -67,10 +70,9 @@ def parse_object(line: bytes) -> dict[str, Any]:
         raise Problem("json", f"the JSON value {excerpt(line)} is nested too deeply; expected an object") from None
     except ValueError as error:  # also raised for a number of thousands of digits
         message = f"found {excerpt(line)}; expected a JSON object on one line: {error}"
-        advice = (
-            " (jq -c . writes objects that are spread over lines so)" if line.strip()[:2] in (b"{", b"[", b"[{") else ""
-        )
-        raise Problem("json", message + advice) from None
+        if line.strip()[:2] in (b"{", b"[", b"[{"):
+            message += " (jq -c . writes objects that are spread over lines so)"
+        raise Problem("json", message) from None
     if not isinstance(item, dict):
         advice = " (jq -c '.[]' takes a list apart)" if isinstance(item, list) else ""
         raise Problem("json", f"found {excerpt(line)}; expected a JSON object, {{...}}{advice}")

@@ -12,20 +12,17 @@ the values of its other keys that are numbers (``score``, ``gain``, whatever the
 file must then have; the others are sparse features. Texts under ``segmentation`` and ``alignment`` are derivations.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
-from rerank.readers.base import NBestList, Problem, Reader, SkippedList, readers
+from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList, readers
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of, texts_of
-from rerank.readers.texts.text_list import Draft, Entry, Pieces, TextList, each
-from rerank.readers.texts.text_reader import BASE_SCORE, NUMBERS, SCORE
+from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, TextList, each
 
 
 @readers.add("jsonl")
@@ -56,9 +53,7 @@ class JsonlReader(JsonReader):
         if self.dense is not None:
             check_names(self.dense, "dense")
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; a new score is "score", the old one "base_score" unless there is one already.
 
         Lists of other formats can be written too.
@@ -73,32 +68,18 @@ class JsonlReader(JsonReader):
         ]
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
-        out.write(json_line({**self.empty_item(bad, like), "candidates": []}, bad))
-
-    @property
-    def id_key(self) -> str:
-        return "id"
-
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         entries = content.get("candidates")
         if not isinstance(entries, list):
             raise Problem("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
-        source = content.get("source")
-        return Draft(
-            each(entries, _candidate),
-            entries,
-            content,
-            source=None if source is None else text_of(source, "the source"),
-            references=_references(content),
-        )
+        source = None if content.get("source") is None else text_of(content["source"], "the source")
+        return Draft(each(entries, _candidate), entries, content, source=source, references=_references(content))
 
 
 def _candidate(entry: Any, k: int) -> Entry:
     """Candidate ``k``. Raises Problem."""
-    return Entry(
-        _text(entry, k), _numbers(entry, k), _derivation(entry, "segmentation"), _derivation(entry, "alignment")
-    )
+    derivations = _derivation(entry, "segmentation"), _derivation(entry, "alignment")
+    return Entry(_text(entry, k), _numbers(entry, k), *derivations)
 
 
 def _text(entry: Any, k: int) -> bytes:
@@ -190,9 +171,7 @@ def _parts(named: TextList | None, i: int) -> dict[str, str]:
 class WrittenAsJsonl(Reader):
     """A reader whose lists are written in the format ``jsonl``, which holds whatever a list of texts has."""
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         JsonlReader().write(out, nbest, order, scores)
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002

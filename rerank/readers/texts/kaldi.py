@@ -21,15 +21,12 @@ from typing import ClassVar, NamedTuple
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, Problem, SkippedList, excerpt, readers
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Record
-from rerank.readers.numerals import scores_of
+from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
 from rerank.readers.texts.jsonl import WrittenAsJsonl
-from rerank.readers.texts.text_list import Draft, Entry, each
-from rerank.readers.texts.text_reader import TextReader
+from rerank.readers.texts.text_list import Draft, Entry, TextReader, each
 
 
 class Keyed(NamedTuple):
@@ -96,14 +93,6 @@ def text_of(line: Keyed) -> bytes:
     return line.value
 
 
-def score_of(line: Keyed, text: bytes) -> float:
-    """The number in ``text``, which is on a line. Raises Problem."""
-    values = scores_of(text, "the candidate's score", line.number, line.path)
-    if len(values) != 1:
-        raise Problem("score", f"found {excerpt(text)}; expected the candidate's score", line.number, path=line.path)
-    return values[0]
-
-
 _KEY = re.compile(rb"(.+)-([1-9]\d*)$", re.DOTALL)
 
 
@@ -111,6 +100,10 @@ _KEY = re.compile(rb"(.+)-([1-9]\d*)$", re.DOTALL)
 @dataclass(frozen=True)
 class KaldiReader(WrittenAsJsonl, TextReader):
     """Lists of Kaldi.
+
+    >>> (nbest,) = KaldiReader().parse(b"utt-0001-1 it rained\\nutt-0001-2 it rains\\n")
+    >>> nbest.id, nbest.texts
+    ('utt-0001', [b'it rained', b'it rains'])
 
     Parameters
     ----------
@@ -162,11 +155,10 @@ class KaldiReader(WrittenAsJsonl, TextReader):
         words, *costs = lines
         text = text_of(words)
         if not _KEY.match(words.key):
-            message = (
-                f"found the key {excerpt(words.key)}; expected an utterance and the number of a candidate, 'utt-1'"
-            )
-            raise Problem("id", message)
-        return Entry(text, {name: score_of(line, line.value) for name, line in zip(self.costs, costs, strict=True)})
+            expected = "expected an utterance and the number of a candidate, 'utt-1'"
+            raise Problem("id", f"found the key {excerpt(words.key)}; {expected}")
+        named = zip(self.costs, costs, strict=True)
+        return Entry(text, {name: score_of(line.value, line.number, line.path) for name, line in named})
 
 
 def _with_costs(records: Iterator[Record], costs: Sequence[Archive], path: str) -> Iterator[Record]:

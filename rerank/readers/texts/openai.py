@@ -13,20 +13,16 @@ which no server writes, count as in ``jsonl``. The response to several prompts i
 vLLM's with ``prompt_token_ids`` does; most do not.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from rerank.base.errors import RecipeError
-from rerank.readers.base import NBestList, Problem, SkippedList, readers
-from rerank.readers.numerals import word_scores
+from rerank.readers.base import NBestList, Order, Problem, Scores, readers
+from rerank.readers.lines import word_scores
 from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of
 from rerank.readers.texts.jsonl import rescored
-from rerank.readers.texts.text_list import Draft, Entry, TextList, each
-from rerank.readers.texts.text_reader import NUMBERS, OF_WORDS, SCORE
+from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, TextList, each
 
 
 @readers.add("openai")
@@ -53,9 +49,7 @@ class OpenAiReader(JsonReader):
         if not self.id:
             raise RecipeError("found an empty text; expected the key of the id", key="id")
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; a new score is "score" in its choice, the old one "base_score"."""
         assert isinstance(nbest, TextList), "lists of responses"
         found, item = nbest.raw.candidates, nbest.raw.head
@@ -68,12 +62,9 @@ class OpenAiReader(JsonReader):
             item = {**item, "response": {**response, "body": {**response["body"], "choices": choices}}}
         out.write(json_line(item, nbest))
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
-        out.write(json_line({**self.empty_item(bad, like), "choices": []}, bad))
-
     @property
-    def id_key(self) -> str:
-        return self.id
+    def nothing(self) -> dict[str, Any]:
+        return {"choices": []}
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         choices = _choices(content)

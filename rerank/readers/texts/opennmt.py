@@ -17,23 +17,18 @@ candidate, but fills a list up to n lines. The ids are the ordinals of the lists
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
-from rerank.readers.base import NBestList, Problem, SkippedList, excerpt, readers
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Record
-from rerank.readers.numerals import numbers, scores_of, word_scores
+from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, readers
+from rerank.readers.lines import LineReader, Record, numbers, score_of, word_scores
 from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
-from rerank.readers.texts.text_list import Draft, Entry, TextList, each
-from rerank.readers.texts.text_reader import OF_WORDS, SCORE, TextReader
+from rerank.readers.texts.text_list import OF_WORDS, SCORE, Draft, Entry, TextList, TextReader, each
 
 _BARS = b" |||"
 _ALIGNMENT = re.compile(rb"(?:\d+-\d+(?:\s+|$))*$")
@@ -69,9 +64,7 @@ class OpenNmtReader(TextReader):
     def bounded(self) -> bool:
         return True
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; new scores replace the old ones; texts without scores are written as by OpenNMT-tf."""
         assert isinstance(nbest, TextList), "lists of OpenNMT"
         chosen = range(len(nbest)) if order is None else order
@@ -123,10 +116,7 @@ def _candidate(row: bytes, _: int) -> Entry:
         raise Problem("nul", NUL)
     parts, found, alignment = _parts(row), dict[str, float](), None
     if parts.score is not None:
-        values = scores_of(parts.score, "the candidate's score")
-        if len(values) != 1:
-            raise Problem("score", f"found {excerpt(parts.score)}; expected the candidate's score")
-        found[SCORE] = values[0]
+        found[SCORE] = score_of(parts.score)
     if not parts.text and parts.others[:1] == [b""]:
         found |= zip(OF_WORDS, word_scores([]), strict=True)
     for field in parts.others:

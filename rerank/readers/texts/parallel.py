@@ -9,18 +9,15 @@ Three lines this reads::
 A text may be a conversation, of which the last message counts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from rerank.base.errors import RecipeError
-from rerank.readers.base import NBestList, Problem, SkippedList, readers
+from rerank.readers.base import NBestList, Order, Problem, Scores, readers
 from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import JsonReader, is_conversation, json_line, number_of, said, shown, whole
-from rerank.readers.texts.text_list import Draft, Entry, TextList, each
-from rerank.readers.texts.text_reader import BASE_SCORE, SCORE
+from rerank.readers.texts.text_list import BASE_SCORE, SCORE, Draft, Entry, TextList, each
 
 USUAL = {SCORE: "scores", BASE_SCORE: "base_scores", "gain": "gains"}  # the keys of numbers, where there are any
 
@@ -54,17 +51,12 @@ class ParallelReader(JsonReader):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        found = self.numbers
-        if found is not None and not (
-            isinstance(found, Mapping)
-            and all(isinstance(name, str) and name for pair in found.items() for name in pair)
-        ):
+        keys = {} if self.numbers is None else self.numbers
+        if not isinstance(keys, Mapping) or not all(isinstance(x, str) and x for x in (*keys, *keys.values())):
             message = "expected the names of columns with the keys of their numbers: {score: logprobs, gain: ratings}"
-            raise RecipeError(f"found {found!r}; {message}", key="numbers")
+            raise RecipeError(f"found {keys!r}; {message}", key="numbers")
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; new scores replace the old ones, which are ``base_scores`` unless these are there.
 
         Lists of one entry for each text are put into the new order too.
@@ -80,12 +72,9 @@ class ParallelReader(JsonReader):
         item = {**nbest.raw.head, **{key: [row.get(key) for row in rows] for key in keys}}
         out.write(json_line(item, nbest))
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
-        out.write(json_line({**self.empty_item(bad, like), self.texts: []}, bad))
-
     @property
-    def id_key(self) -> str:
-        return self.id
+    def nothing(self) -> dict[str, Any]:
+        return {self.texts: []}
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         texts = content.get(self.texts)
@@ -106,13 +95,10 @@ class ParallelReader(JsonReader):
         rows = [{key: content[key][k] for key in along} for k in range(len(texts))]
         source, reference = content.get(self.prompt), content.get(self.reference)
         given: list[Any] = reference if isinstance(reference, list) and not is_conversation(reference) else [reference]
-        return Draft(
-            each(rows, lambda row, k: self._candidate(row, k, keys)),
-            rows,
-            content,
-            source=None if source is None else whole(source, f"{self.prompt!r}"),
-            references=tuple(whole(one, f"{self.reference!r}") for one in given if one is not None),
-        )
+        candidates = each(rows, lambda row, k: self._candidate(row, k, keys))
+        source = None if source is None else whole(source, f"{self.prompt!r}")
+        references = tuple(whole(one, f"{self.reference!r}") for one in given if one is not None)
+        return Draft(candidates, rows, content, source=source, references=references)
 
     def _candidate(self, row: dict[str, Any], k: int, keys: Mapping[str, str]) -> Entry:
         """Candidate ``k``. Raises Problem."""

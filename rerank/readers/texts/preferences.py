@@ -65,10 +65,6 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
             message = "expected the names of columns, each with two keys: {gain: [score_chosen, score_rejected]}"
             raise RecipeError(f"found {self.numbers!r}; {message}", key="numbers")
 
-    @property
-    def id_key(self) -> str:
-        return self.id
-
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         answers = [*self._answers(content, 0), *self._answers(content, 1)]
         found = each(answers, self._candidate)
@@ -76,9 +72,8 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
         candidates = [one if isinstance(one, Problem) else one[0] for one in (found[k] for k in order)]
         before = dict.fromkeys(one[1] for one in found if not isinstance(one, Problem) and one[1])
         if len(before) > 1:
-            raise Problem(
-                "text", "the answers come after different messages; they need to be answers to the same prompt"
-            )
+            message = "the answers come after different messages; they need to be answers to the same prompt"
+            raise Problem("text", message)
         source = None if (given := content.get(self.prompt)) is None else whole(given, f"{self.prompt!r}")
         return Draft(candidates, [answers[k] for k in order], None, source=source or next(iter(before), source))
 

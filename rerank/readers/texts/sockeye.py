@@ -13,13 +13,10 @@ empty or unusable input, is a list without candidates.
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
-
-from rerank.readers.base import NBestList, Problem, SkippedList, readers
+from rerank.readers.base import NBestList, Order, Problem, Scores, readers
 from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of
 from rerank.readers.texts.text_list import Draft, Entry, TextList, each
@@ -58,9 +55,7 @@ class SockeyeReader(JsonReader):
 
     scores: Literal["cost", "score", "logprob"] = "cost"
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; new scores replace the old ones, negated for ``scores: cost``."""
         assert isinstance(nbest, TextList), "lists of sockeye's JSON lines"
         chosen = list(range(len(nbest)) if order is None else order)
@@ -82,10 +77,10 @@ class SockeyeReader(JsonReader):
             item[_FACTORS] = [row.factors for row in rows]
         out.write(json_line(item, nbest))
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
-        """See ``Reader.write_bad``; writes what sockeye answers to an input that it cannot use."""
-        item = self.empty_item(bad, like) | {"translation": "", "score": float("inf")}
-        out.write(json_line(item, bad))
+    @property
+    def nothing(self) -> dict[str, Any]:
+        """What sockeye answers to an input that it cannot use."""
+        return {"translation": "", "score": float("inf")}
 
     @property
     def id_key(self) -> str:
@@ -111,9 +106,8 @@ class SockeyeReader(JsonReader):
             raise Problem("columns", f"found {shown(row.factors)} under {_FACTORS!r}; expected objects")
         text = text_of(row.text, f"translation {k}")
         what = f"the score of translation {k}"
-        if self.scores == "cost":
-            return Entry(text, [0.0 - number_of(value, what) for value in row.values])
-        return Entry(text, [number_of(value, what) for value in row.values])
+        numbers = [number_of(value, what) for value in row.values]
+        return Entry(text, [0.0 - number for number in numbers] if self.scores == "cost" else numbers)
 
 
 def _rows(item: dict[str, Any]) -> list[_Row]:

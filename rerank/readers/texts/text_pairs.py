@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
 
 import numpy as np
 
@@ -112,14 +111,6 @@ NO_SOURCE = Problem(
 )
 
 
-class TextPair(NamedTuple):
-    """A list with its source and references."""
-
-    nbest: TextList
-    source: bytes  # empty if there is none
-    references: tuple[bytes, ...]  # empty if there are none
-
-
 def read_text_pairs(
     reader: Reader,
     nbest_path: PathLike,
@@ -130,7 +121,7 @@ def read_text_pairs(
     count: SkipCount | None = None,
     needs_references: bool = True,
     needs_source: bool = False,
-) -> Iterator[TextPair]:
+) -> Iterator[TextList]:
     """Every usable list with its source and references, paired by order.
 
     Parameters
@@ -144,9 +135,8 @@ def read_text_pairs(
     """
     count = count if count is not None else SkipCount()
 
-    def take(nbest: TextList | SkippedList, count: SkipCount) -> TextPair | None:
-        texts = settle(complete(nbest, needs_references=needs_references, needs_source=needs_source), count)
-        return None if texts is None else TextPair(texts, texts.source or b"", texts.references)
+    def take(nbest: TextList | SkippedList, count: SkipCount) -> TextList | None:
+        return settle(complete(nbest, needs_references=needs_references, needs_source=needs_source), count)
 
     lists = lists_of_texts(reader, nbest_path, references=references, sources=sources, form=form)
     yield from usable(lists, take, count)

@@ -23,11 +23,9 @@ from functools import partial
 
 import numpy as np
 
-from rerank.base.encoding import decoded
-from rerank.readers.base import NBestList, Problem, excerpt, readers
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Record
-from rerank.readers.numerals import numbers
+from rerank.base.encoding import decoded, encoded
+from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt, readers
+from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, failed, score_text
 
@@ -47,14 +45,12 @@ class BareReader(ParseReader):
     ('wsj-1', [b'(S1 (NN Art))'])
     """
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; new scores come before the trees, with old ones where there are any."""
         chosen = range(len(nbest)) if order is None else order
         scored, parts = nbest.form.endswith(_SCORED), list[bytes]()
         if nbest.form.startswith(_COUNTED):
-            parts.append(f"{len(chosen)}\t{nbest.id}\n".encode("utf-8", "surrogateescape"))
+            parts.append(encoded(f"{len(chosen)}\t{nbest.id}\n"))
         for i in chosen:
             if scored or scores is not None:
                 parts += [score_text(nbest, i, scores) if scored else _number(scores, i), b"\t"]

@@ -15,15 +15,10 @@ tree of a candidate on one line, a blank line after every list, the ordinal of t
 ``(())``, is not a candidate; a list of nothing else has no candidates.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from rerank.readers.base import NBestList, readers
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Record
-from rerank.readers.numerals import numbers
+from rerank.readers.base import NBestList, Order, Scores, readers
+from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.parses import NextList, Parts, blank, block, failed, score_text
@@ -41,9 +36,7 @@ class BerkeleyReader(CharniakReader):
     ([b'( (NN Art) )'], array([-81.5]))
     """
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; a list is written in the variant it was read in."""
         if nbest.form != _GROUPS:
             super().write(out, nbest, order, scores)

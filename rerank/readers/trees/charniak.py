@@ -15,16 +15,11 @@ After a bad list, reading continues where the next one seems to start: at a line
 a score nor a tree, or at a header that is followed by a score line and a tree line.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from rerank.base.encoding import decoded
-from rerank.readers.base import NBestList, Problem, excerpt, readers
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Record
-from rerank.readers.numerals import numbers
+from rerank.base.encoding import decoded, encoded
+from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt, readers
+from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.parses import NextList, ParseReader, Parts, score_text
 
@@ -41,12 +36,10 @@ class CharniakReader(ParseReader):
     ('wsj-1', [b'(S1 (NN Art))'], array([-81.5]))
     """
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; new and old scores share the score line, separated by tabs."""
         chosen = range(len(nbest)) if order is None else order
-        parts = [f"{len(chosen)}\t{nbest.id}\n".encode("utf-8", "surrogateescape")]
+        parts = [encoded(f"{len(chosen)}\t{nbest.id}\n")]
         for i in chosen:
             parts += [score_text(nbest, i, scores), b"\n", nbest.texts[i], b"\n"]
         out.write(b"".join([*parts, b"\n"]))

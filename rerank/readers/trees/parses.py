@@ -10,9 +10,7 @@ import numpy as np
 
 from rerank.base.ranges import Range
 from rerank.readers.base import NBestList, Problem, SkippedList, excerpt
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import ListReader, Make, Record
-from rerank.readers.numerals import numbers
+from rerank.readers.lines import LineReader, ListReader, Make, Record, numbers
 from rerank.readers.problems import NUL
 
 

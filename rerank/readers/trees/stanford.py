@@ -18,11 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-import numpy as np
-
-from rerank.readers.base import NBestList, Problem, excerpt, readers
-from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Record
+from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt, readers
+from rerank.readers.lines import LineReader, Record
 from rerank.readers.streams import Writable
 from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, score_text
 
@@ -41,9 +38,7 @@ class StanfordReader(ParseReader):
     ([b'(ROOT (NN Art))'], array([-38.5]))
     """
 
-    def write(
-        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
-    ) -> None:
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; a tree to a line, numbered anew; old scores follow the new one after a tab."""
         chosen = range(len(nbest)) if order is None else order
         parts = [

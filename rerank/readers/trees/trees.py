@@ -24,6 +24,7 @@ from rerank.kernels.compile import kernel
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
+TRACE = "-NONE-"  # the tag of traces, words that are not in the sentence
 DEEPEST = 500  # levels of an nltk.Tree; its methods are recursive and fail somewhere beyond
 FAILED = b"(-NONE- *)"  # what takes the place of a failed parse: a tree without words
 FOREST = "\0"  # the label of a node above several trees; no file holds it

@@ -22,8 +22,7 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.data.symbols import SymbolTable
 from rerank.kernels.compile import kernel
-from rerank.readers.candidate import TRACE
-from rerank.readers.trees.trees import Trees, is_failed
+from rerank.readers.trees.trees import TRACE, Trees, is_failed
 
 CANDIDATES, GOLD = "candidates", "gold trees"  # the sides whose words are counted
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}

@@ -1,1 +1,0 @@
-"""Jackknifing: folds of a treebank for a parser to be trained on, and its lists joined again."""
