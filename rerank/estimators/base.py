@@ -271,8 +271,8 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
             raise ValueError("average='average' needs sums of all weights; set it before the first call of partial_fit")
         few = self._fresh(learner, 1)  # tells what is kept of a column
         same = type(few) is type(self._stream.state) and all(
-            len(getattr(self._stream.state, name)) == (len(own) and len(own) - 1 + self._columns)
-            for name, own in few._asdict().items()
+            len(getattr(self._stream.state, name)) == (len(array) and len(array) - 1 + self._columns)
+            for name, array in few._asdict().items()
             if name in BY_COLUMN
         )
         if not same or bool(self.fit_intercept) != self._bias:

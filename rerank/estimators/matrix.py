@@ -104,15 +104,15 @@ def examples_of(
     weight: float64 [n], 1 by default; double: see ``rows_of``.
     """
     n, D = X.shape
-    found = rows_of(X, double=double)
+    rows = rows_of(X, double=double)
     return Labelled(
-        **found._asdict(),
+        **rows._asdict(),
         label=label,
         classes=tuple(str(c) for c in classes),
         group=np.zeros(0, np.int64),
         weight=np.ones(n) if weight is None else weight,
         width=D,
-        double=found.values.dtype == np.float64,
+        double=rows.values.dtype == np.float64,
     )
 
 

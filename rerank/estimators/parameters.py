@@ -51,15 +51,15 @@ def seed_of(random_state: Any) -> int:
 def numbers(name: str, values: Any, n: int) -> np.ndarray:
     """``values`` as float64 [n], one finite number for every row of X."""
     try:
-        found = np.asarray(values, np.float64)
+        array = np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} does not hold numbers ({error}); expected a number for every row of X") from None
-    if found.shape != (n,):
-        raise ValueError(f"{name} has shape {found.shape}; expected ({n},), a number for every row of X")
-    if not np.isfinite(found).all():
-        row = int(np.flatnonzero(~np.isfinite(found))[0])
-        raise ValueError(f"{name} holds {found[row]} in row {row}; expected finite numbers, no NaN or infinity")
-    return found
+    if array.shape != (n,):
+        raise ValueError(f"{name} has shape {array.shape}; expected ({n},), a number for every row of X")
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ValueError(f"{name} holds {array[row]} in row {row}; expected finite numbers, no NaN or infinity")
+    return array
 
 
 HEADING = "Parameters\n----------\n"
@@ -68,7 +68,7 @@ ENTRY = re.compile(r"^([\w, ]+):(.*(?:\n .*)*)", re.MULTILINE)
 
 def parameters_of(learner: type[Learner]) -> list[Field[Any]]:
     """The fields of a learner without those of all learners: examples have no base scores."""
-    return [field for field in fields(learner) if field.name not in {each.name for each in fields(Learner)}]
+    return [field for field in fields(learner) if field.name not in {common.name for common in fields(Learner)}]
 
 
 def derive(cls: type, learner: type[Learner]) -> None:
@@ -77,11 +77,11 @@ def derive(cls: type, learner: type[Learner]) -> None:
     A default that the class body gives replaces the learner's, fields that it declares come after them, and what its
     docstring says of a parameter stands for what the learner's does.
     """
-    own, kinds = parameters_of(learner), get_type_hints(learner, include_extras=True)
-    for field in own:
+    parameters, kinds = parameters_of(learner), get_type_hints(learner, include_extras=True)
+    for field in parameters:
         if field.name not in vars(cls) and field.default is not MISSING:
             setattr(cls, field.name, field.default)
-    cls.__annotations__ = {field.name: kinds[field.name] for field in own} | get_annotations(cls)
+    cls.__annotations__ = {field.name: kinds[field.name] for field in parameters} | get_annotations(cls)
     cls.__doc__ = described(cls, learner)
     dataclass(eq=False, repr=False, kw_only=True)(cls)
     shown = get_type_hints(cls)  # without the ranges, which the docstring tells
@@ -90,8 +90,8 @@ def derive(cls: type, learner: type[Learner]) -> None:
 
 def described(cls: type, learner: type[Learner]) -> str:
     """The docstring of a classifier: its own, and what the learner's says of the parameters that it leaves out."""
-    own, rule = cleandoc(cls.__doc__ or ""), cleandoc(learner.__doc__ or "")
-    summary, _, given = own.partition(HEADING)
+    doc, rule = cleandoc(cls.__doc__ or ""), cleandoc(learner.__doc__ or "")
+    summary, _, given = doc.partition(HEADING)
     entries, _, notes = rule.partition(HEADING)[2].partition("\n\n")
     lines = given.splitlines()
     missing = {field.name for field in parameters_of(learner)} - {

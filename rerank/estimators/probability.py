@@ -51,24 +51,24 @@ class Covariance(NamedTuple):
 
     def _block(self, X: Any, c: int) -> np.ndarray:
         """float64 [n]: Σ_j Σ_jj x_j²; a normalised variance is that of x_j up to its scale, and 1/x_j² without."""
-        own, size = self.sigma[c][X.indices], np.abs(X.data)
+        variance, size = self.sigma[c][X.indices], np.abs(X.data)
         if self.scale.size:
             scale = self.scale[c][X.indices]
-            part = np.where(scale > 0, own * np.minimum(size, scale) ** 2, size > 0)
+            part = np.where(scale > 0, variance * np.minimum(size, scale) ** 2, size > 0)
         else:
-            part = own * size**2
+            part = variance * size**2
         return np.asarray(sparse.csr_array((part, X.indices, X.indptr), shape=X.shape).sum(axis=1))
 
     def _full(self, X: Any, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        found, blocks = np.zeros(X.shape[0]), self.sigma
+        variances, blocks = np.zeros(X.shape[0]), self.sigma
         for a, b in {*zip(one.tolist(), other.tolist(), strict=True)}:
             sigma = blocks[a, :, a]
             if b >= 0:
                 sigma = sigma + blocks[b, :, b] - blocks[a, :, b] - blocks[b, :, a]
             chosen = np.flatnonzero((one == a) & (other == b))
             part = X[chosen]
-            found[chosen] = np.asarray(part.multiply(part @ sigma).sum(axis=1)).ravel()
-        return found
+            variances[chosen] = np.asarray(part.multiply(part @ sigma).sum(axis=1)).ravel()
+        return variances
 
 
 def probabilities(scores: np.ndarray, covariance: Covariance | None, X: Any, *, bias: bool) -> np.ndarray:

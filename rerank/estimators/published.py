@@ -113,7 +113,7 @@ class Published:
         if hasattr(self, "_stream"):
             self._complete()
         held: dict[str, Any] = super().__getstate__()  # type: ignore[assignment] # scikit-learn's
-        return held if self.keep_state else {name: own for name, own in held.items() if name not in TRAINING}
+        return held if self.keep_state else {name: value for name, value in held.items() if name not in TRAINING}
 
     def _conclude(self, log: UpdateLog | None, examples: Labelled) -> None:
         """What was shown is no longer true after further passes over ``examples``, with a ``log`` where they vote."""

@@ -176,8 +176,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         """The lists of ``eval_set``."""
         wanted = f"(X, gain, {'group' if by_size else 'qid'}{', base' * based})"
         if not isinstance(given, (tuple, list)) or len(given) != 3 + based:
-            found = f"{len(given)} items" if isinstance(given, (tuple, list)) else type(given).__name__
-            raise ValueError(f"eval_set is {found}; expected {wanted}, as in this call of fit")
+            given_as = f"{len(given)} items" if isinstance(given, (tuple, list)) else type(given).__name__
+            raise ValueError(f"eval_set is {given_as}; expected {wanted}, as in this call of fit")
         X = validate_data(self, given[0], **MATRIX, reset=False)
         try:
             return lists_of(X, given[1], **{"group" if by_size else "qid": given[2]}, base=given[3] if based else None)

@@ -43,16 +43,16 @@ def with_class_weights(
     """
     if class_weight is None:
         return weight
-    label, own = np.searchsorted(classes, y), np.ones(y.size) if weight is None else weight
+    label, weights = np.searchsorted(classes, y), np.ones(y.size) if weight is None else weight
     if isinstance(class_weight, Mapping):
         factor = _factors(class_weight, classes)
     elif isinstance(class_weight, str) and class_weight == "balanced":
-        total = np.bincount(label, own, minlength=classes.size)
+        total = np.bincount(label, weights, minlength=classes.size)
         mean = total.sum() / max(1, np.count_nonzero(total))
         factor = np.divide(mean, total, out=np.zeros(total.size), where=total > 0)
     else:
         raise ValueError(f"class_weight={class_weight!r}; expected a dict of class and weight, 'balanced' or None")
-    return np.asarray(own * factor[label])
+    return np.asarray(weights * factor[label])
 
 
 def _factors(class_weight: Mapping[Any, Any], classes: np.ndarray) -> np.ndarray:
@@ -108,5 +108,5 @@ def hold_out(
         raise ValueError(
             f"early_stopping holds out validation_fraction={fraction:g} of {y.size} rows, too few: {error}"
         ) from None
-    own, others = (None, None) if weight is None else (weight[kept], weight[held])
-    return X[kept], y[kept], own, HeldOut(X[held], y[held], others, patience)
+    kept_weight, others = (None, None) if weight is None else (weight[kept], weight[held])
+    return X[kept], y[kept], kept_weight, HeldOut(X[held], y[held], others, patience)

@@ -62,12 +62,12 @@ def check_errors(metric: Parseval, errors: int, sentences: int, first: str) -> N
     half of all: where most sentences have other words, the references are those of other sentences.
     """
     most = metric.max_error
-    found = f"{errors:,} of {sentences:,} sentences have other words than their references; the first: {first}; "
+    said = f"{errors:,} of {sentences:,} sentences have other words than their references; the first: {first}; "
     if most is not None and errors > most + 1:
-        message = f"{found}MAX_ERROR is {most}: raise it to leave such sentences out of the scores"
+        message = f"{said}MAX_ERROR is {most}: raise it to leave such sentences out of the scores"
         raise DataError(message)
     if most is None and errors > FEW and 2 * errors > sentences:
-        message = f"{found}are these the references of the same sentences, in the same order?"
+        message = f"{said}are these the references of the same sentences, in the same order?"
         raise DataError(f"{message} (max_error allows any number)")
 
 

@@ -51,10 +51,10 @@ def base_choice(lists: np.ndarray, base: np.ndarray) -> np.ndarray:
 
 def two_valued(lists: Lists) -> bool:
     """Do the gains of all candidates have at most two values, such as right and wrong?"""
-    found = np.empty(0)
+    values = np.empty(0)
     for _, part in parts(lists):
-        found = np.union1d(found, part.gain)
-        if found.size > 2:
+        values = np.union1d(values, part.gain)
+        if values.size > 2:
             return False
     return True
 
@@ -197,21 +197,21 @@ class ListStatistics:
     def of(cls, corpus: Lists, metric: Metric) -> "ListStatistics":
         """The statistics of ``corpus``, whose ``stats`` and ``reference`` are those of ``metric``."""
         total = reference_rows(corpus).sum(axis=0)
-        found: dict[str, list[np.ndarray]] = {
+        parts_of: dict[str, list[np.ndarray]] = {
             key: [] for key in ("sizes", "oracle", "base", "anti", "mean", "ranks", "sharing")
         }
         for place, part in parts(corpus):
             best = oracle(part.lists, part.gain, part.base)
             ranks, sharing = np.empty_like(best), np.empty_like(best)
             oracle_places(part.lists, part.gain, part.base, best, ranks, sharing)
-            found["sizes"].append(np.diff(part.lists))
-            found["oracle"].append(np.where(best >= 0, best + place.candidates, -1))
-            found["ranks"].append(ranks)
-            found["sharing"].append(sharing)
-            found["base"].append(chosen_rows(part.stats, base_choice(part.lists, part.base)))
-            found["anti"].append(chosen_rows(part.stats, anti_oracle(part.lists, part.gain, part.base)))
-            found["mean"].append(mean_rows(part.lists, part.stats))
-        of = {key: np.concatenate(arrays) for key, arrays in found.items()}
+            parts_of["sizes"].append(np.diff(part.lists))
+            parts_of["oracle"].append(np.where(best >= 0, best + place.candidates, -1))
+            parts_of["ranks"].append(ranks)
+            parts_of["sharing"].append(sharing)
+            parts_of["base"].append(chosen_rows(part.stats, base_choice(part.lists, part.base)))
+            parts_of["anti"].append(chosen_rows(part.stats, anti_oracle(part.lists, part.gain, part.base)))
+            parts_of["mean"].append(mean_rows(part.lists, part.stats))
+        of = {key: np.concatenate(arrays) for key, arrays in parts_of.items()}
         sizes, ranks = of["sizes"], of["ranks"]
         climbed = corpus_oracle(corpus, metric, start=of["oracle"])
 

@@ -261,8 +261,8 @@ class Parseval(Metric):
         if y < 0:
             return None
         expected = None if g < 0 else symbols.text(int(gold.word[g]))
-        found = None if t < 0 else symbols.text(int(candidates.word[t]))
-        return Mismatch(int(y), int(position), expected, found)
+        word = None if t < 0 else symbols.text(int(candidates.word[t]))
+        return Mismatch(int(y), int(position), expected, word)
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """F = 2·matched / (gold + test); 0 if there is no bracket at all."""

@@ -37,22 +37,24 @@ def count_by_label(
 ) -> dict[str, LabelCount]:
     """The brackets of ``trees`` against those of ``gold``, tree by tree, for the trees that are ``valid`` (bool [T]).
 
-    Labels are those that ``metric`` tells apart. Which words count is decided by the gold tags, or by each tree's own
+    Labels are those that ``metric`` tells apart. Which words count is decided by the gold tags, or by item tree's own
     where the metric says so; quote marks that only one tree deletes (``evalb``) are not looked at again.
     """
     table = metric.table(symbols)
-    sides = [_Side(each, table, valid) for each in (gold, trees)]
+    sides = [_Side(item, table, valid) for item in (gold, trees)]
     if metric.punctuation == "reference":
         sides[1].kept[sides[1].words] = sides[0].kept[sides[0].words]
-    longest = 1 + max(int(np.diff(each.first).max(initial=0)) for each in (gold, trees))
+    longest = 1 + max(int(np.diff(item.first).max(initial=0)) for item in (gold, trees))
     kinds = int(table.bracket.max(initial=0)) + 1
-    found = [side.brackets(table, longest, kinds) for side in sides]
-    keys, inverse = np.unique(np.concatenate(found), return_inverse=True)
-    counts = [np.bincount(part, minlength=keys.size) for part in (inverse[: found[0].size], inverse[found[0].size :])]
+    brackets = [side.brackets(table, longest, kinds) for side in sides]
+    keys, inverse = np.unique(np.concatenate(brackets), return_inverse=True)
+    counts = [
+        np.bincount(part, minlength=keys.size) for part in (inverse[: brackets[0].size], inverse[brackets[0].size :])
+    ]
     label = keys // (longest * longest) % kinds
-    sums = [np.bincount(label, each, kinds).astype(np.int64) for each in (*counts, np.minimum(*counts))]
+    sums = [np.bincount(label, item, kinds).astype(np.int64) for item in (*counts, np.minimum(*counts))]
     names = _names(metric, table, symbols, np.concatenate([gold.label, trees.label]))
-    return {names[k]: LabelCount(*(int(each[k]) for each in sums)) for k in np.flatnonzero(sums[0] + sums[1]).tolist()}
+    return {names[k]: LabelCount(*(int(item[k]) for item in sums)) for k in np.flatnonzero(sums[0] + sums[1]).tolist()}
 
 
 class _Side:

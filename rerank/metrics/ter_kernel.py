@@ -207,6 +207,6 @@ def ter_rows(
     for y in range(rows.shape[0]):
         t, fewest = references + y, FAR
         for r in range(references):
-            found = edits(hashes[first[t] : first[t + 1]], hashes[first[r] : first[r + 1]], space)
-            fewest = min(fewest, found)
+            count = edits(hashes[first[t] : first[t + 1]], hashes[first[r] : first[r + 1]], space)
+            fewest = min(fewest, count)
         rows[y, 0] = fewest - least

@@ -78,16 +78,16 @@ class Evidence:
         candidates, N = self._nbest.candidates, len(places)
         try:
             if callable(self._given):
-                found = np.asarray(self._given([candidates[y] for y in places]), np.float64)
+                matrix = np.asarray(self._given([candidates[y] for y in places]), np.float64)
             else:
-                found = np.asarray(self._given, np.float64)[np.ix_(places, places)]
+                matrix = np.asarray(self._given, np.float64)[np.ix_(places, places)]
         except Exception as error:  # the function is the user's: it can raise anything
             message = f"the gains of list {self._nbest.id!r} cannot be used: {type(error).__name__}: {error}"
             raise RecipeError(message, key="decode.gains") from error
-        if found.shape != (N, N) or not np.isfinite(found).all():
-            message = f"found gains of the shape {found.shape} for {N} candidates of list {self._nbest.id!r}"
+        if matrix.shape != (N, N) or not np.isfinite(matrix).all():
+            message = f"found gains of the shape {matrix.shape} for {N} candidates of list {self._nbest.id!r}"
             raise RecipeError(f"{message}; expected {N} x {N} finite numbers", key="decode.gains")
-        return found
+        return matrix
 
     def expected(self, scores: np.ndarray, sharpness: np.ndarray, deviation: float) -> np.ndarray:
         """float64 [A, N]: expected gains; −∞ for candidates that are not among the ``most`` best by score."""
@@ -96,10 +96,10 @@ class Evidence:
         if self._all is None and self._most >= N:
             self._all = self.gains(list(range(N)))
         gains = self.gains(places.tolist()) if self._all is None else self._all[np.ix_(places, places)]
-        found = np.zeros((sharpness.size, places.size))
-        add_expected(gains, probabilities(scores[places], sharpness, deviation), found)
+        sums = np.zeros((sharpness.size, places.size))
+        add_expected(gains, probabilities(scores[places], sharpness, deviation), sums)
         expected = np.full((sharpness.size, N), -np.inf)
-        expected[:, places] = found
+        expected[:, places] = sums
         return expected
 
     @property
@@ -125,8 +125,8 @@ def best_expected(expected: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """int64 [A]: the candidates with the greatest expected gain (float64 [A, N]); of equal ones, the one with the best
     score, then the first."""
     order = np.lexsort((np.arange(scores.size), -scores))
-    own = expected[:, order]
-    return np.asarray(order[np.argmax(own >= own.max(axis=1, keepdims=True) - TIES, axis=1)])
+    ordered = expected[:, order]
+    return np.asarray(order[np.argmax(ordered >= ordered.max(axis=1, keepdims=True) - TIES, axis=1)])
 
 
 def decode(

@@ -94,7 +94,10 @@ class Drift:
     def __init__(self, known: Mapping[str, Mapping[str, Any]]) -> None:
         self.known = {name: ColumnSeen.model_validate(column) for name, column in known.items()}
         self.names, self.lists, self._looks, self._due, self._told = tuple(self.known), 0, 0, 1, set[str]()
-        C, width = len(self.names), max((len(cut) for own in self.known.values() for cut in own.cuts), default=0)
+        C, width = (
+            len(self.names),
+            max((len(cut) for histogram in self.known.values() for cut in histogram.cuts), default=0),
+        )
         self._cuts, self._share = np.full((C, M, width), np.inf), np.ones((C, M, width))
         for c, column in enumerate(self.known.values()):
             for m, (cuts, below) in enumerate(zip(column.cuts, column.below, strict=True)):
@@ -161,7 +164,7 @@ class Drift:
         level = ALPHA / (self._looks * (self._looks + 1) * apart.size)
         beyond = apart > PART + chance(self.lists, trained, level)
         measures = ([m for m, is_so in zip(COMPARED, of_column, strict=True) if is_so] for of_column in beyond)
-        return {name: found for name, found in zip(self.names, measures, strict=True) if found}
+        return {name: unusual for name, unusual in zip(self.names, measures, strict=True) if unusual}
 
     def warnings(self) -> list[str]:
         """A line for every column that is unlike training and of which nothing was said before."""

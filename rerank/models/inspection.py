@@ -30,14 +30,14 @@ def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
     """Every template with its ``top`` strongest features, the largest share first."""
     w = model.weights[predictor].w
     total = float(np.abs(w).sum())
-    found = []
+    entries = []
     for name, columns in _columns_by_template(model):
-        own = np.abs(w[columns])
-        order = columns[np.argsort(-own, kind="stable")[:top]]
+        sizes = np.abs(w[columns])
+        order = columns[np.argsort(-sizes, kind="stable")[:top]]
         strongest = [(model.table.name(int(j)), float(w[j])) for j in order if w[j] != 0.0]
-        share = float(own.sum()) / total if total else 0.0
-        found.append(TemplateShare(name, columns.size, int(np.count_nonzero(own)), share, strongest))
-    return sorted(found, key=lambda entry: (-entry.share, entry.template))
+        share = float(sizes.sum()) / total if total else 0.0
+        entries.append(TemplateShare(name, columns.size, int(np.count_nonzero(sizes)), share, strongest))
+    return sorted(entries, key=lambda entry: (-entry.share, entry.template))
 
 
 def ablate(model: Model, predictor: str, corpus: Lists, metric: Metric) -> tuple[float, dict[str, float]]:
@@ -107,7 +107,7 @@ def part_sizes(model: Model) -> list[PartSize]:
         "state": list(model.state.values()),
         "votes": list(model.votes.values()),
     }
-    return [PartSize(part, len(arrays), sum(each.nbytes for each in arrays)) for part, arrays in parts.items()]
+    return [PartSize(part, len(arrays), sum(array.nbytes for array in arrays)) for part, arrays in parts.items()]
 
 
 def _columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:

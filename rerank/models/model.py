@@ -161,14 +161,15 @@ def _load(source: Path) -> Model:
             kinds[part][key] = read_array(source / name)
     bases = header["base"]
     if not {"last", "average"} <= set(bases) or set(bases) != set(kinds["weights"]):
-        found = ", ".join(sorted(kinds["weights"])) or "none"
-        raise ValueError(f"its weights are {found}; expected those of {HEADER}, last and average among them")
+        said = ", ".join(sorted(kinds["weights"])) or "none"
+        raise ValueError(f"its weights are {said}; expected those of {HEADER}, last and average among them")
     weights = {name: Weights(kinds["weights"][name], float(bases[name])) for name in bases}
-    for name, each in weights.items():
-        if each.w.shape != (table.width,) or each.w.dtype != np.float64:
-            message = f"weights and feature table differ in length or type: {name}.npy is {each.w.dtype} {each.w.shape}"
+    for name, predictor in weights.items():
+        if predictor.w.shape != (table.width,) or predictor.w.dtype != np.float64:
+            found = f"{name}.npy is {predictor.w.dtype} {predictor.w.shape}"
+            message = f"weights and feature table differ in length or type: {found}"
             raise ValueError(f"{message}, the table has {table.width} columns")
-        if not np.all(np.isfinite(each.w)):
+        if not np.all(np.isfinite(predictor.w)):
             raise ValueError(f"{name}.npy holds weights that are not finite")
     if kinds["votes"]:
         from rerank.learn.voting.votes import Votes
@@ -184,13 +185,13 @@ def _load(source: Path) -> Model:
         raise ValueError("it has a bracket model without naming learned fusion, or names it without having one")
     seen = read_array(source / f"{SEEN}.npy", np.uint64, 1) if f"{SEEN}.npy" in header["files"] else np.zeros(0, "u8")
     parts = kinds["state"], kinds["votes"], kinds["brackets"], seen
-    weights = {name: one_base(each, table) for name, each in weights.items()}
+    weights = {name: one_base(predictor, table) for name, predictor in weights.items()}
     model = Model(header["settings"], header["about"], table, weights, *parts)
     _check_settings(model)
     decision, known = model.decision, [*weights, *decodings_of(model.about)]
     if not {decision.predictor, decision.ranked_by} <= set(known):
-        found = f"{decision.predictor}, with the scores of {decision.ranked_by}"
-        raise ValueError(f"its decision is {found}; it has {', '.join(known)}")
+        said = f"{decision.predictor}, with the scores of {decision.ranked_by}"
+        raise ValueError(f"its decision is {said}; it has {', '.join(known)}")
     _adopt_state(model)
     return model
 
@@ -237,9 +238,9 @@ def _check_settings(model: Model) -> None:
             raise ValueError(f"its settings are not a recipe of this program: {error}") from None
         features = model.settings.get("features")
         bits = features.get("hash_bits") if isinstance(features, dict) else None
-        own = model.table.bits if isinstance(model.table, HashedTable) else None
-        if bits != own:
-            raise ValueError(f"its settings have features.hash_bits: {bits}, its table {own}")
+        of_table = model.table.bits if isinstance(model.table, HashedTable) else None
+        if bits != of_table:
+            raise ValueError(f"its settings have features.hash_bits: {bits}, its table {of_table}")
         if more := {"engine", "grid", "runs"} & {key for key, value in model.settings.items() if value}:
             raise ValueError(f"its settings have {min(more)}; expected those of a single run")
         named = model.settings.get("learner")
@@ -270,10 +271,10 @@ def _adopt_state(model: Model) -> None:
         model.state.clear()
         return
     adopted = learner.for_corpus(type(fresh)(**model.state), 0)  # variables per candidate: there may be any number
-    for name, own, other in zip(fresh._fields, adopted, fresh, strict=True):
-        if own.shape != other.shape or own.dtype != other.dtype or model.state[name].ndim != other.ndim:
+    for name, array, other in zip(fresh._fields, adopted, fresh, strict=True):
+        if array.shape != other.shape or array.dtype != other.dtype or model.state[name].ndim != other.ndim:
             expected = f"expected {other.dtype} {other.shape} for its learner and table"
-            raise ValueError(f"state_{name}.npy is {own.dtype} {own.shape}; {expected}")
+            raise ValueError(f"state_{name}.npy is {array.dtype} {array.shape}; {expected}")
     _check_counts(model)
 
 

@@ -137,7 +137,7 @@ def provenance(**known: Any) -> dict[str, Any]:
 
 def decodings_of(about: Mapping[str, Any]) -> dict[str, Decoding]:
     """How the lists of a model with this provenance can be decoded, by kind."""
-    return {kind: Decoding.model_validate(own) for kind, own in about.get("decodings", {}).items()}
+    return {kind: Decoding.model_validate(entry) for kind, entry in about.get("decodings", {}).items()}
 
 
 def imported(about: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _allowed(name: str, trust: Trust) -> bool:
     if isinstance(trust, bool):
         return trust
     module = name.partition(":")[0].strip()
-    return any(f"{module}.".startswith(f"{each}.") for each in ([trust] if isinstance(trust, str) else trust))
+    return any(f"{module}.".startswith(f"{prefix}.") for prefix in ([trust] if isinstance(trust, str) else trust))
 
 
 def _parts(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -183,5 +183,5 @@ def _parts(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[tu
     for spec in (recipe.learner, *selected, *summed):
         yield "learner", str(spec.get("name", ""))
     yield "metric", str(recipe.metric.get("name", ""))
-    for how in (decode.gains, *(each.get("gains") for each in about.get("decodings", {}).values())):
+    for how in (decode.gains, *(entry.get("gains") for entry in about.get("decodings", {}).values())):
         yield "decode.gains", how or ""

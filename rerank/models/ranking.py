@@ -92,7 +92,7 @@ class Ranking:
         """
         if len(self) < 2:
             return []
-        if wrong := [each for each in (place, other) if not -len(self) <= each < len(self)]:
+        if wrong := [y for y in (place, other) if not -len(self) <= y < len(self)]:
             message = f"found the place {wrong[0]}; expected one from 0 to {len(self) - 1}"
             raise DataError(message, list_id=self.id or None)
         return self._explain(self._ranked, int(self.order[place]), int(self.order[other]))

@@ -188,8 +188,8 @@ class Reranker:
         taken = self.drift().through(given, lambda each: each[1])
         size = BATCH if self.predictor == "voted" else 1
         while batch := list(islice(taken, size)):
-            found = self._scorer.rank([self._open(nbest) for _, nbest in batch])
-            for (candidates, _), ranked in zip(batch, found, strict=True):
+            rankings = self._scorer.rank([self._open(nbest) for _, nbest in batch])
+            for (candidates, _), ranked in zip(batch, rankings, strict=True):
                 assert isinstance(ranked, Ranked)
                 yield Ranking(candidates, ranked, self._explain, self.predictor)
 
@@ -268,7 +268,7 @@ class Reranker:
         ModelError: the predictor is not one vector of weights, but votes.
         """
         weights = self.model.weights_of(self.ranked_by)
-        found = {
+        entry = {
             "task": self.recipe.task,
             "predictor": self.predictor,
             "ranked_by": self.ranked_by,
@@ -276,7 +276,7 @@ class Reranker:
             "base": weights.base,
             "weights": named_weights(self.model.table, weights),
         }
-        return as_json(found, indent=1)
+        return as_json(entry, indent=1)
 
     def _rank_file(
         self, path: PathLike, form: str | Mapping[str, Any] | None, sources: PathLike | None, on_bad_list: OnBadList

@@ -141,18 +141,18 @@ class Scorer:
         # Values as they are, not relative to the list, make scores comparable across lists.
         columns = ScoreColumns.of_table(self.model.table.about)
         table = self.model.table
-        found = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False, lexical=table.lexical)
-        found.scored = bool(table.about.get("scored"))
+        content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False, lexical=table.lexical)
+        content.scored = bool(table.about.get("scored"))
         if isinstance(table, FeatureTable):  # nobody misses what templates need that gave nothing in training either
             learned = {table.templates[k] for k in np.unique(table.template)}
-            for names in found.needs.values():
+            for names in content.needs.values():
                 names[:] = [name for name in names if name in learned]
-        return found
+        return content
 
     def drift(self) -> Drift:
         """What compares the score columns of lists with those of training."""
         known, held = self.model.about.get("columns", {}), self.content.held
-        return Drift({name: own for name, own in known.items() if name in held})
+        return Drift({name: histogram for name, histogram in known.items() if name in held})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""
@@ -191,8 +191,8 @@ class Scorer:
 
     def open(self, nbest: NBestList) -> Opened | SkippedList:
         """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""
-        found = self.content.open(nbest)
-        return found if isinstance(found, SkippedList) else Opened(*found, self._digest)
+        opened = self.content.open(nbest)
+        return opened if isinstance(opened, SkippedList) else Opened(*opened, self._digest)
 
     def opened(self, pair: Pair) -> Opened:
         """A list that was opened together with its reference."""
@@ -252,14 +252,14 @@ class Scorer:
     def _vote(self, batch: Sequence[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
         from rerank.models.predictions import vote_model  # the kernels of voting
 
-        found = [(item, *self.features(item)) for item in batch if not isinstance(item, SkippedList)]
-        corpus = self._corpus(found)
-        names = [f"{item.nbest.id} at {item.nbest.path}:{item.nbest.line}" for item, *_ in found]
+        lists = [(item, *self.features(item)) for item in batch if not isinstance(item, SkippedList)]
+        corpus = self._corpus(lists)
+        names = [f"{item.nbest.id} at {item.nbest.path}:{item.nbest.line}" for item, *_ in lists]
         votes = vote_model(self.model, corpus, names)
         bounds = zip(corpus.lists, corpus.lists[1:], strict=False)
         ranked = (
             Ranked(item.nbest, rank(votes[a:b], item.nbest.base), votes[a:b], int(np.count_nonzero(columns < 0)))
-            for (item, _, columns), (a, b) in zip(found, bounds, strict=True)
+            for (item, _, columns), (a, b) in zip(lists, bounds, strict=True)
         )
         for item in batch:
             yield item if isinstance(item, SkippedList) else next(ranked)
@@ -270,13 +270,13 @@ class Scorer:
             return self.how
         if kind == "best":
             return None
-        found, tuned = decodings_of(self.model.about), self.model.decision.ranked_by
-        if kind not in found:
-            raise ModelError(f"the model was not tuned to decode by {kind!r}; it has {', '.join([*found, 'best'])}")
+        decodings, tuned = decodings_of(self.model.about), self.model.decision.ranked_by
+        if kind not in decodings:
+            raise ModelError(f"the model was not tuned to decode by {kind!r}; it has {', '.join([*decodings, 'best'])}")
         if self.ranked_by != tuned:
             message = f"decoding was tuned for the scores of the predictor {tuned!r}"
             raise ModelError(f"{message}, not {self.ranked_by!r}; take that one, or the best candidates")
-        return found[kind]
+        return decodings[kind]
 
     def answer(
         self, opened: Opened, how: Decoding | None, gains: "Gains | None" = None, *, explained: bool = False
@@ -322,10 +322,10 @@ class Scorer:
             entries = np.flatnonzero(features.candidate == candidate)
             row[np.searchsorted(features.first, entries, side="right") - 1] = features.value[entries]
         base = opened.nbest.base
-        found = [Contribution("base score", weights.base, float(base[chosen]), float(base[other]))]
+        parts = [Contribution("base score", weights.base, float(base[chosen]), float(base[other]))]
         for i in np.flatnonzero((columns >= 0) & (values[0] != values[1])):
             weight = float(weights.w[columns[i]])
             if weight:
                 name = self.model.table.name(int(columns[i]))
-                found.append(Contribution(name, weight, float(values[0, i]), float(values[1, i])))
-        return sorted(found, key=lambda part: (-abs(part.amount), part.feature))
+                parts.append(Contribution(name, weight, float(values[0, i]), float(values[1, i])))
+        return sorted(parts, key=lambda part: (-abs(part.amount), part.feature))

@@ -214,14 +214,16 @@ def _dense_lines(table: Table, weights: Weights) -> Iterator[str]:
     yield f"# Multiply the weights of moses.ini by the base score's, {float(weights.base)!r}, and add to them:"
     yield "# [weight]"
     columns, names = ScoreColumns.of_table(table.about), [table.name(j) for j in range(table.free)]
-    own = {name.removeprefix("Dense|"): float(weights.w[j]) for j, name in enumerate(names) if name[:6] == "Dense|"}
+    weight_of = {
+        name.removeprefix("Dense|"): float(weights.w[j]) for j, name in enumerate(names) if name[:6] == "Dense|"
+    }
     # Moses wants a weight for every score of a function, also for those that never vary and are no features.
-    dense = dict.fromkeys([name for name in columns.names if name != columns.base] if columns else (), 0.0) | own
+    dense = dict.fromkeys([name for name in columns.names if name != columns.base] if columns else (), 0.0) | weight_of
     rows: dict[str, dict[int, float]] = {}
     for name, weight in dense.items():
-        found = _INDEXED.fullmatch(name)
-        if found and f"{found[1]}_0" in dense:  # LM_1 alone is a name of its own
-            rows.setdefault(found[1], {})[int(found[2])] = weight
+        match = _INDEXED.fullmatch(name)
+        if match and f"{match[1]}_0" in dense:  # LM_1 alone is a name of its own
+            rows.setdefault(match[1], {})[int(match[2])] = weight
         else:
             rows[name] = {0: weight}
     for name, row in sorted(rows.items()):

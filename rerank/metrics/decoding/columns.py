@@ -117,24 +117,24 @@ def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpn
 
     At least one candidate takes part in fusion.
     """
-    found, used, W = fusion.brackets, fusion.used, fusion.words.size
-    B, n = found.label.size, int(np.count_nonzero(used))
+    brackets, used, W = fusion.brackets, fusion.used, fusion.words.size
+    B, n = brackets.label.size, int(np.count_nonzero(used))
     weights = np.vstack([_softmax(scores, used, sharpness * SCALES), _softmax(base, used, np.ones(1))])
     total = fusion.weights(weights)
     order = np.argsort(np.where(used, -scores, np.inf), kind="stable")[:n]
     votes, both = BracketVotes.empty(B), weights[[OWN, BASE]]
-    count_votes(found, order, scores, np.zeros(B, np.int64), votes)
-    for first, last in pieces(B, found.bracket.size + B):
-        weigh_rivals(found, order, both, total[OWN], first, last, votes)
+    count_votes(brackets, order, scores, np.zeros(B, np.int64), votes)
+    for first, last in pieces(B, brackets.bracket.size + B):
+        weigh_rivals(brackets, order, both, total[OWN], first, last, votes)
     kin = Kin(*np.full((len(Kin._fields), B), UNSEEN, np.int32))
-    read_kin(found, order, np.ascontiguousarray(fusion.tags.T), np.empty(found.bracket.size, np.int32), kin)
-    own, places = weights[OWN], (found.end - found.start, np.full(B, W), found.start, np.full(B, n))
-    entropy = np.full(B, -float((own * np.log(np.where(own > 0, own, 1.0))).sum()))
+    read_kin(brackets, order, np.ascontiguousarray(fusion.tags.T), np.empty(brackets.bracket.size, np.int32), kin)
+    weight, places = weights[OWN], (brackets.end - brackets.start, np.full(B, W), brackets.start, np.full(B, n))
+    entropy = np.full(B, -float((weight * np.log(np.where(weight > 0, weight, 1.0))).sum()))
     share = _log_odds(votes.times / n, 0.5 / n)
     masses = *votes.crossed, *votes.relabelled, votes.most_crossed, votes.most_relabelled
     numbers = (*_log_odds(total, LEAST), share, votes.margin, *masses, *places, entropy, kin.children)
     tags, words = fusion.tags[:, order[0]], fusion.symbols.lower[fusion.words]
-    symbols = (found.label, *kin[:-1], *_at_edges(found, tags), *_at_edges(found, words))
+    symbols = (brackets.label, *kin[:-1], *_at_edges(brackets, tags), *_at_edges(brackets, words))
     return BracketColumns(np.stack(numbers, axis=1).astype(np.float64), np.stack(symbols, axis=1))
 
 
@@ -151,8 +151,10 @@ def right_brackets(fusion: Fusion, gold: Fusion) -> np.ndarray:
 
 
 def _keys(fusion: Fusion) -> list[tuple[int, ...]]:
-    found = fusion.brackets
-    return list(zip(*(array.tolist() for array in (found.label, found.start, found.end, found.copy)), strict=True))
+    brackets = fusion.brackets
+    return list(
+        zip(*(array.tolist() for array in (brackets.label, brackets.start, brackets.end, brackets.copy)), strict=True)
+    )
 
 
 def _softmax(scores: np.ndarray, used: np.ndarray, sharpness: np.ndarray) -> np.ndarray:

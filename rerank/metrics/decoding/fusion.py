@@ -59,15 +59,15 @@ class Fusion:
         self._table = _plain_table(symbols)
         self._brackets: Brackets | None = None
         self._space: Sentence = workspace(trees, trees).test
-        T, found = trees.first.size - 1, read_words_of(trees, self._table)
-        full = np.flatnonzero(found.counts)
+        T, words = trees.first.size - 1, read_words_of(trees, self._table)
+        full = np.flatnonzero(words.counts)
         self.used = np.zeros(T, np.bool_)
         self.words, self.tags = np.zeros(0, np.int32), np.zeros((0, T), np.int32)
         if full.size:
-            W = int(found.counts[full[0]])
-            leaves = found.leaves[:, :W]
+            W = int(words.counts[full[0]])
+            leaves = words.leaves[:, :W]
             self.words = trees.word[leaves[full[0]]]
-            self.used = (found.counts == W) & (trees.word[leaves] == self.words).all(axis=1)
+            self.used = (words.counts == W) & (trees.word[leaves] == self.words).all(axis=1)
             self.tags = np.ascontiguousarray(trees.label[leaves].T)
         top = trees.label[trees.first[:-1]]
         is_root = (self._table.flags[top] & DELETED_BRACKET != 0) & (trees.word[trees.first[:-1]] < 0)
@@ -87,10 +87,10 @@ class Fusion:
 
     def _numbered(self) -> Brackets:
         room = int(np.count_nonzero(self._trees.word < 0))
-        found = bracket_room(self.used.size, room)
-        B = number_brackets(self._trees, self.used, self._table, np.zeros(0, np.bool_), self._space, found)
-        own = {name: getattr(found, name)[:B] for name in ("label", "start", "end", "copy", "last")}
-        return found._replace(**own)
+        brackets = bracket_room(self.used.size, room)
+        B = number_brackets(self._trees, self.used, self._table, np.zeros(0, np.bool_), self._space, brackets)
+        used = {name: getattr(brackets, name)[:B] for name in ("label", "start", "end", "copy", "last")}
+        return brackets._replace(**used)
 
     def place_of(self, tree: Trees, scores: np.ndarray) -> int | None:
         """The candidate that a fused tree is, of equal ones the one with the best score (float64 [T]); None: none."""
@@ -104,9 +104,9 @@ class Fusion:
 
     def weights(self, weights: np.ndarray) -> np.ndarray:
         """float64 [A, B]: the weight of every bracket under weights (float64 [A, T]) of the candidates."""
-        found = self.brackets
-        total = np.zeros((weights.shape[0], found.label.size))
-        add_weights(found.first, found.bracket, weights, total)
+        brackets = self.brackets
+        total = np.zeros((weights.shape[0], brackets.label.size))
+        add_weights(brackets.first, brackets.bracket, weights, total)
         return total
 
     def normalised(self, weights: np.ndarray) -> np.ndarray:
@@ -125,17 +125,17 @@ class Fusion:
             raise DataError(f"found the threshold {thresholds.min():g}; expected one from {least} to below 1")
         if not self.used.any():
             raise DataError("no candidate has words")
-        weights, found = self.normalised(weights), self.brackets
+        weights, brackets = self.normalised(weights), self.brackets
         total = self.weights(weights) if judged is None else np.stack([self.without_crossing(row) for row in judged])
-        W, B, number = self.words.size, found.label.size, weights.shape[0] * thresholds.size
-        longest = int(np.diff(found.first).max(initial=0))
+        W, B, number = self.words.size, brackets.label.size, weights.shape[0] * thresholds.size
+        longest = int(np.diff(brackets.first).max(initial=0))
         most = min(B, 2 * longest) if judged is None else B  # of kept brackets, twice the mean of a tree at most
         room = number * (W + 1 + most)
         out = Trees(np.zeros(number + 1, np.int64), *(np.empty(room, np.int32) for _ in range(6)))
-        order = np.lexsort((-found.end, found.start))
+        order = np.lexsort((-brackets.end, brackets.start))
         scratch = np.empty(self.used.size), np.empty(W, np.int32), np.empty(B, np.int32)
         fuse_trees(
-            found, order, self.used, self._roots, self.tags, self.words, weights, total, thresholds, *scratch, out
+            brackets, order, self.used, self._roots, self.tags, self.words, weights, total, thresholds, *scratch, out
         )
         return Trees(out.first, *(array[: out.first[-1]] for array in out[1:]))
 
@@ -155,16 +155,22 @@ class Fusion:
 
         judged: probabilities of the brackets (float64 [B]) in place of weights; by: what made each so probable.
         """
-        found, own = self.brackets, self.normalised(weights[None])
-        owner = np.repeat(np.arange(self.used.size), np.diff(found.first))
-        order, total = np.argsort(found.bracket[: owner.size], kind="stable"), self.weights(own)[0]
+        brackets, normalised = self.brackets, self.normalised(weights[None])
+        owner = np.repeat(np.arange(self.used.size), np.diff(brackets.first))
+        order, total = np.argsort(brackets.bracket[: owner.size], kind="stable"), self.weights(normalised)[0]
         total = total if judged is None else judged
-        ends = np.cumsum(np.bincount(found.bracket[: owner.size], minlength=total.size))
+        ends = np.cumsum(np.bincount(brackets.bracket[: owner.size], minlength=total.size))
         groups = np.split(owner[order], ends)[: total.size]  # none where no tree has a bracket
         votes = [
             VotedBracket(self.symbols.text(int(label)), int(start), int(end), float(weight), members.tolist(), own_by)
             for label, start, end, weight, members, own_by in zip(
-                found.label, found.start, found.end, total, groups[: total.size], by or [()] * total.size, strict=True
+                brackets.label,
+                brackets.start,
+                brackets.end,
+                total,
+                groups[: total.size],
+                by or [()] * total.size,
+                strict=True,
             )
         ]
         return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))
@@ -182,9 +188,9 @@ def read_words_of(trees: Trees, table: BracketLabels) -> Words:
     """The words of trees, by what ``table`` says of their tags."""
     T, leaves = trees.first.size - 1, np.concatenate([[0], np.cumsum(trees.word >= 0)])
     most = int(np.diff(leaves[trees.first]).max(initial=0))
-    found = Words(np.zeros(T, np.int64), np.full((T, most), -1, np.int64), np.zeros((T, most), np.bool_))
-    read_leaves(trees, table, workspace(trees, trees).test, found.counts, found.leaves, found.keep)
-    return found
+    words = Words(np.zeros(T, np.int64), np.full((T, most), -1, np.int64), np.zeros((T, most), np.bool_))
+    read_leaves(trees, table, workspace(trees, trees).test, words.counts, words.leaves, words.keep)
+    return words
 
 
 def bracket_room(trees: int, brackets: int) -> Brackets:

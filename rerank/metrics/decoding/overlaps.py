@@ -97,12 +97,12 @@ def ngrams(sides: list[tuple[np.ndarray, np.ndarray, int]]) -> Items:
     side, so that ``owner`` rises within a side alone.
     """
     room = sum(units.size * orders for _, units, orders in sides)
-    found = Items(np.empty(room, np.uint64), np.empty(room, np.int32), np.empty(room, np.int8))
+    items = Items(np.empty(room, np.uint64), np.empty(room, np.int32), np.empty(room, np.int8))
     at, kinds = 0, 0
     for number, (first, units, orders) in enumerate(sides):
-        at = ngram_hashes(first, np.array(units, np.uint64), orders, np.uint64(number + 1), *found, at, kinds)
+        at = ngram_hashes(first, np.array(units, np.uint64), orders, np.uint64(number + 1), *items, at, kinds)
         kinds += orders
-    return Items(*(array[:at] for array in found))
+    return Items(*(array[:at] for array in items))
 
 
 def lengths(first: np.ndarray, orders: int) -> np.ndarray:

@@ -28,16 +28,16 @@ def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndar
     if not words.counts.all() or (metric.punctuation == "evalb" and pattern.max(initial=0) > group.max(initial=0)):
         return _one_by_one(metric, trees, symbols)
     gains, space = np.zeros((T, T)), workspace(trees, trees).test
-    found = bracket_room(T, int(np.count_nonzero(trees.word < 0)))
+    brackets = bracket_room(T, int(np.count_nonzero(trees.word < 0)))
     by_reference = metric.punctuation == "reference"
     for k in range(int((pattern if by_reference else group).max(initial=-1)) + 1):
         references = np.flatnonzero((pattern if by_reference else group) == k)
         used = group == group[references[0]]
         keep = words.keep[references[0], : words.counts[references[0]]] if by_reference else np.zeros(0, np.bool_)
-        number_brackets(trees, used, table, keep, space, found)
-        members, size = np.flatnonzero(used), np.diff(found.first)
+        number_brackets(trees, used, table, keep, space, brackets)
+        members, size = np.flatnonzero(used), np.diff(brackets.first)
         owner = np.repeat(np.arange(members.size, dtype=np.int32), size[members])
-        item = found.bracket[: owner.size].astype(np.uint64)
+        item = brackets.bracket[: owner.size].astype(np.uint64)
         (matched,) = shared(Items(item, owner, np.zeros(owner.size, np.int8)), members.size, 1)
         both = size[members][:, None] + size[members][None, :]
         f = np.where(both > 0, 2.0 * matched / np.maximum(both, 1), 1.0)

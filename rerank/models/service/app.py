@@ -37,8 +37,8 @@ PAGE = files(__package__).joinpath("page.html").read_text("utf-8")
 
 def _hashed(kind: str) -> str:
     """What allows the page's own style or script, and no other."""
-    (own,) = re.findall(f"<{kind}>(.*?)</{kind}>", PAGE, re.DOTALL)
-    return f"{kind}-src 'sha256-{b64encode(sha256(own.encode()).digest()).decode()}'"
+    (text,) = re.findall(f"<{kind}>(.*?)</{kind}>", PAGE, re.DOTALL)
+    return f"{kind}-src 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 # The page holds all that it needs, and asks this service alone.
@@ -109,7 +109,7 @@ def _rank(model: Reranker, measures: Measures, drift: Drift, limits: Limits, thr
 
     async def rank(request: Request) -> Response:
         try:
-            found, candidates = await ranked(request)
+            ranking, candidates = await ranked(request)
         except DataError as error:
             field = {"field": error.field} if isinstance(error, GivenError) else {}
             return JSONResponse({"error": str(error), **field}, 400)
@@ -123,7 +123,7 @@ def _rank(model: Reranker, measures: Measures, drift: Drift, limits: Limits, thr
             log.exception("a request could not be answered")
             return JSONResponse({"error": "the request could not be answered; see the log of the service"}, 500)
         measures.candidates.inc(candidates)
-        return Response(found, media_type="application/json")
+        return Response(ranking, media_type="application/json")
 
     return rank
 
@@ -157,10 +157,10 @@ async def _body(request: Request, most: int) -> bytes:
 
 def _health(model: Reranker) -> Endpoint:
     about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
-    found = {"status": "ok", "version": __version__, "model": about}
+    state = {"status": "ok", "version": __version__, "model": about}
 
     async def health(_: Request) -> Response:
-        return JSONResponse(found)
+        return JSONResponse(state)
 
     return health
 

@@ -31,9 +31,9 @@ class Measures:
         ProcessCollector(registry=self.registry)
         told = "Mean, standard deviation and correlation with the base score of a column in a list, on average."
         columns = Gauge("rerank_column", told, ["column", "measure", "lists"], registry=self.registry)
-        for name, own in drift.known.items():
+        for name, histogram in drift.known.items():
             for measure in COMPARED:
-                columns.labels(name, measure, "training").set(getattr(own, measure))
+                columns.labels(name, measure, "training").set(getattr(histogram, measure))
                 columns.labels(name, measure, "requests").set_function(partial(_measured, drift, name, measure))
 
 

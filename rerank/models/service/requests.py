@@ -88,8 +88,8 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
         field = _field(place)
         raise (GivenError(message, field) if field else DataError(message)) from None
     _check_names(asked)
-    for y, each in enumerate(asked.candidates):
-        _check_names(each, model.columns, f"candidates[{y}].")
+    for y, candidate in enumerate(asked.candidates):
+        _check_names(candidate, model.columns, f"candidates[{y}].")
     _check_sizes(asked, limits, trees=not isinstance(model.recipe, TextRecipe))
     ranking = model.rank(given["candidates"], asked.source)
     if drift is not None:
@@ -98,7 +98,7 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
         message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
         raise GivenError(message, "explain")
     best = ranking.best
-    found = {
+    answer = {
         "id": given.get("id"),
         "order": ranking.order.tolist(),
         "scores": ranking.scores.tolist(),
@@ -107,10 +107,10 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
         "predictor": ranking.predictor,
         "unknown": ranking.unknown,
     }
-    found |= {"decided": _decided(ranking, asked.explain)} if asked.explain else {}
+    answer |= {"decided": _decided(ranking, asked.explain)} if asked.explain else {}
     if asked.decode:
-        found["decoded"] = {"text": ranking.text, "place": ranking.place}
-    return as_json(found), len(ranking)
+        answer["decoded"] = {"text": ranking.text, "place": ranking.place}
+    return as_json(answer), len(ranking)
 
 
 def _check_names(section: Section, columns: Collection[str] = (), place: str = "") -> None:
@@ -123,7 +123,9 @@ def _check_names(section: Section, columns: Collection[str] = (), place: str = "
 
 def _check_sizes(asked: RankRequest, limits: Limits, *, trees: bool) -> None:
     """Refuse texts whose work would grow as the square of their length, or more."""
-    given = [(f"candidates[{y}]", each.tree or each.text or "") for y, each in enumerate(asked.candidates)]
+    given = [
+        (f"candidates[{y}]", candidate.tree or candidate.text or "") for y, candidate in enumerate(asked.candidates)
+    ]
     for field, text in [*given, ("source", asked.source or "")]:
         if len(text) < 2 * min(limits.words, limits.depth):
             continue
