@@ -37,7 +37,7 @@ def count_by_label(
 ) -> dict[str, LabelCount]:
     """The brackets of ``trees`` against those of ``gold``, tree by tree, for the trees that are ``valid`` (bool [T]).
 
-    Labels are those that ``metric`` tells apart. Which words count is decided by the gold tags, or by item tree's own
+    Labels are those that ``metric`` tells apart. Which words count is decided by the gold tags, or by each tree's own
     where the metric says so; quote marks that only one tree deletes (``evalb``) are not looked at again.
     """
     table = metric.table(symbols)
