@@ -28,7 +28,8 @@ ASKED = "are the references those of other lists, off by a line?"
 
 def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mapping[str, Any]) -> list[str]:
     """A line for everything that looks wrong with the splits of a run; corpora: their counts, see ``Data.counts``."""
-    train, metric, counts = data.training, content.metric, {split: own["statistics"] for split, own in corpora.items()}
+    train, metric = data.training, content.metric
+    counts = {split: entry["statistics"] for split, entry in corpora.items()}
     known = columns_seen(content.held, content.used, train.seen)
     found = list[str]()
     for split, extracted in {recipe.data.training: train, **data.others}.items():
@@ -38,8 +39,8 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
         if extracted is train:
             continue
         if split == recipe.data.dev and not isinstance(metric, Gain) and below_dev(train.corpus, extracted.corpus):
-            own, other = (metric.text(counts[each]["base"][metric.primary]) for each in (recipe.data.training, split))
-            shown = f"{metric.primary} {own}, on {split} {other}"
+            here, there = (metric.text(counts[name]["base"][metric.primary]) for name in (recipe.data.training, split))
+            shown = f"{metric.primary} {here}, on {split} {there}"
             found.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {ASKED}")
         found += [f"{split}: {line}" for line in unlike_training(extracted.seen, content, known, train.seen.digests)]
     return found
@@ -55,7 +56,7 @@ def unlike_training(
     shown = (
         f"{same:,} of {sampled}{looked_at:,} lists are training lists; what is measured on them tells nothing of others"
     )
-    drift = Drift({name: own for name, own in columns.items() if name in content.held})
+    drift = Drift({name: column for name, column in columns.items() if name in content.held})
     drift.take(*lists.measures[:, [content.held.index(name) for name in drift.names]])
     return [*([shown] if same else []), *drift.warnings()]
 
@@ -68,16 +69,16 @@ def references_amiss(metric: Metric, counts: Mapping[str, Any], lengths: np.ndar
     """
     if isinstance(metric, Gain):
         return []
-    found = list[str]()
+    lines = list[str]()
     best, random = (counts[name][metric.primary] for name in ("oracle", "random"))
     lacking = abs((0.0 if metric.lower_is_better else 100 / metric.percent) - random)
     if abs(best - random) < HARDLY * lacking and counts["candidates"] >= 2 * counts["lists"]:
         shown = f"{metric.primary} {metric.text(best)} beside {metric.text(random)}"
-        found.append(f"the oracle is hardly better than a random candidate ({shown}); {ASKED}")
+        lines.append(f"the oracle is hardly better than a random candidate ({shown}); {ASKED}")
     if (correlation := unlike_lengths(lengths)) is not None:
         shown = f"rank correlation {correlation:.2f}"
-        found.append(f"long candidates do not go with long references ({shown}); {ASKED}")
-    return found
+        lines.append(f"long candidates do not go with long references ({shown}); {ASKED}")
+    return lines
 
 
 def unlike_lengths(lengths: np.ndarray) -> float | None:
@@ -88,22 +89,20 @@ def unlike_lengths(lengths: np.ndarray) -> float | None:
     """
     if len(lengths) < FEWEST or (lengths == lengths[0]).all(axis=0).any():
         return None
-    one, other = (np.unique(own, return_inverse=True)[1] for own in lengths.T)
-    one, other = one - one.mean(), other - other.mean()
-    found = float((one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum()))
-    surely = np.arctanh(min(found, 0.999)) + DEVIATIONS / np.sqrt(len(lengths) - 3) < np.arctanh(CORRELATED)
-    return found if surely else None
+    ranks = [np.unique(column, return_inverse=True)[1] for column in lengths.T]
+    correlation = float(np.asarray(np.corrcoef(ranks))[0, 1])
+    surely = np.arctanh(min(correlation, 0.999)) + DEVIATIONS / np.sqrt(len(lengths) - 3) < np.arctanh(CORRELATED)
+    return correlation if surely else None
 
 
 def below_dev(train: Lists, dev: Lists) -> bool:
-    """Are the gains of the base choices from ``train`` far below those from ``dev``?
+    """Whether the gains of the base choices from ``train`` are far below those from ``dev``.
 
     They are where the distribution functions differ by more than ``APART`` and what chance explains, with a probability
     of at most ``ALPHA``.
     """
-    found = [
-        list_gains(lists, selected(lists, lambda part: base_choice(part.lists, part.base))) for lists in (train, dev)
-    ]
-    places = np.concatenate(found)
-    own, other = (np.searchsorted(np.sort(gains), places, "right") / gains.size for gains in found)
-    return bool((own - other).max(initial=0.0) > APART + chance(found[0].size, found[1].size, ALPHA))
+    bases = (selected(lists, lambda part: base_choice(part.lists, part.base)) for lists in (train, dev))
+    low, high = (np.sort(list_gains(lists, base)) for lists, base in zip((train, dev), bases, strict=True))
+    places = np.concatenate([low, high])
+    apart = np.searchsorted(low, places, "right") / low.size - np.searchsorted(high, places, "right") / high.size
+    return bool(apart.max(initial=0.0) > APART + chance(low.size, high.size, ALPHA))

@@ -131,27 +131,22 @@ def compare_runs(
 
     predictor: of both; None: the one that the model of either run decides by. by: see ``compare_selections``.
     """
-    settings = [_read_results(path / "metrics.json") for path in (a, b)]
-    splits = [split for split in settings[0]["splits"] if split in settings[1]["splits"]]
+    first, second = (_read_results(path / "metrics.json") for path in (a, b))
+    splits = [split for split in first["splits"] if split in second["splits"]]
     if not splits:
-        raise DataError(
-            f"the runs share no test split: {list(settings[0]['splits'])} and {list(settings[1]['splits'])}",
-            path=f"{a}, {b}",
-        )
+        message = f"the runs share no test split: {list(first['splits'])} and {list(second['splits'])}"
+        raise DataError(message, path=f"{a}, {b}")
     metric = metric_of(load_recipe(a / "recipe.yaml"))
-    names = [str(predictor or each.get("predictor", "average")) for each in settings]
-    results = []
+    names = [str(predictor or results.get("predictor", "average")) for results in (first, second)]
+    compared = []
     for split in splits:
-        own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
-        result = compare_selections(own, other, names[0], names[1], metric, test, samples, seed, by)
-        a_score, b_score = (
-            side.reports(metric)[name][metric.primary] for side, name in zip((own, other), names, strict=True)
-        )
-        found = {"measure": metric.primary, "lower_is_better": metric.lower_is_better, "metric": metric}
-        found |= {"predictors": names, "a": a_score, "b": b_score}
-        found["signature"] = own.signature
-        results.append((split, found | result))
-    return results
+        sides = [Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b)]
+        result = compare_selections(sides[0], sides[1], names[0], names[1], metric, test, samples, seed, by)
+        scores = [side.reports(metric)[name][metric.primary] for side, name in zip(sides, names, strict=True)]
+        about = {"measure": metric.primary, "lower_is_better": metric.lower_is_better, "metric": metric}
+        about |= {"predictors": names, "a": scores[0], "b": scores[1], "signature": sides[0].signature}
+        compared.append((split, about | result))
+    return compared
 
 
 def _check_rows(selections: Selections, metric: Metric) -> None:
@@ -165,9 +160,9 @@ def _check_rows(selections: Selections, metric: Metric) -> None:
 
 def _read_results(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found["splits"], dict):
+        results = dict(json.loads(path.read_text(encoding="utf-8")))
+        if not isinstance(results["splits"], dict):
             raise TypeError("its splits are not a mapping")
-        return dict(found)
+        return results
     except DAMAGE as error:
         raise DataError(f"no results of a run here: {error}", path=str(path)) from None

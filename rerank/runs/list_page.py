@@ -20,7 +20,7 @@ from rerank.runs.evaluation import Selections
 from rerank.runs.learning import shown_curve
 from rerank.runs.losses import LossDetails, changes_row, changes_table, loss_table
 from rerank.runs.report import headline, list_tables
-from rerank.runs.report.html import fill, frame
+from rerank.runs.report.html import page
 from rerank.runs.report.list_figures import (
     Curve,
     LearningCurve,
@@ -122,47 +122,35 @@ def write_page(
 
 
 def render(report: Report) -> str:
-    """The page of a run over lists; the same report gives the same text."""
+    """The page of a run over lists."""
     metrics = report.metrics
     measure, task = primary_of(metrics), str(metrics.get("task", ""))
-    examples = [example.parts(task, measure) for example in report.examples]
-    sections = {
-        "Results": True,
-        "Gains and losses": report.changes or any(report.losses.values()),
-        "Weights": report.weights,
-        "Examples": examples,
-        "Training": True,
-        "Data": True,
-    }
-    shown = frame(
+    return page(
+        "lists.html.j2",
         metrics,
-        report.recipe,
-        report.date,
-        report.seconds,
-        runs="run",
-        sections=sections,
+        recipe=report.recipe,
+        date=report.date,
+        seconds=report.seconds,
         environment=report.environment,
+        runs="run",
+        summary=headline.headline(metrics),
+        results=[headline.results_on_page(metrics, split) for split in splits_of(metrics)],
+        notes=headline.notes(metrics),
+        reported=list_tables.reported_table(metrics),
+        figures=report.figures,
+        signature=metrics.get("metric"),
+        signatures=headline.signatures(metrics),
+        changes=report.changes,
+        losses=report.losses,
+        weights=report.weights,
+        examples=[example.parts(task, measure) for example in report.examples],
+        curves=training_figures(report.curves, metrics),
+        learning=[learning_figure(report.learning, measure), sweep_figure(metrics)],
+        tables=[table(metrics) for table in list_tables.TRAINING],
+        bound=list_tables.bound(metrics),
+        data=[table(metrics) for table in list_tables.DATA],
+        ranks=rank_figures(metrics),
     )
-    content = {
-        "summary": headline.headline(metrics),
-        "results": [headline.results_on_page(metrics, split) for split in splits_of(metrics)],
-        "notes": headline.notes(metrics),
-        "reported": list_tables.reported_table(metrics),
-        "figures": report.figures,
-        "signature": metrics.get("metric"),
-        "signatures": headline.signatures(metrics),
-        "changes": report.changes,
-        "losses": report.losses,
-        "weights": report.weights,
-        "examples": examples,
-        "curves": training_figures(report.curves, metrics),
-        "learning": [learning_figure(report.learning, measure), sweep_figure(metrics)],
-        "tables": [table(metrics) for table in list_tables.TRAINING],
-        "bound": list_tables.bound(metrics),
-        "data": [table(metrics) for table in list_tables.DATA],
-        "ranks": rank_figures(metrics),
-    }
-    return fill("lists.html.j2", shown | content)
 
 
 def answers_of(directory: Path, split: str, selections: Selections, predictor: str, recipe: ListRecipe) -> Answers:

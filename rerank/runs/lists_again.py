@@ -12,6 +12,7 @@ from rerank.extraction.blocks import BLOCK_BYTES
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
+from rerank.learn.base import Weights
 from rerank.learn.scoring import scores
 from rerank.models.decoding import Evidence, gain_functions
 from rerank.readers.base import NBestList, SkipCount, SkippedList
@@ -107,17 +108,17 @@ def _joined(readings: Sequence[Reading], stretches: Iterable[Seen]) -> Iterator[
 
 def _cut(lists: Iterable[tuple[int, NBestList | SkippedList]]) -> Iterator[list[tuple[int, NBestList | SkippedList]]]:
     """The lists in stretches: of LISTS, or of as many bytes of texts as a block has."""
-    own, size = list[tuple[int, NBestList | SkippedList]](), 0
+    stretch, size = list[tuple[int, NBestList | SkippedList]](), 0
     for number, nbest in lists:
         if isinstance(nbest, NBestList):
             nbest = nbest.changed(raw=None)  # needed only to write the list
             size += sum(map(len, nbest.texts))
-        own.append((number, nbest))
-        if len(own) == LISTS or size >= BLOCK_BYTES:
-            yield own
-            own, size = [], 0
-    if own:
-        yield own
+        stretch.append((number, nbest))
+        if len(stretch) == LISTS or size >= BLOCK_BYTES:
+            yield stretch
+            stretch, size = [], 0
+    if stretch:
+        yield stretch
 
 
 def look_at(stretch: Stretch) -> Seen:
@@ -144,5 +145,9 @@ def look_at(stretch: Stretch) -> Seen:
 
 def run_scores(run: Run, corpus: Lists) -> np.ndarray:
     """float64 [N]: the scores of all candidates by the run's predictor."""
-    weights = run.weights[run.recipe.predictor]
-    return np.concatenate([scores(part, weights) for _, part in parts(corpus)])
+    return candidate_scores(corpus, run.weights[run.recipe.predictor])
+
+
+def candidate_scores(lists: Lists, weights: Weights) -> np.ndarray:
+    """float64 [N]: the scores of all candidates."""
+    return np.concatenate([scores(part, weights) for _, part in parts(lists)])

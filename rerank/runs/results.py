@@ -10,11 +10,10 @@ import numpy as np
 
 from rerank import __version__
 from rerank.base.progress import track
-from rerank.data.shards import Lists, first_candidates, list_sizes, parts
+from rerank.data.shards import first_candidates, list_sizes
 from rerank.extraction.content.base import Content
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Weights
-from rerank.learn.scoring import scores
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer, led, rank, write_ranked
 from rerank.readers.base import SkippedList
@@ -22,6 +21,7 @@ from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.runs.corpora import Data
+from rerank.runs.lists_again import candidate_scores
 from rerank.runs.run import Run
 from rerank.storage.outputs import output_file
 
@@ -33,10 +33,10 @@ def describe(
     first = first_candidates(extracted.corpus)
     places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
     lists = content.read_again(recipe.data, split, extracted.ids, list_sizes(extracted.corpus))
-    found = content.describe(split, lists, places)
-    for name, measures in found.reports.items():
-        chosen.splits[split][name] = {**chosen.splits[split][name], **measures}
-    return found.signatures
+    described = content.describe(split, lists, places)
+    for name, measures in described.reports.items():
+        chosen.splits[split][name] |= measures
+    return described.signatures
 
 
 def prediction_files(split: str) -> tuple[str, str, str]:
@@ -62,14 +62,13 @@ def write_predictions(
     recipe: ListRecipe, directory: Path, data: Data, model: Model, chosen: Run, tests: tuple[str, ...]
 ) -> None:
     """Every test split in the input's own format: the model's choice if it is a candidate, then the others by score."""
+    weights = chosen.weights[recipe.predictor]
     for split in tests:
-        scorer = Scorer(model)
+        scorer, extracted = Scorer(model), data.others[split]
         with open_output(made_room(directory, split, 0)) as out:
-            extracted = data.others[split]
-            weights, first = chosen.weights[recipe.predictor], chosen.answers.get(split)
-            ranked = ranked_lists(scorer, recipe.data, split, extracted, weights, first)
-            total = extracted.corpus.list_count
-            write_ranked(out, scorer.reader, track(ranked, f"predict {split}", total=total))
+            ranked = ranked_lists(scorer, recipe.data, split, extracted, weights, chosen.answers.get(split))
+            shown = track(ranked, f"predict {split}", total=extracted.corpus.list_count)
+            write_ranked(out, scorer.reader, shown)
 
 
 def environment() -> list[str]:
@@ -96,21 +95,16 @@ def ranked_lists(
     What is written are scores of features' values as they are, so that lists can be compared: see ``Extracted``. A list
     that the corpus lacks, since its reference cannot be used, is scored by the model itself.
     """
-    sizes, own = list_sizes(extracted.corpus), _scores(extracted.corpus, weights)
+    sizes, scored = list_sizes(extracted.corpus), candidate_scores(extracted.corpus, weights)
     ends, added = np.cumsum(sizes), np.zeros(sizes.size)
     if extracted.origins is not None:
-        added = _scores(extracted.origins, Weights(weights.w, 0.0))
+        added = candidate_scores(extracted.origins, Weights(weights.w, 0.0))
     for number, nbest in scorer.content.read_again(data, split, extracted.ids, sizes):
         if number < 0 or isinstance(nbest, SkippedList):
             opened = nbest if isinstance(nbest, SkippedList) else scorer.open(nbest)
             yield from scorer.rank([opened])
             continue
         start = ends[number] - sizes[number]
-        found = own[start : ends[number]]
+        by_weights = scored[start : ends[number]]
         place = None if first is None or first[number] < 0 else int(first[number] - start)
-        yield Ranked(nbest, led(rank(found, nbest.base), place), found + added[number])
-
-
-def _scores(lists: Lists, weights: Weights) -> np.ndarray:
-    """float64 [N]: of every candidate."""
-    return np.concatenate([scores(part, weights) for _, part in parts(lists)])
+        yield Ranked(nbest, led(rank(by_weights, nbest.base), place), by_weights + added[number])

@@ -17,7 +17,7 @@ from rerank.runs import pipeline
 from rerank.runs.examples.example_figures import trace
 from rerank.runs.examples.experiment import run_spec
 from rerank.runs.examples.fitting import fit
-from rerank.runs.examples.scikit import fit_baseline, make_baseline
+from rerank.runs.examples.scikit import fit_baseline
 from rerank.runs.examples.sets import Sets
 from rerank.runs.stages import epoch_lines
 
@@ -242,12 +242,6 @@ def test_baselines(root: Path, tmp_path: Path) -> None:
     found = carried_out(root, tmp_path, runs=runs)
     assert all(run["mean"] < 0.2 for run in found["runs"])
     assert found["runs"][1]["tuned"]["baseline.C"] in (0.1, 1)
-
-
-@pytest.mark.parametrize("settings", [{}, {"name": "bayes"}, {"name": {"svm": 1}}, {"name": ["svm"]}])
-def test_baselines_that_there_are_not(settings: dict[str, Any]) -> None:
-    with pytest.raises(RecipeError, match=r"baseline\.name: found .*; (did you mean|known)"):
-        make_baseline(settings)
 
 
 @pytest.mark.parametrize(

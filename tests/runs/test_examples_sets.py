@@ -62,27 +62,6 @@ def test_train_and_test_files_share_classes_columns_and_scale(tmp_path: Path) ->
     assert part.train.size == 2
 
 
-def test_rows_of_length_one_and_a_bias(root: Path) -> None:
-    found = loaded(root, scale="l2", bias=2.0).examples
-    squares = np.add.reduceat(found.values.astype(np.float64) ** 2, found.rows[:-1])
-    assert np.allclose(squares, 1 + 4)
-    assert found.width == small_classes.WIDTH + 1
-
-
-def test_folds_are_drawn_where_none_are_given(root: Path) -> None:
-    path = str(root / "marked.svm.gz")
-    assert loaded(root, sets={}, path=path).splits == 10
-    assert loaded(root, sets={}, path=path, folds={"count": 3}).splits == 3
-
-
-def test_generators_draw_anew_with_every_seed(root: Path) -> None:
-    source = {"sets": {}, "generator": {"name": "winnow", "dimension": 20}}
-    one, two, again = (loaded(root, seed, **source) for seed in (1, 2, 1))
-    assert one.test is not None
-    assert not np.array_equal(one.examples.columns, two.examples.columns)
-    assert np.array_equal(one.examples.columns, again.examples.columns)
-
-
 def test_a_vocabulary_names_the_features(root: Path) -> None:
     path = root / "words"
     path.write_text("".join(f"w{j}\n" for j in range(1, small_classes.WIDTH + 1)))

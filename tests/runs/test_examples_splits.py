@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
-from rerank.runs.examples.sets import draw_folds, fold_numbers
+from rerank.runs.examples.sets import draw_folds
 from rerank.runs.examples.tuning import divided, held_out
 
 labels = st.lists(st.integers(0, 3), min_size=2, max_size=60).map(np.array)
@@ -27,11 +27,6 @@ def test_folds_share_out_every_class(label: np.ndarray, count: int, seed: int) -
     assert np.array_equal(folds, draw_folds(label, count, seed))
 
 
-def test_another_seed_gives_other_folds() -> None:
-    label = np.arange(100) % 2
-    assert not np.array_equal(draw_folds(label, 10, 1), draw_folds(label, 10, 2))
-
-
 @given(labels, st.floats(0.05, 0.95), st.integers(0, 5))
 def test_held_out_divides_the_examples(label: np.ndarray, share: float, seed: int) -> None:
     first, second = held_out(label, share, seed)
@@ -41,18 +36,6 @@ def test_held_out_divides_the_examples(label: np.ndarray, share: float, seed: in
     if label.size >= 40:
         assert abs(second.size - share * label.size) <= 4  # half an example a class, and rounding
     assert np.array_equal(second, held_out(label, share, seed)[1])
-
-
-def test_held_out_has_the_share_of_every_class() -> None:
-    label = np.repeat([0, 1], [80, 20])
-    _, taken = held_out(label, 0.25, 3)
-    assert np.bincount(label[taken]).tolist() == [20, 5]
-
-
-def test_one_fold_is_no_division() -> None:
-    with pytest.raises(DataError, match=r"f\.txt: all examples are in fold 3"):
-        fold_numbers(np.array([3, 3]), "f.txt")
-    assert fold_numbers(np.array([4, 2, 4]), "f.txt").tolist() == [2, 4]
 
 
 @pytest.mark.parametrize(("examples", "folds", "count"), [(20, 5, 5), (3, 5, 3), (2, 2, 2)])

@@ -57,12 +57,6 @@ def test_ranks_share_equals_and_average_over_sets() -> None:
     assert ranks[0.1] == {"A": 3, "B": 2, "C": 1}
 
 
-def test_a_set_that_a_run_lacks_has_no_ranks() -> None:
-    recipe = recipe_of()
-    found = results_of(recipe, {("s", 0, run, 1): [0.1] for run in "ABC"} | {("t", 0, "A", 1): [0.5]})
-    assert set(mean_ranks(cells_of(recipe, found))[0].values()) == {2.0}
-
-
 def test_the_papers_numbers_stand_behind_ours_and_the_best_stands_out() -> None:
     reported = {"source": "P", "values": {"s": {"A": 16.9}}, "ranks": {0: {"B": 2.5}}, "seconds": {"s": {"B": 3}}}
     recipe = recipe_of(reported=reported)
@@ -75,13 +69,6 @@ def test_the_papers_numbers_stand_behind_ours_and_the_best_stands_out() -> None:
     assert seconds_table(recipe, data).rows == [["s", "0.500", "0.500 / 3"]]
     assert ranks_table(recipe, data) is None  # of a single set
     assert data["results"][0]["reported"] == pytest.approx(0.169)
-
-
-def test_accuracies_are_best_when_high() -> None:
-    recipe = recipe_of(measure="accuracy")
-    data = as_data(recipe, results_of(recipe, {("s", 0, "A", 1): [0.2], ("s", 0, "B", 1): [0.1]}))
-    assert results_table(recipe, data).rows == [["s", "80.00", "90.00"]]
-    assert results_table(recipe, data).best == {(0, 2)}
 
 
 def test_noise_levels_are_rows_and_the_papers_numbers_are_of_none() -> None:

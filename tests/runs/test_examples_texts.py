@@ -38,18 +38,6 @@ def test_a_second_file_has_the_first_ones_features(texts: Path, tmp_path: Path) 
     assert found.label.tolist() == [0]
 
 
-def test_a_byte_that_is_no_text_is_an_error(texts: Path) -> None:
-    texts.write_bytes(texts.read_bytes() + "good\tcaf\xe9\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"0xe9, which is not UTF-8") as caught:
-        read_texts([str(texts)], {"name": "count"})
-    assert (caught.value.path, caught.value.line) == (str(texts), 5)
-
-
-def test_settings_reach_the_vectoriser(texts: Path) -> None:
-    _, names = read_texts([str(texts)], {"name": "tfidf", "ngram_range": [2, 2], "lowercase": True})
-    assert names == ("dull book", "fine book", "fine fine")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,6 +1,5 @@
 """Tuning picks the best point and epoch, the first of equals, from training labels alone, and only if it is better."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,23 +32,9 @@ def with_errors(monkeypatch: pytest.MonkeyPatch, errors: dict[float, list[float]
     monkeypatch.setattr(tuning, "_errors", known)
 
 
-def test_the_lowest_error_of_all_points_and_epochs_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_errors(monkeypatch, {1: [0.5, 0.4, 0.45], 2: [0.5, 0.3, 0.2], 3: [0.25, 0.3, 0.3]})
-    assert tune(spec_of(grid={"learner.C": [1, 2, 3]}), EXAMPLES, EXAMPLES) == Tuned({"learner.C": 2}, 3, 0.2)
-
-
 def test_of_equals_the_first_point_and_the_fewest_epochs_win(monkeypatch: pytest.MonkeyPatch) -> None:
     with_errors(monkeypatch, {1: [0.5, 0.2, 0.2], 2: [0.2, 0.2, 0.2]})
     assert tune(spec_of(grid={"learner.C": [1, 2]}), EXAMPLES, EXAMPLES) == Tuned({"learner.C": 1}, 2, 0.2)
-
-
-def test_points_may_be_tried_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_errors(monkeypatch, {1: [0.2], 2: [0.1], 3: [0.1]})
-
-    def backwards(function: Any, points: Iterable[Any]) -> list[Any]:
-        return [function(point) for point in reversed(list(points))][::-1]
-
-    assert tune(spec_of(grid={"learner.C": [1, 2, 3]}), EXAMPLES, EXAMPLES, backwards).point == {"learner.C": 2}
 
 
 # Five folds: C of the recipe is .5, its epochs are 2. Errors by C, fold and epoch.
@@ -108,31 +93,11 @@ def test_baselines_keep_their_settings_too(monkeypatch: pytest.MonkeyPatch) -> N
     assert (found.point, found.epochs) == ({}, 0)
 
 
-def test_what_was_chosen_is_applied() -> None:
-    spec = Tuned({"learner.C": 4}, 7, 0.1).applied(spec_of(grid={"learner.C": [4]}))
-    assert (spec.recipe.learner["C"], spec.recipe.training.epochs) == (4, 7)
-
-
 def test_learners_and_baselines_have_grids_of_their_own() -> None:
     grid = {"learner.C": [1, 2], "baseline.C": [3]}
     spec = spec_of(grid=grid)
     assert points_of(spec) == [{"learner.C": 1}, {"learner.C": 2}]
     assert points_of(replace(spec, baseline={"name": "svm"})) == [{"baseline.C": 3}]
-
-
-def test_a_constant_that_is_far_too_small_loses() -> None:
-    """Two features, one of which tells the class in the last example of each only; no step of 1e-9 outweighs others."""
-    rng = np.random.default_rng(1)
-    label = np.arange(200) % 2
-    X = rng.integers(0, 2, (200, 30)).astype(float)
-    X[:, 0] = 3 * label
-    examples = from_csr(np.hstack([X, np.ones((200, 1))]), label)
-    spec = spec_of(grid={"learner.C": [1e-9, 1.0]}, epochs=3)
-    found = tune(spec, examples, examples)
-    assert found.point == {"learner.C": 1.0}
-    assert found.error < 0.1
-    assert 1 <= found.epochs <= 3
-    assert tune(spec, examples, examples) == found
 
 
 def test_held_out_labels_are_noisy_or_clean(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,12 +67,6 @@ def test_nothing_outside_and_no_style_for_the_page(drawn):
         assert "<style" not in svg
 
 
-def test_colours_are_the_pages(drawn):
-    for svg in drawn.values():
-        own = re.sub(r"var\(--[a-z0-9-]+, #[0-9a-f]{6}\)", "", svg)
-        assert "#" not in own
-
-
 def test_everything_is_inside(drawn):
     for svg in drawn.values():
         root = ET.fromstring(svg)
@@ -131,21 +125,12 @@ class TestNames:
         shown = words(svg)[-len(PALETTE) :]
         assert (shown[0], shown[-1]) == ("r03", last)
 
-    def test_names_are_escaped(self):
-        svg = training_figures([Curve('$x^2$ "_<b>', 1, [0, 1], [0, 1], [0, 1])], {})[0].svg
-        assert words(svg)[-1] == '$x^2$ "_<b>'
-        assert 'x^2$ "_<b>: 0 at 0' in ET.fromstring(svg).get("aria-label")
-
 
 class TestRanks:
     def test_long_lists_share_bars(self):
         svg = rank_figure("test", [1] * 1000).svg
         assert len(list(ET.fromstring(svg).iter(f"{SVG}rect"))) == 50
         assert "rank of the oracle by base score (bars of 20 ranks)" in words(svg)
-
-    def test_counts_that_differ_much_are_on_a_log_scale(self):
-        assert "lists (log scale)" in words(rank_figure("test", [5000, 9, 8, 7]).svg)
-        assert "lists" in words(rank_figure("test", [20, 9, 8, 7]).svg)
 
 
 class TestSweep:
@@ -164,11 +149,6 @@ class TestSweep:
         metrics["runs"] = [run | {"dev": run["splits"]["test"]["average"]["f1"]} for run in metrics["runs"]]
         assert sweep_figure(metrics).caption.startswith("Score on dev against")
         assert "base 82.32" in words(sweep_figure(metrics).svg)
-
-    def test_a_grid_without_results(self):
-        metrics = make_sweep().metrics | {"splits": {}}
-        metrics["runs"] = [run | {"splits": {}} for run in metrics["runs"]]
-        assert sweep_figure(metrics) is None
 
     def test_two_families_and_a_model_without_weights(self):
         runs = [

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from rerank.runs.report import numbers
-from rerank.runs.report.measures import MEASURES, measures_of, primary_of
+from rerank.runs.report.measures import measures_of, primary_of
 from rerank.runs.report.numbers import Spread, duration, fixed, number, p_value, signed
 
 
@@ -41,13 +41,6 @@ def test_what_is_not_a_number_is_a_dash(write):
     assert write(None) == write(math.nan) == write(math.inf) == "–"
 
 
-def test_fractions_are_percent_and_bleu_is_not():
-    by_key = {measure.key: measure for measure in MEASURES}
-    assert by_key["f1"].text(0.83751) == "83.75"
-    assert by_key["f1"].signed(-0.0123) == "−1.23"
-    assert by_key["bleu"].text(31.456) == "31.46"
-
-
 def test_measures_are_those_that_are_there_in_the_order_of_columns():
     metrics = {"splits": {"test": {"base": {"exact_match": 0.1, "f1": 0.5, "sentences": 3.0}, "last": {"recall": 0.2}}}}
     assert [measure.key for measure in measures_of(metrics)] == ["recall", "f1", "exact_match"]
@@ -65,12 +58,3 @@ def test_sample_standard_deviation_and_standard_error():
     assert (mean, values) == (pytest.approx(0.25), 4)
     assert deviation == pytest.approx((0.05 / 3) ** 0.5)
     assert error == pytest.approx(deviation / 2)
-
-
-def test_one_value_has_no_deviation():
-    assert Spread.of([0.5]) == (0.5, None, None, 1)
-
-
-def test_missing_values_do_not_count():
-    assert Spread.known([1.0, 3.0, None]) == Spread.of([1.0, 3.0])
-    assert Spread.known([None]) is None

@@ -3,8 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from rerank.runs.closer_look import Example
 from rerank.runs.list_page import Report, render
 from rerank.runs.report.headline import signatures
@@ -56,12 +54,6 @@ def test_words_that_differ_are_marked_with_signs_and_escaped() -> None:
     assert "As text" not in text
 
 
-def test_a_page_without_marks_has_no_key() -> None:
-    assert 'class="key' not in page(example(gold="", source=None))
-    assert "<dt>Reference" not in page(example(gold=""))
-    assert "(no words)" in page(example(chosen=""))
-
-
 def test_what_mert_did_is_under_training() -> None:
     text = page()
     section = text.partition('<section id="training">')[2].partition("</section>")[0]
@@ -78,9 +70,3 @@ def test_signatures_of_the_figures() -> None:
     both = {"signatures": {"a": {"bleu": "x", "ter": "t"}, "b": {"bleu": "y", "ter": "t"}}}
     assert signatures(both) == [("BLEU on a", "x"), ("BLEU on b", "y"), ("TER", "t")]
     assert signatures({}) == []
-
-
-@pytest.mark.parametrize(("measure", "heading"), [("bleu", "BLEU"), ("ter", "TER")])
-def test_the_measure_of_the_run_is_in_front(measure: str, heading: str) -> None:
-    assert f"reaches {heading} " in page(measure=measure)
-    assert f"Δ{heading}" in page(measure=measure)

@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 from synthetic_report import SENTENCES
 
-from rerank.base.errors import DataError
 from rerank.runs.report.brackets import read_trees
 from rerank.runs.report.trees import draw_example, text_width
 
@@ -48,12 +47,6 @@ def test_marks_of_a_sentence():
     assert boxes(gold.svg, "missed") == ["NP−B", "VP−C", "NP−B"]
     assert boxes(base.svg, "wrong") == ["ADJP×"]
     assert boxes(chosen.svg, "wrong") == boxes(gold.svg, "wrong") == []
-
-
-def test_missed_by_both():
-    gold, both = draw_example("(S1 (S (NP (NN a) (NN b)) (NN c)))", *["(S1 (S (NN a) (NP (NN b) (NN c))))"] * 2)
-    assert boxes(gold.svg, "missed") == ["NP−BC"]
-    assert boxes(both.svg, "wrong") == ["NP×"]
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
@@ -100,20 +93,10 @@ def test_words_are_escaped():
     assert [text for text, _, _ in texts(draw_example(tree, tree, tree)[0].svg, "word")] == words
 
 
-def test_one_word():
-    tree = "(NN rain)"
-    assert texts(draw_example(tree, tree, tree)[0].svg, "word")[0][0] == "rain"
-
-
 def test_wide_letters_take_more_room():
     assert text_width("WWWW") > text_width("iiii")
     assert text_width("文字") > text_width("ab")
     assert text_width("e\u0301") == text_width("e")
-
-
-def test_what_is_not_a_tree_names_the_list():
-    with pytest.raises(DataError, match="list demo-7"):
-        draw_example("(S (NN a))", "(S (NN a))", "(S", "demo-7")
 
 
 def test_a_failed_parse_is_drawn_as_a_trace():

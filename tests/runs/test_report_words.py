@@ -39,23 +39,12 @@ def test_marks_of_both_texts() -> None:
     assert {piece.kind for text in (gold, base, chosen) for piece in text.pieces} == {"", "wrong", "missed"}
 
 
-def test_what_both_miss_has_both_letters() -> None:
-    gold, *_ = mark_example(None, ["x y"], "y z", "y")
-    assert marked(gold) == [("x", "−BC"), ("y", "")]
-
-
 def test_the_nearest_reference_counts_and_the_first_of_equals() -> None:
     texts = mark_example(None, ["a b c d", "a b", "b a"], "a b", "c d")
     assert [text.title for text in texts] == ["Reference 1", "Reference 2", "Reference 3", "Base", "Chosen"]
     assert marked(texts[0]) == [("a b", "−C"), ("c d", "")]
     assert marked(texts[1]) == [("a b", "")]
     assert marked(texts[3]) == [("a b", "")]
-
-
-def test_a_short_text_in_a_long_reference_is_not_near() -> None:
-    _, near, base, _ = mark_example(None, ["a x x x x x", "b"], "a", "b")
-    assert marked(near) == [("b", "−B")]
-    assert marked(base) == [("a", "×")]
 
 
 def test_equal_choices_are_one_text() -> None:

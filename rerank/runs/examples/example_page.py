@@ -14,7 +14,7 @@ from rerank.runs.examples.results import Result, best_of, groups_of, mean_error
 from rerank.runs.examples.tables import sets_table, significance_tables, tables_of, training_table, tuned_table
 from rerank.runs.examples.tested import Tested, confusion_table, selections_of
 from rerank.runs.learning import shown_curve
-from rerank.runs.report.html import fill, frame
+from rerank.runs.report.html import page
 from rerank.runs.report.list_figures import learning_figure
 from rerank.runs.report.measures import MEASURES
 from rerank.runs.report.numbers import Spread, count, duration, fixed, signed
@@ -41,39 +41,28 @@ def write_page(
     figures: Sequence[Figure],
 ) -> None:
     """Write the report to ``path``; tested: the tested examples of every set; features: the strongest of the model."""
-    compared = significance_tables(metrics)
-    sections = {
-        "Results": True,
-        "Errors": True,
-        "Features": features,
-        "Significance": compared,
-        "Training": True,
-        "Data": True,
-    }
-    shown = frame(
-        metrics,
-        recipe.as_yaml(),
-        datetime.now().astimezone(),
-        seconds,
-        runs="result",
-        sections=sections,
-        environment=environment(),
-    )
     curves = [shown_curve(curve, ERROR, unit=UNIT) for curve in metrics.get("curve", {}).values()]
-    content = {
-        "about": recipe.about,
-        "summary": headline(recipe, metrics, tested, results),
-        "tables": tables_of(recipe, metrics["tables"]),
-        "significance": compared,
-        "tuned": tuned_table(metrics),
-        "data": sets_table(metrics["corpora"]),
-        "training": training_table(metrics),
-        "learning": [learning_figure(curve, ERROR) for curve in curves],
-        "figures": figures,
-        "errors": [_errors(name, runs, tested[name]) for name, runs in groups_of(results).items()],
-        "features": features,
-    }
-    write_text(path, fill("classification.html.j2", shown | content))
+    text = page(
+        "classification.html.j2",
+        metrics,
+        recipe=recipe.as_yaml(),
+        date=datetime.now().astimezone(),
+        seconds=seconds,
+        environment=environment(),
+        runs="result",
+        about=recipe.about,
+        summary=headline(recipe, metrics, tested, results),
+        tables=tables_of(recipe, metrics["tables"]),
+        significance=significance_tables(metrics),
+        tuned=tuned_table(metrics),
+        data=sets_table(metrics["corpora"]),
+        training=training_table(metrics),
+        learning=[learning_figure(curve, ERROR) for curve in curves],
+        figures=figures,
+        errors=[_errors(name, runs, tested[name]) for name, runs in groups_of(results).items()],
+        features=features,
+    )
+    write_text(path, text)
 
 
 def _errors(name: str, results: Sequence[Result], tested: Tested) -> dict[str, Any]:
@@ -123,23 +112,20 @@ def headline(
 
 
 def _against_largest(recipe: ClassificationRecipe, best: Result, label: np.ndarray, usual: int) -> str:
-    settings = recipe.significance
+    settings, pair = recipe.significance, ("best", LARGEST_CLASS)
     if settings.test is None:
         return "not tested"
     wrong = selections_of({"best": best.predicted, LARGEST_CLASS: np.full(label.size, usual)}, label)
-    pair = ("best", LARGEST_CLASS)
-    tests = wrong.significance(Classification(), [pair], settings.test, settings.samples, recipe.seed)
-    return verdict(tests["_vs_".join(pair)], lower_is_better=True)
+    (test,) = wrong.significance(Classification(), [pair], settings.test, settings.samples, recipe.seed).values()
+    return verdict(test, lower_is_better=True)
 
 
 def _against(metrics: Mapping[str, Any], a: Result, b: Result) -> str:
     """How ``a`` is, compared with ``b``, by the tests of metrics.json."""
-    place = f"{a.set}, noise {a.noise:g}" if a.noise else a.set
-    tests, names = metrics["significance"].get(place, {}), (a.spec.name, b.spec.name)
-    if test := tests.get("_vs_".join(names)):
-        return verdict(test, lower_is_better=True)
-    if test := tests.get("_vs_".join(names[::-1])):
-        return verdict({**test, "difference": -test["difference"]}, lower_is_better=True)
+    tests = metrics["significance"].get(f"{a.set}, noise {a.noise:g}" if a.noise else a.set, {})
+    for first, second, sign in ((a, b, 1), (b, a, -1)):
+        if test := tests.get(f"{first.spec.name}_vs_{second.spec.name}"):
+            return verdict(test | {"difference": sign * test["difference"]}, lower_is_better=True)
     return "not tested against it"
 
 

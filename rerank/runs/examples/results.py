@@ -72,37 +72,37 @@ class Result:
     def entry(self) -> dict[str, Any]:
         """The entry in metrics.json."""
         mean, sd, se, _ = Spread.of(self.errors[self.predictor])
+        recipe, baseline = self.spec.recipe, self.spec.baseline
         return {
             "name": self.spec.name,
-            "set": self.set,
-            "noise": self.noise,
-            "seed": self.seed,
-            "learner": self.spec.recipe.learner if self.spec.baseline is None else self.spec.baseline,
+            **self._place,
+            "learner": recipe.learner if baseline is None else baseline,
             "predictor": self.predictor,
             "point": self.spec.point,
             "tuned": self.tuned,
             "errors": self.errors,
-            "mean": mean,
-            "sd": sd,
-            "se": se,
+            **{"mean": mean, "sd": sd, "se": se},
             "splits": {"test": self.splits()},
             "train_error": float(np.mean(self.train_errors)),
             "training": {
                 "epochs": len(self.mistakes[0]),
                 "updates": self.updates,
                 "mistakes": self.mistakes,
-                "seconds": [round(each, 4) for each in self.seconds],
+                "seconds": [round(seconds, 4) for seconds in self.seconds],
                 "examples": self.size,
             },
         }
 
+    @property
+    def _place(self) -> Settings:
+        return {"set": self.set, "noise": self.noise, "seed": self.seed}
+
     def lines(self) -> Iterator[dict[str, Any]]:
         """The epochs of training, for the history."""
-        place = {"run": self.spec.name, "set": self.set, "noise": self.noise, "seed": self.seed}
-        return (place | line for line in self.history)
+        return ({"run": self.spec.name, **self._place, **line} for line in self.history)
 
 
-PLAIN = [each.name for each in fields(Result) if each.name not in ("spec", "predictions", "margins")]
+PLAIN = [known.name for known in fields(Result) if known.name not in ("spec", "predictions", "margins")]
 
 
 def key_of(examples: ExampleSet, spec: Spec, code: str) -> str:
@@ -119,9 +119,10 @@ def key_of(examples: ExampleSet, spec: Spec, code: str) -> str:
 
 def save_results(place: Path, key: str, results: list[Result]) -> None:
     """Keep the results of a single run."""
-    entries = [{name: getattr(each, name) for name in PLAIN} for each in results]
-    arrays = {f"{i}-{name}": found for i, each in enumerate(results) for name, found in each.predictions.items()}
-    arrays |= {f"margins-{i}": each.margins for i, each in enumerate(results)}
+    entries = [{name: getattr(result, name) for name in PLAIN} for result in results]
+    arrays = {f"margins-{i}": result.margins for i, result in enumerate(results)}
+    for i, result in enumerate(results):
+        arrays |= {f"{i}-{name}": classes for name, classes in result.predictions.items()}
     KeptResult(place, key).save({"results": entries}, arrays)
 
 
@@ -133,8 +134,8 @@ def load_results(place: Path, key: str, spec: Spec) -> list[Result] | None:
     header, arrays = stored
     results = []
     for i, entry in enumerate(header["results"]):
-        own = {name.partition("-")[2]: found for name, found in arrays.items() if name.startswith(f"{i}-")}
-        results.append(Result(spec=spec, predictions=own, margins=arrays[f"margins-{i}"], **entry))
+        predictions = {name.partition("-")[2]: array for name, array in arrays.items() if name.startswith(f"{i}-")}
+        results.append(Result(spec=spec, predictions=predictions, margins=arrays[f"margins-{i}"], **entry))
     return results
 
 
@@ -151,7 +152,7 @@ def best_of(results: Sequence[Result]) -> Result:
 def groups_of(results: Sequence[Result]) -> Mapping[str, list[Result]]:
     """The results of the first seed and the lowest noise, by set."""
     groups: dict[str, list[Result]] = {}
-    for each in results:
-        if each.seed == results[0].seed and each.noise == results[0].noise:
-            groups.setdefault(each.set, []).append(each)
+    for result in results:
+        if result.seed == results[0].seed and result.noise == results[0].noise:
+            groups.setdefault(result.set, []).append(result)
     return groups

@@ -97,10 +97,6 @@ class Sets:
 
     sources: by name, with the root in the paths of their files, which exist; counts: what metrics.json says about those
     that were read.
-
-    Raises
-    ------
-    RecipeError, DataError: an invalid source, or a file that does not exist.
     """
 
     def __init__(self, recipe: ClassificationRecipe) -> None:
@@ -114,28 +110,27 @@ class Sets:
         source = self.sources[name]
         key = name, seed if source.generator is not None else 0
         if key not in self._read:
-            for other in [each for each in self._read if each[0] != name]:
-                del self._read[other]
+            self._read = {other: known for other, known in self._read.items() if other[0] == name}
             start = time.perf_counter()
-            self._read[key] = found = load_set(self._data, name, source, key[1])
-            self.counts.setdefault(name, _counts(found, time.perf_counter() - start))
+            self._read[key] = load_set(self._data, name, source, key[1])
+            self.counts.setdefault(name, _counts(self._read[key], time.perf_counter() - start))
         return self._read[key]
 
 
-def _counts(found: ExampleSet, seconds: float) -> dict[str, Any]:
+def _counts(of: ExampleSet, seconds: float) -> dict[str, Any]:
     """What metrics.json says about a set."""
-    labels = np.bincount(found.examples.label, minlength=len(found.examples.classes))
-    dropped = found.test.dropped if found.test is not None else 0
-    if dropped:
+    examples = of.examples
+    labels = np.bincount(examples.label, minlength=len(examples.classes))
+    if of.test is not None and (dropped := of.test.dropped):
         message = "set %s: %s values of features that the training examples do not have are left out"
-        log.warning(message, found.name, f"{dropped:,}")
+        log.warning(message, of.name, f"{dropped:,}")
     return {
-        "examples": found.examples.size,
-        "test_examples": found.tested.size,
-        "nonzeros": found.examples.nonzeros,
-        "columns": found.examples.width,
-        "classes": dict(zip(found.examples.classes, labels.tolist(), strict=True)),
-        "splits": found.splits,
+        "examples": examples.size,
+        "test_examples": of.tested.size,
+        "nonzeros": examples.nonzeros,
+        "columns": examples.width,
+        "classes": dict(zip(examples.classes, labels.tolist(), strict=True)),
+        "splits": of.splits,
         "seconds": round(seconds, 3),
     }
 
@@ -157,30 +152,30 @@ def _found(data: ExampleData, source: SourceSettings) -> SourceSettings:
 def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) -> ExampleSet:
     """Read, draw (from ``seed``) or fetch a set, and give its features bias and scale."""
     test: Labelled | None = None
+    names: tuple[str, ...] = ()
+    path = source.path or source.train or ""
     if source.generator is not None:
         examples, test = build(generators, source.generator, "data.generator").draw(seed)
     elif source.newsgroups:
-        examples, words = read_newsgroups(source.newsgroups, data.vectorizer)
+        examples, names = read_newsgroups(source.newsgroups, data.vectorizer)
     elif data.format == "text":
-        paths = [path for path in (source.path or source.train, source.test) if path]
-        parts, words = read_texts(paths, data.vectorizer)
-        examples, test = parts[0], parts[1] if len(parts) > 1 else None
+        (examples, *tested), names = read_texts([path, *([source.test] if source.test else [])], data.vectorizer)
+        test = tested[0] if tested else None
     else:
-        examples = read_svmlight(source.path or source.train or "")
+        examples = read_svmlight(path)
         if source.test is not None:
             try:
                 test = read_svmlight(source.test).align(examples.classes, examples.width)
             except DataError as error:
                 raise error if error.path else DataError(error.message, path=source.test) from None
-    names = words if source.newsgroups or (data.format == "text" and source.generator is None) else ()
     if source.vocabulary is not None:
         names = read_vocabulary(source.vocabulary, examples.width)
     if len(examples.classes) < 2:
-        found = ", ".join(examples.classes)
-        raise DataError(f"all labels are {found!r}; expected at least two classes", path=source.path or source.train)
-    prepared = [_prepared(data, part, examples) for part in (examples, test) if part is not None]
+        classes = ", ".join(examples.classes)
+        raise DataError(f"all labels are {classes!r}; expected at least two classes", path=path or None)
     folds = None if test is not None else _folds(source, examples)
-    return ExampleSet(name, prepared[0], prepared[1] if test is not None else None, folds, names)
+    prepared = None if test is None else _prepared(data, test, examples)
+    return ExampleSet(name, _prepared(data, examples, examples), prepared, folds, names)
 
 
 def _prepared(data: ExampleData, part: Labelled, training: Labelled) -> Labelled:
@@ -193,12 +188,13 @@ def _prepared(data: ExampleData, part: Labelled, training: Labelled) -> Labelled
 
 
 def _folds(source: SourceSettings, examples: Labelled) -> np.ndarray:
-    if isinstance(source.folds, str):
-        folds = read_folds(source.folds, examples.label.size)
-        fold_numbers(folds, source.folds)
-        return folds
-    drawn = source.folds or FoldSettings()
-    return draw_folds(examples.label, drawn.count, drawn.seed)
+    if not isinstance(source.folds, str):
+        drawn = source.folds or FoldSettings()
+        return draw_folds(examples.label, drawn.count, drawn.seed)
+    folds = read_folds(source.folds, examples.label.size)
+    if np.unique(folds).size < 2:
+        raise DataError(f"all examples are in fold {folds[0]}; expected at least two folds", path=source.folds)
+    return folds
 
 
 def read_vocabulary(path: str, width: int) -> tuple[str, ...]:
@@ -221,11 +217,3 @@ def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
     folds = np.empty(label.size, np.int64)
     folds[order] = np.arange(label.size) % count
     return folds
-
-
-def fold_numbers(folds: np.ndarray, path: str) -> np.ndarray:
-    """The different fold numbers, ascending."""
-    numbers = np.unique(folds)
-    if numbers.size < 2:
-        raise DataError(f"all examples are in fold {numbers[0]}; expected at least two folds", path=path)
-    return numbers

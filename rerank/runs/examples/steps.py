@@ -80,10 +80,10 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         if self.tests:
             shown = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
             for name, singles in groupby(shown, key=lambda single: single.set):
-                own = [result for single in singles for result in self._results(single)]
-                self.found += own
-                self._look_at(name, own)
-                work.append(line for each in own for line in each.lines())
+                on_set = [result for single in singles for result in self._results(single)]
+                self.found += on_set
+                self._look_at(name, on_set)
+                work.append(line for result in on_set for line in result.lines())
         return {"results": len(self.found)}
 
     def _results(self, single: Spec) -> list[Result]:

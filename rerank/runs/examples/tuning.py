@@ -45,9 +45,9 @@ class Tuned:
 
     def as_dict(self) -> dict[str, Any]:
         """The entry in metrics.json."""
-        found = {**self.point, "epochs": self.epochs, "held_out_error": self.error}
+        entry = {**self.point, "epochs": self.epochs, "held_out_error": self.error}
         folds = {"default_error": self.default, "standard_error": self.standard_error}
-        return found | (folds if self.default is not None else {})
+        return entry | (folds if self.default is not None else {})
 
     @staticmethod
     def from_dict(entry: dict[str, Any]) -> "Tuned":

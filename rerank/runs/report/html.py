@@ -40,27 +40,27 @@ def _plain(value: Any) -> Any:
     return plain(value, kept="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def frame(
+def page(
+    template: str,
     metrics: Mapping[str, Any],
+    *,
     recipe: str,
     date: datetime,
     seconds: float,
-    *,
-    runs: str,
-    sections: Mapping[str, Any],
     environment: Sequence[str],
-) -> dict[str, Any]:
-    """The part of its content that every report has: see ``page.html.j2``.
+    runs: str,
+    **content: Any,
+) -> str:
+    """A report, see ``page.html.j2``: what every one has, and its own content; ``runs``: their kind, in the singular.
 
-    runs: their kind, in the singular. sections: their headings, with something false for those that have no content.
+    The same content gives the same text.
     """
     ended, number = date.strftime("%Y-%m-%d %H:%M %Z").strip(), len(runs_of(metrics))
-    titles = [*(title for title, content in sections.items() if content), "Settings"]
-    return {
+    every = {
         "title": str(metrics.get("name") or "Unnamed run"),
         "task": str(metrics.get("task", "")),
         "facts": [ended, f"{number} {runs}{'s' if number > 1 else ''}", duration(seconds)],
-        "sections": [(title.lower().replace(" ", "-"), title) for title in titles],
+        "sections": lambda body: re.findall('<section id="([^"]+)">\n<h2>([^<]+)</h2>', body),
         "recipe": recipe.rstrip("\n"),
         "provenance": [
             ("finished", ended),
@@ -71,3 +71,4 @@ def frame(
         ],
         "environment": environment,
     }
+    return fill(template, every | content)

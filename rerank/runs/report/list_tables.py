@@ -91,15 +91,8 @@ def mert_weights_table(metrics: Metrics) -> TextTable:
 
 def bound(metrics: Metrics) -> list[tuple[str, str]]:
     """The chosen run's mistake bound, value by value."""
-    return _flat(metrics.get("training", {}).get("bound") or {})
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for key, value in values.items():
-        name = f"{prefix}{key}".replace("_", " ")
-        pairs += _flat(value, f"{name}, ") if isinstance(value, Mapping) else [(name, number(value))]
-    return pairs
+    values = metrics.get("training", {}).get("bound") or {}
+    return [(key.replace("_", " "), number(value)) for key, value in values.items()]
 
 
 def choice_table(metrics: Metrics) -> TextTable:
@@ -211,14 +204,9 @@ def _statistics(metrics: Metrics) -> list[tuple[str, Mapping[str, Any]]]:
     return [(split, entry["statistics"]) for split, entry in corpora.items() if entry.get("statistics")]
 
 
-TRAINING: tuple[Callable[[Metrics], TextTable], ...] = choice_table, training_table, mert_table, mert_weights_table
-DATA: tuple[Callable[[Metrics], TextTable], ...] = (
-    corpora_table,
-    skipped_table,
-    scores_table,
-    lists_table,
-    choices_table,
-)
+Table = Callable[[Metrics], TextTable]
+TRAINING: tuple[Table, ...] = choice_table, training_table, mert_table, mert_weights_table
+DATA: tuple[Table, ...] = corpora_table, skipped_table, scores_table, lists_table, choices_table
 
 
 def reported_table(metrics: Metrics) -> TextTable | None:
@@ -230,42 +218,35 @@ def reported_table(metrics: Metrics) -> TextTable | None:
     if not reported:
         return None
     rows: Mapping[str, Mapping[str, Any]] = reported["rows"]
-    keys = list(dict.fromkeys(key for row in rows.values() for key in row))
     groups = {str(group.runs[0].get("name")): group for group in groups_of(metrics)}
-    lines, headings = [], ["run"]
-    for key in keys:
+    measures, first = {measure.key: measure for measure in all_measures(metrics)}, next(iter(splits_of(metrics)), "")
+    headings, lines = ["run"], [[name] for name in rows]
+    for key in dict.fromkeys(key for row in rows.values() for key in row):
         split, dot, name = key.rpartition(".")
-        measure = _measures(metrics).get(name)
-        headings += [f"{split}{' ' if dot else ''}{measure.heading if measure else name.replace('_', ' ')}", "paper"]
-    for name, row in rows.items():
-        cells = [(_ours(metrics, groups.get(name), name, key), _paper(metrics, key, row.get(key))) for key in keys]
-        lines.append([name, *(text for pair in cells for text in pair)])
+        measure = measures.get(name)
+        heading = measure.heading if measure else name.replace("_", " ")
+        headings += [f"{split} {heading}" if dot else heading, "paper"]
+        for line, (run, row) in zip(lines, rows.items(), strict=True):
+            ours = _ours(metrics, groups.get(run), run, split if dot else first, name, measure)
+            line += [ours, _paper(measure, row.get(key))]
     return TextTable(f"Ours beside the paper's: {reported['source']}", headings, lines)
 
 
-def _measures(metrics: Metrics) -> dict[str, Measure]:
-    return {measure.key: measure for measure in all_measures(metrics)}
-
-
-def _ours(metrics: Metrics, group: Group | None, name: str, key: str) -> str:
-    split, dot, own = key.rpartition(".")
-    split = split if dot else next(iter(splits_of(metrics)), "")
-    measure = _measures(metrics).get(own)
-    if name in BESIDE and measure is not None:
-        return measure.text(metrics.get("splits", {}).get(split, {}).get(name, {}).get(own))
+def _ours(metrics: Metrics, group: Group | None, run: str, split: str, key: str, measure: Measure | None) -> str:
+    if run in BESIDE and measure is not None:
+        return measure.text(metrics.get("splits", {}).get(split, {}).get(run, {}).get(key))
     if group is None:
         return NONE
-    if own in ("nonzero_weights", "seconds"):
-        spread = group.training(own)
-        return NONE if spread is None else count(spread.mean) if own == "nonzero_weights" else fixed(spread.mean, 1)
-    return NONE if measure is None else measure.spread(written_score(metrics, group, split, own)) or NONE
+    if key in ("nonzero_weights", "seconds"):
+        spread = group.training(key)
+        return NONE if spread is None else count(spread.mean) if key == "nonzero_weights" else fixed(spread.mean, 1)
+    return NONE if measure is None else measure.spread(written_score(metrics, group, split, key)) or NONE
 
 
-def _paper(metrics: Metrics, key: str, value: float | str | None) -> str:
+def _paper(measure: Measure | None, value: float | str | None) -> str:
     """A measure as its metric shows it, a count as a count; other values in percent if they are fractions."""
     if value is None or isinstance(value, str):
         return value or NONE
-    measure = _measures(metrics).get(key.rpartition(".")[2])
     if measure is not None:
         return measure.text(value)
     return f"{100 * value:.2f}" if abs(value) <= 1 else count(value)

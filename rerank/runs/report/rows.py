@@ -124,29 +124,23 @@ def chosen_of(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
-    """All runs, grouped where they differ only in the seed, in the order of the first of each group."""
+    """All runs, grouped where they differ only in the seed, in the order of the first of each group.
+
+    Groups of one name are told apart by the settings of the learner in which they differ.
+    """
     together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in runs_of(metrics):
         setting = as_json(run.get("learner"), sort_keys=True, default=str)
         together.setdefault((str(run.get("name", "model")), setting), []).append(run)
-    names, chosen, groups = [name for name, _ in together], chosen_of(metrics), []
+    chosen, groups = chosen_of(metrics), []
     for (name, _), runs in together.items():
-        label = name
-        if names.count(name) > 1:
-            alike = [other[0] for (other_name, _), other in together.items() if other_name == name]
-            label = f"{name} ({_particulars(runs[0], alike)})"
+        alike = [other[0].get("learner") or {} for (other_name, _), other in together.items() if other_name == name]
+        settings = (runs[0].get("learner") or {}).items()
+        apart = {key: value for key, value in settings if any(other.get(key) != value for other in alike)}
+        shown = [f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in apart.items()]
+        label = f"{name} ({', '.join(shown)})" if len(alike) > 1 else name
         groups.append(Group(label, tuple(runs), chosen=any(run is chosen for run in runs)))
     return groups
-
-
-def _particulars(run: Mapping[str, Any], alike: Sequence[Mapping[str, Any]]) -> str:
-    """The settings of the learner of ``run`` in which ``alike``, the runs of its name, differ."""
-    learners = [other.get("learner") or {} for other in alike]
-    settings = run.get("learner") or {}
-    apart = {key: value for key, value in settings.items() if any(other.get(key) != value for other in learners)}
-    return ", ".join(
-        f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in apart.items()
-    )
 
 
 def dev_of(metrics: Mapping[str, Any]) -> str:
@@ -184,16 +178,19 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
             difference = systems[name][primary] - base if test is not None and base is not None else None
             rows.append(Row(label, by, scores, difference=difference, test=test))
     for group in groups_of(metrics):
-        shown = [p for p in predictors if any(_get(run, "splits", split, p) is not None for run in group.runs)]
-        for predictor in shown:
+        first = True
+        for predictor in predictors:
+            reports = [_get(run, "splits", split, predictor) for run in group.runs]
+            keys = {key for report in reports for key in report or ()}
+            if not any(report is not None for report in reports):
+                continue
             score = group.score(split, predictor, primary)
-            keys = {key for run in group.runs for key in _get(run, "splits", split, predictor) or ()}
             rows.append(
                 Row(
                     name=group.label,
                     predictor=predictor,
                     scores={key: group.score(split, predictor, key) for key in keys},
-                    first=predictor == shown[0],
+                    first=first,
                     chosen=group.chosen,
                     seeds=len(group.runs),
                     nonzero=group.training("nonzero_weights"),
@@ -201,6 +198,7 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
                     test=compare_with_base(group.runs, split, predictor),
                 )
             )
+            first = False
     return rows
 
 
