@@ -1,4 +1,4 @@
-"""A made-up run for the tests of the report: three learners, two seeds, real-looking numbers, six sentences."""
+"""A made-up run for the tests of the report: three learners, two seeds, real-looking numbers, four sentences."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ learner: {name: vrda, loss: hinge, eta: 0.1, l1: 1.0e-05}
 training: {epochs: 10, vote: true}
 """
 
-# Per sentence: gold, base, chosen. The second has 35 words; in the fifth, base and chosen are the same.
+# Per sentence: gold, base, chosen. In the fourth, base and chosen are the same.
 SENTENCES = [
     (
         """(S1 (S (NP-SBJ (PRP She)) (VP (VBD watched) (NP (DT the) (NN heron)) (PP (IN through) (NP (DT a) (JJ cheap)
@@ -43,26 +43,6 @@ SENTENCES = [
         (NN telescope))))) (. .)))""",
         """(S1 (S (NP (PRP She)) (VP (VBD watched) (NP (DT the) (NN heron)) (PP (IN through) (NP (DT a) (JJ cheap) (NN
         telescope)))) (. .)))""",
-    ),
-    (
-        """(S1 (S (SBAR (IN Although) (S (NP (NP (DT the) (NNS engineers)) (SBAR (WHNP (WP who)) (S (VP (VBD designed)
-        (NP (DT the) (JJ old) (NN bridge)))))) (VP (AUX had) (VP (ADVP (RB repeatedly)) (VBN warned) (NP (DT the)
-        (NN city)))))) (, ,) (NP (DT the) (NN city) (NN council)) (VP (VBD decided) (PP (IN in) (NP (NNP March))) (S
-        (VP (TO to) (VP (VB close) (NP (PRP it)) (PP (IN for) (NP (NP (NNS repairs)) (SBAR (WHNP (WDT that)) (S (VP
-        (MD would) (VP (VB last) (PP (IN until) (NP (NP (DT the) (NN end)) (PP (IN of) (NP (JJ next) (NN
-        year))))))))))))))) (. .)))""",
-        """(S1 (S (SBAR (IN Although) (S (NP (NP (DT the) (NNS engineers)) (SBAR (WHNP (WP who)) (S (VP (VBD designed)
-        (NP (DT the) (JJ old) (NN bridge)))))) (VP (AUX had) (VP (ADVP (RB repeatedly)) (VBN warned) (NP (DT the)
-        (NN city)))))) (, ,) (NP (DT the) (NN city) (NN council)) (VP (VBD decided) (PP (IN in) (NP (NP (NNP March))
-        (S (VP (TO to) (VP (VB close) (NP (PRP it)) (PP (IN for) (NP (NNS repairs))) (SBAR (IN that) (S (VP (MD
-        would) (VP (VB last) (PP (IN until) (NP (DT the) (NN end))) (PP (IN of) (NP (JJ next) (NN year)))))))))))))
-        (. .)))""",
-        """(S1 (S (SBAR (IN Although) (S (NP (NP (DT the) (NNS engineers)) (SBAR (WHNP (WP who)) (S (VP (VBD designed)
-        (NP (DT the) (JJ old) (NN bridge)))))) (VP (AUX had) (VP (ADVP (RB repeatedly)) (VBN warned) (NP (DT the)
-        (NN city)))))) (, ,) (NP (DT the) (NN city) (NN council)) (VP (VBD decided) (PP (IN in) (NP (NNP March))) (S
-        (VP (TO to) (VP (VB close) (NP (PRP it)) (PP (IN for) (NP (NNS repairs))) (SBAR (WHNP (WDT that)) (S (VP (MD
-        would) (VP (VB last) (PP (IN until) (NP (NP (DT the) (NN end)) (PP (IN of) (NP (JJ next) (NN
-        year))))))))))))) (. .)))""",
     ),
     (
         """(S1 (S (NP (NNP AT&T)) (VP (VBZ pays) (NP (QP (SYM <) (CD 5)) (NN %)) (PP (IN on) (NP (NP (NNS loans)) (PP
@@ -87,14 +67,6 @@ SENTENCES = [
         red) (NN wine))) (. .)))""",
         """(S1 (NP (NP (NNS bread)) (, ,) (NP (NN cheese)) (CC and) (NP (CD two) (NNS bottles)) (PP (IN of) (NP (JJ
         red) (NN wine))) (. .)))""",
-    ),
-    (
-        """(S1 (SBARQ (WHADVP (WRB How)) (SQ (MD can) (NP (NP (DT a) (NN map)) (PP (IN of) (NP (DT the) (NNS roads))))
-        (VP (AUX be) (ADJP (JJ out) (PP (IN of) (NP (NN date)))))) (. ?)))""",
-        """(S1 (SBARQ (WHADVP (WRB How)) (SQ (MD can) (NP (NP (DT a) (NN map)) (PP (IN of) (NP (DT the) (NNS roads))))
-        (VP (AUX be) (PP (IN out) (PP (IN of) (NP (NN date)))))) (. ?)))""",
-        """(S1 (SBARQ (WHADVP (WRB How)) (SQ (MD can) (NP (NP (DT a) (NN map)) (PP (IN of) (NP (DT the) (NNS roads))))
-        (VP (AUX be) (ADJP (JJ out) (PP (IN of) (NP (NN date)))))) (. ?)))""",
     ),
 ]
 

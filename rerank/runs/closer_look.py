@@ -68,7 +68,7 @@ class Example:
 
 def list_gains(lists: Lists, chosen: np.ndarray | None = None) -> np.ndarray:
     """float64 [L]: the gain of every list's choice (int64 [L]), or of its best candidate; 0 where there is none."""
-    found = []
+    by_part = []
     for place, part in parts(lists):
         gains = np.zeros(part.list_count)
         full = np.flatnonzero(np.diff(part.lists))
@@ -76,8 +76,8 @@ def list_gains(lists: Lists, chosen: np.ndarray | None = None) -> np.ndarray:
             gains[full] = np.maximum.reduceat(part.gain, part.lists[full]) if full.size else 0.0
         else:
             gains[full] = part.gain[own(chosen, place, part)[full]]
-        found.append(gains)
-    return np.concatenate(found)
+        by_part.append(gains)
+    return np.concatenate(by_part)
 
 
 def choose_examples(base: np.ndarray, base_gain: np.ndarray, gain: np.ndarray, number: int, seed: int) -> list[int]:
@@ -91,14 +91,6 @@ def choose_examples(base: np.ndarray, base_gain: np.ndarray, gain: np.ndarray, n
     first = min(len(better), max(number - number // 3, number - len(worse)))
     picked = [*rng.permutation(better)[:first], *rng.permutation(worse)[: number - first]]
     return sorted(int(i) for i in picked)
-
-
-class Choices(NamedTuple):
-    """The candidates of a split that are compared, int64 [L] each; -1 for a list without candidates."""
-
-    base: np.ndarray
-    chosen: np.ndarray
-    oracle: np.ndarray
 
 
 class Answers(NamedTuple):
@@ -124,36 +116,36 @@ def look_again(
     answers: what takes the place of the candidates ``chosen``, which contributions are still about.
     """
     corpus = extracted.corpus
-    choices = Choices(base, chosen, oracles(corpus))
+    choices = {"base": base, "chosen": chosen, "oracle": oracles(corpus)}
     before, after = list_gains(corpus, base), list_gains(corpus, chosen) if answers is None else answers.gains
     picked = set(choose_examples(base, before, after, recipe.examples, recipe.seed))
     gains = _gains_of(corpus, picked)
     scorer = Scorer(model, recipe.predictor)
     firsts, sizes = first_candidates(corpus), list_sizes(corpus)
-    found: dict[int, Example] = {}
+    examples: dict[int, Example] = {}
     details = loss_details(recipe, corpus.list_count)
     for at, (i, nbest) in enumerate(scorer.content.read_again(recipe.data, split, extracted.ids, sizes)):
         if i < 0 or isinstance(nbest, SkippedList) or chosen[i] < 0:
             continue
-        places = {name: int(choice[i] - firsts[i]) for name, choice in choices._asdict().items()}
+        places = {name: int(choice[i] - firsts[i]) for name, choice in choices.items()}
         answer = None if answers is None else answers.texts[at]
         details.see(i, nbest, places, answer)
         pair = scorer.content.pair(nbest, SkipCount("skip")) if i in picked else None
         if pair is not None:
-            found[i] = _example(split, scorer, pair, places, gains[i], measure)
+            examples[i] = _example(split, scorer, pair, places, gains[i], measure)
             if answer is not None:
-                found[i] = replace(found[i], chosen=_text(answer), chosen_gain=float(after[i]))
-    return [found[i] for i in sorted(found)], details
+                examples[i] = replace(examples[i], chosen=_text(answer), chosen_gain=float(after[i]))
+    return [examples[i] for i in sorted(examples)], details
 
 
 def _gains_of(lists: Lists, picked: set[int]) -> dict[int, np.ndarray]:
     """The gains of all candidates of the lists ``picked``, by list."""
-    found = {}
+    gains = {}
     for place, part in parts(lists):
         for i in picked & set(range(place.lists, place.lists + part.list_count)):
             first, last = part.lists[i - place.lists : i - place.lists + 2]
-            found[i] = np.array(part.gain[first:last])
-    return found
+            gains[i] = np.array(part.gain[first:last])
+    return gains
 
 
 def _example(

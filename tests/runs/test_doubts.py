@@ -7,14 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import rerank
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe, read_settings
 from rerank.runs import pipeline
-from rerank.runs.doubts import unlike_lengths
 
 SHIPPED = Path(__file__).parents[2] / "data"
 Lines = list[dict[str, Any]]
@@ -137,16 +135,6 @@ def test_evaluate_names_training_lists_and_columns(tmp_path: Path, told: pytest.
     told.clear()
     rerank.evaluate(rerank.load(tmp_path / "model"), train, samples=10)
     assert len(told.messages) == 1
-
-
-@pytest.mark.parametrize("sizes", [(29, 29), (400, 400)])
-def test_lengths_go_together_or_vary_alone(sizes: tuple[int, int]) -> None:
-    rng = np.random.default_rng(2)
-    own = rng.integers(1, 100, sizes[0])
-    assert unlike_lengths(np.column_stack([own, own + rng.integers(0, 30, own.size)])) is None
-    assert unlike_lengths(np.column_stack([own, np.full(own.size, 3)])) is None
-    found = unlike_lengths(np.column_stack([own, rng.permutation(own)]))
-    assert (found is None) == (sizes[0] < 30)
 
 
 Give = Callable[[rerank.Reranker, Path], Any]

@@ -103,18 +103,6 @@ def test_the_same_seed_gives_the_same_bits_with_any_number_of_threads(
     assert small_classes.steady(other["runs"]) != small_classes.steady(found[0]["runs"])
 
 
-def test_tests_are_by_clean_labels(root: Path, tmp_path: Path) -> None:
-    found = carried_out(root, tmp_path, data={"noise": [0, 0.3]})
-    clean, noisy = found["runs"]
-    labels = [line.split()[0].lstrip("+") for line in (root / "marked.svm.gz").read_text().splitlines()]
-    for run, name in ((clean, "marked.tsv"), (noisy, "marked-noise0.3.tsv")):
-        rows = [line.split("\t") for line in (tmp_path / "predictions" / name).read_text().splitlines()[1:]]
-        assert [row[2] for row in rows] == labels
-        wrong = np.mean([row[3] != label for row, label in zip(rows, labels, strict=True)])
-        assert run["mean"] == pytest.approx(wrong)  # the folds are equally large
-    assert clean["mean"] < noisy["mean"]
-
-
 def test_three_classes(tmp_path: Path) -> None:
     root = small_classes.write_set(tmp_path, classes=("a", "b", "c"))
     found = carried_out(root, tmp_path / "out", training={"epochs": 4})

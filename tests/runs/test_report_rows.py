@@ -49,17 +49,6 @@ class TestGroups:
 
 
 class TestRows:
-    def test_order_base_oracle_runs_with_their_predictors(self, metrics):
-        assert [(row.name, row.predictor) for row in result_rows(metrics, "test")] == [
-            ("base", ""),
-            ("oracle", ""),
-            ("perceptron", "average"),
-            ("voted RDA", "average"),
-            ("voted RDA", "voted"),
-            ("AROW", "average"),
-            ("AROW", "voted"),
-        ]
-
     def test_means_deviations_and_differences(self, metrics):
         row = by_line(result_rows(metrics, "test"))["perceptron", "average"]
         assert row.scores["f1"].mean == pytest.approx((0.8363 + 0.8370) / 2)

@@ -34,7 +34,7 @@ def boxes(svg, kind):
 
 def test_three_trees_or_two():
     assert [drawing.role for drawing in draw_example(*SENTENCES[0])] == ["gold", "base", "chosen"]
-    drawings = draw_example(*SENTENCES[4])
+    drawings = draw_example(*SENTENCES[3])
     assert [(drawing.role, drawing.title) for drawing in drawings] == [("gold", "Gold"), ("both", "Base and chosen")]
 
 

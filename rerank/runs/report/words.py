@@ -6,8 +6,8 @@ fewest inserted or deleted words, the first of several.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ WORDS = 2_000  # of a text at most; tables for longer ones would fill the memory
 WRONG = "×"
 
 
-@dataclass(frozen=True)
-class MarkedWords:
+class MarkedWords(NamedTuple):
     """Consecutive words with the same mark, which is empty where there is none."""
 
     text: str
@@ -28,8 +27,7 @@ class MarkedWords:
         return "" if not self.mark else "wrong" if self.mark == WRONG else "missed"
 
 
-@dataclass(frozen=True)
-class MarkedText:
+class MarkedText(NamedTuple):
     """A text with its heading and its role (source, gold, base, chosen, both)."""
 
     role: str
@@ -63,7 +61,7 @@ def mark_example(source: str | None, references: Sequence[str], base: str, chose
     rows = [] if source is None else [MarkedText("source", "Source", _pieces(_words(source), []))]
     for number, (gold, letters) in enumerate(zip(golds, missed, strict=True), start=1):
         title = "Reference" if len(golds) == 1 else f"Reference {number}"
-        rows.append(MarkedText("gold", title, _pieces(gold, [each and f"−{each}" for each in letters])))
+        rows.append(MarkedText("gold", title, _pieces(gold, [letter and f"−{letter}" for letter in letters])))
     return [*rows, *shown]
 
 
