@@ -169,7 +169,7 @@ def loss_tables(
     if details.length.size and details.length.min() >= 0:
         length = loss_table(f"length of the {details.length_of}", "words", details.length, *how)
     by_list = loss_table("length of the list", "candidates", list_sizes(corpus), *how)
-    return [each for each in (table, length, by_list) if each is not None]
+    return [shown for shown in (table, length, by_list) if shown is not None]
 
 
 def weight_tables(model: Model, predictor: str) -> list[TextTable]:

@@ -84,9 +84,9 @@ def run_spec(
             tuned = best_point(spec, run_all(errors_of, points))
             single, entry = tuned.applied(spec), tuned.as_dict()
         jobs = [FoldJob(single, place, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
-        found = list(zip(jobs, run_all(fit_fold, jobs), strict=True))
+        outcomes = list(zip(jobs, run_all(fit_fold, jobs), strict=True))
     return [
-        _result(spec, seed, [outcome for job, outcome in found if job.seed == seed], draw(seed).tested.size, entry)
+        _result(spec, seed, [outcome for job, outcome in outcomes if job.seed == seed], draw(seed).tested.size, entry)
         for seed in seeds
     ]
 
@@ -99,7 +99,7 @@ def _warm_up(spec: Spec, part: Split, seed: int) -> None:
     key = spec.recipe.model_dump_json()
     if spec.baseline is None and key not in _WARM:
         once = spec.at({"training.epochs": 1})
-        few, some = (np.arange(min(4, each.size)) for each in (part.train, part.test))
+        few, some = (np.arange(min(4, side.size)) for side in (part.train, part.test))
         fit(once, part.train.take(few), part.test.take(some), seed=seed)
         _WARM.add(key)
 

@@ -80,9 +80,9 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         fitted = fit_baseline(spec.baseline, train_part)
         seconds = time.perf_counter() - start
         wrong = error_of(predict_baseline(fitted, train_part), train_part.label)
-        found = predict_baseline(fitted, test_part)
+        classes = predict_baseline(fitted, test_part)
         name: str = settings.predictor
-        return Fit({name: found}, {name: error_of(found, test_part.label)}, wrong, seconds)
+        return Fit({name: classes}, {name: error_of(classes, test_part.label)}, wrong, seconds)
     if settings.mixing is not None and settings.mixing.alone:
         return fit_apart(spec, train_part, test_part, seed=seed)
     corpus, test = train_part.corpus(), test_part.corpus()
@@ -95,7 +95,7 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
     main = training.weights["last" if settings.predictor == "last" else "average"]
     return Fit(
         predictions,
-        {name: error_of(found, test_part.label) for name, found in predictions.items()},
+        {name: error_of(classes, test_part.label) for name, classes in predictions.items()},
         train_error=error_of(predicted(corpus, main), train_part.label),
         seconds=sum(line["seconds"] for line in training.history),
         updates=training.learner.updates(training.state),

@@ -38,7 +38,7 @@ log = logging.getLogger("rerank")
 
 
 class ExampleSteps(Steps[ClassificationRecipe]):
-    """See ``Steps``; found: the results of all single runs; tested, traced: what is known of every set once
+    """See ``Steps``; fitted: the results of all single runs; tested, traced: what is known of every set once
     it has been gone through, for predictions, report and figures."""
 
     results = ("model",)  # which not every recipe writes
@@ -55,7 +55,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         self.code = code_of(self.recipe, CLASSIFICATION)
         if not self.tests and not self.single:
             raise RecipeError("a model is of one set, one noise level and one run; leave the others out", key="runs")
-        self.found = list[Result]()
+        self.fitted = list[Result]()
         self.tested, self.traced = dict[str, Tested](), dict[str, Traced]()
         self.features: TextTable | None = None
 
@@ -81,70 +81,70 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             shown = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
             for name, singles in groupby(shown, key=lambda single: single.set):
                 on_set = [result for single in singles for result in self._results(single)]
-                self.found += on_set
+                self.fitted += on_set
                 self._look_at(name, on_set)
                 work.append(line for result in on_set for line in result.lines())
-        return {"results": len(self.found)}
+        return {"results": len(self.fitted)}
 
     def _results(self, single: Spec) -> list[Result]:
         """The results of a single run, one for every seed, unless they are kept already."""
-        found = self._kept(single)
-        error = float(np.mean([np.mean(each.values("error")) for each in found]))
+        results = self._kept(single)
+        error = float(np.mean([np.mean(result.values("error")) for result in results]))
         level = f", noise {single.noise:g}" if single.noise else ""
-        chosen = f" ({_chosen(found[0].tuned)})" if found[0].tuned else ""
+        chosen = f" ({_chosen(results[0].tuned)})" if results[0].tuned else ""
         log.info("%s%s, %s%s: error %.2f %%", single.set, level, single.name, chosen, 100 * error)
-        return found
+        return results
 
     def _kept(self, single: Spec) -> list[Result]:
         draw = partial(self.sets.draw, single.set)
         key = key_of(draw(self.recipe.run_seeds[0]), single, self.code)
         place = output_file(self.directory, RUNS, f"{key}.npz")
-        found = load_results(place, key, single)
-        if found is None:
-            found = run_spec(single, draw, self.engine, self.sets.sources[single.set])
-            save_results(place, key, found)
-        return found
+        results = load_results(place, key, single)
+        if results is None:
+            results = run_spec(single, draw, self.engine, self.sets.sources[single.set])
+            save_results(place, key, results)
+        return results
 
     def _look_at(self, name: str, results: Sequence[Result]) -> None:
         """Take from a set, which is still in memory, what later stages need of it."""
         draw = partial(self.sets.draw, name)
-        own = [single for single in self.singles if single.set == name]
+        on_set = [single for single in self.singles if single.set == name]
         for figure in self.recipe.figures:
             if figure.traced:
-                self.traced.setdefault(figure.name, {}).update(traces_of(own, draw, figure, results))
+                self.traced.setdefault(figure.name, {}).update(traces_of(on_set, draw, figure, results))
         self.tested[name] = Tested.of(draw(self.recipe.run_seeds[0]), results)
 
     def model(self) -> Model | None:
         if not self.single:
             return None
         (single,) = self.singles
-        tuned = self.found[0].tuned if self.found else None
+        tuned = self.fitted[0].tuned if self.fitted else None
         model = train_model(single, self.sets.draw(single.set, self.recipe.run_seeds[0]), tuned)
         self.features = features_table(model, single.recipe.training.predictor)
         return model
 
     def evaluate(self) -> Metrics:
-        recipe, results = self.recipe, self.found
+        recipe, results = self.recipe, self.fitted
         return self.head(recipe.run_seeds[0], Classification().signature) | {
             "corpora": self.counts(),
             "reported": recipe.reported.model_dump() if recipe.reported else None,
             "splits": {"test": results[0].splits()} if len(results) == 1 else {},
             "tables": as_data(recipe, results) if results else {},
             "significance": significance_of(recipe, self.tested, results),
-            "runs": [each.entry() for each in results],
+            "runs": [result.entry() for result in results],
         }
 
     def predict(self) -> None:
         for name, tested in self.tested.items():
-            write_predictions(self.directory, name, tested, [each for each in self.found if each.set == name])
-        if len(self.found) == 1:
-            (only,) = self.found
+            write_predictions(self.directory, name, tested, [result for result in self.fitted if result.set == name])
+        if len(self.fitted) == 1:
+            (only,) = self.fitted
             wrong = selections_of(only.predictions, self.tested[only.set].label)
             wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
     def curve(self) -> dict[str, Any]:
         """See ``Steps``: by set, of the best run there, with the parameters that were tuned on all examples."""
-        return {name: self._curve(best_of(own)) for name, own in groups_of(self.found).items()}
+        return {name: self._curve(best_of(alike)) for name, alike in groups_of(self.fitted).items()}
 
     def _curve(self, best: Result) -> dict[str, Any]:
         spec = Tuned.from_dict(best.tuned).applied(best.spec) if best.tuned else best.spec
@@ -152,25 +152,25 @@ class ExampleSteps(Steps[ClassificationRecipe]):
 
         def train(share: float) -> Result:
             log.info("learning curve: %g %% of the training examples of %s", 100 * share, best.set)
-            (found,) = self._kept(spec.at({"tune": None, "training.share": share, "seeds": [best.seed]}))
-            return found
+            (result,) = self._kept(spec.at({"tune": None, "training.share": share, "seeds": [best.seed]}))
+            return result
 
-        def look(found: Result) -> CurvePoint:
-            entry = {UNIT: found.size, "splits": {best.set: mean_error(found)}}
-            return CurvePoint(entry, selections_of({found.predictor: found.predicted}, label).rows[found.predictor])
+        def look(result: Result) -> CurvePoint:
+            entry = {UNIT: result.size, "splits": {best.set: mean_error(result)}}
+            return CurvePoint(entry, selections_of({result.predictor: result.predicted}, label).rows[result.predictor])
 
         ones = np.ones((label.size, 1))
         return learning_curve(best.spec.recipe, Classification(), ones, best.set, UNIT, best, train, look)
 
     def report(self, metrics: Metrics, seconds: float) -> None:
-        figures = draw_all(self.recipe, self.found, self.traced)
+        figures = draw_all(self.recipe, self.fitted, self.traced)
         write_figures(self.directory, figures, metrics)
         write_page(
             self.directory / "report.html",
             self.recipe,
             metrics,
             seconds=seconds,
-            results=self.found,
+            results=self.fitted,
             tested=self.tested,
             features=self.features,
             figures=figures,
@@ -224,7 +224,7 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
     if recipe.metric != {"name": "error"}:
         raise RecipeError(f"found {recipe.metric}; classification is measured by {{name: error}}", key="metric")
     specs = recipe.expand()
-    for spec in {each.name: each for each in specs}.values():  # of one set, at one noise level
+    for spec in {spec.name: spec for spec in specs}.values():  # of one set, at one noise level
         for single in [spec.at(point) for point in points_of(spec)] if spec.recipe.tune else [spec]:
             if single.baseline is not None:
                 make_baseline(single.baseline, f"runs.{spec.run}.baseline")

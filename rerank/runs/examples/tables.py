@@ -30,13 +30,13 @@ class Cell:
 
     def spread(self, measure: str) -> Spread:
         """The spread over the seeds' means where there are several seeds, else over the folds."""
-        by_seed = [each.values(measure) for each in self.results]
+        by_seed = [result.values(measure) for result in self.results]
         return Spread.of(by_seed[0] if len(by_seed) == 1 else [float(np.mean(values)) for values in by_seed])
 
     @property
     def seconds(self) -> float:
         """Mean training time per fold."""
-        return float(np.mean([second for each in self.results for second in each.seconds]))
+        return float(np.mean([second for result in self.results for second in result.seconds]))
 
 
 def cells_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Cell]:
@@ -61,7 +61,7 @@ def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
     from scipy.stats import rankdata  # it takes a second to load
 
     runs = list(dict.fromkeys(cell.run for cell in cells))
-    found: dict[float, dict[str, float]] = {}
+    by_noise: dict[float, dict[str, float]] = {}
     for noise in dict.fromkeys(cell.noise for cell in cells):
         ranks = []
         for name in dict.fromkeys(cell.set for cell in cells):
@@ -69,8 +69,8 @@ def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
             if len(errors) == len(runs):
                 ranks.append(rankdata(np.round([errors[run] for run in runs], 12)))
         if ranks:
-            found[noise] = dict(zip(runs, (float(rank) for rank in np.mean(ranks, axis=0)), strict=True))
-    return found
+            by_noise[noise] = dict(zip(runs, (float(rank) for rank in np.mean(ranks, axis=0)), strict=True))
+    return by_noise
 
 
 def as_data(recipe: ClassificationRecipe, results: Sequence[Result]) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def training_table(metrics: Mapping[str, Any]) -> TextTable:
 
 def _place(metrics: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, str]:
     """The noise level and seed of a result; empty where all have the same."""
-    noises, seeds = (len({each[key] for each in metrics["runs"]}) > 1 for key in ("noise", "seed"))
+    noises, seeds = (len({run[key] for run in metrics["runs"]}) > 1 for key in ("noise", "seed"))
     return {"noise": f"{run['noise']:g}" if noises else "", "seed": str(run["seed"]) if seeds else ""}
 
 

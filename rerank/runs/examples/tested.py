@@ -61,7 +61,7 @@ def write_predictions(directory: Path, name: str, tested: Tested, results: Seque
 
 def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray) -> Selections:
     """Which of the tested examples, whose classes are ``label`` (int64 [n]), are wrong by each of ``predictions``."""
-    rows = {name: (found != label).astype(np.float64)[:, np.newaxis] for name, found in predictions.items()}
+    rows = {name: (classes != label).astype(np.float64)[:, np.newaxis] for name, classes in predictions.items()}
     ids = [str(i + 1) for i in range(label.size)]
     return Selections(ids, Classification().signature, np.ones((label.size, 1)), rows)
 
@@ -127,7 +127,7 @@ def confusion_table(result: Result, label: np.ndarray, classes: Sequence[str]) -
 def hardest_table(examples: ExampleSet, results: Sequence[Result]) -> TextTable:
     """The examples of a set that most runs get wrong, those first that the best run is furthest from getting right."""
     best, label = best_of(results), examples.tested.label
-    wrong = np.sum([each.predicted != label for each in results], axis=0)
+    wrong = np.sum([result.predicted != label for result in results], axis=0)
     margin = best.margins if best.margins.size else np.full(label.size, np.nan)
     order = np.lexsort((np.arange(label.size), np.nan_to_num(margin), -wrong))[:HARDEST]
     folds = examples.folds if examples.folds is not None else np.full(label.size, -1)

@@ -64,12 +64,10 @@ def points_of(spec: Spec) -> list[Settings]:
     """
     settings = spec.recipe.tune
     assert settings is not None
-    own = {
-        key: values
-        for key, values in settings.grid.items()
-        if key.startswith("baseline.") == (spec.baseline is not None)
-    }
-    points = grid_points(own)
+    baseline = spec.baseline is not None
+    points = grid_points(
+        {key: values for key, values in settings.grid.items() if key.startswith("baseline.") == baseline}
+    )
     return points if settings.held_out is not None or {} in points else [{}, *points]
 
 
@@ -113,7 +111,7 @@ def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[f
     """The errors of ``spec``, a point of a grid, on held-out examples after every epoch; one line for each division."""
     settings = spec.recipe.tune
     assert settings is not None
-    noisy, clean = (each.shared(spec.recipe.training.share, settings.seed) for each in (noisy, clean))
+    noisy, clean = (part.shared(spec.recipe.training.share, settings.seed) for part in (noisy, clean))
     judged = clean if settings.clean else noisy
     divisions = divided(noisy.label, settings.held_out, settings.folds, settings.seed)
     return [_errors(spec, noisy.take(first), judged.take(second)) for first, second in divisions]
@@ -159,9 +157,8 @@ def held_out(label: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np
         raise DataError(f"{label.size} training examples leave nothing to hold out for tuning; give more examples")
     rng = np.random.default_rng(seed)
     taken = np.zeros(label.size, np.bool_)
-    for each in np.unique(label):
-        members = rng.permutation(np.flatnonzero(label == each))
-        taken[members[: round(share * members.size)]] = True
+    for members in (np.flatnonzero(label == number) for number in np.unique(label)):
+        taken[rng.permutation(members)[: round(share * members.size)]] = True
     if not taken.any() or taken.all():  # classes too small to be divided class by class
         order = rng.permutation(label.size)
         taken[:] = False

@@ -58,13 +58,13 @@ def read_trees(texts: Sequence[str], list_id: str | None = None) -> list[Tree]:
     symbols = SymbolTable()
     raw = [text.encode("utf-8", "surrogateescape") for text in texts]
     trees = parse_brackets(raw, symbols, path="the report's examples", list_id=list_id)
-    found = []
+    read = []
     for first, last in zip(trees.first[:-1].tolist(), trees.first[1:].tolist(), strict=True):
         labels = [symbols.text(label) for label in trees.label[first:last].tolist()]
         words = [symbols.text(word) if word >= 0 else None for word in trees.word[first:last].tolist()]
         parents = [max(parent - first, -1) for parent in trees.parent[first:last].tolist()]
-        found.append(_without_empty(Tree(labels, words, parents)))
-    return found
+        read.append(_without_empty(Tree(labels, words, parents)))
+    return read
 
 
 def _without_empty(tree: Tree) -> Tree:
@@ -92,12 +92,12 @@ def counted_brackets(tree: Tree, words: Sequence[bool]) -> dict[int, Bracket]:
     tags are cut; ADVP and PRT are the same. ``words``: which words count.
     """
     before = [0, *accumulate(words)]  # counted words to the left of every position
-    found = {}
+    brackets = {}
     for node, (first, last) in enumerate(tree.spans()):
         label = cut_label(tree.labels[node])
         if tree.words[node] is None and label not in _DELETED and before[last] > before[first]:
-            found[node] = Bracket(_EQUAL.get(label, label), before[first], before[last])
-    return found
+            brackets[node] = Bracket(_EQUAL.get(label, label), before[first], before[last])
+    return brackets
 
 
 def differences(gold: Tree, tree: Tree) -> tuple[frozenset[int], frozenset[int]]:
