@@ -95,8 +95,8 @@ class Registry(Generic[T]):
         if not (isinstance(part, type) and issubclass(part, base)):
             return f"is not a class derived from {base.__module__}.{base.__name__}"
         missing = sorted(getattr(part, "__abstractmethods__", ()))
-        for each in base.__mro__:
-            hints = inspect.get_annotations(each)
+        for base_class in base.__mro__:
+            hints = inspect.get_annotations(base_class)
             missing += [name for name, hint in hints.items() if "ClassVar" in str(hint) and not hasattr(part, name)]
         if missing:
             return f"does not define {', '.join(missing)}; see {base.__module__}.{base.__name__}"
@@ -112,7 +112,7 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: str) -> bool:
         if name not in self._parts:
-            self._import(each for each in self.modules if name.replace("-", "_") in each.split("."))
+            self._import(module for module in self.modules if name.replace("-", "_") in module.split("."))
         if name not in self._parts and ":" not in name:
             self._import(self.modules)
         return name in self._parts

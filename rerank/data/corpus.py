@@ -212,10 +212,10 @@ class Corpus:
                 name: read_array(source / f"{name}.npy", dtype, mmap=mmap) for name, dtype in DTYPES.items()
             }
             width, free = int(header["width"]), int(header.get("free", 0))
-            found = Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
-            if not trusted and not all(map(_finite, (found.values, found.base, found.gain, found.weight))):
+            corpus = Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
+            if not trusted and not all(map(_finite, (corpus.values, corpus.base, corpus.gain, corpus.weight))):
                 raise DataError("a corpus holds numbers that are not finite; build it again (rerank extract)")
-            return found
+            return corpus
         except DataError as error:
             raise DataError(error.message, path=str(source)) from None
         except DAMAGE as error:

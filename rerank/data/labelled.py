@@ -86,8 +86,8 @@ class Labelled:
                 f"labels from {self.label.min()} to {self.label.max()} for {k} classes; expected 0..{k - 1}"
             )
         if self.columns.size and not 0 <= int(self.columns.min()) <= int(self.columns.max()) < self.width:
-            found = f"columns from {self.columns.min()} to {self.columns.max()}"
-            raise DataError(f"{found} for width {self.width}; expected 0..{self.width - 1}")
+            said = f"columns from {self.columns.min()} to {self.columns.max()}"
+            raise DataError(f"{said} for width {self.width}; expected 0..{self.width - 1}")
 
     @property
     def size(self) -> int:

@@ -53,10 +53,10 @@ class Part(NamedTuple):
         """Lists first..last - 1 of what it is a part of; those before it must belong to it too."""
         corpus = Corpus.load(self.directory, trusted=True)
         before = self._replace(last=first).numbers()
-        found = self._replace(first=first, last=last, whole=False)
-        numbers = found.numbers()
+        part = self._replace(first=first, last=last, whole=False)
+        numbers = part.numbers()
         sizes, starts = np.diff(corpus.lists), corpus.rows[corpus.lists]
-        return found._replace(
+        return part._replace(
             candidates=int(sizes[numbers].sum()),
             nonzeros=int((starts[numbers + 1] - starts[numbers]).sum()),
             lists_before=self.lists_before + before.size,
@@ -89,10 +89,10 @@ def _identity(directory: str) -> Identity | None:
     """Identifies the files of a part by name, inode, time and size of each; None if it is missing."""
     try:
         with os.scandir(directory) as entries:
-            found = [(entry.name, entry.stat()) for entry in entries]
+            stats = [(entry.name, entry.stat()) for entry in entries]
     except OSError:
         return None
-    return directory, tuple(sorted((name, at.st_ino, at.st_mtime_ns, at.st_size) for name, at in found))
+    return directory, tuple(sorted((name, at.st_ino, at.st_mtime_ns, at.st_size) for name, at in stats))
 
 
 @dataclass(frozen=True)
@@ -184,29 +184,29 @@ class Shards:
 
     def section(self, first: int, last: int) -> "Shards":
         """Lists first..last - 1."""
-        found, at = [], 0
+        parts, at = [], 0
         for entry in self.parts:
             size = entry.last - entry.first
             a, b = max(first - at, 0), min(last - at, size)
             if a < b:
-                found.append(entry if b - a == size else entry.piece(entry.first + a, entry.first + b))
+                parts.append(entry if b - a == size else entry.piece(entry.first + a, entry.first + b))
             at += size
-        return replace(self, parts=tuple(found))
+        return replace(self, parts=tuple(parts))
 
     def take(self, chosen: np.ndarray) -> "Shards":
         """The lists ``chosen`` (int64, ascending), numbered among themselves; they are copied when a part is opened."""
         assert not self.changes, "a change may know the lists by their numbers among all"
-        found, at, lists, candidates = list[Part](), 0, 0, 0
+        parts, at, lists, candidates = list[Part](), 0, 0, 0
         for entry in self.parts:
             numbers = entry.numbers()
             a, b = np.searchsorted(chosen, [at, at + numbers.size])
             if a < b:
-                own = numbers[chosen[a:b] - at]
-                new = entry._replace(first=0, lists_before=lists, candidates_before=candidates, chosen=own)
-                found.append(new.piece(0, own.size))
-                lists, candidates = lists + own.size, candidates + found[-1].candidates
+                lists_of_part = numbers[chosen[a:b] - at]
+                new = entry._replace(first=0, lists_before=lists, candidates_before=candidates, chosen=lists_of_part)
+                parts.append(new.piece(0, lists_of_part.size))
+                lists, candidates = lists + lists_of_part.size, candidates + parts[-1].candidates
             at += numbers.size
-        return replace(self, parts=tuple(found))
+        return replace(self, parts=tuple(parts))
 
     @staticmethod
     def load(directory: Path | str, origin: Path | str | None = None) -> "Shards":
@@ -223,14 +223,14 @@ class Shards:
             if header["version"] != FORMAT_VERSION:
                 raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}", path=str(path))
             parts, lists, candidates = [], 0, 0
-            for index, (n, own, nonzeros) in enumerate(header["parts"]):
-                sizes = int(n), int(own), int(nonzeros)
+            for index, (n, size, nonzeros) in enumerate(header["parts"]):
+                sizes = int(n), int(size), int(nonzeros)
                 if min(sizes) < 0:
                     raise ValueError(f"part {index} has a negative size")
                 parts.append(Part(str(part_directory(path, index)), 0, *sizes, lists, candidates, True))
                 lists, candidates = lists + sizes[0], candidates + sizes[1]
-            about, found = dict(header["about"]), (int(header["width"]), int(header["free"]))
-            return Shards(tuple(parts), *found, about, origin=str(origin or path))
+            about, widths = dict(header["about"]), (int(header["width"]), int(header["free"]))
+            return Shards(tuple(parts), *widths, about, origin=str(origin or path))
         except DAMAGE as error:
             raise DataError(f"not a readable corpus: {error}", path=str(path)) from None
 
@@ -291,11 +291,11 @@ def places(lists: Lists) -> list[Place]:
     """The place of every part, counted from the first of ``lists``."""
     if isinstance(lists, Corpus):
         return [Place(0, 0, 0)]
-    found, before, candidates = [], 0, 0
+    all_places, before, candidates = [], 0, 0
     for index, part in enumerate(lists.parts):
-        found.append(Place(index, before, candidates))
+        all_places.append(Place(index, before, candidates))
         before, candidates = before + part.last - part.first, candidates + part.candidates
-    return found
+    return all_places
 
 
 def parts(lists: Lists) -> Iterator[tuple[Place, Corpus]]:
@@ -323,11 +323,11 @@ def whole(lists: Lists) -> Corpus:
 
 def selected(lists: Lists, choose: Callable[[Corpus], np.ndarray]) -> np.ndarray:
     """What ``choose`` selects in every part (int64 [lists], -1 for none), numbered through all parts: int64 [L]."""
-    found = [np.zeros(0, np.int64)]
+    choices = [np.zeros(0, np.int64)]
     for place, part in parts(lists):
         chosen = choose(part)
-        found.append(np.where(chosen >= 0, chosen + place.candidates, -1))
-    return np.concatenate(found)
+        choices.append(np.where(chosen >= 0, chosen + place.candidates, -1))
+    return np.concatenate(choices)
 
 
 def own(chosen: np.ndarray, place: Place, part: Corpus) -> np.ndarray:
@@ -356,13 +356,13 @@ def reference_rows(lists: Lists) -> np.ndarray:
 def gathered(lists: Lists, chosen: np.ndarray, candidates: np.ndarray) -> Corpus:
     """The lists ``chosen`` with only those of their candidates that are in ``candidates`` (both int64, increasing, and
     numbered through all parts), as a corpus in memory. There must be at least one list."""
-    found = []
+    pieces = []
     for place, part in parts(lists):
         a, b = np.searchsorted(chosen, [place.lists, place.lists + part.list_count])
         c, d = np.searchsorted(candidates, [place.candidates, place.candidates + part.candidate_count])
         if a < b:
-            found.append(part.only(chosen[a:b] - place.lists, candidates[c:d] - place.candidates))
-    return found[0] if len(found) == 1 else concatenate(found)
+            pieces.append(part.only(chosen[a:b] - place.lists, candidates[c:d] - place.candidates))
+    return pieces[0] if len(pieces) == 1 else concatenate(pieces)
 
 
 def share_of(size: int, share: float, seed: int) -> np.ndarray:
@@ -379,10 +379,10 @@ def apart(documents: Sequence[str], share: float, seed: int) -> np.ndarray:
 
     documents: the name of every list's document. At least one document is set apart, and one is not.
     """
-    names, own, sizes = np.unique(np.array(documents, dtype=np.str_), return_inverse=True, return_counts=True)
+    names, document, sizes = np.unique(np.array(documents, dtype=np.str_), return_inverse=True, return_counts=True)
     if names.size < 2:
         raise DataError(f"found {names.size} document; setting some apart takes at least 2")
     order = np.random.default_rng([seed, names.size, _DRAW_APART]).permutation(names.size)
     taken = np.cumsum(sizes[order])[:-1]
-    count = 1 + int(np.argmin(np.abs(taken - share * own.size)))
-    return np.isin(own, order[:count])
+    count = 1 + int(np.argmin(np.abs(taken - share * document.size)))
+    return np.isin(document, order[:count])

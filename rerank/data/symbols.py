@@ -197,11 +197,11 @@ class SymbolTable:
 
     def hash_of(self, text: str | bytes) -> int:
         """The hash of a text (bytes are UTF-8), which is added to the table; fast for a repeated text."""
-        found = self._asked.get(text)
-        if found is None:
+        code = self._asked.get(text)
+        if code is None:
             self.intern(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
-            found = self._asked[text] = known_hash(text)
-        return found
+            code = self._asked[text] = known_hash(text)
+        return code
 
     def adopt(self, data: bytes, places: np.ndarray) -> None:
         """Append the texts ``data[places[i, 0]:places[i, 1]]`` (int64 [n, 2]).

@@ -41,12 +41,12 @@ class RayEngine(WorkerEngine[Any]):
             raise RecipeError(message, key="engine.name") from None
         super().__init__(workers)
         self._ray = ray
-        own: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+        local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
         if address is not None and address != "auto":
             _look_for(address)
         try:
             with interrupts_held_back(), _environment():
-                ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
+                ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **local)
         except (ConnectionError, TimeoutError, RuntimeError, ValueError) as error:
             raise RunError(f"{address or 'Ray'}: cannot be used ({error}); start it, or correct --address") from None
         if address is not None:

@@ -84,9 +84,9 @@ class BlockJob:
         """What the candidates of the lists of a part are; a new one, with no symbols."""
         sys.path += [place for place in self.imports if place not in sys.path]
         tables = kept_tables(Path(self.spool.directory), self.lexical[part]) if self.lexical else None
-        found = content_of(self.recipe, columns=self.columns, lexical=tables)
-        found.scored = self.scored
-        return found
+        content = content_of(self.recipe, columns=self.columns, lexical=tables)
+        content.scored = self.scored
+        return content
 
     def key(self, block: Block) -> str:
         """The digest of all that the features of a block depend on, except for settings and code."""

@@ -64,12 +64,12 @@ class CorpusCache:
                 if (entry := _existing(place, files, inputs)) is not None:  # another process has just made it
                     return entry
                 with scratch_directory(spool / "entry") as new:
-                    found, made = write_extracted(recipe, split, table, new, spool, engine or LocalEngine(), inputs)
+                    extracted, made = write_extracted(recipe, split, table, new, spool, engine or LocalEngine(), inputs)
                     if table is None:
                         (new / "table").mkdir()
                         made.save(new / "table")
                         seal(new / "table")
-                    _save(found, new)
+                    _save(extracted, new)
                     return new.rename(_named(place, files, inputs))
 
 
@@ -126,13 +126,13 @@ def _load(entry: Path) -> Extracted:
         shards = Shards.load(entry / "corpus", entry)
         origins = Shards.load(entry / "origins", entry) if header["origins"] else None
         seen = SeenSample(*(read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
-        found = Extracted(shards, list(header["ids"]), dict(header["about"]), seen, entry.name, origins)
-        if len(found.ids) != shards.list_count:
-            raise ValueError(f"{len(found.ids)} ids for {shards.list_count} lists")
+        extracted = Extracted(shards, list(header["ids"]), dict(header["about"]), seen, entry.name, origins)
+        if len(extracted.ids) != shards.list_count:
+            raise ValueError(f"{len(extracted.ids)} ids for {shards.list_count} lists")
     except (*DAMAGE, RerankError) as error:
         raise _damaged(entry, error) from None
-    part_of(found.corpus, 0)  # the others are checked when they are needed
-    return found
+    part_of(extracted.corpus, 0)  # the others are checked when they are needed
+    return extracted
 
 
 def _load_table(entry: Path) -> Table:

@@ -129,7 +129,7 @@ class Extraction:
         if learned is not None:
             self._lexical = learned.whole
         tables = learned.parts if learned is not None else [self._lexical] if self._lexical is not None else []
-        kept = tuple(keep_tables(Path(self._job.spool.directory), each) for each in tables)
+        kept = tuple(keep_tables(Path(self._job.spool.directory), table) for table in tables)
         self._job = replace(self._job, lexical=kept)
         return learned.part if learned is not None else lambda _: 0
 
@@ -138,8 +138,8 @@ class Extraction:
         names = self._recipe.data.sources_of(self._split)
         if len(names) == 1:
             return {self._split: self._count.lists}
-        found = Counter(name.partition("/")[0] for name in self._ids)
-        return {name: found[name] for name in names}
+        counts = Counter(name.partition("/")[0] for name in self._ids)
+        return {name: counts[name] for name in names}
 
     def _held(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks, after it is settled which score columns their lists are held to."""
@@ -153,15 +153,15 @@ class Extraction:
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[str]:
         """Add up the summaries of the blocks; yields the ids of their lists."""
         warned = set[tuple[int, str]]()
-        for found in self._map(partial(extract_block, self._job), blocks):
-            self._count.add(found.met)
-            self._ids += found.ids
-            self._features.append(found.features)
-            for warning in found.warnings:
+        for summary in self._map(partial(extract_block, self._job), blocks):
+            self._count.add(summary.met)
+            self._ids += summary.ids
+            self._features.append(summary.features)
+            for warning in summary.warnings:
                 if warning not in warned:
                     log.log(warning[0], "%s", warning[1])
                 warned.add(warning)
-            yield from found.ids
+            yield from summary.ids
 
     def table(self) -> Table:
         """The table of the features kept from the training split, or columns for hashes."""
@@ -192,14 +192,14 @@ class Extraction:
         lists, least = f"{self._count.lists:,}", self._recipe.features.min_lists
         shown = ", ".join(self._content.names[:8]) + (", ..." if len(self._content.names) > 8 else "")
         if table.about.get("seen"):
-            found = f"none of {table.about['seen']:,} features varies in {least} of the {lists} training lists"
+            said = f"none of {table.about['seen']:,} features varies in {least} of the {lists} training lists"
             advice = f"set features.min_lists below {least}, or use more lists"
         else:
-            found = f"the templates {shown} give nothing that varies within any of the {lists} training lists"
+            said = f"the templates {shown} give nothing that varies within any of the {lists} training lists"
             advice = "name other templates"
         if (columns := self._job.columns) and columns.names:
-            found += f"; score columns: {', '.join(columns.names)}"
-        message = f"no feature is left: {found}; {advice}, or set features.set: base for the base score alone"
+            said += f"; score columns: {', '.join(columns.names)}"
+        message = f"no feature is left: {said}; {advice}, or set features.set: base for the base score alone"
         raise RecipeError(message, key="features")
 
     def shards(self, table: Table) -> tuple[Extracted, Table]:
@@ -214,7 +214,7 @@ class Extraction:
             table = replace(table, scale=spread.scale())
         about: dict[str, Any] = {"metric": self._content.metric.signature, "split": self._split}
         if len(sources := self._sources()) > 1:
-            about["sources"] = [list(each) for each in sources.items()]  # in this order
+            about["sources"] = [list(source) for source in sources.items()]  # in this order
         places = [
             self._directory / name for name in ("corpus", "origins")[: 1 + keeps_origins(self._recipe, self._split)]
         ]
@@ -226,9 +226,9 @@ class Extraction:
         corpus, *origins = (
             join_shards(place, of, table.width, table.free, about) for place, of in zip(places, written, strict=True)
         )
-        found = {**self._count.as_dict(), "seconds": self._clock.seconds}
+        known = {**self._count.as_dict(), "seconds": self._clock.seconds}
         seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
-        return Extracted(corpus, self._ids, found, seen, origins=origins[0] if origins else None), table
+        return Extracted(corpus, self._ids, known, seen, origins=origins[0] if origins else None), table
 
     def _map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
         """``Engine.map``, timed."""
@@ -259,9 +259,9 @@ def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engi
     """A split whose shards are removed."""
     with TemporaryDirectory() as place, TemporaryDirectory() as spool, Inputs() as inputs:
         paths = Path(place), Path(spool)
-        found, table = write_extracted(recipe, split, table, *paths, engine or LocalEngine(), inputs)
-        origins = None if found.origins is None else _joined(found.origins)
-        return replace(found, corpus=_joined(found.corpus), origins=origins), table
+        extracted, table = write_extracted(recipe, split, table, *paths, engine or LocalEngine(), inputs)
+        origins = None if extracted.origins is None else _joined(extracted.origins)
+        return replace(extracted, corpus=_joined(extracted.corpus), origins=origins), table
 
 
 def _joined(lists: Lists) -> Corpus:

@@ -62,9 +62,9 @@ def measure(values: np.ndarray, limit: float, found: np.ndarray) -> None:
 
 def measured(values: np.ndarray) -> np.ndarray:
     """float64 [C, MEASURES]: see ``measure``, which changes the values."""
-    found = np.zeros((values.shape[1], MEASURES))
-    measure(values, FLOAT32_MAX, found)
-    return found
+    measures = np.zeros((values.shape[1], MEASURES))
+    measure(values, FLOAT32_MAX, measures)
+    return measures
 
 
 def values_of(nbest: NBestList, columns: Sequence[str]) -> np.ndarray:
@@ -120,6 +120,6 @@ def _smallest(lists: SeenSample) -> SeenSample:
 
 def shared(known: np.ndarray, digests: np.ndarray) -> tuple[int, int]:
     """How many lists of a sample (its ``digests``) are among those of another, and of how many that is known."""
-    limit = min((each[-1] for each in (known, digests) if each.size >= MOST), default=np.uint64(-1 % (1 << 64)))
+    limit = min((digest[-1] for digest in (known, digests) if digest.size >= MOST), default=np.uint64(-1 % (1 << 64)))
     looked_at = digests[digests <= limit]
     return int(np.isin(looked_at, known).sum()), int(looked_at.size)

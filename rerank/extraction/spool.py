@@ -37,11 +37,11 @@ class Texts(NamedTuple):
 
     def some(self, hashes: np.ndarray) -> dict[int, str]:
         """The texts of those ``hashes`` (uint64) that are here, by hash."""
-        found = {}
+        texts = {}
         for i in np.flatnonzero(np.isin(self.text_hashes, hashes)):
             text = self.text_bytes[self.text_first[i] : self.text_first[i + 1]].tobytes()
-            found[int(self.text_hashes[i])] = text.decode("utf-8", "surrogateescape")
-        return found
+            texts[int(self.text_hashes[i])] = text.decode("utf-8", "surrogateescape")
+        return texts
 
 
 class Shared(NamedTuple):

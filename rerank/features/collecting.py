@@ -90,14 +90,14 @@ def find_fired(
 def count_equal(value: np.ndarray, fired: np.ndarray, count: int, equal: np.float32) -> int:
     """The number of candidates in which the feature has this value; ``count``: how many of ``fired`` are looked at, all
     candidates if negative."""
-    candidates, found = value.shape[0], 0
+    candidates, same = value.shape[0], 0
     if count < 0:
         for y in range(candidates):
-            found += value[y] == equal
-        return found
+            same += value[y] == equal
+        return same
     for i in range(count):
-        found += value[fired[i]] == equal
-    return found + (candidates - count if equal == 0 else 0)
+        same += value[fired[i]] == equal
+    return same + (candidates - count if equal == 0 else 0)
 
 
 @kernel
@@ -117,10 +117,10 @@ def find_origin(value: np.ndarray, fired: np.ndarray, count: int, centred: bool)
         return candidates - count_equal(value, fired, count, best), best
     trial = 1
     while 2 * most <= candidates and trial < min(candidates, 8):
-        own = value[trial]
-        same = count_equal(value, fired, count, own)
-        if same > most or (same == most and own < best):
-            best, most = own, same
+        origin = value[trial]
+        same = count_equal(value, fired, count, origin)
+        if same > most or (same == most and origin < best):
+            best, most = origin, same
         trial += 1
     return candidates - most, best
 

@@ -121,8 +121,8 @@ class FeatureCounter:
         place[order] = np.arange(self.seen, dtype=np.int32)
         first = np.concatenate([[0], last[:-1]])[: self.seen]
         counts, kinds, begins, sizes = map(narrow, (self._counts[: self.seen], template, first, last - first))
-        found = hashes[order], counts[order], kinds[order], begins[order], sizes[order]
-        return FeatureCounts(*found, narrow(self._symbols[: self._end]), self._names[: self._named]), place
+        sorted_out = hashes[order], counts[order], kinds[order], begins[order], sizes[order]
+        return FeatureCounts(*sorted_out, narrow(self._symbols[: self._end]), self._names[: self._named]), place
 
 
 def narrow(numbers: np.ndarray) -> np.ndarray:

@@ -135,21 +135,23 @@ class FeatureExtractor:
                     f"its features take more than {size / 1e9:.1f} GB, more than the memory of this machine"
                 )
             sink = larger(sink)
-        found = collected(sink, total, self.centred)
+        features = collected(sink, total, self.centred)
         if max(sink.hashes.size, sink.value.size) <= KEPT:
             self._sinks.append(sink)
-        return found
+        return features
 
     def _run(self, calls: Sequence[Call], arrays: Sequence[np.ndarray]) -> None:
         """Run the templates of every call on what comes with them; ``arrays`` are all that these consist of."""
         key = tuple((array.dtype, array.ndim, array.flags.num) for array in arrays)
         codes = self._codes.get(key)
         if codes is None:
-            codes = [machine_code(own.fire, *given, own.ids, own.seeds, own.options) for own, *given in calls]
+            codes = [
+                machine_code(family.fire, *given, family.ids, family.seeds, family.options) for family, *given in calls
+            ]
             self._codes[key] = codes
-        for code, (own, *given) in zip(codes, calls, strict=True):
+        for code, (family, *given) in zip(codes, calls, strict=True):
             check()
-            code(*given, own.ids, own.seeds, own.options)
+            code(*given, family.ids, family.seeds, family.options)
 
     def _call(
         self, name: str, function: UserTemplate, candidates: Sequence[Any], symbols: SymbolTable | None
@@ -185,8 +187,8 @@ def _line_of(function: UserTemplate, error: Exception | None = None) -> str:
     raised = extract_tb(error.__traceback__) if error is not None else []
     frames = [frame for frame in raised if not frame.filename.startswith(f"{PACKAGE}{os.sep}")]
     code = getattr(unwrap(function), "__code__", None)
-    if own := [frame for frame in frames if frame.filename == frames[0].filename]:
-        return f" at {own[-1].filename}:{own[-1].lineno}, {own[-1].line}"
+    if inner := [frame for frame in frames if frame.filename == frames[0].filename]:
+        return f" at {inner[-1].filename}:{inner[-1].lineno}, {inner[-1].line}"
     return f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else ""  # what it gives is wrong
 
 
@@ -252,8 +254,10 @@ class Extractor(FeatureExtractor):
         def fire(sink: Sink) -> None:
             places = places_of(forest, self._scopes, sink)
             calls: list[Call] = [
-                (own, seen, sink) if own.sees == EITHER else (own, forest, places[self._scope_of[own.scope]], sink)
-                for own in self._families
+                (family, seen, sink)
+                if family.sees == EITHER
+                else (family, forest, places[self._scope_of[family.scope]], sink)
+                for family in self._families
             ]
             self._run(calls, [*forest, *chain.from_iterable(places), *seen, *sink])
 

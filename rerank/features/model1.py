@@ -61,8 +61,8 @@ class LexicalTables(NamedTuple):
     @staticmethod
     def names() -> list[str]:
         """The names of ``arrays``."""
-        own = [f"{direction}_{name}" for direction in DIRECTIONS for name in Translations._fields]
-        return [*LexicalTables._fields[:2], *own]
+        directed = [f"{direction}_{name}" for direction in DIRECTIONS for name in Translations._fields]
+        return [*LexicalTables._fields[:2], *directed]
 
     @staticmethod
     def of(arrays: Mapping[str, np.ndarray]) -> "LexicalTables":
@@ -85,11 +85,11 @@ class LexicalTables(NamedTuple):
     @property
     def digest(self) -> str:
         """SHA-256 of all arrays."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for name, array in self.arrays().items():
-            found.update(f"{name} {array.dtype} {array.shape}\n".encode())
-            found.update(np.ascontiguousarray(array).tobytes())
-        return found.hexdigest()
+            digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
 
 def same_tables(a: LexicalTables | None, b: LexicalTables | None) -> bool:
@@ -254,7 +254,7 @@ def estimate(sources: Tokens, targets: Tokens, iterations: int) -> LexicalTables
         order = order[np.cumsum(size[order]) <= MOST]
         log.info("lexical tables: of the %s shortest of %s pairs of texts", f"{order.size:,}", f"{size.size:,}")
     chosen = np.sort(order)
-    (source, source_texts), (target, target_texts) = (_numbered(each, chosen) for each in (sources, targets))
+    (source, source_texts), (target, target_texts) = (_numbered(side, chosen) for side in (sources, targets))
     known, words = source.size + 1, target.size + 1
     forward = translations(source_texts, known, target_texts, words, iterations)
     backward = translations(target_texts, words, source_texts, known, iterations)
@@ -273,6 +273,6 @@ def some_texts(tokens: Tokens, chosen: np.ndarray) -> Tokens:
 def _numbered(tokens: Tokens, chosen: np.ndarray) -> tuple[np.ndarray, NumberedTexts]:
     """The words that are not rare (uint64, rising), and the chosen texts in their numbers."""
     some = some_texts(tokens, chosen)
-    found, counts = np.unique(some.hashes, return_counts=True)
-    words = found[counts >= LEAST]
+    hashes, counts = np.unique(some.hashes, return_counts=True)
+    words = hashes[counts >= LEAST]
     return words, NumberedTexts(some.first, word_numbers(words, some.hashes))

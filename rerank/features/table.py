@@ -59,9 +59,9 @@ class FeatureTable:
     @property
     def base_column(self) -> int | None:
         """The column of the template BaseScore, which is the base score once more, if there is one."""
-        own = self.templates.index(BASE_SCORE) if BASE_SCORE in self.templates else ABSENT
-        found = np.flatnonzero(self.template[: self.free] == own)
-        return int(found[0]) if found.size else None
+        template = self.templates.index(BASE_SCORE) if BASE_SCORE in self.templates else ABSENT
+        columns = np.flatnonzero(self.template[: self.free] == template)
+        return int(columns[0]) if columns.size else None
 
     def columns(self, features: ListFeatures) -> np.ndarray:
         """int32 [F]: the column of every feature of a list, ABSENT for those that are not in the table."""
@@ -84,7 +84,7 @@ class FeatureTable:
     @staticmethod
     def read(directory: Path, header: dict[str, Any]) -> "FeatureTable":
         """The table whose ``header`` has been read; see ``load_table``."""
-        found: dict[str, Any] = {
+        content: dict[str, Any] = {
             name: read_array(directory / f"table_{name}.npy", dtype, 1)
             for name, dtype in (("hashes", "u8"), ("template", "i4"), ("first", "i8"), ("symbols", "u8"))
         }
@@ -92,8 +92,12 @@ class FeatureTable:
             int(h, 16): bytes.fromhex(word).decode("utf-8", "surrogateescape") for h, word in header["texts"].items()
         }
         scale = np.array(header.get("scale", []), np.float64)  # tables without free columns may lack it
-        found |= {"templates": _templates(header), "about": _about(header), "lexical": _read_lexical(directory, header)}
-        return FeatureTable(**found, texts=texts, scale=scale)
+        content |= {
+            "templates": _templates(header),
+            "about": _about(header),
+            "lexical": _read_lexical(directory, header),
+        }
+        return FeatureTable(**content, texts=texts, scale=scale)
 
     def check(self) -> None:
         """Raise a ValueError if the arrays do not fit together."""
@@ -234,8 +238,8 @@ def _about(header: dict[str, Any]) -> dict[str, Any]:
     _names([about["base_score"]] if about.get("base_score") is not None else [])
     for source, columns in dict(about.get("score_sources", {})).items():
         _names([source, *_names(columns)])
-    own = [about[key] for key in ("seen", "kept", "pruned", "shared", "columns", "min_lists") if key in about]
+    counts = [about[key] for key in ("seen", "kept", "pruned", "shared", "columns", "min_lists") if key in about]
     by_template = [number for entry in about.get("templates", {}).values() for number in entry.values()]
-    if any(type(number) is not int for number in own + by_template) or type(about.get("scored", False)) is not bool:
+    if any(type(number) is not int for number in counts + by_template) or type(about.get("scored", False)) is not bool:
         raise ValueError("it has something else where counts, or true or false, are expected")
     return about

@@ -42,11 +42,11 @@ def state_directory(state: str) -> str:
         except OSError as error:
             problems.append(f"{place}: {reason(error)}")
     log.warning("compiled kernels are kept for this process only: %s", "; ".join(problems))
-    own = tempfile.mkdtemp(prefix=f"{NAME}-{state}")
+    directory = tempfile.mkdtemp(prefix=f"{NAME}-{state}")
     process = os.getpid()
     # A forked copy of this process leaves the directory.
-    atexit.register(lambda: shutil.rmtree(own, ignore_errors=True) if os.getpid() == process else None)
-    return own
+    atexit.register(lambda: shutil.rmtree(directory, ignore_errors=True) if os.getpid() == process else None)
+    return directory
 
 
 def _places() -> list[Path]:

@@ -133,8 +133,8 @@ class Reader(ABC):
 
     def offers(self, option: str) -> bool:
         """Whether this reader, or one that it reads through, has an option."""
-        own = getattr(self, "__dataclass_fields__", ())
-        return option in own or any(reader.offers(option) for reader in self.within)
+        options = getattr(self, "__dataclass_fields__", ())
+        return option in options or any(reader.offers(option) for reader in self.within)
 
     # Options without a default, with which a file of unknown format is tried. A reader that needs some may read any
     # file, so it counts only where it finds base scores.

@@ -95,8 +95,8 @@ def _advice_on_several(reader: Reads, paths: Sequence[str], others: Readers) -> 
     """What to do about a path that a reader of single files takes for the name of one."""
     if len(paths) == 1 or not all(map(os.path.isfile, paths)):
         return ""
-    start, found = _start(paths[0]), dict(_made(others, needing=False))
-    if start is not None and "kaldi" in found and _share(found["kaldi"], paths[0], start) > MOSTLY:
+    start, fitting = _start(paths[0]), dict(_made(others, needing=False))
+    if start is not None and "kaldi" in fitting and _share(fitting["kaldi"], paths[0], start) > MOSTLY:
         return _looks_like("kaldi", dict(others)["kaldi"], reader, needed=("costs",))
     message = "these are several files; --reader '{name: joined, of: ...}' reads lists and scores, "
     return f"{message}'{{name: merged, of: ...}}' the lists of several systems"

@@ -91,7 +91,7 @@ class Manifest(BaseModel):
 
     def size(self, fold: int) -> int:
         """How many sentences a fold has."""
-        return sum(count for own, count in self.order if own == fold)
+        return sum(count for member, count in self.order if member == fold)
 
     def members(self) -> Iterator[int]:
         """The fold of every sentence of the treebank, in order."""
@@ -193,12 +193,14 @@ def _checked(paths: list[str], words: str | None) -> Iterator[GoldText]:
     """All trees, each with words that are those of its line in the file ``words``."""
     number, lines = 0, None if words is None else read_lines(words)
     for number, gold in enumerate(read_treebank(paths), start=1):
-        own = _words(gold)
-        if not own:
+        gold_words = _words(gold)
+        if not gold_words:
             message = "a tree without words, so there is nothing to parse; remove it"
             raise DataError(message, path=gold.path, line=gold.line)
-        if lines is not None and (line := next(lines, b"")) is not None and _letters(line) != _letters(own):
-            message = f"not the sentence of the tree at {gold.path}:{gold.line} ({own.decode('utf-8', 'replace')!r}); "
+        if lines is not None and (line := next(lines, b"")) is not None and _letters(line) != _letters(gold_words):
+            message = (
+                f"not the sentence of the tree at {gold.path}:{gold.line} ({gold_words.decode('utf-8', 'replace')!r}); "
+            )
             raise DataError(f"{message}the n-th line is the sentence of the n-th tree", path=words, line=number)
         yield gold
     if lines is not None and next(lines, None) is not None:
@@ -240,9 +242,9 @@ def _write(manifest: Manifest, fold: int, place: Path) -> None:
     lines = repeat(None) if manifest.words is None else read_lines(manifest.words.path)
     with ExitStack() as stack:
         train, gold, sentences = (stack.enter_context((place / name).open("wb")) for name in (TRAIN, GOLD, SENTENCES))
-        for tree, own, line in zip(trees, manifest.members(), lines, strict=manifest.words is not None):
-            (gold if own == fold else train).write(b" ".join(escaped(tree.text).split()) + b"\n")
-            if own == fold:
+        for tree, member, line in zip(trees, manifest.members(), lines, strict=manifest.words is not None):
+            (gold if member == fold else train).write(b" ".join(escaped(tree.text).split()) + b"\n")
+            if member == fold:
                 sentences.write((_words(tree) if line is None else line) + b"\n")
 
 
@@ -304,18 +306,18 @@ class Joining:
         """A list without its bad candidates; a bad list if there are no others."""
         tree = parse_brackets([gold], self._symbols)
         for changed in (None, unchanged()):
-            found = open_list(nbest, self._symbols, changed)
+            opened = open_list(nbest, self._symbols, changed)
             if changed is not None:
                 tree = normalized(tree, self._symbols, changed, GOLD_TREES)
-            if not isinstance(found, SkippedList):
-                other = same_yield(found[1], tree, 0, self._symbols.intern(TRACE))
-                if other < 0 and (changed is not None or not found[0].bad):
+            if not isinstance(opened, SkippedList):
+                other = same_yield(opened[1], tree, 0, self._symbols.intern(TRACE))
+                if other < 0 and (changed is not None or not opened[0].bad):
                     self.normalized += changed is not None and changed.total() > 0
-                    return found[0]
-        if isinstance(found, SkippedList):
-            return found
-        words = [yield_words(trees, t, self._symbols) for trees, t in ((found[1], other), (tree, 0))]
-        line = found[0].lines[other]
+                    return opened[0]
+        if isinstance(opened, SkippedList):
+            return opened
+        words = [yield_words(trees, t, self._symbols) for trees, t in ((opened[1], other), (tree, 0))]
+        line = opened[0].lines[other]
         raise DataError(self._refusal(fold, number, *words), path=nbest.path, line=line, list_id=nbest.id)
 
     def _refusal(self, fold: int, number: int, found: list[str], expected: list[str]) -> str:
@@ -333,11 +335,11 @@ class Joining:
 
     def _owners(self, words: list[str]) -> list[tuple[int, int]]:
         """The fold and line of every sentence with the words ``words``."""
-        found = []
+        owners = []
         for fold, place in enumerate(self.places):
             for line, gold in enumerate(read_treebank([place / GOLD]), start=1):
                 symbols = SymbolTable()
                 tree = parse_brackets([gold.text], symbols)
                 if list(map(normal_word, yield_words(tree, 0, symbols))) == words:
-                    found.append((fold, line))
-        return found
+                    owners.append((fold, line))
+        return owners

@@ -39,10 +39,10 @@ class HeldStream(InputStream):
         piece = super()._bytes(size)
         self._sum.update(piece)
         if not piece:
-            found = self._sum.hexdigest()
-            if self.whole not in (None, found):
+            digest = self._sum.hexdigest()
+            if self.whole not in (None, digest):
                 raise DataError("the file has changed since this run first read it; run it again", path=self.path)
-            self.whole = found
+            self.whole = digest
         return piece
 
     def close(self) -> None:
@@ -104,8 +104,8 @@ class Inputs:
 
     def so_far(self, paths: Iterable[str]) -> str:
         """A digest of the contents of files as far as they have been read; of all of them where nobody reads a file."""
-        found = [self.open(path).so_far() for path in paths if path != "-"]  # standard input can be read but once
-        return hashlib.sha256(" ".join(found).encode()).hexdigest()
+        digests = [self.open(path).so_far() for path in paths if path != "-"]  # standard input can be read but once
+        return hashlib.sha256(" ".join(digests).encode()).hexdigest()
 
     def close(self) -> None:
         """Close all files."""

@@ -133,11 +133,11 @@ class ListReader(Checked, Reader):
             try:
                 if isinstance(record.content, Problem):
                     raise record.content
-                found = make(name, record)
+                nbest = make(name, record)
             except Problem as problem:
-                found = SkippedList.of(problem, name, lines.path, record.line)
-            found = self._unlike(found, seen)
-            yield found if isinstance(found, SkippedList) else found.repeated(self.duplicates)
+                nbest = SkippedList.of(problem, name, lines.path, record.line)
+            nbest = self._unlike(nbest, seen)
+            yield nbest if isinstance(nbest, SkippedList) else nbest.repeated(self.duplicates)
 
     @abstractmethod
     def records(self, lines: LineReader) -> Iterator[Record]:
@@ -172,12 +172,12 @@ def numbers(text: bytes) -> list[float] | None:
 
 def scores_of(text: bytes, expected: str, line: int | None = None, path: str | None = None) -> list[float]:
     """The numbers of ``text``, which are those of a candidate; line, path: see ``Problem``."""
-    found = numbers(text)
-    if found is None:
+    scores = numbers(text)
+    if scores is None:
         raise Problem("score", f"found {excerpt(text)}; expected {expected}", line, path=path)
-    if not all(map(math.isfinite, found)):
+    if not all(map(math.isfinite, scores)):
         raise Problem("infinite score", f"found {excerpt(text)}; expected finite scores", line, path=path)
-    return found
+    return scores
 
 
 def score_of(text: bytes, line: int | None = None, path: str | None = None) -> float:

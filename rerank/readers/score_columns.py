@@ -27,7 +27,9 @@ class ScoreColumns:
         names, base, sources = (about.get(key) for key in _KEYS)
         if not names or base is None:
             return None
-        return ScoreColumns(tuple(names), base, {source: tuple(own) for source, own in (sources or {}).items()})
+        return ScoreColumns(
+            tuple(names), base, {source: tuple(of_source) for source, of_source in (sources or {}).items()}
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """What a table says about them."""
@@ -40,7 +42,7 @@ class ScoreColumns:
 
     def without(self, names: Collection[str]) -> "ScoreColumns":
         """The columns except for those with these names."""
-        sources = {source: _left(own, names) for source, own in self.sources.items()}
+        sources = {source: _left(of_source, names) for source, of_source in self.sources.items()}
         return ScoreColumns(_left(self.names, names), None if self.base in names else self.base, sources)
 
 

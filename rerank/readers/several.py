@@ -84,8 +84,8 @@ def reader_names(spec: Any) -> Iterator[str]:
     settings = _settings(spec, "data.reader")
     yield str(settings.get("name", ""))
     inner = settings.get("of", ())
-    for each in inner if isinstance(inner, list | tuple) else [inner]:
-        yield from reader_names(each)
+    for setting in inner if isinstance(inner, list | tuple) else [inner]:
+        yield from reader_names(setting)
 
 
 def drops_duplicates(reader: Reader) -> bool:

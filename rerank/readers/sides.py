@@ -60,10 +60,10 @@ class Side:
 
     def take(self, number: int = 1) -> list[Any]:
         """The next entries; fewer only at the end."""
-        found = list(islice(self._entries, number))
-        if found:
-            self.count, self.line = self.count + len(found), found[-1][0]
-        return [entry for _, entry in found]
+        entries = list(islice(self._entries, number))
+        if entries:
+            self.count, self.line = self.count + len(entries), entries[-1][0]
+        return [entry for _, entry in entries]
 
     def take_for(self, nbest: NBestList | SkippedList, lists: Progress) -> Any:
         """The entry of the last list read or, in a list, those of its candidates."""
@@ -74,9 +74,9 @@ class Side:
             assert isinstance(nbest, SkippedList)
             message = f"{nbest.message}; nothing tells which {self.many} of {self.path} belong to the next list: "
             raise DataError(f"{message}fix the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
-        before, found = self.count, self.take(number)
-        if len(found) == number:
-            return found[0] if self.of == "list" else found
+        before, entries = self.count, self.take(number)
+        if len(entries) == number:
+            return entries[0] if self.of == "list" else entries
         message = f"{self.count:,} {self.many} for at least {before + number:,} {self.of}s of {lists.path} "
         message += f"(list {nbest.id} at line {nbest.line}); {self._rule}"
         if lists.late and self.count == lists.count - 1 and lists.reader.offers("first_id"):

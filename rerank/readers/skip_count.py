@@ -214,15 +214,15 @@ def usable(
     lists = iter(items)
     for item in lists:
         try:
-            found = take(item, count)
+            result = take(item, count)
         except Problem as problem:
             ahead = SkipCount("skip")
             with suppress(DataError):
                 for other in chain([item], islice(lists, AHEAD)):
                     take(other, ahead)
             raise _advised(problem, ahead, before + count.lists, count.candidates) from None
-        if found is not None:
-            yield found
+        if result is not None:
+            yield result
 
 
 def _advised(problem: Problem, ahead: SkipCount, lists: int, candidates: int) -> DataError:

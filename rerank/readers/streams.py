@@ -277,7 +277,7 @@ def _near(name: str, others: Collection[str]) -> str:
     """What to say about a missing file: the nearest name in its directory that is not among ``others``."""
     directory, base = os.path.split(name)
     try:
-        names = [found for found in os.listdir(directory or ".") if found not in others]
+        names = [entry for entry in os.listdir(directory or ".") if entry not in others]
         near = difflib.get_close_matches(base, names, n=1)
     except OSError:
         return f"; the directory {directory} does not exist or cannot be read"

@@ -57,8 +57,8 @@ def is_url(path: str | os.PathLike[str]) -> bool:
 
 def downloads() -> Path:
     """Where copies are: in $RERANK_DOWNLOADS, else in rerank/downloads in $XDG_CACHE_HOME or ~/.cache."""
-    if own := os.environ.get(FOLDER):
-        return Path(own)
+    if folder := os.environ.get(FOLDER):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rerank" / "downloads"
 
 
@@ -66,11 +66,11 @@ def local_path(path: str) -> str:
     """``path``; of a URL, the copy of what it names, fetched if it is not there or may have changed."""
     if not is_url(path):
         return path
-    found = _look_up(path)
-    copy = downloads() / f"{found.digest}-{_file_name(path)}"
-    if not (found.told and copy.exists()):
+    file = _look_up(path)
+    copy = downloads() / f"{file.digest}-{_file_name(path)}"
+    if not (file.told and copy.exists()):
         with new_file(copy) as new:
-            _fetch(found, new, most_bytes())
+            _fetch(file, new, most_bytes())
         _make_room(copy)
     return _used(copy)
 
@@ -94,8 +94,8 @@ def most_bytes() -> int:
     """How many bytes all copies may have together."""
     given = os.environ.get(SIZE) or GB
     with suppress(ValueError):
-        if 0 < (found := float(given)) < 1e9:
-            return int(found * 1e9)
+        if 0 < (gigabytes := float(given)) < 1e9:
+            return int(gigabytes * 1e9)
     raise RecipeError(f"found {given!r}; expected a number of GB, as 20 or 0.5", key=f"${SIZE}")
 
 
@@ -108,14 +108,14 @@ def _used(copy: Path) -> str:
 
 def _make_room(new: Path) -> None:
     """Remove the copies that were not used for longest, all but a ``new`` one, until the others are few enough."""
-    found, most = list[tuple[float, int, Path]](), most_bytes()
+    copies, most = list[tuple[float, int, Path]](), most_bytes()
     for path in downloads().iterdir():
         with suppress(OSError):  # another process has removed it
             if _COPY.fullmatch(path.name):
                 size = sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else [path]))
-                found.append((path.stat().st_mtime, size, path))
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
+                copies.append((path.stat().st_mtime, size, path))
+    total = sum(size for _, size, _ in copies)
+    for _, size, path in sorted(copies):
         if total > most and path != new:
             with suppress(OSError):
                 remove(path)
@@ -200,10 +200,10 @@ def _fetch(found: _Found, target: Path, most: int) -> int:
         if isinstance(error, OSError) and error.errno in _FULL:
             raise
         raise DataError(_problem(error), path=found.url) from None
-    size, own = found.about.get("size"), target.stat().st_size
-    if size not in (None, own):
-        raise DataError(f"found {own:,} of {size:,} bytes: the connection broke; try again", path=found.url)
-    return own
+    size, size_read = found.about.get("size"), target.stat().st_size
+    if size not in (None, size_read):
+        raise DataError(f"found {size_read:,} of {size:,} bytes: the connection broke; try again", path=found.url)
+    return size_read
 
 
 def _problem(error: Exception) -> str:

@@ -51,14 +51,14 @@ def read_object(path: Path) -> dict[str, Any]:
 def parse_object(text: bytes) -> dict[str, Any]:
     """The object that ``text`` holds."""
     try:
-        found = json.loads(text.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_object)
+        value = json.loads(text.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_object)
     except RecursionError:
         raise ValueError("nested too deep") from None
     except ValueError as error:
         raise ValueError(f"not valid JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"found {type(found).__name__}; expected an object")
-    return found
+    if not isinstance(value, dict):
+        raise ValueError(f"found {type(value).__name__}; expected an object")
+    return value
 
 
 def _refuse(constant: str) -> Any:
@@ -66,8 +66,8 @@ def _refuse(constant: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} appears twice")
-    return found
+    return value

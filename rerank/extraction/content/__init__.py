@@ -64,7 +64,7 @@ def with_set(recipe: ListRecipe) -> ListRecipe:
     plain = recipe.changed({"features.set": UNDERIVED})
     try:
         lists = content_of(plain).read(plain.data, plain.data.training)
-        shown = next((each for each in lists if isinstance(each, NBestList) and len(each)), None)
+        shown = next((nbest for nbest in lists if isinstance(nbest, NBestList) and len(nbest)), None)
     except RerankError:
         return plain
     if isinstance(shown, TextList) and shown.segmentation is not None and shown.source is not None:

@@ -234,10 +234,10 @@ def hold(columns: ScoreColumns, nbest: N) -> N | SkippedList:
     if not len(nbest):
         return nbest
     nbest = nbest.named() if columns.names else nbest
-    own = columns_of(nbest)
-    if own == columns:
+    given = columns_of(nbest)
+    if given == columns:
         return nbest
-    message = _difference(columns, own)
+    message = _difference(columns, given)
     if message is not None:
         return SkippedList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
     kept = [nbest.names.index(name) for name in columns.names] or [nbest.column]

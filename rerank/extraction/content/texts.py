@@ -164,20 +164,20 @@ class TextContent(Content[TextView]):
             references.append([decoded(text) for text in cast(TextList, nbest).references])
             for name, places in chosen.items():
                 texts[name].append(decoded(nbest.texts[places[i]]) if places[i] >= 0 else "")
-        found = Description({name: {} for name in texts}, {})
+        description = Description({name: {} for name in texts}, {})
         if not all(references):
             named = ", ".join(metric.name for metric in self.final)
             log.info("%s: no %s, as there are lists without references", split, named)
-            return found
+            return description
         for metric in self.final:
             known: dict[tuple[str, ...], dict[str, float]] = {}  # selections are often equal, and TER takes long
             for name, hypotheses in texts.items():
                 key = tuple(hypotheses)
                 if key not in known:
                     known[key] = metric.corpus(hypotheses, references)
-                found.reports[name].update(known[key])
-            found.signatures[metric.name] = metric.corpus_signature(references)
-        return found
+                description.reports[name].update(known[key])
+            description.signatures[metric.name] = metric.corpus_signature(references)
+        return description
 
 
 def without_column(nbest: TextList, name: str | None) -> TextList:
@@ -198,8 +198,8 @@ def final_metrics(task: str, metric: TextMetric) -> list[TextMetric]:
     A gain that the lists hold is not among them: it cannot be computed from texts.
     """
     usual = ("bleu", "chrf", "ter") if task == "translation" else ()
-    found = {name: make_text_metric({"name": name}) for name in usual} | {metric.name: metric}
-    return [each for each in found.values() if not isinstance(each, Gain)]
+    metrics = {name: make_text_metric({"name": name}) for name in usual} | {metric.name: metric}
+    return [measure for measure in metrics.values() if not isinstance(measure, Gain)]
 
 
 def make_text_metric(spec: Settings) -> TextMetric:

@@ -82,8 +82,8 @@ class TreeContent(Content[Parses]):
         symbols, usable = self._table(), self._usable(nbest)
         if isinstance(usable, SkippedList):
             return usable
-        found = parse_list(usable, symbols, unchanged() if self.normalize else None)
-        return found if isinstance(found, SkippedList) else (found[0], self._parses(*found, symbols))
+        opened = parse_list(usable, symbols, unchanged() if self.normalize else None)
+        return opened if isinstance(opened, SkippedList) else (opened[0], self._parses(*opened, symbols))
 
     def unknown(self, nbest: NBestList) -> tuple[str, ...]:
         """See ``Content.unknown``; a model of parses that names no columns knows none."""
@@ -106,9 +106,9 @@ class TreeContent(Content[Parses]):
         """See ``Content.without_bad``; with a gold tree, candidates need not have the same words."""
         usable = self._usable(nbest)
         assert not isinstance(usable, SkippedList)
-        found = open_list(usable, self._table(), unchanged() if self.normalize else None)
-        assert not isinstance(found, SkippedList)
-        return found[0]
+        opened = open_list(usable, self._table(), unchanged() if self.normalize else None)
+        assert not isinstance(opened, SkippedList)
+        return opened[0]
 
     def extract(self, nbest: NBestList, content: Parses) -> ListFeatures:
         candidates = nbest.candidates if self.user else ()

@@ -114,11 +114,11 @@ def _fire_copy(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
         copied, digits, new_digits = 0, 0, 0
         first, last = view.first[y], view.first[y + 1]
         for t in range(first, last):
-            found = _in_source(view, view.words[t])
-            copied += found
+            here = _in_source(view, view.words[t])
+            copied += here
             if view.kinds[t] == DIGIT:
-                digits += found
-                new_digits += not found
+                digits += here
+                new_digits += not here
         for v in range(ids.shape[0]):
             _emit_one(sink, ids[v], seeds[v], COPIED, y, copied)
             _emit_one(sink, ids[v], seeds[v], RATE, y, copied / max(last - first, 1))

@@ -97,10 +97,10 @@ def expected_matches(view: TextView, n: int, scale: float, slots: GramSlots, out
     for y in range(view.base.shape[0]):
         grams = view.first[y + 1] - view.first[y] - n + 1
         matched = 0.0
-        own = np.exp(scale * (view.base[y] - second)) if y != best else 0.0
+        excluded = np.exp(scale * (view.base[y] - second)) if y != best else 0.0
         for i in range(view.first[y], view.first[y + 1] - n + 1):
-            matched += mass[at[i]] if y == best else top[at[i]] + shrink * (mass[at[i]] - own)
-        others = total if y == best else 1.0 + shrink * (total - own)
+            matched += mass[at[i]] if y == best else top[at[i]] + shrink * (mass[at[i]] - excluded)
+        others = total if y == best else 1.0 + shrink * (total - excluded)
         out[y] = matched / (others * grams) if grams > 0 else 0.0
 
 

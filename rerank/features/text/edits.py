@@ -93,8 +93,8 @@ def expected_edits(
         share = np.exp(scale * (view.base[z] - best))
         if share == 0:
             continue
-        other, own = view.words[view.first[z] : view.first[z + 1]], view.words[view.first[y] : view.first[y + 1]]
-        substitutions, insertions, deletions = count_edits(other, own, above, row)
+        other, words = view.words[view.first[z] : view.first[z + 1]], view.words[view.first[y] : view.first[y + 1]]
+        substitutions, insertions, deletions = count_edits(other, words, above, row)
         out[y, 0] += share * substitutions
         out[y, 1] += share * insertions
         out[y, 2] += share * deletions
@@ -191,9 +191,9 @@ def _fire_to_best(
     best = best_base(view)
     whole = view.words[view.first[best] : view.first[best + 1]]
     for y in range(first, last):
-        own = view.words[view.first[y] : view.first[y + 1]]
-        start, end = common_ends(whole, own)
-        a, b = whole[start : whole.shape[0] - end], own[start : own.shape[0] - end]
+        words = view.words[view.first[y] : view.first[y + 1]]
+        start, end = common_ends(whole, words)
+        a, b = whole[start : whole.shape[0] - end], words[start : words.shape[0] - end]
         unit = min(a.shape[0], b.shape[0]) + 1
         i, j, waiting = a.shape[0], b.shape[0], 0
         starts[0, 0], starts[0, 1] = 0, 0

@@ -58,7 +58,9 @@ class TextExtractor(FeatureExtractor):
         scores = lexical_view(self._tables, view) if self._lexical and self._tables is not None else ()
 
         def fire(sink: Sink) -> None:
-            calls: list[Call] = [(own, scores if own.sees == "lexical" else view, sink) for own in self._families]
+            calls: list[Call] = [
+                (family, scores if family.sees == "lexical" else view, sink) for family in self._families
+            ]
             self._run(calls, [*view, *scores, *sink])
 
         return self._extract(total, candidates, self.symbols if names else None, fire)
@@ -67,6 +69,6 @@ class TextExtractor(FeatureExtractor):
         has = {"source": view.source.size, "segmentation": len(view.spans), "alignment": len(view.points)}
         for need, names in self.needs.items():
             if names and total and view.words.size and not has[need]:
-                own = object()
-                if self.lacking.setdefault(need, own) is own:  # only one of several threads is the first
+                token = object()
+                if self.lacking.setdefault(need, token) is token:  # only one of several threads is the first
                     log.warning("a list has no %s: %s give no features there", need, ", ".join(names))

@@ -47,16 +47,16 @@ def cell(table: Translations, row: int, word: int) -> float:
             low = middle + 1
         else:
             high = middle
-    found = low < table.first[row + 1] and table.word[low] == word
-    t: float = table.probability[low] if found else 0.0
+    there = low < table.first[row + 1] and table.word[low] == word
+    t: float = table.probability[low] if there else 0.0
     return t
 
 
 @kernel
 def smoothed(table: Translations, t: float, word: int) -> float:
     """t*(word | given) from t(word | given)."""
-    found: float = (1.0 - SMOOTHING) * t + SMOOTHING * table.share[word]
-    return found
+    probability: float = (1.0 - SMOOTHING) * t + SMOOTHING * table.share[word]
+    return probability
 
 
 @kernel
@@ -126,11 +126,11 @@ def lexical_columns(tables: LexicalTables, source: np.ndarray, words: np.ndarray
     first[y]..first[y + 1].
     """
     numbers = word_numbers(tables.source, source)
-    own, place = np.unique(word_numbers(tables.target, words), return_inverse=True)
-    seen, out = np.empty((SCRATCH, own.size)), np.zeros((first.size - 1, len(COLUMNS)))
-    look_at_words(tables, numbers, own, seen)
+    distinct, place = np.unique(word_numbers(tables.target, words), return_inverse=True)
+    seen, out = np.empty((SCRATCH, distinct.size)), np.zeros((first.size - 1, len(COLUMNS)))
+    look_at_words(tables, numbers, distinct, seen)
     add_words(first, place, seen, out)
-    add_source(tables, numbers, own, first, place, seen, out)
+    add_source(tables, numbers, distinct, first, place, seen, out)
     return out
 
 
@@ -160,11 +160,11 @@ class Lexical(TextTemplate):
 
 def lexical_of(made: Sequence[Template]) -> Lexical | None:
     """The template of these that needs tables, if there is one."""
-    found = [each for each in made if isinstance(each, Lexical)]
-    if len(found) > 1:
-        names = ", ".join(each.name for each in found)
+    templates = [template for template in made if isinstance(template, Lexical)]
+    if len(templates) > 1:
+        names = ", ".join(template.name for template in templates)
         raise RecipeError(f"found {names}; expected one template Lexical", key="features.templates")
-    return found[0] if found else None
+    return templates[0] if templates else None
 
 
 def lexical_view(tables: LexicalTables, view: TextView) -> ScoreView:

@@ -138,9 +138,9 @@ def _joined(nbest: NBestList, table: _Table, lines: list[tuple[int, bytes]]) -> 
     if clash := set(nbest.names) & set(table.names):
         message = f"the lists have a column {min(clash)!r} too; name the columns in the reader's option names"
         raise DataError(message, path=table.lines.path, line=1)
-    found = each([lines[place] for place in nbest.places], table.row)
-    problems = {place: one for place, one in enumerate(found) if isinstance(one, Problem)}
-    rows = [[0.0] * len(table.names) if isinstance(one, Problem) else one for one in found]
+    read = each([lines[place] for place in nbest.places], table.row)
+    problems = {place: one for place, one in enumerate(read) if isinstance(one, Problem)}
+    rows = [[0.0] * len(table.names) if isinstance(one, Problem) else one for one in read]
     scores = np.concatenate([nbest.scores, np.array(rows).reshape(len(rows), len(table.names))], axis=1)
     sources = {**nbest.by_source, _SOURCE: table.names}
     raw = nbest if nbest.raw is None or isinstance(nbest.raw, NBestList) else nbest.raw

@@ -61,10 +61,10 @@ class System:
         return self._ahead.popleft()
 
     def _next(self) -> bool:
-        found = next(self._lists, None)
-        if found is None:
+        nbest = next(self._lists, None)
+        if nbest is None:
             return False
-        self._ahead.append(found if isinstance(found, SkippedList) else self._own(found))
+        self._ahead.append(nbest if isinstance(nbest, SkippedList) else self._own(nbest))
         return True
 
     def _own(self, found: NBestList) -> NBestList:
@@ -156,11 +156,11 @@ class UnitedColumns:
 
     def join(self, parts: list[tuple[System, NBestList]], duplicates: Duplicates, *, normal: bool) -> NBestList:
         """One list from the lists of all systems that have one; normal: whether words are compared in normal form."""
-        lists = [found for _, found in parts]
-        alike = [found.alike(normal=normal) for found in lists]
-        blocks = [self._block(system, found) for system, found in parts]
+        lists = [nbest for _, nbest in parts]
+        alike = [nbest.alike(normal=normal) for nbest in lists]
+        blocks = [self._block(system, nbest) for system, nbest in parts]
         scores = np.concatenate([np.empty((0, len(self.names))), *blocks])
-        flat = [(k, i) for k, found in enumerate(lists) for i in range(len(found))]
+        flat = [(k, i) for k, nbest in enumerate(lists) for i in range(len(nbest))]
         first: dict[bytes, int] = {}
         kept, again = [], []
         for at, (k, i) in enumerate(flat):
@@ -177,17 +177,17 @@ class UnitedColumns:
             "lines": [lists[k].lines[i] for k, i in places],
             "scores": scores[kept], "column": self.base, "names": self.names, "sources": self.sources,
             "duplicates": len(again), "bad": _join_bad(lists),
-            "others": tuple(dict.fromkeys(name for found in lists for name in found.others)),
-            "absent": sum((Counter(found.absent) for found in lists), Counter[str]()),
-            "unscored": all(found.unscored for found in lists),
+            "others": tuple(dict.fromkeys(name for nbest in lists for name in nbest.others)),
+            "absent": sum((Counter(nbest.absent) for nbest in lists), Counter[str]()),
+            "unscored": all(nbest.unscored for nbest in lists),
             "raw": Origin(lists, [system.number for system, _ in parts], places),
         }  # fmt: skip
-        texts = [found for found in lists if isinstance(found, TextList)]
+        texts = [nbest for nbest in lists if isinstance(nbest, TextList)]
         if texts and len(texts) < len(lists):
             paths = ", ".join(system.path for system, _ in parts)
             raise RecipeError(f"some of {paths} hold texts, and others trees; they cannot be merged", key="of")
-        own = {"form": "merged", **_of_texts(texts, places)} if texts else {}
-        return lists[0].changed(**common, **own)
+        content = {"form": "merged", **_of_texts(texts, places)} if texts else {}
+        return lists[0].changed(**common, **content)
 
     def _block(self, system: System, found: NBestList) -> np.ndarray:
         """float64 [N, columns]: the candidates of one system."""
@@ -212,17 +212,17 @@ def _of_texts(lists: list[TextList], places: list[tuple[int, int]]) -> dict[str,
     """What only lists of texts have, for the chosen candidates."""
     return {
         "sparse": _join_sparse(lists, places),
-        "segmentation": _join_texts([found.segmentation for found in lists], places),
-        "alignment": _join_texts([found.alignment for found in lists], places),
-        "source": next((found.source for found in lists if found.source is not None), None),
-        "references": next((found.references for found in lists if found.references), ()),
-        "ended": any(found.ended for found in lists),
+        "segmentation": _join_texts([nbest.segmentation for nbest in lists], places),
+        "alignment": _join_texts([nbest.alignment for nbest in lists], places),
+        "source": next((nbest.source for nbest in lists if nbest.source is not None), None),
+        "references": next((nbest.references for nbest in lists if nbest.references), ()),
+        "ended": any(nbest.ended for nbest in lists),
     }
 
 
 def _join_bad(lists: Sequence[NBestList]) -> tuple[Problem, ...]:
     """The candidates that were left out of the lists, with their places among the candidates of all systems."""
-    sizes = [found.size for found in lists]
+    sizes = [skipped.size for skipped in lists]
     before = np.cumsum([0, *sizes]).tolist()
     return tuple(
         problem.at(problem.list_id or "", problem.path or "", problem.line or 0, (problem.place or 0) + start)
@@ -235,13 +235,13 @@ def _join_texts(columns: list[list[bytes] | None], places: list[tuple[int, int]]
     """The derivations of the chosen candidates, empty if their system gives none."""
     if all(column is None for column in columns):
         return None
-    found = [columns[k] for k, _ in places]
-    return [b"" if column is None else column[i] for column, (_, i) in zip(found, places, strict=True)]
+    chosen = [columns[k] for k, _ in places]
+    return [b"" if column is None else column[i] for column, (_, i) in zip(chosen, places, strict=True)]
 
 
 def _join_sparse(lists: list[TextList], places: list[tuple[int, int]]) -> SparseScores | None:
     """The sparse features of the chosen candidates."""
-    if all(found.sparse is None for found in lists):
+    if all(nbest.sparse is None for nbest in lists):
         return None
     first, names = [0], list[bytes]()
     values = list[np.ndarray]()
@@ -293,11 +293,11 @@ class MergedReader(Checked, Reader):
         return sum(reader.files or 1 for reader in self.within) if isinstance(self.of, list | tuple) else None
 
     def paths(self, path: PathLike) -> list[str]:
-        return [file for reader, own in self.systems(path) for file in reader.paths(own)]
+        return [file for reader, part in self.systems(path) for file in reader.paths(part)]
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         """See ``Reader.read``; a list that is bad in one system is bad."""
-        systems = [System(k, reader, own) for k, (reader, own) in enumerate(self.systems(path), start=1)]
+        systems = [System(k, reader, part) for k, (reader, part) in enumerate(self.systems(path), start=1)]
         columns = UnitedColumns(systems, self.base)
         seen: set[str] = set()
         while heads := next_lists(systems, seen):

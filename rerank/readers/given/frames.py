@@ -212,8 +212,8 @@ class FrameLists:
         if series.dtype == narwhals.Boolean or (series.dtype.is_numeric() and series.dtype != narwhals.Decimal):
             values = np.asarray(series.cast(narwhals.Float64).to_numpy(), np.float64)
         else:
-            found = enumerate(self._list(name))
-            values = np.array([self._number(value, name, row) for row, value in found], np.float64)
+            rows = enumerate(self._list(name))
+            values = np.array([self._number(value, name, row) for row, value in rows], np.float64)
         if (wrong := np.flatnonzero(~np.isfinite(values))).size:
             place, value = _place(wrong[0], name), values[wrong[0]]
             raise DataError(f"{place}: found {value}; expected a finite number: fill it in, or drop the row")
@@ -340,8 +340,8 @@ def table(path: PathLike) -> Any:
             return ipc.open_stream(source).read_all()
 
     try:
-        found = read()
-        found.validate(full=True)  # texts are UTF-8
-        return found
+        frame = read()
+        frame.validate(full=True)  # texts are UTF-8
+        return frame
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"no table that can be read: {error}", path=name) from None

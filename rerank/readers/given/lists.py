@@ -114,7 +114,7 @@ def list_given(
     columns = columns_shown(candidates) if columns is None else columns
     if FlatCandidate in map(type, candidates):
         candidates = _sorted_out(candidates, columns)
-    found = _texts(candidates)
+    texts_of = _texts(candidates)
     base = columns.base or SCORE
     known = {base, *columns.names}
     others = dict.fromkeys(chain(*(each.columns for each in candidates if not known.issuperset(each.columns))))
@@ -128,7 +128,7 @@ def list_given(
         more["segmentation"] = _derivations([each.segmentation for each in candidates], "segmentation")
         more["alignment"] = _derivations([each.alignment for each in candidates], "alignment")
         more["source"] = None if source is None else checked_text(source, "the source", "source")
-    return list_of(found, scores, columns, name, texts=texts, **more)
+    return list_of(texts_of, scores, columns, name, texts=texts, **more)
 
 
 def list_of(
@@ -146,7 +146,7 @@ def list_of(
 
 def _sorted_out(candidates: list[Candidate], columns: ScoreColumns) -> list[Candidate]:
     """The candidates with their numbers among their columns or their features."""
-    names, found = {*columns.names, *NUMBERS}, list[Candidate]()
+    names, sorted_out = {*columns.names, *NUMBERS}, list[Candidate]()
     for candidate in candidates:
         if isinstance(candidate, FlatCandidate):
             numbers = candidate.numbers.items()
@@ -158,8 +158,8 @@ def _sorted_out(candidates: list[Candidate], columns: ScoreColumns) -> list[Cand
                 segmentation=candidate.segmentation,
                 alignment=candidate.alignment,
             )
-        found.append(candidate)
-    return found
+        sorted_out.append(candidate)
+    return sorted_out
 
 
 def columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
@@ -203,16 +203,16 @@ def _scores(candidates: Sequence[Candidate], columns: ScoreColumns, *, zeros: bo
     """float64 [N, K]: the columns of all candidates; zeros: whether base scores are 0; scored: see ``list_given``."""
     base, names, values = columns.base or SCORE, columns.names, array("d")
     for k, candidate in enumerate(candidates, start=1):
-        own, score = candidate.columns, candidate.score
-        if base in own and score is not None and own[base] != score:
-            message = f"candidate {k} has the score {score!r}, and another, {own[base]!r}, among its columns as "
+        flat, score = candidate.columns, candidate.score
+        if base in flat and score is not None and flat[base] != score:
+            message = f"candidate {k} has the score {score!r}, and another, {flat[base]!r}, among its columns as "
             raise GivenError(f"{message}{base!r}; give one", _place(k, "score"))
         try:
             for name in names:
-                values.append(score if score is not None and name == base else own[name])
+                values.append(score if score is not None and name == base else flat[name])
         except (KeyError, TypeError, OverflowError):  # something is missing, is among the features, or is no number
             del values[(k - 1) * len(names) :]
-            known = {**candidate.features, **own}
+            known = {**candidate.features, **flat}
             if score is not None or zeros:
                 known[base] = 0.0 if score is None else score
             values.extend(_number(known, name, k, columns, scored=scored) for name in names)

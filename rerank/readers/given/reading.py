@@ -218,7 +218,7 @@ def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> NBestList:
         raise DataError(message)
     if isinstance(rows, TextList):
         source = None if nbest.source is None else encoded(nbest.source).strip()
-        return rows.changed(source=source, references=tuple(_text(each) for each in nbest.references))
+        return rows.changed(source=source, references=tuple(_text(reference) for reference in nbest.references))
     if len(nbest.references) > 1:
         raise DataError(f"found {len(nbest.references)} gold trees as references; expected one")
     if rows.gold is None and nbest.references:

@@ -74,13 +74,13 @@ def _entries(block: MosesBlock, field: int, right: np.ndarray, problems: dict[in
 def _of_words(entries: Entries, count: int) -> np.ndarray:
     """float64 [n, 4]: sum, mean, least and number of the values of every line."""
     sizes, values = np.diff(entries.first), entries.values[:count]
-    found = np.zeros((len(sizes), len(OF_WORDS)))
-    found[:, 0] = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values, len(sizes))
-    found[:, 1] = found[:, 0] / np.maximum(sizes, 1)
+    sums = np.zeros((len(sizes), len(OF_WORDS)))
+    sums[:, 0] = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values, len(sizes))
+    sums[:, 1] = sums[:, 0] / np.maximum(sizes, 1)
     if count:
-        found[sizes > 0, 2] = np.minimum.reduceat(values, entries.first[:-1][sizes > 0])
-    found[:, 3] = sizes
-    return found
+        sums[sizes > 0, 2] = np.minimum.reduceat(values, entries.first[:-1][sizes > 0])
+    sums[:, 3] = sizes
+    return sums
 
 
 def _spans(block: MosesBlock, field: int, right: np.ndarray) -> np.ndarray:
@@ -110,9 +110,9 @@ def _decide(
         if value is not None:
             values[entry] = value
         elif line not in problems:
-            found = excerpt(text) if text else "an empty field"
+            shown = excerpt(text) if text else "an empty field"
             where = " after it" if entry < 0 else ""
-            problems[line] = Problem("score", f"found {found}; expected {expected}{where}")
+            problems[line] = Problem("score", f"found {shown}; expected {expected}{where}")
 
 
 class _Parsed(NamedTuple):
@@ -188,8 +188,8 @@ class File:
         if not holes.any():
             return None
         lacking = holes & ~self.columns.optional
-        found = lacking.any(axis=1) & (missing == 0)
-        missing[found] = np.argmax(lacking[found], axis=1) + 1
+        partly = lacking.any(axis=1) & (missing == 0)
+        missing[partly] = np.argmax(lacking[partly], axis=1) + 1
         scores[holes] = 0.0
         return np.asarray(holes & self.columns.optional)
 
@@ -197,9 +197,9 @@ class File:
         """Decide what the columns are from the first lists or, if these are damaged, up to the first that is not."""
         if not usable.any():
             return
-        found = int(np.searchsorted(block.starts, np.argmax(usable), side="right"))  # number of lists up to that one
+        count = int(np.searchsorted(block.starts, np.argmax(usable), side="right"))  # number of lists up to that one
         first = usable.copy()
-        first[int(block.starts[min(max(FIRST_LISTS, found), len(block.starts) - 1)]) :] = False
+        first[int(block.starts[min(max(FIRST_LISTS, count), len(block.starts) - 1)]) :] = False
         labels, asked = find_labels(block, values.entries, first), self.reader.asked
         given = OF_WORDS[: values.words.shape[1]] if self.reader.features != "sparse" else ()
         if asked is not None:
@@ -224,14 +224,14 @@ class File:
         if not right.all():
             rows = rows.copy()
             rows[~right, FIRST:] = 0
-        found = {"text": block._replace(rows=rows).column(layout.text)}
+        columns = {"text": block._replace(rows=rows).column(layout.text)}
         for field in layout.extra:
             column = block._replace(rows=rows).column(field)
             role = self.roles.get(field) or find_role(column)
             if role:
                 self.roles[field] = role
-            found.setdefault(role or layout.role(field), column)
-        return found
+            columns.setdefault(role or layout.role(field), column)
+        return columns
 
     def _gap(self, parsed: _Parsed, begin: int, end: int) -> Iterator[TextList]:
         """Empty lists for ids that are left out before this list."""
@@ -289,10 +289,10 @@ class File:
             others=self.columns.others, absent=self._absent(parsed, begin, end),
             ended=self.layout is not None and self.layout.ended,
         )  # fmt: skip
-        found = every.without({place: self._fault(parsed, begin + place) for place in bad})
-        if isinstance(found, SkippedList):
-            return found
-        return (_unmarked(found) if block.marked else found).repeated(self.reader.duplicates)
+        nbest = every.without({place: self._fault(parsed, begin + place) for place in bad})
+        if isinstance(nbest, SkippedList):
+            return nbest
+        return (_unmarked(nbest) if block.marked else nbest).repeated(self.reader.duplicates)
 
     def _absent(self, parsed: _Parsed, begin: int, end: int) -> dict[str, int]:
         """How many values in a list are 0 because they are missing, by column."""

@@ -200,12 +200,12 @@ class Columns(NamedTuple):
 
 def find_layout(block: MosesBlock) -> Layout | None:
     """The layout of most lines of the first lists; None if no line has at least three fields."""
-    found: Counter[Layout] = Counter()
+    counts: Counter[Layout] = Counter()
     for line in range(min(int(block.starts[: FIRST_LISTS + 1][-1]), _LINES)):
         count = int(block.rows[line, COUNT])
         if 3 <= count <= FIELDS:
-            found[layout_of([block.field(line, field) for field in range(count)])] += 1
-    return found.most_common(1)[0][0] if found else None
+            counts[layout_of([block.field(line, field) for field in range(count)])] += 1
+    return counts.most_common(1)[0][0] if counts else None
 
 
 def layout_of(fields: list[bytes]) -> Layout:
@@ -321,11 +321,11 @@ def _look_dense(labels: LabelledValues) -> np.ndarray:
 
 def ask_for(names: tuple[str, ...], labels: LabelledValues) -> Columns:
     """The columns ``names``, with what the first candidates of a file show of them."""
-    found = Columns(names, np.zeros(len(names), np.uint64), np.zeros(len(names), np.bool_))
+    unknown = Columns(names, np.zeros(len(names), np.uint64), np.zeros(len(names), np.bool_))
     at = [labels.places.get(name, -1) for name in names]
     optional = np.array([k >= 0 and labels.inline[k] for k in at], np.bool_)
     shared = [labels.names[k] for k in np.flatnonzero(labels.shared & _look_dense(labels)).tolist()]
-    return look_again(found, labels)._replace(
+    return look_again(unknown, labels)._replace(
         optional=optional, others=tuple(name for name in dict.fromkeys(shared) if name not in names)
     )
 
@@ -359,12 +359,12 @@ def unmark(texts: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
             return texts, None
         spans, words = list[bytes](), list[bytes]()
         for phrase, begin, end in zip(pieces[0::3], pieces[1::3], pieces[2::3], strict=False):
-            found, at = phrase.split(), len(words)
-            if found:
+            tokens, at = phrase.split(), len(words)
+            if tokens:
                 source = begin if end is None or end == begin else begin + b"-" + end
-                target = b"%d" % at if len(found) == 1 else b"%d-%d" % (at, at + len(found) - 1)
+                target = b"%d" % at if len(tokens) == 1 else b"%d-%d" % (at, at + len(tokens) - 1)
                 spans.append(source + b"=" + target)
-            words += found
+            words += tokens
         plain.append(b" ".join(words))
         segmentations.append(b" ".join(spans))
     return plain, segmentations if any(segmentations) else None

@@ -83,8 +83,8 @@ def _jobs(path: PathLike) -> list[list[str]]:
     """The folders of every job's first, second... candidates."""
     top = os.fspath(path)
     places = [top, os.path.join(top, "logdir")] if os.path.isdir(top) else []
-    found = [(place, _JOB.match(name)) for place in places if os.path.isdir(place) for name in os.listdir(place)]
-    outputs = sorted((int(job[1]), os.path.join(place, job[0])) for place, job in found if job)
+    matches = [(place, _JOB.match(name)) for place in places if os.path.isdir(place) for name in os.listdir(place)]
+    outputs = sorted((int(job[1]), os.path.join(place, job[0])) for place, job in matches if job)
     jobs = [top] if os.path.isdir(os.path.join(top, _FIRST)) else [job for _, job in outputs]
     if not jobs:
         message = "expected a folder with 1best_recog, 2best_recog and so on, or with output.1, output.2... of several "
@@ -94,7 +94,7 @@ def _jobs(path: PathLike) -> list[list[str]]:
 
 def _folders(job: str) -> list[str]:
     """The folders of a job's first, second... candidates."""
-    ranks = sorted(int(found[1]) for found in map(_RANK.match, os.listdir(job)) if found)
+    ranks = sorted(int(match[1]) for match in map(_RANK.match, os.listdir(job)) if match)
     if ranks != list(range(1, len(ranks) + 1)) or not ranks:
         lacking = next(rank for rank, there in enumerate([*ranks, 0], 1) if rank != there)
         others = (

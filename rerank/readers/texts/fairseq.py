@@ -105,15 +105,15 @@ class FairseqReader(TextReader):
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; new scores replace the old ones in H and D, everything else stays as it is."""
         assert isinstance(nbest, TextList), "lists of fairseq's records"
-        found = list(nbest.raw.head)
+        records = list(nbest.raw.head)
         for i in range(len(nbest)) if order is None else order:
             for record in nbest.raw.candidates[i]:
                 if scores is None or record[:1] not in (b"H", b"D"):
-                    found.append(record)
+                    records.append(record)
                 else:
                     name, _, *text = record.split(b"\t", 2)
-                    found.append(b"\t".join([name, repr(float(scores[i])).encode(), *text]))
-        out.write(b"".join(record + b"\n" for record in found))
+                    records.append(b"\t".join([name, repr(float(scores[i])).encode(), *text]))
+        out.write(b"".join(record + b"\n" for record in records))
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
         """See ``Reader.write_bad``; writes an empty source and no hypothesis."""
@@ -131,18 +131,18 @@ class FairseqReader(TextReader):
         if misplaced := head.keys() & {b"D", b"P", b"A"}:
             kind = min(misplaced).decode()
             raise Problem("record", f"found '{kind}-{content.number}' before any 'H-{content.number}'")
-        found = each(content.hypotheses, self._hypothesis)
+        candidates = each(content.hypotheses, self._hypothesis)
         if names not in _COLUMNS:
-            names = _COLUMNS[any(isinstance(one, Entry) and len(one.numbers) > 1 for one in found)]
-        for k, one in enumerate(found):
+            names = _COLUMNS[any(isinstance(one, Entry) and len(one.numbers) > 1 for one in candidates)]
+        for k, one in enumerate(candidates):
             if isinstance(one, Entry) and len(one.numbers) != len(names):
                 there = "no" if len(one.numbers) == 1 else "a"
                 message = f"the candidate has {there} record 'P-{content.number}', the scores of its words, unlike "
                 message += "others of the file; fairseq writes one after every 'H', or after none"
-                found[k] = Problem("columns", message)
+                candidates[k] = Problem("columns", message)
         source, target = (head[kind].strip() if kind in head else None for kind in (b"S", b"T"))
         references = () if target is None else (target,)
-        return Draft(found, content.hypotheses, content.head, content.lines, names, source, references)
+        return Draft(candidates, content.hypotheses, content.head, content.lines, names, source, references)
 
     def _hypothesis(self, records: list[bytes], _: int) -> Entry:
         """What the records of a hypothesis say. Raises Problem."""
@@ -204,16 +204,16 @@ def _blocks(lines: LineReader) -> Iterator[_Block]:
 
 def _lost(strays: list[Stray], near: set[int]) -> list[_Block]:
     """The lists of which lines between two others seem to be the first; ``near`` are the numbers of those two."""
-    found = [(int(seen[1]), stray) for stray in strays if (seen := _DAMAGED.match(stray[1]))]
-    return [_Block(number, stray[0], stray=stray) for number, stray in found if number not in near]
+    damaged = [(int(seen[1]), stray) for stray in strays if (seen := _DAMAGED.match(stray[1]))]
+    return [_Block(number, stray[0], stray=stray) for number, stray in damaged if number not in near]
 
 
 def _by_number(lists: Iterator[NBestList | SkippedList], path: str) -> Iterator[NBestList | SkippedList]:
     """All lists by increasing number from 0, bad ones too; missing ones become lists without candidates."""
-    found = sorted(lists, key=lambda one: int(one.id))
-    names = next((one.names for one in found if isinstance(one, TextList) and len(one)), ("score",))
+    ordered = sorted(lists, key=lambda one: int(one.id))
+    names = next((one.names for one in ordered if isinstance(one, TextList) and len(one)), ("score",))
     following = 0
-    for one in found:
+    for one in ordered:
         number = int(one.id)
         if number - following > LARGEST_GAP:
             message = f"no lists from {following} to {number - 1}; expected gaps of at most {LARGEST_GAP:,}"
@@ -229,17 +229,17 @@ def _by_number(lists: Iterator[NBestList | SkippedList], path: str) -> Iterator[
 
 def _fields(records: list[bytes]) -> dict[bytes, bytes]:
     """What follows the first tab of the records, by the letter of their kind. Raises Problem."""
-    found: dict[bytes, bytes] = {}
+    fields: dict[bytes, bytes] = {}
     for record in records:
         kind = record[:1]
-        if kind in found and kind in b"STDPA":
+        if kind in fields and kind in b"STDPA":
             raise Problem("record", f"duplicate {kind.decode()!r} record: {excerpt(record)}")
         if kind in b"HDPA" and b"\t" not in record:
             raise Problem("record", f"found {excerpt(record)}; expected a tab after the number")
         if b"\0" in record:
             raise Problem("nul", NUL)
-        found[kind] = record.partition(b"\t")[2]
-    return found
+        fields[kind] = record.partition(b"\t")[2]
+    return fields
 
 
 def _text(fields: dict[bytes, bytes], kind: str) -> bytes:

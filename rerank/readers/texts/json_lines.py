@@ -45,12 +45,12 @@ class JsonReader(TextReader):
             name = None if named is False else nameless(number)
             try:
                 item: Any = parse_object(line)
-                found = list_id(item, self.id_key) if self.ids == "file" else None
-                named = found is not None if named is None else named
-                if named != (found is not None):
+                given = list_id(item, self.id_key) if self.ids == "file" else None
+                named = given is not None if named is None else named
+                if named != (given is not None):
                     message = f"there is {'no' if named else 'a'} {self.id_key!r} here, unlike in the file's first list"
                     raise Problem("id", f"{message}; the reader's option ids: ordinal ignores ids")
-                name = found
+                name = given
             except Problem as problem:
                 item = problem
             yield Record(name, number, item)

@@ -95,10 +95,10 @@ def _numbers(entry: Any, k: int) -> dict[str, float]:
     """The named numbers of candidate ``k``, in their order."""
     if not isinstance(entry, dict):
         return {}
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, value in entry.items():
         if type(value) is float or type(value) is int or (name in NUMBERS and value is not None):
-            found[name] = number_of(value, f"{name!r} of candidate {k}")
+            numbers[name] = number_of(value, f"{name!r} of candidate {k}")
     for key in ("columns", "features"):
         nested = entry.get(key)
         if nested is None:
@@ -107,10 +107,10 @@ def _numbers(entry: Any, k: int) -> dict[str, float]:
             raise Problem("columns", f"found {shown(nested)} as {key!r} of candidate {k}; expected an object")
         what = key.removesuffix("s")
         for name, value in nested.items():
-            if name in found:
+            if name in numbers:
                 raise Problem("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
-            found[name] = number_of(value, f"{what} {name!r} of candidate {k}", "columns")
-    return found
+            numbers[name] = number_of(value, f"{what} {name!r} of candidate {k}", "columns")
+    return numbers
 
 
 def _derivation(entry: Any, key: str) -> bytes | None:
@@ -164,8 +164,8 @@ def _parts(named: TextList | None, i: int) -> dict[str, str]:
     """The derivation of a candidate; not an alignment with ends of sentences, which would be words here."""
     if named is None:
         return {}
-    found = {"segmentation": named.segmentation, "alignment": None if named.ended else named.alignment}
-    return {key: decoded(texts[i]) for key, texts in found.items() if texts is not None}
+    columns = {"segmentation": named.segmentation, "alignment": None if named.ended else named.alignment}
+    return {key: decoded(texts[i]) for key, texts in columns.items() if texts is not None}
 
 
 class WrittenAsJsonl(Reader):

@@ -72,8 +72,8 @@ class Archive:
     def beside(self, line: Keyed) -> Keyed:
         """Take the line of the same key as one of another archive."""
         if self.head is None or self.head.key != line.key:
-            found = "the file ends" if self.head is None else f"found the key {excerpt(self.head.key)}"
-            message = f"{found} where {line.path}, line {line.number}, has {excerpt(line.key)}; both files need the "
+            said = "the file ends" if self.head is None else f"found the key {excerpt(self.head.key)}"
+            message = f"{said} where {line.path}, line {line.number}, has {excerpt(line.key)}; both files need the "
             number = self.lines.number if self.head is None else self.head.number
             raise DataError(f"{message}same keys in the same order", path=self.lines.path, line=number or None)
         return self.take()
@@ -133,8 +133,8 @@ class KaldiReader(WrittenAsJsonl, TextReader):
             yield from self.lists(lines, _with_costs(self.records(lines), list(map(Archive, costs)), lines.path))
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        for name, found in groupby(Archive(lines), key=_utterance):
-            content = [[line] for line in found]
+        for name, group in groupby(Archive(lines), key=_utterance):
+            content = [[line] for line in group]
             yield Record(name, content[0][0].number, content)
 
     def draft(self, content: Sequence[Sequence[Keyed]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
@@ -142,8 +142,8 @@ class KaldiReader(WrittenAsJsonl, TextReader):
         if first and first[2] != b"1":
             message = f"found the key {excerpt(first[0])} where a list starts; expected the first candidate, "
             raise Problem("id", f"{message}{excerpt(first[1] + b'-1')}")
-        found = [(k, int(key[2])) for k, (words, *_) in enumerate(content) if (key := _KEY.match(words.key))]
-        for (k, before), (j, number) in pairwise(found):
+        numbered = [(k, int(key[2])) for k, (words, *_) in enumerate(content) if (key := _KEY.match(words.key))]
+        for (k, before), (j, number) in pairwise(numbered):
             if number - before != j - k:
                 message = f"candidate {number} comes after candidate {before}; expected {before + j - k}: "
                 message += "is this several lists?" if number <= before else "are lines lost, or in another order?"
@@ -172,4 +172,4 @@ def _with_costs(records: Iterator[Record], costs: Sequence[Archive], path: str) 
 
 def _utterance(words: Keyed) -> str:
     """The key without the number of the candidate."""
-    return words._replace(key=found[1]).name if (found := _KEY.match(words.key)) else words.name
+    return words._replace(key=match[1]).name if (match := _KEY.match(words.key)) else words.name

@@ -52,9 +52,12 @@ class OpenAiReader(JsonReader):
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """See ``Reader.write``; a new score is "score" in its choice, the old one "base_score"."""
         assert isinstance(nbest, TextList), "lists of responses"
-        found, item = nbest.raw.candidates, nbest.raw.head
+        choices_read, item = nbest.raw.candidates, nbest.raw.head
         chosen = range(len(nbest)) if order is None else order
-        choices = [found[i] if scores is None else rescored(found[i], float(nbest.base[i]), scores[i]) for i in chosen]
+        choices = [
+            choices_read[i] if scores is None else rescored(choices_read[i], float(nbest.base[i]), scores[i])
+            for i in chosen
+        ]
         if "choices" in item:
             item = {**item, "choices": choices}
         else:
@@ -102,11 +105,11 @@ def _candidate(choice: Any, k: int) -> Entry:
         text = text_of(message.get("content"), f"the content of the message of choice {k}")
     else:
         text = text_of(choice.get("text"), f"the text of choice {k}")
-    found = _log_probabilities(choice.get("logprobs"), k)
+    numbers = _log_probabilities(choice.get("logprobs"), k)
     for name in NUMBERS:
         if choice.get(name) is not None:
-            found[name] = number_of(choice[name], f"{name!r} of choice {k}")
-    return Entry(text, found)
+            numbers[name] = number_of(choice[name], f"{name!r} of choice {k}")
+    return Entry(text, numbers)
 
 
 def _log_probabilities(given: Any, k: int) -> dict[str, float]:

@@ -79,12 +79,12 @@ class OpenNmtReader(TextReader):
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         rest, n = iter(lines), self.n or 1
-        while found := list(islice(rest, n)):
-            if len(found) < n:
+        while rows := list(islice(rest, n)):
+            if len(rows) < n:
                 message = f"found {lines.number:,} lines; expected {n} for every source, n in the reader's options. Is "
                 message += "that n? If it is, a list has lost or gained lines, and those after it are not what they say"
                 raise DataError(message, path=lines.path, line=lines.number)
-            yield Record(None, found[0][0], [(number, row) for number, row in found if row.strip()])
+            yield Record(None, rows[0][0], [(number, row) for number, row in rows if row.strip()])
 
     def draft(self, content: list[tuple[int, bytes]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         rows = [row for _, row in content]
@@ -114,20 +114,20 @@ def _candidate(row: bytes, _: int) -> Entry:
     """What a line says. Raises Problem."""
     if b"\0" in row:
         raise Problem("nul", NUL)
-    parts, found, alignment = _parts(row), dict[str, float](), None
+    parts, by_column, alignment = _parts(row), dict[str, float](), None
     if parts.score is not None:
-        found[SCORE] = score_of(parts.score)
+        by_column[SCORE] = score_of(parts.score)
     if not parts.text and parts.others[:1] == [b""]:
-        found |= zip(OF_WORDS, word_scores([]), strict=True)
+        by_column |= zip(OF_WORDS, word_scores([]), strict=True)
     for field in parts.others:
         if _ALIGNMENT.match(field):
             alignment = field
         elif (values := numbers(field) or []) != []:
-            found |= zip(OF_WORDS, word_scores(values), strict=True)
+            by_column |= zip(OF_WORDS, word_scores(values), strict=True)
         elif not _NUMERALS.match(field):
             message = f"found {excerpt(field)} after the text; expected the scores of its words, or a word alignment"
             raise Problem("alignment", message)
-    return Entry(parts.text, found, alignment=alignment)
+    return Entry(parts.text, by_column, alignment=alignment)
 
 
 def _rescored(row: bytes, score: float) -> bytes:

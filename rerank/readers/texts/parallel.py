@@ -86,8 +86,8 @@ class ParallelReader(JsonReader):
         for name, key in keys.items():
             values = content.get(key)
             if not isinstance(values, list) or len(values) != len(texts):
-                found = f"{len(values)} entries" if isinstance(values, list) else shown(values)
-                message = f"found {found} under {key!r} for the column {name!r}; expected one for each of "
+                said = f"{len(values)} entries" if isinstance(values, list) else shown(values)
+                message = f"found {said} under {key!r} for the column {name!r}; expected one for each of "
                 raise Problem("columns", f"{message}{len(texts)} texts")
         named, once = (self.texts, *keys.values()), (self.prompt, self.reference, self.id)
         lists = [key for key, value in content.items() if isinstance(value, list) and len(value) == len(texts)]

@@ -67,10 +67,10 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         answers = [*self._answers(content, 0), *self._answers(content, 1)]
-        found = each(answers, self._candidate)
-        order = sorted(range(len(found)), key=lambda k: str(answers[k].text))
-        candidates = [one if isinstance(one, Problem) else one[0] for one in (found[k] for k in order)]
-        before = dict.fromkeys(one[1] for one in found if not isinstance(one, Problem) and one[1])
+        read = each(answers, self._candidate)
+        order = sorted(range(len(read)), key=lambda k: str(answers[k].text))
+        candidates = [one if isinstance(one, Problem) else one[0] for one in (read[k] for k in order)]
+        before = dict.fromkeys(one[1] for one in read if not isinstance(one, Problem) and one[1])
         if len(before) > 1:
             message = "the answers come after different messages; they need to be answers to the same prompt"
             raise Problem("text", message)

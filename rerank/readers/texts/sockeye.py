@@ -89,14 +89,14 @@ class SockeyeReader(JsonReader):
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         """See ``TextReader.draft``; most of a list's translations tell how many scores they have."""
         rows = _rows(content)
-        found = each(rows, self._candidate)
-        widths = Counter(len(one.numbers) for one in found if isinstance(one, Entry))
+        candidates = each(rows, self._candidate)
+        widths = Counter(len(one.numbers) for one in candidates if isinstance(one, Entry))
         width = widths.most_common(1)[0][0] if widths else 1
-        for k, one in enumerate(found if len(widths) > 1 else ()):
+        for k, one in enumerate(candidates if len(widths) > 1 else ()):
             if isinstance(one, Entry) and len(one.numbers) != width:
                 message = f"translation {k + 1} has {len(one.numbers)} scores; most of the list have {width}"
-                found[k] = Problem("columns", message)
-        return Draft(found, rows, content, names=("score", *(f"factor{k}" for k in range(1, width))))
+                candidates[k] = Problem("columns", message)
+        return Draft(candidates, rows, content, names=("score", *(f"factor{k}" for k in range(1, width))))
 
     def _candidate(self, row: _Row, k: int) -> Entry:
         """Translation ``k``. Raises Problem."""
@@ -127,8 +127,8 @@ def _rows(item: dict[str, Any]) -> list[_Row]:
         raise Problem("text", f"found {shown(texts)} under 'translations'; expected a list of texts")
     for key, values in (("scores", scores), (_FACTORS, [{}] * len(texts) if factors is None else factors)):
         if not isinstance(values, list) or len(values) != len(texts):
-            found = f"{len(values)} entries" if isinstance(values, list) else shown(values)
-            raise Problem("columns", f"found {found} under {key!r}; expected one for each of {len(texts)} translations")
+            said = f"{len(values)} entries" if isinstance(values, list) else shown(values)
+            raise Problem("columns", f"found {said} under {key!r}; expected one for each of {len(texts)} translations")
     rows = []
     for k, (text, score) in enumerate(zip(texts, scores or [], strict=True)):
         nested = isinstance(score, list)

@@ -47,8 +47,8 @@ class TextCandidate(ListCandidate):
         sparse = self._list.sparse
         if sparse is None:
             return {}
-        own = slice(int(sparse.first[self.index]), int(sparse.first[self.index + 1]))
-        return dict(zip(map(decoded, sparse.names[own]), sparse.values[own].tolist(), strict=True))
+        span = slice(int(sparse.first[self.index]), int(sparse.first[self.index + 1]))
+        return dict(zip(map(decoded, sparse.names[span]), sparse.values[span].tolist(), strict=True))
 
     @property
     def segmentation(self) -> str | None:
@@ -171,13 +171,13 @@ class Draft:
 
 def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Problem]:
     """The results of ``make`` (of an item and its number, from 1), or the problems that it raises."""
-    found: list[U | Problem] = []
+    made: list[U | Problem] = []
     for number, item in enumerate(items, start=1):
         try:
-            found.append(make(item, number))
+            made.append(make(item, number))
         except Problem as problem:
-            found.append(problem)
-    return found
+            made.append(problem)
+    return made
 
 
 def text_list(
@@ -189,9 +189,9 @@ def text_list(
     good = [one for one in draft.candidates if isinstance(one, Entry)]
     bad, pieces = list[Problem](), list(draft.pieces)
     if len(good) < len(draft.candidates):
-        found = list(enumerate(draft.candidates))
-        bad = [one.at(name, path, lines[k], k) for k, one in found if isinstance(one, Problem)]
-        places = [k for k, one in found if isinstance(one, Entry)]
+        entries = list(enumerate(draft.candidates))
+        bad = [one.at(name, path, lines[k], k) for k, one in entries if isinstance(one, Problem)]
+        places = [k for k, one in entries if isinstance(one, Entry)]
         lines, pieces = [lines[k] for k in places], [pieces[k] for k in places]
         if not good:
             return SkippedList.of_all(bad)
@@ -211,10 +211,10 @@ def text_list(
 
 def _sparse(numbers: Sequence[Mapping[str, float]]) -> SparseScores | None:
     """The numbers that belong to no column."""
-    counts = [len(own) for own in numbers]
+    counts = [len(features) for features in numbers]
     if not any(counts):
         return None
-    pairs = [pair for own in numbers for pair in own.items()]
+    pairs = [pair for features in numbers for pair in features.items()]
     first = np.zeros(len(numbers) + 1, np.int64)
     np.cumsum(counts, out=first[1:])
     return SparseScores(first, [encoded(key) for key, _ in pairs], np.array([value for _, value in pairs], np.float64))
@@ -251,19 +251,19 @@ class NamedColumns:
 
     def settle(self, draft: Draft) -> None:
         """Give a draft the names of the columns; candidates that do not fit them become problems."""
-        found = [one.numbers for one in draft.candidates if isinstance(one, Entry) and isinstance(one.numbers, dict)]
-        scored = any(self.base in numbers for numbers in found)
-        if found and self.scored is None and (scored or self.base == SCORE):
+        named = [one.numbers for one in draft.candidates if isinstance(one, Entry) and isinstance(one.numbers, dict)]
+        scored = any(self.base in numbers for numbers in named)
+        if named and self.scored is None and (scored or self.base == SCORE):
             self.scored = scored
         if not scored:
-            if found and (self.base != SCORE or self.scored):
+            if named and (self.base != SCORE or self.scored):
                 advice = "; the reader's option base names another" if self.optional else ""
                 raise Problem("score", f"no candidate has a number {self.base!r}, the base score{advice}")
             draft.unscored = True
-            for numbers in found:
+            for numbers in named:
                 numbers[SCORE] = 0.0
-        if self.names is None and found:
-            self.names = self._decide([numbers for numbers in found if self.base in numbers])
+        if self.names is None and named:
+            self.names = self._decide([numbers for numbers in named if self.base in numbers])
         for place, one in enumerate(draft.candidates):
             if isinstance(one, Entry) and isinstance(one.numbers, dict):
                 draft.candidates[place] = self._misfit(one.numbers, place + 1, scored=scored) or one
@@ -331,8 +331,8 @@ class TextReader(ListReader):
             draft = self.draft(record.content, names)
             if draft.names is None:
                 columns.settle(draft)
-            found = text_list(draft, name, lines.path, record.line, self.form, columns.others)
-            names = found.names if isinstance(found, TextList) and len(found) else names
-            return found
+            nbest = text_list(draft, name, lines.path, record.line, self.form, columns.others)
+            names = nbest.names if isinstance(nbest, TextList) and len(nbest) else names
+            return nbest
 
         return make

@@ -64,10 +64,10 @@ def _read_sets(paths: Sequence[PathLike]) -> Iterator[tuple[bytes, ...]]:
         readers = [LineReader(stack.enter_context(open_stream(path))) for path in paths]
         files = [_texts(lines) for lines in readers]
         while True:
-            found = [next(file, None) for file in files]
-            if None in found:
+            entries = [next(file, None) for file in files]
+            if None in entries:
                 break
-            yield _present([pair[1] for pair in found if pair is not None])
+            yield _present([pair[1] for pair in entries if pair is not None])
         lengths = [lines.number + sum(1 for _ in lines) for lines in readers]
         for lines, length in zip(readers, lengths, strict=True):
             if length != lengths[0]:
@@ -83,7 +83,7 @@ def _read_tabs(path: PathLike) -> Iterator[tuple[bytes, ...]]:
 
 def _read_ids(path: PathLike, first_id: int) -> Iterator[tuple[bytes, ...]]:
     with open_stream(path) as stream:
-        lines, current, found = LineReader(stream), first_id, list[bytes]()
+        lines, current, texts = LineReader(stream), first_id, list[bytes]()
         for number, line in _texts(lines):
             if not line:
                 continue
@@ -93,16 +93,16 @@ def _read_ids(path: PathLike, first_id: int) -> Iterator[tuple[bytes, ...]]:
                 message = f"found {excerpt(line)}; expected 'id ||| reference', with a whole number as id"
                 raise DataError(message, path=lines.path, line=number)
             if int(name) != current:
-                if int(name) != current + 1 or not found:
-                    following = f"{current} or {current + 1}" if found else f"{current}"
+                if int(name) != current + 1 or not texts:
+                    following = f"{current} or {current + 1}" if texts else f"{current}"
                     message = f"found the id {int(name)}; expected {following}: ids rise one by one, without gaps"
-                    hint = "" if found else " (the reader's option first_id says where they begin)"
+                    hint = "" if texts else " (the reader's option first_id says where they begin)"
                     raise DataError(message + hint, path=lines.path, line=number)
-                yield _present(found)
-                current, found = current + 1, []
-            found.append(text.strip())
-        if found:
-            yield _present(found)
+                yield _present(texts)
+                current, texts = current + 1, []
+            texts.append(text.strip())
+        if texts:
+            yield _present(texts)
 
 
 REFERENCES_KEY, SOURCES_KEY = "data.references", "data.sources"  # the settings that name the files

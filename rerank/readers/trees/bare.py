@@ -64,22 +64,22 @@ class BareReader(ParseReader):
 
 def _next_group(lines: LineReader, scored: bool) -> Record:
     """The trees up to the next blank line."""
-    first, found = lines.number + 1, block(lines, blank)
-    if not scored and b"(" not in found[0]:
-        message = f"found {excerpt(found[0])} where a list starts; expected its first tree, '(...)'"
+    first, rows = lines.number + 1, block(lines, blank)
+    if not scored and b"(" not in rows[0]:
+        message = f"found {excerpt(rows[0])} where a list starts; expected its first tree, '(...)'"
         return Record(None, first, Problem("header", message, first))
-    return Record(None, first, _parts(b"", _pieces(found, first), _GROUPS, scored))
+    return Record(None, first, _parts(b"", _pieces(rows, first), _GROUPS, scored))
 
 
 def _next_counted(lines: LineReader, scored: bool) -> Record:
     """A header and its trees, up to a blank line or the next header."""
     first = lines.number + 1
     head, *rest = block(lines, lambda line: blank(line) or _HEADER.match(line) is not None)
-    found, pieces = _HEADER.match(head), _pieces(rest, first + 1)
-    if found is None:
+    header, pieces = _HEADER.match(head), _pieces(rest, first + 1)
+    if header is None:
         message = f"found {excerpt(head)} where a list starts; expected its header: number of trees, list id"
         return Record(None, first, Problem("header", message, first))
-    name, count = None if found[2] is None else decoded(found[2].strip()), int(found[1])
+    name, count = None if header[2] is None else decoded(header[2].strip()), int(header[1])
     if len(pieces) != count:
         message = f"the header says {count} trees; found {len(pieces)} before the next blank line or header"
         return Record(name, first, Problem("too few" if len(pieces) < count else "too many", message, first))
@@ -88,13 +88,13 @@ def _next_counted(lines: LineReader, scored: bool) -> Record:
 
 def _pieces(lines: Sequence[bytes], first: int) -> list[tuple[int, bytes]]:
     """The candidates, each with its line, in lines the first of which has the number ``first``."""
-    found = list[tuple[int, list[bytes]]]()
+    pieces = list[tuple[int, list[bytes]]]()
     for place, line in enumerate(lines, first):
-        if found and line[:1].isspace():
-            found[-1][1].append(line.strip())
+        if pieces and line[:1].isspace():
+            pieces[-1][1].append(line.strip())
         else:
-            found.append((place, [line.strip()]))
-    return [(place, b" ".join(parts)) for place, parts in found]
+            pieces.append((place, [line.strip()]))
+    return [(place, b" ".join(parts)) for place, parts in pieces]
 
 
 def _parts(head: bytes, pieces: Sequence[tuple[int, bytes]], form: str, scored: bool) -> Parts:

@@ -111,10 +111,10 @@ def parse_pair(
 
     Whose words are those of the gold tree is for the metric to say.
     """
-    found = nbest if isinstance(nbest, SkippedList) else open_list(nbest, symbols, changed)
-    if isinstance(found, SkippedList):
-        return found
-    nbest, trees = found
+    opened = nbest if isinstance(nbest, SkippedList) else open_list(nbest, symbols, changed)
+    if isinstance(opened, SkippedList):
+        return opened
+    nbest, trees = opened
     gold: GoldText = nbest.gold
     texts = [gold.text] if changed is None else bracket_words([gold.text])
     try:

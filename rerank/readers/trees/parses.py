@@ -66,8 +66,8 @@ class ParseReader(ListReader):
                 raise Problem("nul", NUL)
             scores, problems = parse_scores(parts.scores, parts.score_lines, self.score)
             texts, where, form = parts.texts, parts.lines, parts.form
-            found = name, lines.path, record.line, texts, where, scores, self.score
-            every = NBestList(*found, form=form, unscored=parts.unscored)
+            fields = name, lines.path, record.line, texts, where, scores, self.score
+            every = NBestList(*fields, form=form, unscored=parts.unscored)
             return every.without(_tree_problems(texts, lines.nul) | problems)
 
         return make

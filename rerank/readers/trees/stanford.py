@@ -57,23 +57,23 @@ class StanfordReader(ParseReader):
         problem: Problem | None = None
         while lines.skip_blank():
             line = lines.ahead(1)[0]
-            found = _MARK.match(line)
-            number = int(found[2] or b"1") if found else 0
+            mark = _MARK.match(line)
+            number = int(mark[2] or b"1") if mark else 0
             if last and (number <= 1 or (number != last + 1 and problem is None)):
                 break
             place = lines.number + 1
             rest = block(lines, lambda line: line.startswith(_STARTS))
-            if not found and not last and line[:1] == b"(" and lines.skip_blank():
+            if not mark and not last and line[:1] == b"(" and lines.skip_blank():
                 continue  # the best parse
             if number != last + 1 and problem is None:
                 message = f"found {excerpt(line)} where a list starts; expected '# Parse 1 with score ...'"
                 problem = Problem("header", message, place)
             last = max(number, 1)
-            if found is not None and found[1][:1] == b"#":
+            if mark is not None and mark[1][:1] == b"#":
                 start, text = _tree(rest)
                 texts.append(text)
                 places.append(place + start)
-                scores.append((found[3] or b"").strip())
+                scores.append((mark[3] or b"").strip())
                 score_places.append(place)
         return Record(None, first, problem or Parts(b"", scores, texts, places, score_places, "stanford"))
 

@@ -62,7 +62,7 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
     Returns (number of trees and comments found, where an unfinished one begins, error code, place of the error).
     """
     depth, line, start, margin = scan.state[DEPTH], scan.state[LINE], scan.state[START], scan.state[MARGIN]
-    found, begin, code, place = 0, 0, 0, 0
+    count, begin, code, place = 0, 0, 0, 0
     for i in range(data.shape[0]):
         byte = data[i]
         if depth < 0:
@@ -80,22 +80,22 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
                 break
             depth -= 1
             if depth == 0:
-                scan.begin[found], scan.end[found], scan.line[found] = begin, i + 1, start
-                found += 1
+                scan.begin[count], scan.end[count], scan.line[count] = begin, i + 1, start
+                count += 1
         elif byte == _NEWLINE:
             line += 1
         elif byte == _NUL:
             code, place = _NUL_BYTE, i
             break
         elif depth == 0 and byte == _STAR and _starts_line(data, i, at_line_start):
-            scan.begin[found] = scan.end[found] = i
-            scan.line[found] = line
-            found, depth = found + 1, -1
+            scan.begin[count] = scan.end[count] = i
+            scan.line[count] = line
+            count, depth = count + 1, -1
         elif depth == 0 and not (byte == 32 or 9 <= byte <= 13):
             code, place = _OUTSIDE, i
             break
     scan.state[DEPTH], scan.state[LINE], scan.state[START], scan.state[MARGIN] = depth, line, start, margin
-    return found, begin, code, place
+    return count, begin, code, place
 
 
 def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False) -> Iterator[tuple[bytes, int]]:
@@ -109,8 +109,8 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
         pieces: list[bytes] = []  # of a tree that began in an earlier chunk
         at_line_start, held, after = True, 0, 1  # after: the line after that of the last tree's end
         while data := stream.read(chunk):
-            found, rest, code, place = scan_brackets(np.frombuffer(data, np.uint8), at_line_start, scan)
-            for k in range(found):
+            count, rest, code, place = scan_brackets(np.frombuffer(data, np.uint8), at_line_start, scan)
+            for k in range(count):
                 text = b"".join([*pieces, data[scan.begin[k] : scan.end[k]]])
                 line = int(scan.line[k])
                 if empty_lines:
@@ -156,12 +156,12 @@ class GoldText(NamedTuple):
 def treebank_files(*names: PathLike) -> list[str]:
     """The files of a treebank, in order."""
     parts = [part for name in names for part in ([os.fspath(name)] if os.path.exists(name) else split_paths(name))]
-    found = [path for part in parts for path in _named(part)]
+    files = [path for part in parts for path in _named(part)]
     real = dict[str, str]()
-    for path in found:
+    for path in files:
         if (before := real.setdefault(os.path.realpath(path), path)) is not path:
             raise DataError(f"is named twice, here and as {before}; a treebank has every tree once", path=path)
-    return found
+    return files
 
 
 def _named(name: str) -> list[str]:
@@ -179,26 +179,26 @@ def _named(name: str) -> list[str]:
 
 def _folder(name: str) -> list[str]:
     """The files of trees below a folder; links to folders are followed."""
-    found, seen = dict[str, str](), set[str]()
+    files, seen = dict[str, str](), set[str]()
     for place, _, names in os.walk(name, followlinks=True, onerror=_unreadable):
         if (real := os.path.realpath(place)) in seen:
             raise DataError("is a link to a folder that is read anyway; name the folders one by one", path=place)
         seen.add(real)
-        for path in (os.path.join(place, own) for own in names if not own.startswith(".")):
+        for path in (os.path.join(place, file_name) for file_name in names if not file_name.startswith(".")):
             plain = os.path.splitext(path)[0] if compression_of_name(path) != "plain" else path
             if _ending(plain) not in ENDINGS:
                 continue
-            if plain in found:
-                raise DataError(f"is there as {found[plain]} too; name one of them, or remove one", path=path)
-            found[plain] = path
-    kinds = sorted({_ending(plain) for plain in found})
-    if not found:
+            if plain in files:
+                raise DataError(f"is there as {files[plain]} too; name one of them, or remove one", path=path)
+            files[plain] = path
+    kinds = sorted({_ending(plain) for plain in files})
+    if not files:
         others = f"for others name them, as {os.path.join(name, '**', '*.parse')}"
         raise DataError(f"no file below this folder ends in {', '.join(ENDINGS)}; {others}", path=name)
     if len(kinds) > 1:
         advice = f"name one kind, as {os.path.join(name, '**', '*' + kinds[0])}"
         raise DataError(f"files below this folder end in {' and '.join(kinds)}; {advice}", path=name)
-    return _in_order(found.values())
+    return _in_order(files.values())
 
 
 def _ending(path: str) -> str:
@@ -230,9 +230,9 @@ class TreebankSide(Side):
         self.path = stream_name(paths[0])
 
     def take(self, number: int = 1) -> list[Any]:
-        if found := super().take(number):
-            self.path = found[-1].path
-        return found
+        if entries := super().take(number):
+            self.path = entries[-1].path
+        return entries
 
 
 class SentenceText(NamedTuple):
@@ -245,13 +245,13 @@ class SentenceText(NamedTuple):
 def read_sentences(path: PathLike, *, chunk: int = CHUNK) -> Iterator[SentenceText]:
     """The sentences of a file ("-": standard input) in order; what tells its kind apart is held until it is known."""
     held: list[SentenceText] = []  # one tree, or what is read differently in files of the other kind, and all after it
-    found = (SentenceText(*each) for each in read_trees(path, chunk=chunk, empty_lines=True))
-    for one in found:
+    sentences = (SentenceText(*sentence) for sentence in read_trees(path, chunk=chunk, empty_lines=True))
+    for one in sentences:
         held.append(one)
         if b"\n" in one.text:
-            yield from (each for each in chain(held, found) if each.text)
+            yield from (sentence for sentence in chain(held, sentences) if sentence.text)
             return
-        if len(held) == 2 and all(each.text for each in held) and held[0].line < held[1].line:
+        if len(held) == 2 and all(sentence.text for sentence in held) and held[0].line < held[1].line:
             yield held.pop(0)
     yield from by_line(held)
 

@@ -83,8 +83,8 @@ def changes(changed: Mapping[str, int]) -> str:
 def normalized(trees: Trees, symbols: SymbolTable, changed: Counter[str], side: str) -> Trees:
     """The trees with their words in normal form; ``changed`` counts the words that this changes, by side."""
     leaves = trees.word >= 0
-    found, place = np.unique(trees.word[leaves], return_inverse=True)
-    forms = [symbols.intern(normal_word(symbols.text(word))) for word in found.tolist()]
+    words, place = np.unique(trees.word[leaves], return_inverse=True)
+    forms = [symbols.intern(normal_word(symbols.text(word))) for word in words.tolist()]
     word = trees.word.copy()
     word[leaves] = np.array(forms, np.int32)[place]
     changed[side] += int(np.count_nonzero(word != trees.word))
@@ -129,7 +129,7 @@ def yield_words(trees: Trees, t: int, symbols: SymbolTable) -> list[str]:
 
 def equal_form(trees: Trees, other: Trees, symbols: SymbolTable) -> str:
     """For a message about words that differ: whether those of ``trees`` would be those of tree 0 if normalised."""
-    forms = [normalized(each, symbols, unchanged(), GOLD) for each in (trees, other)]
+    forms = [normalized(side, symbols, unchanged(), GOLD) for side in (trees, other)]
     equal = same_yield(forms[0], forms[1], 0, symbols.intern(TRACE)) < 0
     return "; they differ in escapes, quotes or brackets only: set data.normalize: true (--normalize)" if equal else ""
 
