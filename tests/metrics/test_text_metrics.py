@@ -73,7 +73,9 @@ def test_texts_without_their_references_are_errors(
 
 
 @pytest.mark.skipif(not LISTS.is_dir(), reason=f"no translations at {LISTS}; set RERANK_SHARED")
-@pytest.mark.parametrize(("metric", "peer"), PEERS, ids=str)
+@pytest.mark.parametrize(
+    ("metric", "peer"), PEERS, ids=lambda part: part.name if isinstance(part, TextMetric) else "sacrebleu"
+)
 def test_real_lists_score_as_with_sacrebleu(metric: TextMetric, peer: Any) -> None:
     with gzip.open(LISTS / "dev.ref.gz", "rt", encoding="utf-8") as file:
         references = [line.rstrip("\n") for line in islice(file, 12)]
