@@ -116,7 +116,7 @@ class _Lines(Count):
         self.what, self.unit, self.shown = what, unit, self.start
 
     def show(self) -> None:
-        """See ``Count.show``: log a line if the last one is long enough ago."""
+        """Log a line if the last one is long enough ago."""
         now = time.monotonic()
         if now - self.shown > SECONDS_BETWEEN_LINES:
             self.shown = now
@@ -148,7 +148,7 @@ class _Bar(Count):
         self._display.update(self._task, completed=self.done, total=self.total)
 
     def close(self) -> None:
-        """See ``Count.close``: the last bar ends the display."""
+        """The last bar ends the display."""
         self._display.remove_task(self._task)
         _Bar.shown -= 1
         if not _Bar.shown:

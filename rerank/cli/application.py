@@ -220,7 +220,7 @@ class PathsCommand(TyperCommand):
     """A command with file names that may begin with standard input: ``-,scores`` is no option."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """See ``TyperCommand``; such names are parsed under a mark, which no argument can hold."""
+        """Such names are parsed under a mark, which no argument can hold."""
         rest = super().parse_args(ctx, [f"\0{arg}" if arg.startswith("-,") else arg for arg in args])
         for name, value in ctx.params.items():
             ctx.params[name] = value.removeprefix("\0") if isinstance(value, str) else value

@@ -115,7 +115,7 @@ class WorkerEngine(Engine, Generic[Attempt]):
         """Nobody waits for ``window`` any more: tasks that have not begun need not begin."""
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
-        """See ``Engine``. A single task is not worth a worker and is carried out here."""
+        """A single task is not worth a worker and is carried out here."""
         rest = iter(tasks)
         start = list(islice(rest, 2))
         if len(start) < 2:

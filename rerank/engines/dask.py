@@ -66,7 +66,7 @@ class DaskEngine(WorkerEngine[Any]):
         return self._client.submit(carry_out, function, task, pure=False)
 
     def first(self, window: deque[Any]) -> Any:
-        """See ``WorkerEngine``. The scheduler itself retries tasks of dead workers."""
+        """The scheduler itself retries tasks of dead workers."""
         future = window.popleft()
         try:
             return result_of(future.result())

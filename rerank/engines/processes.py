@@ -126,7 +126,7 @@ class PatientEngine(Engine):
         return super().ahead if self._processes is None else self._processes.ahead
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
-        """See ``Engine``. Only time spent in ``function`` counts, but for compiling kernels, which is soon over."""
+        """Only time spent in ``function`` counts, but for compiling kernels, which is soon over."""
         rest, taken = iter(tasks), 0.0
         if self._processes is not None and (self._processes.started or self._patience <= 0):
             yield from self._processes.map(function, rest)
@@ -141,7 +141,7 @@ class PatientEngine(Engine):
                 return
 
     def expect_long(self) -> None:
-        """See ``Engine``: workers take over without further patience."""
+        """Workers take over without further patience."""
         self._patience = 0.0
 
     def close(self) -> None:

@@ -57,7 +57,7 @@ class RayEngine(WorkerEngine[Any]):
         return self._carry_out.remote(function, task)
 
     def first(self, window: deque[Any]) -> Any:
-        """See ``WorkerEngine``. Ray itself retries tasks of dead workers."""
+        """Ray itself retries tasks of dead workers."""
         future, errors = window.popleft(), self._ray.exceptions
         try:
             return result_of(self._ray.get(future))

@@ -35,7 +35,7 @@ class CostReader(Reader):
             yield nbest if isinstance(nbest, SkippedList) else _negated(nbest)
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; new scores are written as costs too."""
+        """New scores are written as costs too."""
         self.inner.write(out, _negated(nbest), order, None if scores is None else 0.0 - scores)
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:

@@ -59,7 +59,7 @@ class HeldReader(Reader):
         yield from self.places[os.fspath(path)](self)
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; they are written as JSON."""
+        """They are written as JSON."""
         JsonlReader().write(out, nbest, order, scores)
 
 

@@ -41,14 +41,14 @@ class BracketReading:
         return BracketReading(self._scores[candidates], self._deviation, self._sharpness)
 
     def join(self, part: "BracketReading", first: int, candidate: int) -> None:  # noqa: ARG002
-        """See ``Reading``. Every part has symbols of its own."""
+        """Every part has symbols of its own."""
         symbols = part._symbols
         known = np.array([-1, *(self._symbols.intern(symbols.text(i)) for i in range(len(symbols)))], np.int32)
         self._columns += [column._replace(symbols=known[column.symbols + 1]) for column in part._columns]
         self._right += part._right
 
     def see(self, again: ListAgain) -> None:
-        """See ``Reading``. A list of failed parses alone has no brackets to learn from."""
+        """A list of failed parses alone has no brackets to learn from."""
         parses, fusion = again.pair.content, again.evidence.fusion
         assert isinstance(parses, Parses)
         self._symbols, gold = parses.symbols, Fusion(again.pair.gold, parses.symbols)  # one table for the part

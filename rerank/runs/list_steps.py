@@ -46,8 +46,11 @@ OFTEN = 0.05  # the share of candidates that repeat another from which on it is 
 
 
 class ListSteps(Steps[ListRecipe]):
-    """See ``Steps``; data: the corpora; corpora: their counts; doubts: what looks wrong with them; runs: all single
-    runs, trained; chosen: the one that is served."""
+    """The steps for lists.
+
+    data: the corpora; corpora: their counts; doubts: what looks wrong with them; runs: all single runs, trained;
+    chosen: the one that is served.
+    """
 
     singles: list[Single[ListRecipe]]
     data: Data

@@ -32,7 +32,7 @@ class _Dumper(yaml.SafeDumper):
     """Writes what ``_Loader`` reads: a text that looks like such a number is quoted, rare line ends are escaped."""
 
     def represent_str(self, data: str) -> yaml.ScalarNode:
-        """See ``yaml.SafeDumper``; in other quotes, these line ends would be read as ordinary ones."""
+        """In other quotes, these line ends would be read as ordinary ones."""
         style = '"' if any(end in data for end in "\x85\u2028\u2029") else None
         return self.represent_scalar("tag:yaml.org,2002:str", data, style)
 

@@ -140,7 +140,7 @@ class Content(ABC, Generic[T]):
         return nbest if self.columns is None else hold(self.columns, nbest)
 
     def lengths(self, pair: Pair) -> tuple[int, int]:  # noqa: ARG002
-        """See ``seen.lengths_of``; (0, 0) for trees, whose words tell whether a gold tree is theirs."""
+        """(0, 0) for trees, whose words tell whether a gold tree is theirs."""
         return 0, 0
 
     def unknown(self, nbest: NBestList) -> tuple[str, ...]:

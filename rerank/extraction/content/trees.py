@@ -86,7 +86,7 @@ class TreeContent(Content[Parses]):
         return opened if isinstance(opened, SkippedList) else (opened[0], self._parses(*opened, symbols))
 
     def unknown(self, nbest: NBestList) -> tuple[str, ...]:
-        """See ``Content.unknown``; a model of parses that names no columns knows none."""
+        """A model of parses that names no columns knows none."""
         return unknown_columns(self.shown or ScoreColumns(()), nbest)
 
     def _usable(self, nbest: NBestList | SkippedList) -> NBestList | SkippedList:
@@ -103,7 +103,7 @@ class TreeContent(Content[Parses]):
         return Parses(trees, symbols, score_view(held, self.symbols if self.keeps_texts else None))
 
     def without_bad(self, nbest: NBestList) -> NBestList:
-        """See ``Content.without_bad``; with a gold tree, candidates need not have the same words."""
+        """With a gold tree, candidates need not have the same words."""
         usable = self._usable(nbest)
         assert not isinstance(usable, SkippedList)
         opened = open_list(usable, self._table(), unchanged() if self.normalize else None)

@@ -248,7 +248,7 @@ class _Mixed:
         return widened(start, combine(learner, ends, start=common, rule=mixing.rule, free=free), chosen, columns)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See ``TrainingState.saved``; with the states that the sections continue from, where these are their own."""
+        """Those of the training; with the states that the sections continue from, where these are their own."""
         header, arrays = self.progress.saved()
         if self.own:
             arrays |= {f"begun_{name}": np.asarray(array) for name, array in self.begun._asdict().items()}

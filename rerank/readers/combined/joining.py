@@ -71,7 +71,7 @@ class JoinedReader(Reader):
         return [*self.inner.paths(",".join(lists)), scores] if lists else [scores]
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        """See ``Reader.read``; after a list of unknown length nothing tells which scores belong to which candidates."""
+        """After a list of unknown length nothing tells which scores belong to which candidates."""
         names = split_paths(path)
         expected = self.files
         if len(names) < 2 or (expected is not None and len(names) != expected):
@@ -88,7 +88,7 @@ class JoinedReader(Reader):
         return self.inner.knowing(known, normal=self.normal)
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; writes as the reader of the lists does, without the joined columns."""
+        """Writes as the reader of the lists does, without the joined columns."""
         self.inner.write(out, nbest.raw if isinstance(nbest.raw, NBestList) else nbest, order, scores)
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:

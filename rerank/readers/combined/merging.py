@@ -296,7 +296,7 @@ class MergedReader(Checked, Reader):
         return [file for reader, part in self.systems(path) for file in reader.paths(part)]
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        """See ``Reader.read``; a list that is bad in one system is bad."""
+        """A list that is bad in one system is bad."""
         systems = [System(k, reader, part) for k, (reader, part) in enumerate(self.systems(path), start=1)]
         columns = UnitedColumns(systems, self.base)
         seen: set[str] = set()
@@ -327,7 +327,7 @@ class MergedReader(Checked, Reader):
         return [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(told, spans, strict=True)]
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; writes the format of the systems, or JSON lines if that cannot be.
+        """Writes the format of the systems, or JSON lines if that cannot be.
 
         Trees are written in the format of the first system, each with the base score that it has here.
         """

@@ -171,7 +171,7 @@ class Moses(Checked, Reader):
         return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
 
     def read(self, path: PathLike) -> Iterator[TextList | SkippedList]:
-        """See ``Reader.read``; ids that are left out give empty lists."""
+        """Ids that are left out give empty lists."""
         with open_stream(path, strict=False) as stream:
             yield from self._lists(stream)
 
@@ -185,7 +185,7 @@ class Moses(Checked, Reader):
             yield from file.lists(block)
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; lines are written as they were read, except for the total.
+        """Lines are written as they were read, except for the total.
 
         The total is replaced, and the first one is kept among the features as ``BaseScore``. A list without candidates
         is left out, as by Moses, unless lists are numbered by their order. Lists of other formats can be written too.
@@ -199,7 +199,7 @@ class Moses(Checked, Reader):
         out.write(b"".join([line + b"\n" for line in lines]))
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
-        """See ``Reader.write_bad``; writes a line with an id, an empty text, and nothing else."""
+        """Writes a line with an id, an empty text, and nothing else."""
         out.write(_marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
 
 

@@ -72,7 +72,7 @@ class EspnetReader(WrittenAsJsonl, TextReader):
                 yield from self.lists(first.texts.lines, _together(first, others), seen)
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        """See ``ListReader.records``; those of the first candidates alone, without scores."""
+        """Those of the first candidates alone, without scores."""
         return _together(_Folder(Archive(lines), None), [])
 
     def draft(self, content: Sequence[tuple[Keyed, Keyed | None]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002

@@ -103,7 +103,7 @@ class FairseqReader(TextReader):
         return lists if self.order == "file" else _by_number(lists, stream_name(path))
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; new scores replace the old ones in H and D, everything else stays as it is."""
+        """New scores replace the old ones in H and D, everything else stays as it is."""
         assert isinstance(nbest, TextList), "lists of fairseq's records"
         records = list(nbest.raw.head)
         for i in range(len(nbest)) if order is None else order:
@@ -116,7 +116,7 @@ class FairseqReader(TextReader):
         out.write(b"".join(record + b"\n" for record in records))
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
-        """See ``Reader.write_bad``; writes an empty source and no hypothesis."""
+        """Writes an empty source and no hypothesis."""
         out.write(f"S-{bad.id}\t\n".encode())
 
     def records(self, lines: LineReader) -> Iterator[Record]:

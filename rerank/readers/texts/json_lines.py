@@ -56,7 +56,7 @@ class JsonReader(TextReader):
             yield Record(name, number, item)
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
-        """See ``Reader.write_bad``; the object has an id if those of the file have ids."""
+        """The object has an id if those of the file have ids."""
         head = like.raw.head if isinstance(like, TextList) and isinstance(like.raw, Pieces) else None
         named = not isinstance(head, dict) or self.id_key in head
         out.write(json_line(({self.id_key: bad.name} if named else {}) | self.nothing, bad))

@@ -54,7 +54,7 @@ class JsonlReader(JsonReader):
             check_names(self.dense, "dense")
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; a new score is "score", the old one "base_score" unless there is one already.
+        """A new score is "score", the old one "base_score" unless there is one already.
 
         Lists of other formats can be written too.
         """

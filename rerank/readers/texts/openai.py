@@ -50,7 +50,7 @@ class OpenAiReader(JsonReader):
             raise RecipeError("found an empty text; expected the key of the id", key="id")
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; a new score is "score" in its choice, the old one "base_score"."""
+        """A new score is "score" in its choice, the old one "base_score"."""
         assert isinstance(nbest, TextList), "lists of responses"
         choices_read, item = nbest.raw.candidates, nbest.raw.head
         chosen = range(len(nbest)) if order is None else order

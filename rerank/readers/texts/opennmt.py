@@ -65,7 +65,7 @@ class OpenNmtReader(TextReader):
         return True
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; new scores replace the old ones; texts without scores are written as by OpenNMT-tf."""
+        """New scores replace the old ones; texts without scores are written as by OpenNMT-tf."""
         assert isinstance(nbest, TextList), "lists of OpenNMT"
         chosen = range(len(nbest)) if order is None else order
         rows: list[bytes] = [nbest.raw.candidates[i] for i in chosen]
@@ -74,7 +74,7 @@ class OpenNmtReader(TextReader):
         out.write(b"\n".join([*rows, *[b""] * ((self.n or 0) - len(rows))]) + b"\n")
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
-        """See ``Reader.write_bad``; writes n empty lines."""
+        """Writes n empty lines."""
         out.write(b"\n" * (self.n or 0))
 
     def records(self, lines: LineReader) -> Iterator[Record]:

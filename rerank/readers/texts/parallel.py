@@ -57,7 +57,7 @@ class ParallelReader(JsonReader):
             raise RecipeError(f"found {keys!r}; {message}", key="numbers")
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; new scores replace the old ones, which are ``base_scores`` unless these are there.
+        """New scores replace the old ones, which are ``base_scores`` unless these are there.
 
         Lists of one entry for each text are put into the new order too.
         """

@@ -56,7 +56,7 @@ class SockeyeReader(JsonReader):
     scores: Literal["cost", "score", "logprob"] = "cost"
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; new scores replace the old ones, negated for ``scores: cost``."""
+        """New scores replace the old ones, negated for ``scores: cost``."""
         assert isinstance(nbest, TextList), "lists of sockeye's JSON lines"
         chosen = list(range(len(nbest)) if order is None else order)
         if scores is None and chosen == list(range(len(nbest))) and not nbest.bad:
@@ -87,7 +87,7 @@ class SockeyeReader(JsonReader):
         return "sentence_id"
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        """See ``TextReader.draft``; most of a list's translations tell how many scores they have."""
+        """Most of a list's translations tell how many scores they have."""
         rows = _rows(content)
         candidates = each(rows, self._candidate)
         widths = Counter(len(one.numbers) for one in candidates if isinstance(one, Entry))

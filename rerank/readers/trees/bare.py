@@ -46,7 +46,7 @@ class BareReader(ParseReader):
     """
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; new scores come before the trees, with old ones where there are any."""
+        """New scores come before the trees, with old ones where there are any."""
         chosen = range(len(nbest)) if order is None else order
         scored, parts = nbest.form.endswith(_SCORED), list[bytes]()
         if nbest.form.startswith(_COUNTED):

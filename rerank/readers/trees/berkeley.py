@@ -37,7 +37,7 @@ class BerkeleyReader(CharniakReader):
     """
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; a list is written in the variant it was read in."""
+        """A list is written in the variant it was read in."""
         if nbest.form != _GROUPS:
             super().write(out, nbest, order, scores)
             return

@@ -37,7 +37,7 @@ class CharniakReader(ParseReader):
     """
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; new and old scores share the score line, separated by tabs."""
+        """New and old scores share the score line, separated by tabs."""
         chosen = range(len(nbest)) if order is None else order
         parts = [encoded(f"{len(chosen)}\t{nbest.id}\n")]
         for i in chosen:

@@ -39,7 +39,7 @@ class StanfordReader(ParseReader):
     """
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """See ``Reader.write``; a tree to a line, numbered anew; old scores follow the new one after a tab."""
+        """A tree to a line, numbered anew; old scores follow the new one after a tab."""
         chosen = range(len(nbest)) if order is None else order
         parts = [
             b"# Parse %d with score %s\n%s\n" % (number, score_text(nbest, i, scores), nbest.texts[i])

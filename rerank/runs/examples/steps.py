@@ -38,8 +38,11 @@ log = logging.getLogger("rerank")
 
 
 class ExampleSteps(Steps[ClassificationRecipe]):
-    """See ``Steps``; fitted: the results of all single runs; tested, traced: what is known of every set once
-    it has been gone through, for predictions, report and figures."""
+    """The steps for labelled examples.
+
+    fitted: the results of all single runs; tested, traced: what is known of every set once it has been gone through,
+    for predictions, report and figures.
+    """
 
     results = ("model",)  # which not every recipe writes
     singles: list[Spec]
@@ -65,7 +68,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         return len(self.singles) == len(self.recipe.run_seeds) == 1 and self.singles[0].baseline is None
 
     def extract(self) -> dict[str, int]:
-        """See ``Steps``; the other sets are read when it is their turn, for they need not fit into memory together."""
+        """The other sets are read when it is their turn, for they need not fit into memory together."""
         first = self.sets.draw(self.singles[0].set, self.recipe.run_seeds[0]).examples
         return {"examples": first.size, "nonzeros": first.nonzeros, "columns": first.width}
 
@@ -75,7 +78,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         return {name: self.sets.counts[name] for name in self.sets.sources}
 
     def train(self, work: Stages) -> dict[str, int]:
-        """See ``Steps``: fits all folds, whose test parts are predicted at once; without tests there is only the
+        """Fits all folds, whose test parts are predicted at once; without tests there is only the
         model to train."""
         if self.tests:
             shown = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
@@ -143,7 +146,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
     def curve(self) -> dict[str, Any]:
-        """See ``Steps``: by set, of the best run there, with the parameters that were tuned on all examples."""
+        """By set, of the best run there, with the parameters that were tuned on all examples."""
         return {name: self._curve(best_of(alike)) for name, alike in groups_of(self.fitted).items()}
 
     def _curve(self, best: Result) -> dict[str, Any]:
