@@ -1,6 +1,10 @@
-"""What became of a list that a test has damaged."""
+"""What became of a list that a test has damaged, and what is written of a list."""
 
-from rerank.readers.base import NBestList, Problem, SkippedList
+import io
+from collections.abc import Iterable
+from typing import Any
+
+from rerank.readers.base import NBestList, Problem, Reader, SkippedList
 
 
 def problem_of(found: NBestList | SkippedList) -> Problem | SkippedList:
@@ -11,7 +15,21 @@ def problem_of(found: NBestList | SkippedList) -> Problem | SkippedList:
     return bad
 
 
-def outcome(found: NBestList | SkippedList) -> tuple[str, object]:
-    """A list's id with the reason of what is bad in it or, where nothing is, the number of its candidates."""
-    whole = isinstance(found, NBestList) and not found.bad
-    return found.id, len(found) if isinstance(found, NBestList) and whole else problem_of(found).reason
+def good(found: NBestList | SkippedList) -> Any:
+    """The list, which is not bad."""
+    assert isinstance(found, NBestList), found
+    return found
+
+
+def outline(found: Iterable[NBestList | SkippedList]) -> list[tuple[str, object]]:
+    """The ids of lists, each with the reason of what is bad in it or, where nothing is, the number of candidates."""
+    return [
+        (one.id, len(one) if isinstance(one, NBestList) and not one.bad else problem_of(one).reason) for one in found
+    ]
+
+
+def written(reader: Reader, *what: Any) -> bytes:
+    """A list, in some order and with some scores if these are given."""
+    out = io.BytesIO()
+    reader.write(out, *what)
+    return out.getvalue()

@@ -21,7 +21,6 @@ class Summary:
 
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     slowest: dict[str, tuple[float, int]] = field(default_factory=dict)  # by target: seconds and number of an input
-    memory: dict[str, int] = field(default_factory=dict)  # of the largest
     large: int = 0
     failures: list[tuple[int, Tried]] = field(default_factory=list)
 
@@ -30,7 +29,6 @@ class Summary:
         name = tried.target
         self.counts.setdefault(name, Counter())[tried.outcome.kind] += 1
         self.slowest[name] = max(self.slowest.get(name, (0.0, 0)), (tried.seconds, number))
-        self.memory[name] = max(self.memory.get(name, 0), tried.memory)
         self.large += tried.large
         if tried.outcome.failed:
             self.failures.append((number, tried))
@@ -41,16 +39,15 @@ class Summary:
         return sum(map(Counter.total, self.counts.values()))
 
     def table(self) -> Table:
-        """A row a target: inputs, outcomes, the slowest and the largest."""
-        table = Table("target", "inputs", *OUTCOMES, "failed", "slowest, s", "input", "most memory, MiB")
+        """A row a target: inputs, outcomes, and the slowest."""
+        table = Table("target", "inputs", *OUTCOMES, "failed", "slowest, s", "input")
         for column in table.columns[1:]:
             column.justify = "right"
         for name, counts in [*sorted(self.counts.items()), ("all", sum(self.counts.values(), Counter()))]:
             failed = counts.total() - sum(counts[kind] for kind in OUTCOMES)
             slowest, number = max(self.slowest.values(), default=(0.0, 0)) if name == "all" else self.slowest[name]
-            largest = max(self.memory.values(), default=0) if name == "all" else self.memory[name]
             cells = [counts.total(), *(counts[kind] for kind in OUTCOMES), failed]
-            table.add_row(name, *(f"{cell:,}" for cell in cells), f"{slowest:.1f}", f"{number}", f"{largest >> 20:,}")
+            table.add_row(name, *(f"{cell:,}" for cell in cells), f"{slowest:.1f}", f"{number}")
         return table
 
 

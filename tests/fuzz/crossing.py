@@ -1,18 +1,12 @@
-"""Commands and recipes with options, runs and files that were made for something else; names."""
+"""Commands with options, runs and files that were made for something else."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from rerank.base.errors import DataError
-from rerank.features.sets import SETS
-from rerank.learn.base import learners
-from rerank.metrics.base import metrics
 from rerank.readers.base import readers
 
 from .reading import Rng, holds
-from .runs import KINDS
 from .using import POLICIES, TEXT_METRICS, choice, command
 
 PREDICTORS = ("last", "average", "voted", "mert")
@@ -134,70 +128,3 @@ COMMANDS: dict[str, Callable[[Path, Rng], list[object]]] = {
     "rerank": _rerank, "inspect": _inspect, "explain": _explain, "evaluate": _evaluate, "export": _export,
     "import": _import, "oracle": _oracle,
 }  # fmt: skip
-
-
-def fitting(lists: bytes) -> tuple[str, str]:
-    """A task and a reader for what looks like ``lists``."""
-    if lists.startswith(b"{"):
-        return ("translation", "sockeye") if b'"translations"' in lists else ("ranking", "jsonl")
-    if b" ||| " in lists:
-        return "translation", "moses"
-    if b"\nH-" in lists:
-        return "translation", "fairseq"
-    return "parse", "berkeley" if lists[:1] == b"-" else "charniak"
-
-
-def crossed_recipe(directory: Path, rng: Rng) -> dict[str, Any]:
-    """A recipe of any task over the lists in ``directory``, with parts that may be another task's."""
-    task, reader = fitting((directory / "lists").read_bytes()) if rng.integers(4) else ("", "")
-    task, reader = task or choice(rng, KINDS), reader if rng.integers(4) and reader else choice(rng, READERS)
-    data: dict[str, Any] = {"root": str(directory), "train": "train", "dev": None, "tests": [], "nbest": "{root}/lists"}
-    data |= {"reader": {"name": reader}, "on_bad_list": choice(rng, POLICIES)}
-    if task == "parse":
-        data["gold"] = choice(rng, ("{root}/gold", "{root}/gold", "{root}/references"))
-    else:
-        sources, references = (None, "{root}/sources", "{root}/nowhere"), (None, ["{root}/references"], ["{root}/gold"])
-        data |= {"sources": choice(rng, (None, *sources)), "references": choice(rng, (None, *references))}
-    made: dict[str, Any] = {"task": task, "data": data, "training": {"epochs": 1}, "learner": {"base": 1.0}}
-    parts = {
-        "features": {"set": choice(rng, tuple(SETS)), "min_lists": 1},
-        "metric": {"name": choice(rng, tuple(name for name, _ in metrics))},
-        "learner": {"name": choice(rng, tuple(name for name, _ in learners)), "base": choice(rng, (1.0, "auto"))},
-    }
-    made |= {name: part for name, part in parts.items() if rng.integers(3) == 0}
-    return made
-
-
-def check_crossed_recipe(directory: Path, rng: Rng) -> int:
-    """Extraction and an epoch with parts of different tasks."""
-    (directory / "recipe.yaml").write_text(json.dumps(crossed_recipe(directory, rng)))
-    name = choice(rng, ("extract", "train", "train", "run"))
-    return _judged(directory, name, directory / "recipe.yaml", "-o", directory / "runs" / "out")
-
-
-NAMES = (
-    "..", ".", "../up", "../../up", "a/b", "a/../../b", "/", "", " ", "-", "~", "$HOME", "{split}", "{root}", "%s",
-    "train",
-    "x" * 300, "é", "\u202egold", "a\nb", "\x1b[2J", "\0", "\x7f", "\udc80", "\ud800", "CON", "a.gz", ".cache", "model",
-    "recipe.yaml", "predictions", "null", "1e5",
-)  # fmt: skip
-
-
-def check_split_names(directory: Path, rng: Rng) -> int:
-    """Splits of odd names: what is written lies in the output directory and its cache, and the input stays."""
-    given = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
-    absolute = (str(directory / "lists"), str(directory / "elsewhere"), f"{directory}/inside/lists")
-    train, dev, test = (choice(rng, (*NAMES, *absolute)) if rng.integers(2) else name for name in ("train", "dev", "t"))
-    data = {"root": str(directory), "nbest": "{root}/lists", "gold": "{root}/gold"}
-    data |= {"train": train, "dev": dev, "tests": [test]}
-    made = {"task": "parse", "data": data, "training": {"epochs": 1}, "significance": {"samples": 100}}
-    recipe = directory / "recipe.json"
-    recipe.write_text(json.dumps(made | {"features": {"set": "minimal", "min_lists": 1}}))
-    try:
-        return _judged(directory, choice(rng, ("run", "extract")), recipe, "-o", directory / "inside" / "out")
-    finally:
-        kept = (directory / "inside" / "out", directory / "inside" / ".cache")
-        for path in directory.rglob("*"):
-            within = path == recipe or path in given or any(path.is_relative_to(place) for place in kept)
-            holds(within or path.is_dir(), f"nothing outside: {path}, {data}")
-        holds(all(path.read_bytes() == content for path, content in given.items()), f"the input stays: {data}")

@@ -3,107 +3,41 @@
 import gzip
 import lzma
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import zstandard
 
 Rng = np.random.Generator
 MILLION = 1_000_000
-TREE = b"(S (NP (PRP It)) (VP (VBD rained)))"
 
 
-def bomb(piece: bytes, size: int, rng: Rng) -> bytes:
-    """``size`` bytes of text, compressed to thousands: members of 16 MiB, one after the other."""
-    member = piece * ((1 << 24) // len(piece))
-    kinds: tuple[Callable[[bytes], bytes], ...] = (
-        gzip.compress,
-        lambda data: lzma.compress(data, preset=0),
-        zstandard.ZstdCompressor().compress,
-    )
-    return kinds[int(rng.integers(3))](member) * (size // len(member))
-
-
-def _deep(rng: Rng) -> bytes:
-    depth = int(rng.choice([10_000, 100_000, MILLION]))
-    return b"(S " * depth + b"(NN x)" + b")" * (depth - int(rng.integers(2)))
-
-
-def _long(rng: Rng) -> bytes:
-    return b"x" * int(rng.choice([MILLION, 10 * MILLION, 17 * MILLION]))
-
-
-def _words(rng: Rng) -> bytes:
-    return b" ".join(b"w%d" % k for k in range(int(rng.choice([100_000, MILLION]))))
+def _one(rng: Rng, *values: Any) -> Any:
+    return values[int(rng.integers(len(values)))]
 
 
 def _bomb(rng: Rng) -> bytes:
-    piece = (b"\0", b"x", b"(", b" ", b"[", b"0 ||| a ||| ||| -1\n", b"1 1:1\n", b"\r\n", TREE + b"\n")[
-        int(rng.integers(9))
-    ]
-    return bomb(piece, (1 << 25) if b"\n" in piece else (1 << 29), rng)
+    """Text of up to half a GiB, compressed to thousands of bytes: members of 16 MiB, one after the other."""
+    lines = b"0 ||| a ||| ||| -1\n", b"1 1:1\n", b"\r\n", b"(S (NP (PRP It)) (VP (VBD rained)))\n"
+    piece = _one(rng, b"\0", b"x", b"(", b" ", b"[", *lines)
+    member = piece * ((1 << 24) // len(piece))
+    pack = _one(rng, gzip.compress, lambda data: lzma.compress(data, preset=0), zstandard.ZstdCompressor().compress)
+    return pack(member) * (((1 << 25) if b"\n" in piece else (1 << 29)) // len(member))
+
+
+def _deep(rng: Rng) -> bytes:
+    depth = _one(rng, 10_000, 100_000, MILLION)
+    return b"(S " * depth + b"(NN x)" + b")" * (depth - int(rng.integers(2)))
 
 
 def _nested(rng: Rng) -> bytes:
-    depth, (opening, closing) = int(rng.choice([900, 100_000])), ((b"[", b"]"), (b'{"a":', b"}"))[int(rng.integers(2))]
+    depth, (opening, closing) = _one(rng, 900, 100_000), _one(rng, (b"[", b"]"), (b'{"a":', b"}"))
     return opening * depth + b"1" + closing * depth
 
 
-def _parses(rng: Rng) -> bytes:
-    count = int(rng.choice([100_000, MILLION]))
-    return b"%d\tmany\n" % count + b"-1.5\n(NP (NN Art))\n" * count
-
-
-def _many_lists(rng: Rng) -> bytes:
-    return b"".join(b"1\tlist-%d\n-1\n(NN x)\n\n" % k for k in range(int(rng.choice([10_000, 100_000]))))
-
-
-def _claimed(_: Rng) -> bytes:
-    return b"999999999999\tx\n-1\n(NN x)\n"
-
-
-def _wide(_: Rng) -> bytes:
-    return b"(S " + b"(NN x) " * 500_000 + b")"
-
-
 def _candidates(rng: Rng) -> bytes:
-    lines = (b"0 ||| a b ||| LM= -1 ||| -2\n", b"0 ||| a |0-0| b |1-1| ||| LM= -1 x%d= 1 ||| -2\n")[
-        int(rng.integers(2))
-    ]
-    return b"".join(lines.replace(b"%d", b"%d" % k) for k in range(int(rng.choice([100_000, MILLION]))))
-
-
-def _hypotheses(_: Rng) -> bytes:
-    return b"S-0\tx\n" + b"H-0\t-1\ta b\nP-0\t-1 -2\n" * (MILLION // 2)
-
-
-def _gap(_: Rng) -> bytes:
-    return b"H-0\t-1\ta\nH-99999\t-1\ta\n"
-
-
-def _objects(_: Rng) -> bytes:
-    return b'{"candidates": [' + b",".join([b'{"text": "a", "score": -1}'] * 500_000) + b"]}\n"
-
-
-def _keys(_: Rng) -> bytes:
-    return b'{"candidates": ["a"],' + b",".join(b'"k%d": 1' % k for k in range(200_000)) + b"}\n"
-
-
-def _features(rng: Rng) -> bytes:
-    return (
-        b"1 " + b" ".join(b"%d:%d" % (k, k % 3) for k in rng.permutation(np.arange(1, MILLION)).tolist()) + b"\n2 1:1\n"
-    )
-
-
-def _labels(_: Rng) -> bytes:
-    return b"".join(b"class%d 1:1\n" % k for k in range(100_000))
-
-
-def _tabs(_: Rng) -> bytes:
-    return b"a\t" * MILLION + b"\n"
-
-
-def _one_id(_: Rng) -> bytes:
-    return b"0 ||| a reference\n" * 500_000
+    line = _one(rng, b"0 ||| a b ||| LM= -1 ||| -2\n", b"0 ||| a |0-0| b |1-1| ||| LM= -1 x%d= 1 ||| -2\n")
+    return b"".join(line.replace(b"%d", b"%d" % k) for k in range(_one(rng, 100_000, MILLION)))
 
 
 def _laughs(_: Rng) -> bytes:
@@ -117,29 +51,54 @@ def _grid(_: Rng) -> bytes:
     return b"grid: {learner.a: [%s], learner.b: [%s], learner.c: [%s]}\n" % (values, values, values)
 
 
-def _settings(_: Rng) -> bytes:
-    return b"".join(b"key%d: 1\n" % k for k in range(20_000))
+def _numbered(text: bytes, *counts: int, head: bytes = b"", tail: bytes = b"") -> Callable[[Rng], bytes]:
+    """``text`` again and again, with the numbers from 0 in it where it has a place for them."""
+    return lambda rng: head + b"".join(text.replace(b"%d", b"%d" % k) for k in range(_one(rng, *counts))) + tail
 
 
-EVERYWHERE = (_long, _words, _bomb, _deep, _nested)
+def _features(rng: Rng) -> bytes:
+    return b"1 %s\n2 1:1\n" % b" ".join(b"%d:%d" % (k, k % 3) for k in rng.permutation(np.arange(1, MILLION)).tolist())
+
+
+def _parses(rng: Rng) -> bytes:
+    count = _one(rng, 100_000, MILLION)
+    return b"%d\tmany\n" % count + b"-1.5\n(NP (NN Art))\n" * count
+
+
+EVERYWHERE = (
+    lambda rng: b"x" * _one(rng, MILLION, 10 * MILLION, 17 * MILLION),
+    _numbered(b"w%d ", 100_000, MILLION),
+    _bomb,
+    _deep,
+    _nested,
+)
+PARSES = (
+    _parses, _numbered(b"1\tlist-%d\n-1\n(NN x)\n\n", 10_000, 100_000), lambda _: b"999999999999\tx\n-1\n(NN x)\n",
+)  # fmt: skip
+KEYS = _numbered(b',"k%d": 1', 200_000, head=b'{"candidates": ["a"]', tail=b"}\n")
+OBJECTS = _numbered(
+    b'{"text": "a", "score": -1},', 500_000, head=b'{"candidates": [', tail=b'{"text": "b", "score": -1}]}\n'
+)
 OWN: dict[str, tuple[Callable[[Rng], bytes], ...]] = {
-    "charniak": (_parses, _many_lists, _claimed),
-    "berkeley": (_parses, _many_lists, _claimed),
-    "trees": (_wide,),
+    "charniak": PARSES,
+    "berkeley": PARSES,
+    "trees": (_numbered(b"(NN x) ", 500_000, head=b"(S ", tail=b")"),),
     "moses": (_candidates,),
-    "fairseq": (_hypotheses, _gap),
-    "jsonl": (_objects, _keys),
-    "sockeye": (_keys,),
-    "svmlight": (_features, _labels),
-    "references": (_tabs, _one_id),
-    "recipe": (_laughs, _grid, _settings),
+    "fairseq": (
+        _numbered(b"H-0\t-1\ta b\nP-0\t-1 -2\n", MILLION // 2, head=b"S-0\tx\n"),
+        lambda _: b"H-0\t-1\ta\nH-99999\t-1\ta\n",
+    ),
+    "jsonl": (OBJECTS, KEYS),
+    "sockeye": (KEYS,),
+    "svmlight": (_features, _numbered(b"class%d 1:1\n", 100_000)),
+    "references": (_numbered(b"a\t", MILLION, tail=b"\n"), _numbered(b"0 ||| a reference\n", 500_000)),
+    "recipe": (_laughs, _grid, _numbered(b"key%d: 1\n", 20_000)),
 }
 
 
 def giant(target: str, data: bytes, rng: Rng) -> bytes:
     """A large input for ``target``: alone, or behind or before the lines of ``data``."""
-    kinds = (*EVERYWHERE, *OWN.get(target, ()) * 3)
-    found = kinds[int(rng.integers(len(kinds)))](rng)
+    found: bytes = _one(rng, *EVERYWHERE, *OWN.get(target, ()) * 3)(rng)
     match int(rng.integers(4)):
         case 0 if len(found) > 1 << 17:  # no archive
             return data + found

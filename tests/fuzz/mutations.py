@@ -65,12 +65,6 @@ def insert_bytes(data: bytes, rng: Rng) -> bytes:
     return data[:at] + rng.bytes(int(rng.integers(1, 9))) + data[at:]
 
 
-def insert_token(data: bytes, rng: Rng) -> bytes:
-    """Something that means something in one of the formats."""
-    at = place(data, rng)
-    return data[:at] + TOKENS[int(rng.integers(len(TOKENS)))] + data[at:]
-
-
 def delete_span(data: bytes, rng: Rng) -> bytes:
     """A range of bytes less."""
     first, last = span(data, rng)
@@ -83,22 +77,26 @@ def repeat_span(data: bytes, rng: Rng) -> bytes:
     return data[:first] + data[first:last] * int(rng.integers(2, 40)) + data[last:]
 
 
-def truncate(data: bytes, rng: Rng) -> bytes:
-    """The beginning only."""
-    return data[: place(data, rng)]
-
-
-def behead(data: bytes, rng: Rng) -> bytes:
-    """The end only."""
-    return data[place(data, rng) :]
-
-
 def _lines(change: Callable[[list[bytes], int, Rng], list[bytes]]) -> Mutation:
     def mutation(data: bytes, rng: Rng) -> bytes:
         lines = data.split(b"\n")
         return b"\n".join(change(lines, int(rng.integers(len(lines))), rng))
 
     return mutation
+
+
+def insert_token(data: bytes, rng: Rng) -> bytes:
+    """Something that means something in one of the formats."""
+    at = place(data, rng)
+    return data[:at] + TOKENS[int(rng.integers(len(TOKENS)))] + data[at:]
+
+
+def truncate(data: bytes, rng: Rng) -> bytes:
+    return data[: place(data, rng)]
+
+
+def behead(data: bytes, rng: Rng) -> bytes:
+    return data[place(data, rng) :]
 
 
 delete_line = _lines(lambda lines, i, _: lines[:i] + lines[i + 1 :])
@@ -131,16 +129,6 @@ def swap_numbers(data: bytes, rng: Rng) -> bytes:
         return data
     a, b = (found[int(k)] for k in rng.integers(len(found), size=2))
     return data[: a.start()] + b[0] + data[a.end() :]
-
-
-def crlf(data: bytes, _: Rng) -> bytes:
-    """The line ends of Windows."""
-    return data.replace(b"\n", b"\r\n")
-
-
-def cr(data: bytes, _: Rng) -> bytes:
-    """The line ends of old Macs."""
-    return data.replace(b"\n", b"\r")
 
 
 def reencode(data: bytes, rng: Rng) -> bytes:
@@ -222,7 +210,8 @@ def yaml_value(data: bytes, rng: Rng) -> bytes:
 TEXT: tuple[Mutation, ...] = (
     flip_bit, set_bytes, insert_bytes, insert_token, insert_token, delete_span, repeat_span, truncate, behead,
     delete_line, repeat_line, blank_line, empty_line, move_line, shuffle_lines, sort_lines, long_line, number, number,
-    number, swap_numbers, swap_numbers, crlf, cr, reencode, white,
+    number, swap_numbers, swap_numbers, reencode, white,
+    lambda data, _: data.replace(b"\n", b"\r\n"), lambda data, _: data.replace(b"\n", b"\r"),
 )  # fmt: skip
 BINARY: tuple[Mutation, ...] = (flip_bit, set_bytes, insert_bytes, delete_span, repeat_span, truncate, behead)
 COMPRESSIONS: tuple[Callable[[bytes], bytes], ...] = (

@@ -14,25 +14,8 @@ from rerank.models.model import Model
 from rerank.models.weights_text import weight_lines
 from rerank.runs import pipeline
 
-from .samples import (
-    BARE,
-    FAIRSEQ,
-    GROUPS,
-    KALDI,
-    OPENAI,
-    OPENNMT,
-    PARALLEL,
-    PREFERENCES,
-    REPOSITORY,
-    SOCKEYE,
-    STANFORD,
-    SVMLIGHT,
-    Files,
-    head,
-    jsonl,
-    moses,
-    parses,
-)
+from . import samples
+from .samples import REPOSITORY, Files, head, jsonl, moses, parses
 
 KINDS = ("parse", "translation", "ranking", "speech", "classification")
 KEPT = ("metrics.json", "recipe.yaml", "history.jsonl")
@@ -89,8 +72,24 @@ def _wanted(file: str) -> bool:
 def lists_of_all_formats() -> list[Files]:
     """Lists with the files that may go with them; those that no format of lists describes too."""
     golds = {"gold": parses()[0]["gold"], "sources": moses()[0]["sources"], "references": moses()[0]["references"]}
-    lists = [parses()[0]["lists"], GROUPS, moses()[0]["lists"], moses()[2]["lists"], FAIRSEQ, SOCKEYE, SVMLIGHT[0]]
-    lists += [*BARE, STANFORD, OPENNMT[2], KALDI["lists"], OPENAI, PREFERENCES, PARALLEL]
+    lists = [
+        parses()[0]["lists"],
+        samples.GROUPS,
+        moses()[0]["lists"],
+        moses()[2]["lists"],
+        samples.FAIRSEQ,
+        samples.SOCKEYE,
+        samples.SVMLIGHT[0],
+    ]
+    lists += [
+        *samples.BARE,
+        samples.STANFORD,
+        samples.OPENNMT[2],
+        samples.KALDI["lists"],
+        samples.OPENAI,
+        samples.PREFERENCES,
+        samples.PARALLEL,
+    ]
     lists += [entry["lists"] for entry in jsonl()]
     return [{"lists": data, **golds} for data in [*lists, parses()[0]["gold"], b""]]
 

@@ -18,34 +18,10 @@ from rerank.models.weights_text import weight_lines
 from rerank.runs import pipeline
 
 from . import crossing, reading, using
+from . import samples as given
 from .mutations import BINARY, Mutation, Rng, json_value, mutated, yaml_value
-from .runs import compared, crossed, directory_files, lists_of_all_formats
-from .samples import (
-    BARE,
-    DOCUMENTS,
-    ESPNET,
-    FAIRSEQ,
-    FOLDS,
-    GROUPS,
-    HEADED,
-    KALDI,
-    OPENAI,
-    OPENNMT,
-    PARALLEL,
-    PREFERENCES,
-    PRM,
-    SCORES,
-    SOCKEYE,
-    STANFORD,
-    VOCABULARY,
-    Files,
-    all_texts,
-    jsonl,
-    moses,
-    parses,
-    recipes,
-    svmlight,
-)
+from .runs import compared, crossed, directory_files
+from .samples import SCORES, Files, all_texts, jsonl, moses, parses, recipes, svmlight
 
 Check = Callable[[Path, Rng], int]
 
@@ -166,11 +142,11 @@ def _two_systems() -> list[Files]:
 
 
 def _tests_and_golds() -> list[Files]:
-    return [{"test": files["gold"], "gold": files["gold"], "prm": PRM} for files in parses()]
+    return [{"test": files["gold"], "gold": files["gold"], "prm": given.PRM} for files in parses()]
 
 
 def _examples() -> list[Files]:
-    return [{"examples": data, "folds": FOLDS, "words": VOCABULARY} for data in svmlight()[:1]]
+    return [{"examples": data, "folds": given.FOLDS, "words": given.VOCABULARY} for data in svmlight()[:1]]
 
 
 def _references() -> list[Files]:
@@ -193,31 +169,31 @@ def _command(kind: str, samples: Callable[[], list[Files]], weight: float, *fixe
 JSON, YAML, ARRAYS = (json_value,), (yaml_value,), (npy_value, json_value)
 
 TARGETS: dict[str, Target] = {
-    "charniak": _list_target("charniak", lambda: [*_kept(parses, "lists")(), {"lists": HEADED}]),
-    "berkeley": _list_target("berkeley", lambda: [{"lists": GROUPS}, {"lists": HEADED}]),
+    "charniak": _list_target("charniak", lambda: [*_kept(parses, "lists")(), {"lists": given.HEADED}]),
+    "berkeley": _list_target("berkeley", lambda: [{"lists": given.GROUPS}, {"lists": given.HEADED}]),
     "moses": _list_target("moses", _kept(moses, "lists")),
-    "fairseq": _list_target("fairseq", _named(lists=FAIRSEQ)),
-    "sockeye": _list_target("sockeye", _named(lists=SOCKEYE), JSON),
+    "fairseq": _list_target("fairseq", _named(lists=given.FAIRSEQ)),
+    "sockeye": _list_target("sockeye", _named(lists=given.SOCKEYE), JSON),
     "jsonl": _list_target("jsonl", jsonl, JSON),
-    "bare trees": _list_target("trees", _each("lists", lambda: list(BARE))),
-    "stanford": _list_target("stanford", _named(lists=STANFORD)),
-    "opennmt": _list_target("opennmt", _each("lists", lambda: list(OPENNMT))),
-    "kaldi": _list_target("kaldi", lambda: [KALDI]),
-    "espnet": _list_target("espnet", lambda: [ESPNET]),
-    "openai": _list_target("openai", _named(lists=OPENAI), JSON),
-    "preferences": _list_target("preferences", _named(lists=PREFERENCES), JSON),
-    "parallel": _list_target("parallel", _named(lists=PARALLEL), JSON),
+    "bare trees": _list_target("trees", _each("lists", lambda: list(given.BARE))),
+    "stanford": _list_target("stanford", _named(lists=given.STANFORD)),
+    "opennmt": _list_target("opennmt", _each("lists", lambda: list(given.OPENNMT))),
+    "kaldi": _list_target("kaldi", lambda: [given.KALDI]),
+    "espnet": _list_target("espnet", lambda: [given.ESPNET]),
+    "openai": _list_target("openai", _named(lists=given.OPENAI), JSON),
+    "preferences": _list_target("preferences", _named(lists=given.PREFERENCES), JSON),
+    "parallel": _list_target("parallel", _named(lists=given.PARALLEL), JSON),
     "joined": _list_target("joined", _with_scores)._replace(weight=1.0),
     "merged": _list_target("merged", _two_systems)._replace(weight=1.0),
-    "joined parses": _list_target("joined parses", _named(lists=HEADED, other=SCORES))._replace(weight=1.0),
-    "merged parses": _list_target("merged parses", _named(lists=HEADED, other=GROUPS))._replace(weight=1.0),
+    "joined parses": _list_target("joined parses", _named(lists=given.HEADED, other=SCORES))._replace(weight=1.0),
+    "merged parses": _list_target("merged parses", _named(lists=given.HEADED, other=given.GROUPS))._replace(weight=1.0),
     "trees": Target(_kept(_tests_and_golds, "test", "gold"), reading.check_trees, weight=3.0),
     "references": Target(_references, reading.check_references, weight=2.0),
     "svmlight": Target(_each("examples", svmlight), reading.check_svmlight, weight=4.0),
-    "folds": Target(_named(folds=FOLDS), reading.check_folds, weight=0.5),
-    "vocabulary": Target(_named(words=VOCABULARY), reading.check_vocabulary, weight=0.5),
-    "documents": Target(_named(texts=DOCUMENTS), reading.check_documents, weight=0.5),
-    "prm": Target(_named(prm=PRM), reading.check_prm, weight=1.0),
+    "folds": Target(_named(folds=given.FOLDS), reading.check_folds, weight=0.5),
+    "vocabulary": Target(_named(words=given.VOCABULARY), reading.check_vocabulary, weight=0.5),
+    "documents": Target(_named(texts=given.DOCUMENTS), reading.check_documents, weight=0.5),
+    "prm": Target(_named(prm=given.PRM), reading.check_prm, weight=1.0),
     "examples": Target(_examples, using.check_examples),
     "parse pairs": Target(parses, partial(using.check_pairs, "parses"), weight=2.0),
     "text pairs": Target(moses, partial(using.check_pairs, "moses"), weight=2.0),
@@ -244,8 +220,6 @@ TARGETS: dict[str, Target] = {
     "evaluate texts": _command("evaluate-texts", _references, 0.7),
     "crossed": Target(crossed, crossing.check_crossed, weight=4.0, large=False, whole=0.8),
     "compared": Target(compared, crossing.check_compared, weight=1.0, large=False, whole=0.8),
-    "crossed recipe": Target(lists_of_all_formats, crossing.check_crossed_recipe, weight=1.0, large=False, whole=0.8),
-    "split names": Target(lambda: parses()[:1], crossing.check_split_names, weight=0.5, large=False, whole=0.9),
 }
 
 LARGE = 0.0015  # the share of large inputs

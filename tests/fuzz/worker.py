@@ -26,12 +26,11 @@ _STARTING = threading.Lock()  # the environment is that of all threads
 
 
 class Tried(NamedTuple):
-    """What came of an input. ``memory`` is the rise of the resident set in bytes, 0 where the system does not say."""
+    """What came of an input."""
 
     target: str
     outcome: Outcome
     seconds: float
-    memory: int
     damaged: str = ""
     large: bool = False
 
@@ -45,19 +44,20 @@ def try_input(seed: int, number: int, only: str | None, directory: Path) -> Trie
         case = make_case(seed, number, only)
         write_case(case, directory)
     except Exception:
-        return Tried(only or "?", Outcome("the fuzzer's own fault", traceback.format_exc()), 0.0, 0)
+        return Tried(only or "?", Outcome("the fuzzer's own fault", traceback.format_exc()), 0.0)
     size = sum(map(len, case.files.values()))
-    start, before = time.perf_counter(), _resident(reset=True)
+    start = time.perf_counter()
     with _bounded(ROOM + ROOM_PER_BYTE * size):
         outcome = judge(case, directory, seed, number)
-    seconds, memory = time.perf_counter() - start, max(_resident() - before, 0)
-    return Tried(case.target, outcome, seconds, memory, case.damaged, case.large)
+    return Tried(case.target, outcome, time.perf_counter() - start, case.damaged, case.large)
 
 
 @contextlib.contextmanager
 def _bounded(room: int):
     """No more than ``room`` bytes of address space beyond those in use."""
-    used = _status("VmSize")
+    used = 0  # where the system does not say
+    with contextlib.suppress(OSError), open("/proc/self/status") as lines:
+        used = next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmSize:")), 0)
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     if used:
         resource.setrlimit(resource.RLIMIT_AS, (used + room, hard))
@@ -65,21 +65,6 @@ def _bounded(room: int):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-
-
-def _status(key: str) -> int:
-    """A size in bytes from Linux's /proc; 0 elsewhere."""
-    with contextlib.suppress(OSError), open("/proc/self/status") as lines:
-        return next((1024 * int(line.split()[1]) for line in lines if line.startswith(f"{key}:")), 0)
-    return 0
-
-
-def _resident(*, reset: bool = False) -> int:
-    """The highest resident set since the last reset."""
-    if reset:
-        with contextlib.suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")
-    return _status("VmHWM")
 
 
 def _work(connection: Connection, directory: Path, try_one: Try) -> None:
@@ -143,7 +128,7 @@ class Worker:
             kind, details = "crash", f"exit code {self._process.exitcode}"
         details += "\n" + (self.directory / "crash.txt").read_text()
         target = only or make_case(seed, number).target
-        return Tried(target, Outcome(kind, details), time.perf_counter() - start, 0)
+        return Tried(target, Outcome(kind, details), time.perf_counter() - start)
 
     def stop(self) -> None:
         """End the process."""

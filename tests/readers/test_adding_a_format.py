@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from outcomes import written
 from pages import files
 
 from rerank.base.errors import DataError, RecipeError
@@ -44,9 +45,9 @@ def test_lists_are_read_compressed_or_not_and_written_back(tmp_path: Path) -> No
     for one in found:
         reader.write(out, one)
     assert out.getvalue() == LISTS
-    out = io.BytesIO()
-    reader.write(out, found[0], [1, 0], np.array([0.5, 2.0, 0.0]))
-    assert out.getvalue() == b"a\t2.0\t-4\tit rain\na\t0.5\t-3\tit rains\n"
+    assert (
+        written(reader, found[0], [1, 0], np.array([0.5, 2.0, 0.0])) == b"a\t2.0\t-4\tit rain\na\t0.5\t-3\tit rains\n"
+    )
 
 
 def test_what_is_shared_works(tmp_path: Path) -> None:

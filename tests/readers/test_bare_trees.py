@@ -76,7 +76,6 @@ def test_faults_of_headers_end_with_their_list(
     assert (bad.reason, bad.line) == (reason, line)
     assert message in bad.message
     last = found[-1]
-    assert isinstance(last, NBestList)
     assert last.texts == [THREE]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from outcomes import outcome, problem_of
+from outcomes import good, outline, problem_of, written
 
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, SkippedList, read_lists
@@ -33,15 +33,6 @@ def read(tmp_path: Path, data: bytes, reader: BerkeleyReader | None = None) -> l
     path = tmp_path / "lists"
     path.write_bytes(data)
     return list((reader or BerkeleyReader()).read(path))
-
-
-def good(found: NBestList | SkippedList) -> NBestList:
-    assert isinstance(found, NBestList), found
-    return found
-
-
-def outline(found: list[NBestList | SkippedList]) -> list[tuple[str, object]]:
-    return [outcome(one) for one in found]
 
 
 def test_groups(tmp_path: Path) -> None:
@@ -123,6 +114,7 @@ def test_write_in_a_new_order_with_new_scores(tmp_path: Path) -> None:
     nbest = good(read(tmp_path, b"-1 -5\t(NN x)\n-2 -4\t(NN y)\n")[0])
     BerkeleyReader().write(out, nbest, [1, 0], np.array([0.25, 3.0]))
     assert out.getvalue() == b"3.0\t-2.0\t-4.0\t(NN y)\n0.25\t-1.0\t-5.0\t(NN x)\n\n"
-    out = io.BytesIO()
-    BerkeleyReader().write(out, good(read(tmp_path, HEADED)[0]), [1], np.array([1.5, 2.5]))
-    assert out.getvalue() == b"1\twsj-1\n2.5\t-85.01\t-80.0\t0.125\n(S1 (S (NP (PRP It)) (VP (VBN rained))))\n\n"
+    assert (
+        written(BerkeleyReader(), good(read(tmp_path, HEADED)[0]), [1], np.array([1.5, 2.5]))
+        == b"1\twsj-1\n2.5\t-85.01\t-80.0\t0.125\n(S1 (S (NP (PRP It)) (VP (VBN rained))))\n\n"
+    )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from outcomes import outcome, problem_of
+from outcomes import good, outline, problem_of, written
 
 from rerank.readers.base import NBestList, SkippedList
 from rerank.readers.trees import charniak
@@ -20,16 +20,6 @@ def read(tmp_path: Path, data: bytes, reader: CharniakReader | None = None) -> l
     path = tmp_path / "lists"
     path.write_bytes(data)
     return list((reader or CharniakReader()).read(path))
-
-
-def outline(found: list[NBestList | SkippedList]) -> list[tuple[str, object]]:
-    """(id, number of candidates or the reason) of every list."""
-    return [outcome(one) for one in found]
-
-
-def good(found: NBestList | SkippedList) -> NBestList:
-    assert isinstance(found, NBestList), found
-    return found
 
 
 def test_a_list_has_its_texts_scores_and_lines(tmp_path: Path) -> None:
@@ -67,7 +57,6 @@ def test_several_scores_and_the_column_of_the_base(tmp_path: Path) -> None:
     assert first.base.tolist() == [0.5, 0.25]
     assert good(read(tmp_path, data, CharniakReader(score=1))[0]).base.tolist() == [-1, -2]
     (bad,) = read(tmp_path, data, CharniakReader(score=3))
-    assert isinstance(bad, SkippedList)
     assert (bad.reason, bad.line) == ("columns", 2)
     assert "found 3 scores" in bad.message
 
@@ -81,25 +70,19 @@ def test_white_space_before_trees_and_scores(tmp_path: Path) -> None:
 BAD = {
     # reason, what it is, the bad list's line in error (from 1), part of the message
     "garbage header": ("header", b"x\ty\n-1\n(NN x)\n\n", 1, "expected its header"),
-    "negative count": ("header", b"-1\tx\n-1\n(NN x)\n\n", 1, "'-1\\tx'"),
     "endless count": ("header", b"9" * 5000 + b"\tx\n-1\n(NN x)\n\n", 1, "..."),
-    "no header": ("header", b"-1\n(NN x)\n\n", 1, "'-1'"),
     "tree first": ("header", b"(NN x)\n\n", 1, "'(NN x)'"),
     "tree for an id": ("header", b"1\t( (NN x) )\n\n", 1, "a tree is not an id"),
     "one missing": ("too few", b"3\tx\n-1\n(NN x)\n-2\n(NN y)\n\n", 6, "says 3 candidates; found 2"),
     "tree missing": ("too few", b"2\tx\n-1\n(NN x)\n-2\n\n", 5, "found 1 and a score without its tree"),
     "blank inside": ("too few", b"2\tx\n-1\n(NN x)\n\n-2\n(NN y)\n\n", 4, "found 1"),
-    "all missing": ("too few", b"1\tx\n\n", 2, "found 0"),
     "a large claim": ("too few", b"999999999\tx\n" + b"-1\n(NN x)\n" * 9000 + b"\n", 18002, "found 9000"),
     "one more": ("too many", b"1\tx\n-1\n(NN x)\n-2.5\n(NN y)\n\n", 4, "found '-2.5'"),
-    "one more, whole": ("too many", b"1\tx\n-1\n(NN x)\n2\n(NN y)\n\n", 4, "found '2'"),
     "one more, indented": ("too many", b"1\tx\n-1\n  (NN x)\n-2.5\n(NN y)\n\n", 4, "found '-2.5'"),
     "a word": ("score", b"2\tx\n-1\n(NN x)\nhigh\n(NN y)\n\n", 4, "found 'high'"),
-    "an underscore": ("score", b"1\tx\n-1_0\n(NN x)\n\n", 2, "found '-1_0'"),
     "no score": ("score", b"2\tx\n-1\n(NN x)\n(NN y)\n-2\n\n", 4, "found '(NN y)'"),
     "white space": ("score", b"1\tx\n \n(NN x)\n\n", 2, "found ' '"),
     "nan": ("infinite score", b"2\tx\n-1\n(NN x)\nnan\n(NN y)\n\n", 4, "found 'nan'"),
-    "infinity": ("infinite score", b"1\tx\n-Infinity\n(NN x)\n\n", 2, "expected finite"),
     "overflow": ("infinite score", b"1\tx\n1 1e999\n(NN x)\n\n", 2, "1e999"),
     "columns": (
         "columns",
@@ -108,7 +91,6 @@ BAD = {
         "found 1 scores; most candidates of the list have 2",
     ),
     "a word for a tree": ("tree", b"1\tx\n-1\nNN\n\n", 3, "found 'NN'; expected the candidate's tree"),
-    "a second score": ("tree", b"2\tx\n-1\n-1\n(NN x)\n(NN y)\n\n", 3, "found '-1'"),
     "nul": ("nul", b"1\tx\n-1\n(NN \0)\n\n", 3, "NUL"),
     "nul in the id": ("nul", b"1\tx\0\n-1\n(NN y)\n\n", 1, "NUL"),
     "used id": ("duplicate id", b"1\ta\n-1\n(NN y)\n\n", 1, "list at line 1; the reader's option ids: ordinal"),
@@ -183,6 +165,4 @@ def test_write_in_a_new_order_with_new_scores(tmp_path: Path) -> None:
     assert out.getvalue() == b"2\ta\n7.25\t-2.25\n(S1 (NN two))\n0.5\t-1.5\n(S1 (NN one))\n\n"
     again = good(read(tmp_path, out.getvalue())[0])
     assert again.base.tolist() == [7.25, 0.5]
-    out = io.BytesIO()
-    CharniakReader().write(out, good(read(tmp_path, A)[0]), np.array([1]))
-    assert out.getvalue() == b"1\ta\n-2.25\n(S1 (NN two))\n\n"
+    assert written(CharniakReader(), good(read(tmp_path, A)[0]), np.array([1])) == b"1\ta\n-2.25\n(S1 (NN two))\n\n"

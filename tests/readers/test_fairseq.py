@@ -1,10 +1,10 @@
 """The records of fairseq-generate among its log."""
 
-import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import outcomes
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,9 +44,7 @@ def read(place: Path, data: str | bytes, **options: Any) -> list[Any]:
 
 
 def written(nbest: TextList, *args: Any) -> str:
-    out = io.BytesIO()
-    FairseqReader().write(out, nbest, *args)
-    return out.getvalue().decode("utf-8", "surrogateescape")
+    return outcomes.written(FairseqReader(), nbest, *args).decode("utf-8", "surrogateescape")
 
 
 def test_lists_in_the_order_of_the_file_without_the_log(place: Path) -> None:
@@ -124,14 +122,10 @@ BAD = {
     "an unknown line": ("record", SEVEN.replace("D-7	-0.35	It rains.\n", "It rains.\n"), 4, "'It rains.'"),
     "a line after it": ("record", SEVEN + "strange\n", 9, "'strange'"),
     "no score": ("score", SEVEN.replace("-0.35	it", "x	it"), 3, "found 'x'; expected the candidate's score"),
-    "two scores": ("score", SEVEN.replace("-0.35	it", "1 2	it"), 3, "found '1 2'"),
     "no score of a word": ("score", SEVEN.replace("-0.25", "a"), 3, "expected the scores of words"),
-    "NaN": ("infinite score", SEVEN.replace("-0.5	it", "nan	it"), 6, "found 'nan'; expected finite"),
-    "an infinite word": ("infinite score", SEVEN.replace("-0.25", "-inf"), 3, "found '-inf"),
     "an infinite sum": ("infinite score", SEVEN.replace("-0.25 -0.5", "-1e308 -1e308"), 3, "no finite sum"),
     "scores of words missing": ("columns", SEVEN.replace("P-7	-1.0 -0.5 -0.0\n", ""), 6, "no record 'P-7'"),
     "no text": ("record", SEVEN.replace("-0.5\tit rain .", "-0.5"), 6, "no text after the score of 'H'"),
-    "cut short": ("record", SEVEN.replace("D-7\t-0.35\tIt rains.\n", "D-7\n"), 3, "expected a tab after the number"),
     "two detokenised texts": ("record", SEVEN.replace("P-7	-0.25 -0.5 -0.75", "D-7	-1	x"), 3, "duplicate 'D' record"),
     "no hypothesis above": ("record", SEVEN.replace("H-7	-0.35	it rains .\n", ""), 1, "before any 'H-7'"),
     "nul": ("nul", SEVEN.replace("rain .", "ra\0in ."), 6, "NUL"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import outcomes
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,11 +45,10 @@ def bad(place: Path, data: bytes | str, **options: Any) -> Problem | SkippedList
     return problem_of(found)
 
 
-def written(nbest: NBestList, *args: Any, reader: JsonlReader | None = None) -> Any:
-    out = io.BytesIO()
-    (reader or JsonlReader()).write(out, nbest, *args)
-    assert out.getvalue().count(b"\n") == 1
-    return json.loads(out.getvalue())
+def written(nbest: NBestList, *args: Any) -> Any:
+    text = outcomes.written(JsonlReader(), nbest, *args)
+    assert text.count(b"\n") == 1
+    return json.loads(text)
 
 
 FULL = {
@@ -93,21 +93,16 @@ def test_the_first_list_decides_on_the_columns(place: Path) -> None:
 
     text = line({"a": 1, "b": 2}, {"b": 3, "c": 4}) + line({"b": 5, "a": 6}) + line({"a": 7}) + line()
     first, second, third, empty = read(place, text)
-    assert isinstance(first, TextList)
-    assert isinstance(second, TextList)
-    assert isinstance(empty, TextList)
     assert first.names == second.names == empty.names == ("score", "b")
     assert (empty.scores.shape, len(empty)) == ((0, 2), 0)
     assert first.sparse is not None
     assert first.sparse.names == [b"a", b"c"]
-    assert isinstance(third, SkippedList)
     assert (third.reason, third.line) == ("columns", 3)
     assert "'b'" in third.message
     named = read(place, text, dense=["a"])
     assert [[problem.reason for problem in found.bad] for found in named if isinstance(found, TextList)] == [
         ["columns"], [], [], [],
     ]  # fmt: skip
-    assert isinstance(named[1], TextList)
     assert (named[1].names, named[1].scores.tolist()) == (("score", "a"), [[0.0, 6.0]])
 
 
@@ -132,41 +127,30 @@ BAD = {
     # what it is: (reason, line, part of the message)
     "no json": ("json", "{", "expected a JSON object on one line"),
     "no object": ("json", "[1]", "expected a JSON object, {...}"),
-    "cut off": ("json", '{"candidates": [', "JSON"),
     "two objects": ("json", '{"candidates": []} {}', "Extra data"),
     "a key twice": ("json", '{"candidates": [], "candidates": []}', 'the key "candidates" appears twice'),
     "a key twice inside": ("json", '{"candidates": [{"text": "a", "text": "b"}]}', 'the key "text" appears twice'),
     "no candidates": ("text", '{"x": 1}', "found null under 'candidates'"),
-    "candidates no list": ("text", '{"candidates": {"text": "a"}}', "found an object under 'candidates'"),
     "no text": ("text", '{"candidates": ["a", {"score": 1}]}', "candidate 2 has no 'text'"),
     "text no text": ("text", '{"candidates": [{"text": 7}]}', "found 7; expected candidate 1 as a string"),
-    "candidate a number": ("text", '{"candidates": [7]}', "found 7"),
-    "null": ("text", '{"candidates": [null]}', "found null"),
     "score a text": ("score", '{"candidates": [{"text": "a", "score": "1"}]}', "found \"1\""),
     "score a truth value": ("score", '{"candidates": [{"text": "a", "score": true}]}', "found true"),
-    "gain a text": ("score", '{"candidates": [{"text": "a", "gain": "good"}]}', "found \"good\""),
     "score, unlike others": ("columns", '{"candidates": [{"text": "a", "score": 1}]}', "no candidate of the file"),
     "NaN": ("infinite score", '{"candidates": [{"text": "a", "score": NaN}]}', "found NaN"),
-    "infinite": ("infinite score", '{"candidates": [{"text": "a", "lm": -Infinity}]}', "found -Infinity"),
     "overflow": ("infinite score", '{"candidates": [{"text": "a", "lm": 1e999}]}', "finite number"),
     "a large whole number": ("infinite score", '{"candidates": [{"text": "a", "lm": 1' + "0" * 400 + "}]}", "finite"),
     "too many digits": ("json", '{"candidates": [{"text": "a", "lm": 1' + "0" * 5000 + "}]}", "digits"),
     "features a list": ("columns", '{"candidates": [{"text": "a", "features": [1]}]}', "found a list as 'features'"),
     "feature a text": ("columns", '{"candidates": [{"text": "a", "features": {"x": "1"}}]}', "feature 'x' of"),
-    "feature null": ("columns", '{"candidates": [{"text": "a", "features": {"x": null}}]}', "found null"),
     "two of a name": ("columns", '{"candidates": [{"text": "a", "x": 1, "features": {"x": 2}}]}', "two numbers"),
     "nul": ("nul", '{"candidates": ["a\\u0000"]}', "NUL"),
-    "source a list": ("text", '{"candidates": [], "source": ["a"]}', "found a list; expected the source"),
     "references a text": ("text", '{"candidates": [], "references": "a"}', "a list of strings"),
     "both references": ("text", '{"candidates": [], "references": ["a"], "reference": "a"}', "expected one of them"),
     "segmentation a list": ("text", '{"candidates": [{"text": "a", "segmentation": []}]}', "found a list"),
     "id an object": ("id", '{"id": {}, "candidates": []}', "found an object under 'id'"),
-    "id empty": ("id", '{"id": "", "candidates": []}', 'found "" under'),
     "id a fraction": ("id", '{"id": 1.5, "candidates": []}', "found 1.5"),
-    "id a truth value": ("id", '{"id": true, "candidates": []}', "found true"),
     "deep": ("json", DEEP.decode(), "nested too deeply"),
     "deep inside": ("json", '{"candidates": [], "x": ' + DEEP.decode() + "}", "nested too deeply"),
-    "garbage": ("json", "\ufffd", "JSON"),
 }  # fmt: skip
 
 
@@ -174,15 +158,13 @@ BAD = {
 def test_what_is_bad_has_its_reason_and_the_lists_around_it_stay(place: Path, what: str) -> None:
     reason, line, part = BAD[what]
     ids = '"id": 0, ' if reason == "id" else "", '"id": 1, ' if reason == "id" else ""
-    before, found, after = read(
+    _, found, _ = read(
         place, "{" + ids[0] + '"candidates": ["x"]}\n\n' + line + "\n{" + ids[1] + '"candidates": ["y"]}\n'
     )
     problem = problem_of(found)
     assert (problem.reason, problem.line, problem.path) == (reason, 3, str(place))
     assert part in problem.message
     assert len(problem.message) < 400
-    assert isinstance(before, TextList)
-    assert isinstance(after, TextList)
     count = SkipCount("skip")
     kept = [] if isinstance(found, SkippedList) else [[b"a"]]
     assert [nbest.texts for nbest in read_lists(JsonlReader(), place, count=count)] == [[b"x"], *kept, [b"y"]]
@@ -223,10 +205,8 @@ def test_ids(place: Path) -> None:
     found = read(place, named)
     assert [one.id for one in found] == ["7", "x", "7", "line-4"]
     twice, none = found[2:]
-    assert isinstance(twice, SkippedList)
     assert (twice.reason, twice.line) == ("duplicate id", 3)
     assert "line 1" in twice.message
-    assert isinstance(none, SkippedList)
     assert (none.reason, none.line) == ("id", 4)
     assert "no 'id' here" in none.message
     assert [(type(one), one.id) for one in read(place, named, ids="ordinal")] == [(TextList, str(k)) for k in range(4)]
@@ -270,11 +250,7 @@ def test_lists_of_other_formats_can_be_written(tmp_path: Path, place: Path) -> N
     path = tmp_path / "trees"
     path.write_bytes(b"1\tx\n-1.5\t2\n(S1 (NN caf\xe9))\n")
     (nbest,) = CharniakReader().read(path)
-    assert isinstance(nbest, NBestList)
-    out = io.BytesIO()
-    JsonlReader().write(out, nbest)
-    (again,) = read(place, out.getvalue())
-    assert isinstance(again, TextList)
+    (again,) = read(place, outcomes.written(JsonlReader(), nbest))
     assert (again.id, again.texts, again.scores.tolist()) == ("x", nbest.texts, [[-1.5, 2.0]])
 
 
@@ -286,12 +262,10 @@ def test_lists_of_texts_of_other_formats_keep_what_they_have(tmp_path: Path, pla
     ]
     path.write_bytes(b"\n".join(lines))
     (nbest,) = read_lists(Moses(), path)
-    assert isinstance(nbest, TextList)
     full = replace(nbest, source=b"x y", references=(b"r",))
     item = written(full, [1, 0], np.array([7.0, 8.0]))
     assert (item["source"], item["references"]) == ("x y", ["r"])
     (again,) = read(place, json.dumps(item))
-    assert isinstance(again, TextList)
     assert (again.texts, again.segmentation) == ([b"c", b"a b"], [b"0=0", b"0-1=0-1"])
     columns = dict(zip(again.names, again.scores.T.tolist(), strict=True))
     assert columns == {"score": [8.0, 7.0], "base_score": [-4.0, -3.0], "LM": [-2.0, -1.0], "BaseScore": [5.0, 4.0]}
@@ -301,13 +275,9 @@ def test_lists_of_texts_of_other_formats_keep_what_they_have(tmp_path: Path, pla
 
 def test_bytes_that_are_not_utf8_and_half_surrogate_pairs_are_kept(place: Path) -> None:
     (found,) = read(place, b'{"candidates": ["caf\xe9", "\\ud83d"]}')
-    assert isinstance(found, TextList)
     assert found.texts == [b"caf\xe9", b"\xed\xa0\xbd"]
     assert found.candidates[0].text == "caf\udce9"
-    out = io.BytesIO()
-    JsonlReader().write(out, found)
-    (again,) = read(place, out.getvalue())
-    assert isinstance(again, TextList)
+    (again,) = read(place, outcomes.written(JsonlReader(), found))
     assert again.texts == found.texts
 
 

@@ -1,6 +1,5 @@
 """Moses-style lists: all their variants, bad ones in their places, and what is written back."""
 
-import io
 import math
 import re
 from collections.abc import Iterator
@@ -8,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import outcomes
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import outcome, problem_of
+from outcomes import good, outline, problem_of
 
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
@@ -29,16 +29,6 @@ def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[TextL
     return list((reader or Moses()).read(path))
 
 
-def good(found: TextList | SkippedList) -> TextList:
-    assert isinstance(found, TextList), found
-    return found
-
-
-def outline(found: list[TextList | SkippedList]) -> list[tuple[str, object]]:
-    """(id, number of candidates or the reason) of every list."""
-    return [outcome(one) for one in found]
-
-
 def sparse_of(nbest: TextList) -> list[dict[str, float]]:
     if nbest.sparse is None:
         return [{} for _ in range(len(nbest))]
@@ -47,9 +37,7 @@ def sparse_of(nbest: TextList) -> list[dict[str, float]]:
 
 
 def written(nbest: NBestList, order: list[int] | None = None, scores: np.ndarray | None = None) -> bytes:
-    out = io.BytesIO()
-    Moses().write(out, nbest, order, scores)
-    return out.getvalue()
+    return outcomes.written(Moses(), nbest, order, scores)
 
 
 MOSES = b"""\
@@ -191,7 +179,6 @@ def test_which_values_are_columns_can_be_said(tmp_path: Path) -> None:
     assert first.base.tolist() == [2, 1]
     assert sparse_of(first) == [{"LM0": -1, "y_0": 3}, {"LM0": -2, "y_0": 5}]
     (bad,) = read(tmp_path, data, Moses(columns=("x", "z")))
-    assert isinstance(bad, SkippedList)
     assert (bad.reason, "'z'" in bad.message) == ("columns", True)
 
 
@@ -214,7 +201,6 @@ def test_the_first_lists_decide_what_is_a_column(tmp_path: Path) -> None:
 def test_a_label_with_another_number_of_values_gives_no_columns_of_the_same_names(tmp_path: Path) -> None:
     data = b"0 ||| a ||| T= 1 2 ||| 0\n1 ||| a ||| T= 1 2 3 ||| 0\n2 ||| a ||| T= 4 5 ||| 0\n"
     for found, missing in zip(read(tmp_path, data, Moses(features="dense")), ("T_2", "T_0", "T_2"), strict=True):
-        assert isinstance(found, SkippedList)
         assert f"found no value of '{missing}'" in found.message
     first, bad, last = read(tmp_path, data, Moses(columns=("T_0", "T_1")))
     assert (good(first).names, good(last).scores.tolist()) == (("T_0", "T_1", "score"), [[4, 5, 0]])
@@ -270,27 +256,19 @@ BAD = {
     # the lines of list 1, the reason, the line in error, part of the message
     "two fields": (b"1 ||| a\n", "fields", 2, "found 2 fields in '1 ||| a'; expected 4"),
     "one more field": (b"1 ||| a ||| F= 1 G= 1 2 ||| -1 ||| 0-0\n", "fields", 2, "found 5 fields"),
-    "many fields": (b"1" + b" ||| a" * 50 + b"\n", "fields", 2, "found 51 fields"),
     "the second line": (b"1 ||| a ||| F= 1 G= 1 2 ||| -1\n1 ||| b ||| F= 1\n", "fields", 3, "found 3 fields"),
     "a line of something else": (b"1 ||| a ||| F= 1 G= 1 2 ||| -1\ngarbage\n", "fields", 3, "'garbage'"),
     "an id that is none": (b"1 ||| a ||| F= 1 G= 1 2 ||| 0\nx1 ||| b ||| F= 1 G= 1 2 ||| 0\n", "id", 3, "the id 'x1'"),
-    "no id": (b"1 ||| a ||| F= 1 G= 1 2 ||| 0\n ||| b ||| F= 1 G= 1 2 ||| 0\n", "id", 3, "the id ''"),
     "a word as total": (b"1 ||| a ||| F= 1 G= 1 2 ||| high\n", "score", 2, "found 'high'; expected the candidate's"),
     "no total": (b"1 ||| a ||| F= 1 G= 1 2 |||\n", "score", 2, "found an empty field"),
-    "two totals": (b"1 ||| a ||| F= 1 G= 1 2 ||| -1 -2\n", "score", 2, "found '-1 -2'"),
-    "an underscore": (b"1 ||| a ||| F= 1_0 G= 1 2 ||| -1\n", "score", 2, "found '1_0'; expected a number"),
     "a word as value": (b"1 ||| a ||| F= one G= 1 2 ||| -1\n", "score", 2, "found 'one'"),
-    "a word as joined value": (b"1 ||| a ||| F= 1 G= 1 2 H=one ||| -1\n", "score", 2, "found 'one'"),
     "no label": (b"1 ||| a ||| F= 1 G= 1 2 =3 ||| -1\n", "score", 2, "found '=3'"),
     "no value": (b"1 ||| a ||| F= G= 1 2 ||| -1\n", "score", 2, "found 'F='; expected a number after it"),
-    "no last value": (b"1 ||| a ||| G= 1 2 F= ||| -1\n", "score", 2, "found 'F='; expected a number after it"),
     "NaN": (b"1 ||| a ||| F= nan G= 1 2 ||| -1\n", "infinite score", 2, "NaN or an infinite value"),
     "an infinite value": (b"1 ||| a ||| F= 1 G= 1 -inf ||| -1\n", "infinite score", 2, "infinite"),
-    "an infinite total": (b"1 ||| a ||| F= 1 G= 1 2 ||| -1e999\n", "infinite score", 2, "infinite"),
     "an infinite sparse value": (b"1 ||| a ||| F= 1 G= 1 2 s=inf ||| -1\n", "infinite score", 2, "infinite"),
     "a column less": (b"1 ||| a ||| F= 1 ||| -1\n", "columns", 2, "no value of 'G_0'"),
     "a value less": (b"1 ||| a ||| F= 1 G= 1 ||| -1\n", "columns", 2, "no value of 'G_0'"),
-    "a value more": (b"1 ||| a ||| F= 1 G= 1 2 3 ||| -1\n", "columns", 2, "no value of 'G_0'"),
     "a column twice": (b"1 ||| a ||| F= 1 F= 1 G= 1 2 ||| -1\n", "columns", 2, "more than one value of 'F'"),
     "an empty field of features": (b"1 ||| a |||  ||| -1\n", "columns", 2, "no value of 'F'"),
     "NUL": (b"1 ||| a\0b ||| F= 1 G= 1 2 ||| -1\n", "nul", 2, "NUL"),

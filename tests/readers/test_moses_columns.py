@@ -1,6 +1,5 @@
 """Labels of values written label=value, as Joshua and cdec write them: which are columns, and what is missing."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,6 @@ from rerank.readers.base import SkipCount, SkippedList, read_lists
 from rerank.readers.moses.reader import Moses
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList
-
-INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"
-interop = pytest.mark.skipif(not INTEROP.is_dir(), reason=f"no lists at {INTEROP}; set RERANK_SHARED")
 
 
 def lists_of(path: Path, lines: list[str], reader: Moses | None = None) -> list[TextList]:
@@ -79,16 +75,3 @@ def test_a_file_that_never_shows_a_column_lacks_it(tmp_path: Path) -> None:
     (tmp_path / "late").write_text("".join(f"{line}\n" for line in late))
     found = list(Moses().knowing(known).read(tmp_path / "late"))  # the first lists do not show that 0 is left out
     assert [isinstance(nbest, SkippedList) for nbest in found] == [True] * 23 + [False] * 2
-
-
-@interop
-def test_joshuas_and_cdecs_own_lists_have_columns() -> None:
-    names = {
-        "joshua.kbest_extraction.output.gold": ("lm_0", "tm_pt_0", "tm_glue_0", "score"),
-        "cdec.lattice": ("SourceWordPenalty", "WordPenalty", "score"),
-        "cdec.controlled_synparse": ("Glue", "F7", "score"),
-        "cdec.cfg_rescore": ("score",),
-    }
-    for name, expected in names.items():
-        found = [nbest for nbest in Moses().read(INTEROP / name) if isinstance(nbest, TextList)]
-        assert {nbest.names for nbest in found} == {expected}, name

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from outcomes import good, written
 
 from rerank.extraction.content.base import make_reader
 from rerank.readers.base import SkippedList, read_lists
@@ -55,11 +56,6 @@ def read(root: Path, *items: dict[str, Any], **options: Any) -> list[TextList | 
     return [one for one in found if isinstance(one, TextList | SkippedList)]
 
 
-def good(found: TextList | SkippedList) -> TextList:
-    assert isinstance(found, TextList), found
-    return found
-
-
 def test_completions(tmp_path: Path) -> None:
     one = good(*read(tmp_path, COMPLETION))
     assert (one.id, one.texts) == (COMPLETION["id"], [b"This is a test", b"No."])
@@ -90,9 +86,7 @@ def test_what_is_written_is_what_was_read_and_new_scores_are_in_their_choices(
     reader, one, out = make_reader({"name": "openai"}), good(*read(tmp_path, item)), io.BytesIO()
     reader.write(out, one)
     assert json.loads(out.getvalue()) == item
-    out = io.BytesIO()
-    reader.write(out, one, [1, 0], np.array([0.5, 1.5]))
-    again = good(*read(tmp_path, json.loads(out.getvalue())))
+    again = good(*read(tmp_path, json.loads(written(reader, one, [1, 0], np.array([0.5, 1.5])))))
     assert (again.id, again.texts, again.base.tolist()) == (one.id, one.texts[::-1], [1.5, 0.5])
     assert again.scores[:, again.names.index("base_score")].tolist() == one.base[::-1].tolist()
     assert [name for name in again.names if name != "base_score"] == list(one.names)
@@ -109,9 +103,6 @@ def test_what_is_written_is_what_was_read_and_new_scores_are_in_their_choices(
             "text",
             "choice 1 is a piece of a stream; ask for whole",
         ),
-        ({"model": "x", "response": "a"}, "text", "found null under 'choices'"),
-        ({"choices": [{}]}, "text", "found null; expected the text of choice 1 as a string"),
-        ({"choices": ["a"]}, "text", 'found "a"; expected choice 1, an object'),
         ({"choices": [{"text": "a", "logprobs": {"token_logprobs": ["x"]}}]}, "score", "a log probability of choice 1"),
         ({"choices": [{"text": "a", "logprobs": {"content": [1]}}]}, "columns", "found a list as 'logprobs' of choice"),
         ({"choices": [{"text": "a", "logprobs": 1}]}, "columns", "found 1 as 'logprobs' of choice 1"),
@@ -120,7 +111,6 @@ def test_what_is_written_is_what_was_read_and_new_scores_are_in_their_choices(
 )
 def test_faults(item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:
     (bad, other) = read(tmp_path, item, PLAIN, ids="ordinal")
-    assert isinstance(bad, SkippedList)
     assert (bad.reason, bad.line) == (reason, 1)
     assert message in bad.message
     assert good(other).texts == [b"a", b"b"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rerank.readers
-from rerank.base.errors import DataError, ModelError, RecipeError, RerankError, RunError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
 from rerank.features.text import view
 from rerank.readers import base
@@ -104,21 +104,6 @@ def test_excerpts_fit_on_a_line() -> None:
 # The registry
 
 
-@pytest.mark.parametrize("name", ["charniak", "berkeley"])
-def test_the_three_lines_of_a_docstring_are_read(tmp_path: Path, name: str) -> None:
-    module = __import__(f"rerank.readers.trees.{name}", fromlist=["x"])
-    shown = module.__doc__.split("::\n\n")[1].split("\n\n")
-    for lines in shown:
-        if not lines.startswith("    "):
-            break
-        path = tmp_path / "lists"
-        path.write_text("\n".join(line.removeprefix("    ") for line in lines.split("\n")))
-        (found,) = readers.get(name)().read(path)
-        assert isinstance(found, NBestList)
-        assert found.candidates[0].tokens == ["It", "rained", "."]
-        assert found.base[0] == -81.52
-
-
 def test_unknown_names_get_the_nearest() -> None:
     with pytest.raises(RecipeError, match=r"unknown reader 'charnaik'; did you mean charniak\?"):
         readers.get("charnaik")
@@ -149,24 +134,3 @@ def test_parts_by_import_path() -> None:
 
 
 # The errors
-
-
-@pytest.mark.parametrize(
-    ("error", "text", "code"),
-    [
-        (DataError("bad"), "bad", 2),
-        (DataError("bad", path="f"), "f: bad", 2),
-        (DataError("bad", path="f", line=3), "f:3: bad", 2),
-        (DataError("bad", path="f", line=3, list_id="x"), "f:3: list x: bad", 2),
-        (DataError("bad", list_id="x"), "list x: bad", 2),
-        (RecipeError("bad"), "bad", 2),
-        (RecipeError("bad", key="a.b"), "a.b: bad", 2),
-        (RecipeError("bad", key="a.b", path="r.yaml"), "r.yaml: a.b: bad", 2),
-        (ModelError("bad"), "bad", 2),
-        (ModelError("bad", path="m"), "m: bad", 2),
-        (RunError("bad"), "bad", 1),
-    ],
-)
-def test_errors_say_the_place_first(error: RerankError, text: str, code: int) -> None:
-    assert isinstance(error, RerankError)
-    assert (str(error), error.exit_code) == (text, code)

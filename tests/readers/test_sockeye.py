@@ -1,11 +1,11 @@
 """Sockeye's JSON lines: with and without n-best lists, costs and log probabilities."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import outcomes
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,9 +36,7 @@ def read(place: Path, *items: Any, **options: Any) -> list[Any]:
 
 
 def written(nbest: TextList, *args: Any, **options: Any) -> Any:
-    out = io.BytesIO()
-    SockeyeReader(**options).write(out, nbest, *args)
-    return json.loads(out.getvalue())
+    return json.loads(outcomes.written(SockeyeReader(**options), nbest, *args))
 
 
 def test_scores_are_costs_and_the_base_score_is_their_negative(place: Path) -> None:
@@ -88,7 +86,6 @@ BAD = {
     "no score": ("score", {"translation": "a"}, "no 'score'"),
     "no scores": ("columns", {"translations": ["a"]}, "found null under 'scores'; expected one for each of 1"),
     "another number of scores": ("columns", {"translations": ["a"], "scores": [1, 2]}, "found 2 entries"),
-    "translations a text": ("text", {"translations": "a", "scores": [1]}, 'found "a"'),
     "translation a number": ("text", {"translations": [1], "scores": [1]}, "found 1; expected translation 1"),
     "score a text": ("score", {"translation": "a", "score": "x"}, 'found "x"'),
     "a score without numbers": ("score", {"translations": ["a"], "scores": [[]]}, "translation 1 has no score"),
@@ -98,7 +95,6 @@ BAD = {
         "translation 2 has 2 scores; most of the list have 1",
     ),
     "infinite": ("infinite score", '{"sentence_id": 2, "translation": "a", "score": Infinity}', "found Infinity"),
-    "NaN": ("infinite score", '{"sentence_id": 2, "translations": ["", "a"], "scores": [NaN, 1]}', "found NaN"),
     "factors": ("columns", {"translations": ["a"], "scores": [1], "translations_factors": [7]}, "expected objects"),
     "id": ("id", {"sentence_id": [], "translation": "a", "score": 1}, "'sentence_id'"),
     "id twice": ("duplicate id", {**PLAIN, "sentence_id": 1}, "line 1"),

@@ -39,7 +39,6 @@ def read(root: Path, data: bytes) -> list[NBestList | SkippedList]:
 
 
 def written(nbest: NBestList | SkippedList, scores: np.ndarray | None = None) -> bytes:
-    assert isinstance(nbest, NBestList)
     out = io.BytesIO()
     StanfordReader().write(out, nbest, scores=scores)
     return out.getvalue()
@@ -47,8 +46,6 @@ def written(nbest: NBestList | SkippedList, scores: np.ndarray | None = None) ->
 
 def test_trees_over_several_lines(tmp_path: Path) -> None:
     first, second = read(tmp_path, PENN)
-    assert isinstance(first, NBestList)
-    assert isinstance(second, NBestList)
     assert (first.texts, second.texts) == ([ONE, TWO], [THREE])
     assert (first.base.tolist(), second.base.tolist()) == ([-38.3126, -4.15], [-7.25])
     assert (list(first.lines), first.id, second.id) == ([2, 9], "0", "1")
@@ -59,7 +56,6 @@ def test_trees_on_one_line_are_written_as_they_were_read(tmp_path: Path) -> None
     text %= ONE, TWO, THREE
     assert b"".join(map(written, read(tmp_path, text))) == text
     (reranked,) = read(tmp_path, written(read(tmp_path, text)[0], np.array([0.25, 4.5])))
-    assert isinstance(reranked, NBestList)
     assert reranked.scores.tolist() == [[0.25, -38.5], [4.5, -40.0]]
 
 
@@ -68,8 +64,6 @@ def test_other_output_of_the_parser_is_passed_over(tmp_path: Path) -> None:
     tagged = PENN.replace(b"\n(ROOT", b"\nIt/PRP rained/VBD ./.\n\n(ROOT")
     tagged = tagged.replace(b"(. .)))\n\n", b"(. .)))\n\nnsubj(rained-2, It-1)\nroot(ROOT-0, rained-2)\n\n")
     first, second = read(tmp_path, tagged)
-    assert isinstance(first, NBestList)
-    assert isinstance(second, NBestList)
     assert (first.texts, second.texts) == ([ONE, TWO], [THREE])
 
 
@@ -84,14 +78,10 @@ def test_a_sentence_without_a_parse_is_an_empty_list(tmp_path: Path) -> None:
 
 def test_a_list_without_its_start_is_bad_and_says_where(tmp_path: Path) -> None:
     first, lost, last = read(tmp_path, PENN + PENN.replace(b"# Parse 1 with", b"# Parse 1 wiht", 1))[1:]
-    assert isinstance(first, NBestList)
-    assert isinstance(lost, SkippedList)
     assert (lost.reason, lost.line) == ("header", 19)
     assert "found '# Parse 1 wiht score -38.3126' where a list starts" in lost.message
-    assert isinstance(last, NBestList)
-    assert last.texts == [THREE]
+    assert (first.texts, last.texts) == ([THREE], [THREE])
     (other,) = read(tmp_path, b"1\tx\n-3\n(NN x)\n")
-    assert isinstance(other, SkippedList)
     assert "expected '# Parse 1 with score ...'" in other.message
 
 
