@@ -80,7 +80,6 @@ SAID = """(S1 (S (NP (PRP She))
                  (VP (VBD said) (SBAR (IN that) (S (NP (PRP it)) (VP (MD will) (VP (VB rain))))))
                  (. .)))"""
 RUN = "(S1 (S (NP (NNS dogs)) (VP (VBP run) (PP (IN in) (NP (DT the) (NN park))))))"
-FLAT = "(X (A a) (B b) (C c) (D d))"
 NESTED = "(X (Y (A a) (B b)) (C c) (Z (D d) (E e)))"
 PRICE = "(NP (QP ($ $) (CD 5)) (NN fine))"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_texts import Lines, One, lists_of_texts, text_list
@@ -42,18 +43,10 @@ def extracted(
     return rows.finish(column, table.width, {}, table.scale), table, extractor
 
 
-def standardised(lists: list[Lines]) -> tuple[Corpus, FeatureTable, TextExtractor]:
-    """The training corpus and its table, both scaled."""
-    return extracted(lists, scale=standard_scale(extracted(lists)[0]))
-
-
 def dense(corpus: Corpus) -> np.ndarray:
     """float64 [N, D]."""
-    found = np.zeros((corpus.candidate_count, corpus.width))
-    for y in range(corpus.candidate_count):
-        entries = slice(corpus.rows[y], corpus.rows[y + 1])
-        found[y, corpus.columns[entries]] = corpus.values[entries]
-    return found
+    arrays = (corpus.values.astype(float), corpus.columns, corpus.rows)
+    return np.asarray(scipy.sparse.csr_matrix(arrays, shape=(corpus.candidate_count, corpus.width)).todense())
 
 
 def naive_scale(corpus: Corpus) -> np.ndarray:
@@ -100,7 +93,7 @@ def test_the_scale_is_that_of_numpy(lists: list[Lines], centred: bool) -> None:
 @given(LISTS)
 def test_other_splits_get_the_values_of_training(lists: list[Lines]) -> None:
     """The training lists, extracted again as another split with the scaled table, are the scaled training corpus."""
-    corpus, table, extractor = standardised(lists)
+    corpus, table, extractor = extracted(lists, scale=standard_scale(extracted(lists)[0]))
     rows = RowBuilder()
     for lines in lists:
         view = make_view(text_list(lines), " ".join(lines.source).encode(), extractor.symbols)
@@ -133,17 +126,14 @@ def change(directory: Path, **changes: Any) -> None:
     (directory / "table.json").write_text(json.dumps({k: v for k, v in header.items() if v != "gone"}))
 
 
+def bare_table(hashes: list[int], *scale: np.ndarray) -> FeatureTable:
+    D, nothing = len(hashes), np.empty(0, np.uint64)
+    offsets = np.zeros(D, np.int32), np.zeros(D + 1, np.int64)
+    return FeatureTable(np.array(hashes, np.uint64), *offsets, nothing, ("T",), {}, {}, *scale)
+
+
 def test_tables_without_a_scale_have_no_free_columns(tmp_path: Path) -> None:
-    table = FeatureTable(
-        np.array([3, 5], np.uint64),
-        np.zeros(2, np.int32),
-        np.zeros(3, np.int64),
-        np.empty(0, np.uint64),
-        ("T",),
-        {},
-        {},
-    )
-    table.save(tmp_path)
+    bare_table([3, 5]).save(tmp_path)
     change(tmp_path, scale="gone")
     loaded = load_table(tmp_path)
     assert loaded.free == 0
@@ -161,15 +151,5 @@ def test_damaged_scales(scale: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hashes", [[5, 3], [3, 3, 4], [3, 1, 3]])
 def test_columns_out_of_order(hashes: list[int]) -> None:
-    D = len(hashes)
     with pytest.raises(ValueError, match="its arrays are out of order"):
-        FeatureTable(
-            np.array(hashes, np.uint64),
-            np.zeros(D, np.int32),
-            np.zeros(D + 1, np.int64),
-            np.empty(0, np.uint64),
-            ("T",),
-            {},
-            {},
-            np.ones(1 if D == 3 else 0),
-        )
+        bare_table(hashes, np.ones(1 if len(hashes) == 3 else 0))

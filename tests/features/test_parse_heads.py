@@ -1,7 +1,7 @@
 """Parse templates over heads and coordinations: features and values written out by hand."""
 
 import pytest
-from rendered_features import CHASES, RUN, SAID, fired, once
+from rendered_features import CHASES, RUN, fired, once
 
 # Heads
 
@@ -30,14 +30,11 @@ def test_heads_through_coordinations_in_coordinations() -> None:
     ("tree", "expected"),
     [
         (CHASES, {"NN VBZ": 1}),
-        (SAID, {"PRP VBD": 1, "PRP MD": 1}),
         (
             "(S (NP (NN today)) (NP (NNS cats)) (ADVP (RB often)) (VP (VBP run)) (NP (NN x)) (VP (VB y)))",
             {"NNS VBP": 1},
         ),
         ("(SQ (VBZ is) (NP (PRP it)) (VP (VBG raining)))", {"PRP VBG": 1}),
-        ("(SBARQ (WHNP (WP who)) (VP (VBZ runs)))", {"WP VBZ": 1}),
-        ("(S (VP (VBG running)) (NP (NN x)))", {}),
         ("(S (PP (IN in) (NP (NN x))) (VP (VBZ is)))", {}),
         ("(FRAG (NP (NN x)) (VP (VBZ is)))", {}),
         # The subject's head is the semantic one, the verb's the syntactic one.
@@ -60,14 +57,9 @@ def test_agreement_of_subject_and_verb(tree: str, expected: dict[str, float]) ->
             "(NP (NP (DT a) (NN b)) (CC and) (NP (DT c) (NN d)))",
             once("1 same", "2 same", "3 same", "4 same"),  # words do not matter
         ),
-        (
-            "(S (VP (VB a) (NP (NN b))) (CC and) (VP (VB c) (NP (NNS d))))",
-            once("1 same", "2 same", "3 different", "4 different"),
-        ),
         ("(UCP (NP (NN a)) (CC and) (VP (VB b)))", once("1 different", "2 different", "3 different", "4 different")),
         # A branch ends in one conjunct and goes on in the other.
         ("(X (Y (Z (A a))) (CC or) (Y (Z b)))", once("1 same", "2 same", "3 different", "4 different")),
-        ("(X (Y (A a) (B b)) (CC or) (Y (A a)))", once("1 same", "2 different", "3 different", "4 different")),
         # The same labels in the same order, at other levels.
         (
             "(X (Y (Z (A a)) (B b)) (CC or) (Y (Z (A c) (B d))))",
@@ -78,19 +70,3 @@ def test_agreement_of_subject_and_verb(tree: str, expected: dict[str, float]) ->
 )
 def test_parallel_conjuncts(tree: str, expected: dict[str, float]) -> None:
     assert fired("CoPar", tree) == expected
-
-
-def test_parallel_conjuncts_but_for_their_tags() -> None:
-    tree = "(NP (NP (DT a) (NN b)) (CC and) (NP (DT c) (NNS d)))"
-    assert fired("CoPar(depths=2)", tree) == once("1 same", "2 different")
-    assert fired("CoPar(depths=2, ignore_preterminals=True)", tree) == once("1 same", "2 same")
-    assert fired("CoPar(depths=2, ignore_preterminals=True)", "(X (NN a) (CC or) (NNS b))") == once("1 same", "2 same")
-    # A tag is not like a phrase.
-    assert fired("CoPar(depths=1, ignore_preterminals=True)", "(X (NN a) (CC or) (NP (NN b)))") == once("1 different")
-
-
-def test_pairs_of_adjacent_conjuncts() -> None:
-    tree = "(NP (NP (NN a)) (, ,) (NP (JJ b) (JJ c) (NN d)) (CC and) (NP (NNS e) (NN f)))"
-    assert fired("CoPar(depths=2)", tree) == {"1 same": 2, "2 different": 2}
-    assert fired("CoLenPar", tree) == once("2 inner", "-1 last")
-    assert fired("CoLenPar(most=1)", tree) == once("1 inner", "-1 last")

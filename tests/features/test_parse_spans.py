@@ -1,9 +1,7 @@
 """Parse templates over words, spans and fragments: features and values written out by hand."""
 
-import math
-
 import pytest
-from rendered_features import CHASES, RUN, SAID, extracted, fired, once
+from rendered_features import CHASES, SAID, extracted, fired, once
 
 # Shapes of trees
 
@@ -13,8 +11,6 @@ from rendered_features import CHASES, RUN, SAID, extracted, fired, once
     [
         (CHASES, 5, 2),  # past the full stop
         (SAID, 7, 2),
-        (RUN, 5, 1),
-        ("(S (NP (NN a)) (NP (NN b)) (. ?) ('' ''))", 2, 1),
         ("(A (B (B (B (NN a)))) (: --))", 4, 0),
         ("(X (. .) (Y (. !)))", 1, 1),  # nothing but punctuation: the first word
         ("(NN a)", 0, 0),
@@ -23,14 +19,6 @@ from rendered_features import CHASES, RUN, SAID, extracted, fired, once
 def test_right_branch(tree: str, on: int, off: int) -> None:
     expected = {"on": float(on), "off": float(off)}
     assert fired("RightBranch", tree) == {name: value for name, value in expected.items() if value}
-
-
-def test_branch_lengths() -> None:
-    left = math.log(4) + math.log(2) + math.log(2) + math.log(2) + math.log(1)
-    assert fired("LeftBranchLength", RUN) == {"": pytest.approx(left)}
-    assert fired("RightBranchLength", RUN) == {"": pytest.approx(math.log(2) + math.log(6))}
-    assert fired("LeftBranchLength", "(A (B (C (NN a))))") == {"": pytest.approx(math.log(4))}
-    assert fired("LeftBranchLength", "(NN a)") == fired("RightBranchLength", "(NN a)") == {}
 
 
 # Spans

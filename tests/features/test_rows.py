@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,11 +53,8 @@ def corpus_of(lists: Sequence[OneList], column: np.ndarray | None, width: int = 
 
 
 def dense(corpus: Corpus) -> np.ndarray:
-    table = np.zeros((corpus.candidate_count, corpus.width), np.float32)
-    for y in range(corpus.candidate_count):
-        for p in range(corpus.rows[y], corpus.rows[y + 1]):
-            table[y, corpus.columns[p]] = corpus.values[p]
-    return table
+    arrays = (corpus.values, corpus.columns, corpus.rows)
+    return np.asarray(scipy.sparse.csr_matrix(arrays, shape=(corpus.candidate_count, corpus.width)).todense())
 
 
 def naive(lists: Sequence[OneList], column: Sequence[int], width: int = WIDTH) -> np.ndarray:

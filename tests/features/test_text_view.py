@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_texts import SPECS_TOGETHER, Lines, has_digit, is_mark, lists_of_texts, text_list
 
-from rerank.base.errors import DataError, RecipeError
-from rerank.data.symbols import SymbolTable, text_hash
+from rerank.base.errors import RecipeError
+from rerank.data.symbols import SymbolTable
 from rerank.features import parse  # noqa: F401 - registers the templates of trees
 from rerank.features.extract import Extractor
 from rerank.features.template import make_template
@@ -25,36 +25,6 @@ SYMBOLS = SymbolTable()
 
 def viewed(nbest: TextList, source: str = "") -> TextView:
     return make_view(nbest, source.encode(), SYMBOLS)
-
-
-def texts_of(hashes: np.ndarray) -> list[str | None]:
-    return [SYMBOLS.text_of_hash(int(h)) for h in hashes]
-
-
-def kind(word: str) -> int:
-    return DIGIT if has_digit(word) else (PUNCTUATION if is_mark(word) else 0)
-
-
-@settings(max_examples=150, deadline=None)
-@given(lists_of_texts())
-def test_views_hold_what_the_list_says(lines: Lines) -> None:
-    view = viewed(text_list(lines), " ".join(lines.source))
-    assert texts_of(view.source) == lines.source
-    assert view.source_kinds.tolist() == [kind(word) for word in lines.source]
-    assert view.names.tolist() == [*map(text_hash, lines.names), 0]
-    for y, one in enumerate(lines.candidates):
-        words = slice(view.first[y], view.first[y + 1])
-        assert texts_of(view.words[words]) == one.words
-        assert view.kinds[words].tolist() == [kind(word) for word in one.words]
-        spans = view.spans[view.phrase_first[y] : view.phrase_first[y + 1]]
-        assert spans.tolist() == [list(phrase) for phrase in one.phrases]
-        points = view.points[view.point_first[y] : view.point_first[y + 1]]
-        assert points.tolist() == [list(point) for point in one.points]
-        given = slice(view.given_first[y], view.given_first[y + 1])
-        assert dict(zip(texts_of(view.given_names[given]), view.given[given].tolist(), strict=True)) == one.given
-        assert (view.base[y], *view.scores[y]) == (one.base, *one.scores, one.base)
-    total = len(lines.candidates)
-    assert all(len(first) == total + 1 for first in (view.first, view.phrase_first, view.point_first))
 
 
 @settings(max_examples=150, deadline=None)
@@ -84,46 +54,26 @@ def plain(*texts: bytes, **fields: Any) -> TextList:
 
 
 @pytest.mark.parametrize(
-    ("segmentation", "message"),
+    ("field", "value", "message"),
     [
-        (b"0=0 1", "found '1' in the segmentation, expected source words = target words, like 5-7=5 or 2=3-4"),
-        (b"x=0", "found 'x=0' in the segmentation, expected"),
-        (b"0=", "found '0=' in the segmentation, expected"),
-        (b"1-0=0", "found '1-0=0'"),
-        (b"0=0,1=1", "found '0=0,1=1'"),
-        (b"0=0 2=1", "'2=1' in the segmentation points outside of the source, which has 2 words"),
-        (b"0-99999999999999999999999=0", "points outside of the source"),
-        (b"0=0 1=4", "'1=4' in the segmentation points outside of the text, which has 3 words"),
-        (b"0=0 1=2-3", "'1=2-3' in the segmentation points outside of the text"),
-        (b"0=1 1=0", "'1=0' in the segmentation overlaps the phrase before it"),
-        (b"0=0-1 1=1", "'1=1' in the segmentation overlaps the phrase before it"),
-        (b"0=0-1 1=0", "'1=0' in the segmentation overlaps the phrase before it"),
+        ("segmentation", b"0=0 1", "found '1' in the segmentation, expected source words = target words, like 5-7=5"),
+        ("segmentation", b"1-0=0", "found '1-0=0'"),
+        ("segmentation", b"0=0 2=1", "'2=1' in the segmentation points outside of the source, which has 2 words"),
+        ("segmentation", b"0-99999999999999999999999=0", "points outside of the source"),
+        ("segmentation", b"0=0 1=2-3", "'1=2-3' in the segmentation points outside of the text, which has 3 words"),
+        ("segmentation", b"0=1 1=0", "'1=0' in the segmentation overlaps the phrase before it"),
+        ("segmentation", b"0=0-1 1=1", "'1=1' in the segmentation overlaps the phrase before it"),
+        ("alignment", b"0-0 1", "found '1' in the alignment, expected source word - target word, like 2-3"),
+        ("alignment", b"2-0", "'2-0' in the alignment points outside of the source, which has 2 words"),
+        ("alignment", b"0-3", "'0-3' in the alignment points outside of the text, which has 3 words"),
     ],
 )
-def test_bad_segmentations(segmentation: bytes, message: str) -> None:
-    nbest = plain(b"a b", b"a b c", segmentation=[b"0=0-1", segmentation])
-    with pytest.raises(DataError, match=r"lists\.gz:11: list a: ") as caught:
-        viewed(nbest, "x y")
-    assert message in caught.value.message
-    assert isinstance(caught.value, Problem)
-    assert caught.value.reason == "segmentation"
-
-
-@pytest.mark.parametrize(
-    ("alignment", "message"),
-    [
-        (b"0-0 1", "found '1' in the alignment, expected source word - target word, like 2-3"),
-        (b"0-", "found '0-'"),
-        (b"2-0", "'2-0' in the alignment points outside of the source, which has 2 words"),
-        (b"0-3", "'0-3' in the alignment points outside of the text, which has 3 words"),
-    ],
-)
-def test_bad_alignments(alignment: bytes, message: str) -> None:
-    nbest = plain(b"a b", b"a b c", alignment=[b"", alignment])
+def test_bad_derivations(field: str, value: bytes, message: str) -> None:
+    nbest = plain(b"a b", b"a b c", **{field: [b"", value]})
     with pytest.raises(Problem, match=r"lists\.gz:11: list a: ") as caught:
         viewed(nbest, "x y")
     assert message in caught.value.message
-    assert caught.value.reason == "alignment"
+    assert caught.value.reason == field
 
 
 def test_dropped_words_have_empty_targets() -> None:
