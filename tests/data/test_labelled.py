@@ -55,12 +55,9 @@ def test_arrays_are_read_only_and_typed(examples) -> None:
     [
         {"rows": [0, 1]},
         {"rows": [0, 2, 1, 3]},
-        {"rows": [1, 1, 2, 3]},
         {"label": [0, 1, 2]},
         {"label": [0, -1, 1]},
-        {"label": [0, 1]},
         {"columns": [0, 1, 3]},
-        {"columns": [0, 1, -1]},
         {"values": np.ones(2)},
         {"group": [1, 2]},
         {"weight": [1.0]},

@@ -2,7 +2,6 @@
 
 import logging
 import pickle
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,14 +19,12 @@ from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, Shards, parts
 from rerank.engines.processes import ProcessEngine
 from rerank.engines.settings import Engine, LocalEngine
-from rerank.extraction import assembly, blocks, extraction
+from rerank.extraction import assembly, blocks
 from rerank.extraction.assembly import BlockPart, divide
-from rerank.extraction.blocks import Clock, Timed, timed
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.extraction.seen import SeenSample
 from rerank.extraction.spool import Spool
-from rerank.features.counting import FeatureCounts, add_counts
 from rerank.features.table import HashedTable, Table
 from rerank.recipes.recipe import ListRecipe
 
@@ -151,27 +148,10 @@ def test_processes_change_no_byte_of_the_shards(data, tmp_path, monkeypatch):
     _, _, key = caches[0].training(recipe)
     with ProcessEngine(2) as engine:
         caches[1].training(recipe, engine)
-    one, two = (small.files_of(cache.directory / key / "corpus") for cache in caches)
-    assert len([name for name in one if "rows.npy" in name]) > 2
-    assert one == two
-    one, two = (small.files_of(cache.directory / key / "table") for cache in caches)
-    assert one == two
-
-
-def test_work_on_large_files_is_expected_to_take_long(data, monkeypatch):
-    class Told(LocalEngine):
-        times = 0
-
-        def expect_long(self) -> None:
-            self.times += 1
-
-    recipe = small.recipe(data)
-    size = sum((data / f"train.{kind}.gz").stat().st_size for kind in ("nbest", "gold"))
-    for least, times in ((size + 1, 0), (size, 1)):
-        monkeypatch.setattr(extraction, "LARGE", least)
-        engine = Told()
-        extract_training(recipe, engine)
-        assert engine.times == times
+    for part in ("corpus", "table"):
+        one, two = (small.files_of(cache.directory / key / part) for cache in caches)
+        assert one == two
+        assert part == "table" or len([name for name in one if "rows.npy" in name]) > 2
 
 
 def damage(data: Path, places: dict[int, str]) -> None:
@@ -245,22 +225,6 @@ def test_templates_that_fail_in_a_worker(data, tmp_path, monkeypatch):
         extract_training(recipe, engine)
 
 
-@pytest.mark.parametrize("stage", ["extract_block", "measure_block", "write_shard"])
-def test_an_interrupted_extraction_leaves_its_spool_only(stage, data, tmp_path, monkeypatch):
-    class Interrupted(LocalEngine):
-        def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
-            for number, result in enumerate(super().map(function, tasks)):
-                if number == 1 and stage in repr(function):
-                    raise KeyboardInterrupt
-                yield result
-
-    cut_into(monkeypatch, 9)
-    store = CorpusCache(tmp_path / "cache")
-    with pytest.raises(KeyboardInterrupt):
-        store.training(small.recipe(data, data={"shard_size": 0.02}), Interrupted())
-    assert [path.suffix for path in store.directory.iterdir()] == [".blocks"]
-
-
 def test_a_warning_is_given_once(data, monkeypatch, caplog):
     small_texts.write_task(data)
     for path in data.glob("*.nbest.gz"):
@@ -286,37 +250,6 @@ def test_a_spool_that_is_gone_is_an_error(tmp_path):
     assert not (tmp_path / "gone").exists()
 
 
-BLOCK = st.dictionaries(st.integers(1, 12), st.integers(1, 3), max_size=8)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(BLOCK, max_size=6), st.integers(1, 4))
-def test_counts_add_up(counted: list[dict[int, int]], least: int) -> None:
-    def template(h: int) -> int:
-        return h % 3  # a feature's template is always the same
-
-    blocks = []
-    for number, block in enumerate(counted):  # the one symbol of a feature says which block it is from
-        hashes = np.array(sorted(block), np.uint64)
-        counts = np.array([block[int(h)] for h in hashes], np.uint8)
-        places, ones = np.arange(hashes.size, dtype=np.uint8), np.ones(hashes.size, np.uint8)
-        symbols = np.zeros(hashes.size, np.uint8), np.array([number], np.uint64)
-        blocks.append(FeatureCounts(hashes, counts, (hashes % np.uint64(3)).astype(np.uint8), places, ones, *symbols))
-    limits = np.array([least, 1, least], np.int32)
-    total: Counter[int] = Counter()
-    for block in counted:
-        total.update(block)
-    for first, last in ((1, 12), (3, 7)):
-        kept = add_counts([block.between(first, last) for block in blocks], limits)
-        seen = [h for h in total if first <= h <= last]
-        assert kept.hashes.tolist() == sorted(h for h in seen if total[h] >= limits[template(h)])
-        assert kept.template.tolist() == [template(h) for h in kept.hashes.tolist()]
-        assert kept.seen.tolist() == [sum(template(h) == t for h in seen) for t in range(3)]
-        assert kept.lengths.tolist() == [1] * kept.hashes.size
-        origin = [min(i for i, block in enumerate(counted) if h in block) for h in kept.hashes.tolist()]
-        assert kept.symbols.tolist() == origin
-
-
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.lists(st.integers(1, 50), max_size=6), min_size=1, max_size=6).filter(any), st.integers(1, 200))
 def test_shards_are_of_equal_size(sizes: list[list[int]], limit: int) -> None:
@@ -331,11 +264,3 @@ def test_shards_are_of_equal_size(sizes: list[list[int]], limit: int) -> None:
     ends = np.cumsum([sum(s.last - s.first for s in shard) for shard in shards]).tolist()
     uncut = divide([np.array([size for block in sizes for size in block], np.int64)], limit)
     assert uncut == [(BlockPart(0, first, last),) for first, last in pairwise([0, *ends])]
-
-
-def test_the_clock_counts_the_time_of_others() -> None:
-    clock = Clock()
-    before = clock.seconds
-    assert clock.take(Timed("theirs", 1000.0, -1)) == "theirs"
-    assert clock.take(timed(str, 5)) == "5"
-    assert before + 1000 <= clock.seconds < before + 1500
