@@ -8,9 +8,7 @@ import pytest
 from rerank.base.errors import RecipeError
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
-from rerank.runs.examples.steps import check_parts
 
-PAPERS = sorted((Path(__file__).parents[2] / "recipes" / "papers").glob("[acw]*-*[0-9].yaml"))
 PLAIN: dict[str, Any] = {"name": "r", "task": "classification"}
 
 
@@ -114,26 +112,6 @@ def test_a_run_may_not_change_what_is_common(key: str) -> None:
     value: Any = {"data.bias": 1, "seed": 3, "measure": "accuracy", "significance.test": "paired_t"}[key]
     with pytest.raises(RecipeError, match=r"runs\.x\.set"):
         made(runs=[{"name": "x", "set": {key: value}}]).expand()
-
-
-@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
-def test_the_papers_recipes_are_valid_and_their_numbers_belong_to_runs(path: Path) -> None:
-    recipe = load_recipe(path)
-    assert isinstance(recipe, ClassificationRecipe)
-    assert recipe.name == path.stem
-    check_parts(recipe)
-    sets, runs = set(recipe.data.named_sets(recipe.name)), {spec.run for spec in recipe.expand()}
-    reported = recipe.reported
-    for values in (reported.values, reported.seconds) if reported else ():
-        assert set(values) <= sets
-        assert all(set(row) <= runs for row in values.values())
-    for noise, row in reported.ranks.items() if reported else ():
-        assert float(noise) in recipe.data.noise
-        assert set(row) == runs
-
-
-def test_all_papers_recipes_are_there() -> None:
-    assert len(PAPERS) == 12
 
 
 def test_texts_bring_their_own_vocabulary() -> None:

@@ -91,9 +91,7 @@ def test_mert_has_the_recipes_seed_unless_it_has_its_own() -> None:
     ("settings", "key"),
     [
         ({"data": {"form": "xml"}}, "data.form"),
-        ({"data": {"gold": "x"}}, "data.gold"),
         ({"mert": {"splits": "tune"}}, "mert.splits"),
-        ({"mert": {"predictor": "voted"}}, "mert.predictor"),
         ({"features": {"heads": {}}}, "features.heads"),
         ({"metric": ["bleu"]}, "metric"),
     ],
