@@ -89,8 +89,9 @@ def unlike_lengths(lengths: np.ndarray) -> float | None:
     """
     if len(lengths) < FEWEST or (lengths == lengths[0]).all(axis=0).any():
         return None
-    ranks = [np.unique(column, return_inverse=True)[1] for column in lengths.T]
-    correlation = float(np.asarray(np.corrcoef(ranks))[0, 1])
+    one, other = (np.unique(column, return_inverse=True)[1] for column in lengths.T)
+    one, other = one - one.mean(), other - other.mean()
+    correlation = float((one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum()))
     surely = np.arctanh(min(correlation, 0.999)) + DEVIATIONS / np.sqrt(len(lengths) - 3) < np.arctanh(CORRELATED)
     return correlation if surely else None
 
