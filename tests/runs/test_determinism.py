@@ -1,11 +1,10 @@
-"""Same seed, same bits: every learner of the registry, in this process and in others, with workers."""
+"""Same seed, same bits: every learner of the registry, in this process and in others."""
 
 import hashlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,18 +12,12 @@ import numpy as np
 import pytest
 import small
 from entries import ONLINE, find_entries
-from strategies import bits, random_corpus, targets
-from variants import FAMILIES
+from strategies import random_corpus, targets
 
-from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.shards import Lists, Shards, selected, whole, write_shards
-from rerank.engines.settings import Engine, EngineSettings, LocalEngine, open_engine
-from rerank.extraction.cache import CorpusCache
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
-from rerank.learn.mixing.combining import rule_of
-from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.trainer import train
 from rerank.models.model import Model
 
@@ -37,9 +30,8 @@ def corpus_in(directory: Path, parts: int) -> Shards:
     corpus = random_corpus(1, lists=24, candidates=4, width=WIDTH)
     ends = np.linspace(0, corpus.list_count, parts + 1).astype(int)
     target = directory / f"{parts}-parts"
-    if not target.exists():
-        target.mkdir(parents=True)
-        write_shards(target, (corpus.slice(a, b) for a, b in pairwise(ends)), corpus.about)
+    target.mkdir(parents=True)
+    write_shards(target, (corpus.slice(a, b) for a, b in pairwise(ends)), corpus.about)
     return Shards.load(target)
 
 
@@ -99,50 +91,3 @@ def test_every_learner_in_another_process(first: dict[str, str], tmp_path: Path)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == first
-
-
-# Workers
-
-
-@pytest.fixture(scope="module")
-def workers() -> Iterator[Engine]:
-    """One pool for all tests, of three: neither the sections nor the blocks are as many for each."""
-    with open_engine(EngineSettings(name="processes", workers=3)) as engine:
-        yield engine
-
-
-def mixes(name: str) -> bool:
-    try:
-        rule_of(build(learners, {"name": name}, "learner"))
-    except RecipeError:
-        return False
-    return True
-
-
-def mixed(name: str, lists: Shards, engine: Engine) -> dict[str, bytes]:
-    """The state, weights and curve of a learner whose four sections are learned by ``engine``."""
-    learner = build(learners, {"name": name, **ENTRIES[name].variants[0]}, "learner")
-    oracle = selected(lists, targets)
-    found = train_mixed(learner, lists, oracle, mixing=Mixing(4), engine=engine, epochs=EPOCHS, seed=SEED)
-    weights = {key: each.w.tobytes() + np.float64(each.base).tobytes() for key, each in found.weights.items()}
-    return bits(found.state) | weights | {"mistakes": bytes(str(found.mistakes), "ascii")}
-
-
-def test_learners_that_mix_with_workers(workers: Engine, tmp_path: Path) -> None:
-    """Against one: this process."""
-    lists = corpus_in(tmp_path, 3)
-    for name in filter(mixes, FAMILIES):
-        assert mixed(name, lists, workers) == mixed(name, lists, LocalEngine()), name
-
-
-def extracted(root: Path, directory: Path, engine: Engine) -> dict[str, bytes]:
-    """All files of the training split's table and shards."""
-    data = {"root": str(root), "shard_size": 0.2}
-    found, _, key = CorpusCache(directory).training(small.recipe(root, data=data), engine)
-    assert found.corpus.count > 1  # type: ignore[union-attr]
-    files = small.files_of(directory / key)
-    return {name: files[name] for name in files if "/" in name}  # split.json says how long it took
-
-
-def test_extraction_with_workers(workers: Engine, small_data: Path, tmp_path: Path) -> None:
-    assert extracted(small_data, tmp_path / "many", workers) == extracted(small_data, tmp_path / "one", LocalEngine())

@@ -3,7 +3,6 @@
 import gzip
 import json
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -108,15 +107,6 @@ def test_columns_of_a_test_file_are_compared_with_those_of_training(tmp_path: Pa
     assert "correlation with the base score" in line
 
 
-def test_a_test_file_without_the_base_score_is_refused(tmp_path: Path) -> None:
-    def without(lines: Lines) -> Lines:
-        return [{**line, "candidates": [{**one, "score": None} for one in line["candidates"]]} for line in lines]
-
-    place = write(tmp_path, train=lines_of("train"), dev=without(lines_of("dev")))
-    with pytest.raises(rerank.RerankError, match=r"found no base score; expected 'score', as in the training lists"):
-        doubts_of(place, tmp_path, tests=[])
-
-
 def test_evaluate_names_training_lists_and_columns(tmp_path: Path, told: pytest.LogCaptureFixture) -> None:
     place = write(tmp_path, train=lines_of("train"), test=lines_of("test"), negative=negative(lines_of("test")))
     train, test, turned = (rerank.read(place / f"{name}.jsonl", "jsonl") for name in ("train", "test", "negative"))
@@ -135,27 +125,6 @@ def test_evaluate_names_training_lists_and_columns(tmp_path: Path, told: pytest.
     told.clear()
     rerank.evaluate(rerank.load(tmp_path / "model"), train, samples=10)
     assert len(told.messages) == 1
-
-
-Give = Callable[[rerank.Reranker, Path], Any]
-GIVE: dict[str, Give] = {
-    "a file": lambda model, path: list(model.rank_many(path, format="jsonl")),
-    "lists": lambda model, path: list(model.rank_many(rerank.read(path, "jsonl"))),
-    "one list after the other": lambda model, path: [model.rank(nbest) for nbest in rerank.read(path, "jsonl")][:0],
-}
-
-
-@pytest.mark.parametrize("name", GIVE)
-def test_ranking_many_lists_warns_of_columns_once(name: str, tmp_path: Path, told: pytest.LogCaptureFixture) -> None:
-    place = write(
-        tmp_path, train=lines_of("train"), test=negative(lines_of("test")), few=negative(lines_of("test"))[:3]
-    )
-    train = rerank.read(place / "train.jsonl", "jsonl")
-    model = rerank.fit(train, metric="wer", features="dense", epochs=1)
-    for split in ("few", "test"):
-        told.clear()
-        GIVE[name](model, place / f"{split}.jsonl")
-        assert len(told.messages) == (split == "test" and name != "one list after the other")
 
 
 def test_columns_that_the_model_does_not_know_are_named_once(told: pytest.LogCaptureFixture) -> None:

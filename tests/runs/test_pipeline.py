@@ -1,11 +1,10 @@
-"""From a recipe to artefacts: what a run leaves, that it can be repeated and resumed, and odd recipes."""
+"""From a recipe to artefacts: what a run leaves, that it can be repeated, and odd recipes."""
 
 import json
 import logging
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,18 +24,18 @@ from rerank.readers.inputs import Inputs
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
-from rerank.runs import list_steps, pipeline
+from rerank.runs import pipeline
 from rerank.runs.corpora import Data, dev_corpus
 from rerank.runs.evaluation import Selections, compare_runs
 from rerank.runs.stages import epoch_lines
-from rerank.runs.training import RunTask
 
 SCORES = ("f1", "precision", "recall", "exact_match")
-TWO_RUNS = [{"name": "one", "set": {"learner": {"name": "vrda"}}}, {"name": "two"}]
 
 
-class StoppedError(Exception):
-    """What interrupts a run in a test."""
+@pytest.fixture
+def data(small_data, tmp_path):
+    """Files that a test may change."""
+    return shutil.copytree(small_data, tmp_path / "data")
 
 
 def test_what_a_run_leaves(small_run):
@@ -157,39 +156,8 @@ def test_the_same_seed_gives_the_same_results(small_run, tmp_path):
     assert small.without_clock(other_seed["runs"]) != small.results(small_run)["runs"]
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(small_data, workspace, monkeypatch):
-    recipe = small.recipe(small_data, runs=TWO_RUNS, seeds=[1, 2])
-    pipeline.run(recipe, workspace / "whole")
-    trained: list[str] = []
-
-    def interrupted(task: RunTask, *arguments: Any) -> Any:
-        trained.append(task.name)
-        if len(trained) == 3:
-            raise StoppedError
-        return train_run(task, *arguments)
-
-    train_run = list_steps.train_run
-    monkeypatch.setattr(list_steps, "train_run", interrupted)
-    directory = workspace / "interrupted"
-    with pytest.raises(StoppedError):
-        pipeline.run(recipe, directory)
-    names = [".rerank-run", ".runs", "history.jsonl", "log.txt", "predictions", "recipe.yaml"]
-    assert sorted(path.name for path in directory.iterdir()) == names
-    pipeline.run(recipe, directory, resume=True)
-    assert trained == ["one", "one", "two", "two", "two"]  # the third was lost, nothing else was trained twice
-    assert small.results(directory) == small.results(workspace / "whole")
-    histories = [epoch_lines(workspace / name / "history.jsonl") for name in ("whole", "interrupted")]
-    assert small.without_clock(histories[0]) == small.without_clock(histories[1])
-    trained[:] = ["", ""]
-    with pytest.raises(StoppedError):
-        pipeline.run(recipe, directory)  # without resume it starts anew
-    assert not (directory / "metrics.json").exists()
-
-
 @pytest.mark.parametrize("split", ["train", "dev"])
-def test_resume_refuses_other_settings_and_other_data(small_data, workspace, tmp_path, split):
-    data = tmp_path / "data"
-    shutil.copytree(small_data, data)
+def test_resume_refuses_other_settings_and_other_data(data, workspace, split):
     recipe, directory = small.recipe(data), workspace / f"changed {split}"
     pipeline.run(recipe, directory, stages=("train",))
     before = small.files_of(directory)
@@ -335,9 +303,7 @@ def only_first(data: Path, split: str) -> None:
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_a_split_of_one_candidate_lists(small_data, workspace, tmp_path, split):
-    data = tmp_path / "data"
-    shutil.copytree(small_data, data)
+def test_a_split_of_one_candidate_lists(data, workspace, split):
     only_first(data, split)
     recipe = small.recipe(data)
     if split == "train":
@@ -364,9 +330,7 @@ def test_comparing_runs(small_run, small_data, workspace):
     assert found["b"] == small.results(workspace / "weak")["splits"]["test"]["average"]["f1"]
 
 
-def test_runs_that_cannot_be_compared(small_run, small_data, workspace, tmp_path):
-    data = tmp_path / "data"
-    shutil.copytree(small_data, data)
+def test_runs_that_cannot_be_compared(small_run, small_data, data, workspace):
     small.write_lists(data / "test.nbest.gz", small.lists_of(data / "test.nbest.gz")[:-1])
     small.write_golds(data / "test.gold.gz", small.golds_of(data / "test.gold.gz")[:-1])
     pipeline.run(small.recipe(data), workspace / "shorter")
@@ -401,30 +365,27 @@ def test_runs_over_the_same_lists_in_two_formats_are_compared_by_order(small_run
         compare_runs(small_run, tmp_path / "run", *how, by="order")
 
 
-@pytest.mark.parametrize("content", [b"[]", b'{"splits": 3}', b"{"])
-def test_damaged_results(small_run, tmp_path, content):
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("metrics.json", b"[]", "no results of a run here"),
+        ("metrics.json", b'{"splits": 3}', "no results of a run here"),
+        ("metrics.json", b"{", "no results of a run here"),
+        ("predictions/test.selections.npz", b"", r"selections.npz: damaged"),
+        ("predictions/test.selections.npz", b"PK", r"selections.npz: damaged"),
+    ],
+)
+def test_damaged_results(small_run, tmp_path, name, content, message):
     shutil.copytree(small_run, tmp_path / "run")
-    (tmp_path / "run" / "metrics.json").write_bytes(content)
-    with pytest.raises(DataError, match="no results of a run here"):
+    (tmp_path / "run" / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
         compare_runs(small_run, tmp_path / "run", "average", "approximate_randomization", 100, 1)
 
 
-@pytest.mark.parametrize("cut", [0, 0.5])
-def test_damaged_selections(small_run, tmp_path, cut):
-    shutil.copytree(small_run, tmp_path / "run")
-    file = tmp_path / "run" / "predictions" / "test.selections.npz"
-    content = file.read_bytes()
-    file.write_bytes(content[: int(cut * len(content)) if isinstance(cut, float) else cut])
-    with pytest.raises(DataError, match=r"selections.npz: damaged"):
-        compare_runs(small_run, tmp_path / "run", "average", "approximate_randomization", 100, 1)
-
-
-def test_the_dev_corpus_of_a_model(small_run, small_data, workspace, tmp_path):
+def test_the_dev_corpus_of_a_model(small_run, data, workspace):
     model = Model.load(small_run / "model")
     corpus, _ = dev_corpus(model, small_run)
     assert corpus.list_count == 40
-    data = tmp_path / "data"
-    shutil.copytree(small_data, data)
     metrics = pipeline.run(small.recipe(data), workspace / "changing")
     lists = small.lists_of(data / "train.nbest.gz")
     small.write_lists(data / "train.nbest.gz", lists[75:])

@@ -174,14 +174,6 @@ class TestLessThanEverything:
         assert "reaches F 0.00" in page.text
         assert "of the way from base to oracle" not in page.text
 
-    def test_other_tasks_show_texts(self):
-        example = Example("test", "7", "ein Haus", "a home", "a house", 0.3, 0.6, 0.7)
-        metrics = {"task": "translation", "splits": {"test": {"base": {"bleu": 30.0}, "average": {"bleu": 31.5}}}}
-        page = Page(render(small(metrics=metrics, examples=[example])))
-        assert "reaches BLEU 31.50" in page.text
-        assert "+1.50" in page.text
-        assert "a house" in page.text
-
     def test_stages_that_have_not_run_leave_no_columns(self):
         run = {"name": "a", "seed": 1, "dev": 0.8312, "learner": {"name": "vrda"}, "training": {"epochs": 3}}
         page = Page(render(small(metrics={"task": "parse", "name": "x", "splits": {}, "corpora": {}, "runs": [run]})))

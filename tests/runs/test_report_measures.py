@@ -23,13 +23,6 @@ def test_p_values(p, text):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.004, "0.00"), (-0.004, "0.00"), (0.005001, "+0.01"), (-12.346, "−12.35")]
-)
-def test_signs(value, text):
-    assert signed(value) == text
-
-
-@pytest.mark.parametrize(
     ("seconds", "text"), [(0.0, "0.00 s"), (59.94, "59.9 s"), (59.96, "1 min 00 s"), (3599.6, "1 h 00 min")]
 )
 def test_durations_carry_over(seconds, text):
@@ -45,12 +38,6 @@ def test_measures_are_those_that_are_there_in_the_order_of_columns():
     metrics = {"splits": {"test": {"base": {"exact_match": 0.1, "f1": 0.5, "sentences": 3.0}, "last": {"recall": 0.2}}}}
     assert [measure.key for measure in measures_of(metrics)] == ["recall", "f1", "exact_match"]
     assert primary_of(metrics).key == "f1"
-
-
-def test_the_primary_measure_of_other_tasks():
-    assert primary_of({"splits": {"test": {"base": {"ter": 60.0, "chrf": 50.0, "bleu": 30.0}}}}).key == "bleu"
-    assert primary_of({"splits": {"test": {"base": {"wer": 0.1}}}}).lower_is_better
-    assert primary_of({}).key == "f1"
 
 
 def test_sample_standard_deviation_and_standard_error():

@@ -11,7 +11,6 @@ from rerank.runs.report.rows import (
     decided_by,
     groups_of,
     result_rows,
-    runs_of,
     share_closed,
     splits_of,
 )
@@ -20,10 +19,6 @@ from rerank.runs.report.rows import (
 @pytest.fixture
 def metrics():
     return make_metrics(make_runs(), 3)
-
-
-def by_line(rows):
-    return {(row.name, row.predictor): row for row in rows}
 
 
 class TestGroups:
@@ -41,16 +36,11 @@ class TestGroups:
         metrics["chosen"] = {"name": "AROW", "seed": 1}
         assert chosen_of(metrics)["training"]["nonzero_weights"] == 352_408
 
-    def test_without_runs_the_top_level_is_the_run(self):
-        run = make_run("only", 4, {"name": "perceptron"}, 0.83, 0.84, 10)
-        assert list(runs_of(run)) == [run]
-        assert chosen_of(run) is run
-        assert groups_of(run)[0].chosen
-
 
 class TestRows:
     def test_means_deviations_and_differences(self, metrics):
-        row = by_line(result_rows(metrics, "test"))["perceptron", "average"]
+        rows = {(row.name, row.predictor): row for row in result_rows(metrics, "test")}
+        row = rows["perceptron", "average"]
         assert row.scores["f1"].mean == pytest.approx((0.8363 + 0.8370) / 2)
         assert row.scores["f1"].deviation == pytest.approx(0.0007 / 2**0.5)
         assert row.difference == pytest.approx((0.8363 + 0.8370) / 2 - 0.8232)

@@ -87,18 +87,6 @@ def test_a_long_label_over_a_short_word_gets_its_room():
     assert_apart(texts(gold.svg, "label"), width_of(gold.svg))
 
 
-def test_words_are_escaped():
-    words = ["<b>", "&amp;", '"', "'", "]]>"]
-    tree = f"(S {' '.join(f'(NN {word})' for word in words)})"
-    assert [text for text, _, _ in texts(draw_example(tree, tree, tree)[0].svg, "word")] == words
-
-
-def test_wide_letters_take_more_room():
-    assert text_width("WWWW") > text_width("iiii")
-    assert text_width("文字") > text_width("ab")
-    assert text_width("e\u0301") == text_width("e")
-
-
 def test_a_failed_parse_is_drawn_as_a_trace():
     gold, base, _ = draw_example("(S (NP (NN a)) (NN b))", "(())", "(S (NP (NN a)) (NN b))")
     assert "-NONE-" in base.svg
