@@ -1,4 +1,4 @@
-"""Parse templates over words, spans and fragments: features and values written out by hand."""
+"""Parse templates over words and spans: features and values written out by hand."""
 
 import pytest
 from rendered_features import CHASES, SAID, extracted, fired, once
@@ -32,11 +32,3 @@ def test_heavy_where_traces_make_candidates_longer() -> None:
         once("Heavy|S len=4 len=0 (end)", "Heavy|NP len=1 len=4 free", "Heavy|VP len=4 len=0 (end)"),
         once("Heavy|S len=5+ len=0 (end)", "Heavy|NP len=1 len=5+ free", "Heavy|VP len=5+ len=0 (end)"),
     ]
-
-
-# Fragments
-
-
-def test_ngram_trees_begin_at_the_smallest_node() -> None:
-    assert fired("NGramTree", "(S1 (S (S (A a) (B (B b)))))") == once("S ( A B ( B")
-    assert fired("NGramTree", "(X (NN a))") == {}
