@@ -81,12 +81,6 @@ def test_run(rerank, recipe, workspace):
     assert "epoch 2" in (workspace / "run" / "log.txt").read_text()
 
 
-def test_the_log_level_is_that_of_stderr(rerank, recipe, workspace):
-    result = rerank("--log-level", "error", "run", recipe, "-o", workspace / "quiet")
-    assert (result.code, result.err) == (0, "")
-    assert "epoch 2" in (workspace / "quiet" / "log.txt").read_text()
-
-
 def test_the_output_is_named_after_the_recipe(rerank, recipe, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert rerank("run", recipe).code == 0
@@ -154,13 +148,6 @@ def best_texts(model: Path) -> list[str]:
         return small.lines_of(decoded)
     written = list(CharniakReader().read(model.parent / "predictions" / "test.nbest.gz"))
     return [found.texts[0].decode() for found in written if isinstance(found, NBestList)]
-
-
-def test_rerank_gives_a_line_a_list(rerank, model, small_data):
-    result = rerank("rerank", model, small_data / "test.nbest.gz")
-    assert result.code == 0
-    assert result.out.splitlines() == best_texts(model)
-    assert "40 lists" in result.err
 
 
 def test_rerank_reads_stdin_and_writes_files(rerank, model, small_data, tmp_path):
@@ -439,10 +426,10 @@ def test_usage(rerank, recipe, tmp_path):
 @pytest.mark.parametrize(
     ("setting", "parts"),
     [
-        ("training.epoch=3", ["training.epoch: unknown setting; did you mean epochs?"]),
+        ("training.epochs=0", ["--set training.epochs=0: training.epochs: found 0"]),
         ("trainig.epochs=3", ["--set trainig.epochs=3: trainig: unknown setting; did you mean training?"]),
         ("learner.name=vrdaa", ["learner.name: unknown learner 'vrdaa'; did you mean vrda"]),
-        ("learner.eta=1", ["learner: learner perceptron has no setting 'eta'"]),
+        ("learner.eta=1", ["--set learner.eta=1: learner: learner perceptron has no setting 'eta'"]),
         ("training.select={learner: {l1: 1}}", ["training.select.learner.name: no learner is named"]),
         ("data.reader.name=charnak", ["data.reader.name: unknown reader 'charnak'; did you mean"]),
         ("data.nbest='-'", ["data.nbest: ", "name a file"]),
@@ -541,12 +528,6 @@ def test_damaged_models(rerank, model, small_data, tmp_path):
     failed(rerank("rerank", tmp_path / "nowhere", nbest), 2, "nowhere: no such directory; check the name")
 
 
-def test_a_full_disk(rerank, model, small_data):
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full here")
-    failed(rerank("rerank", model, small_data / "test.nbest.gz", "-o", "/dev/full"), 1, "No space left")
-
-
 def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data, model):
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
@@ -592,13 +573,6 @@ def test_failures_of_the_process(tmp_path, small_data, model):
         assert running.returncode == code, err
         assert b"Traceback" not in err
         assert out == b""
-
-
-def test_a_pipe(model, small_data):
-    with process("rerank", model) as running:
-        out, err = running.communicate((small_data / "test.nbest.gz").read_bytes(), timeout=PATIENCE)
-    assert running.returncode == 0, err
-    assert out.decode().splitlines() == best_texts(model)
 
 
 @pytest.mark.parametrize("command", ["rerank", "list"])
@@ -647,17 +621,6 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
     assert not (output / "model").exists()
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("training.epochs=0", "--set training.epochs=0: training.epochs: found 0"),
-        ("training.epoch=3", "--set training.epoch=3: training.epoch: unknown setting; did you mean epochs"),
-        ("learner.Cx=1", "--set learner.Cx=1: learner: learner perceptron has no setting 'Cx'"),
-        ("learner=perceptro", "--set learner=perceptro: learner"),
-    ],
-)
-def test_wrong_settings_of_the_command_line_are_said_to_be_from_there(rerank, tmp_path, given, message):
-    (tmp_path / "bad.yaml").write_text(json.dumps({"learner": {"name": "perceptron"}}))
-    failed(rerank("run", tmp_path / "bad.yaml", "--set", given, "-o", tmp_path / "o"), 2, message)
+def test_wrong_settings_of_the_recipe_are_not_said_to_be_of_the_command_line(rerank, tmp_path):
     (tmp_path / "bad.yaml").write_text(json.dumps({"learner": {"name": "perceptron", "D": 1}}))
     failed(rerank("run", tmp_path / "bad.yaml", "--set", "learner.base=1", "-o", tmp_path / "o"), 2, "error: learner: ")

@@ -1,7 +1,6 @@
 """Weights out of a model and back into one, and where a model comes from."""
 
 import gzip
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 import small_texts
 from commands import Command
 
-from rerank.features.table import FeatureTable
 from rerank.models.model import Model
 from rerank.runs import pipeline
 
@@ -102,17 +100,3 @@ def test_provenance(small_run: Path, tmp_path: Path, rerank: Command) -> None:
     shown = rerank("inspect", tmp_path / "again", "--provenance").out
     assert str(tmp_path / "w") in shown
     assert "dev f1" not in shown
-
-
-def test_names_cannot_command_the_terminal(small_run: Path, tmp_path: Path, rerank: Command) -> None:
-    model = Model.load(small_run / "model")
-    assert isinstance(model.table, FeatureTable)
-    odd = {symbol: f"{text}\x1b[2J\udcff" for symbol, text in model.table.texts.items()}
-    about = model.about | {"learner": "\x1b[2J", "run": "\ud800"}
-    replace(model, table=replace(model.table, texts=odd), about=about).save(tmp_path / "m")
-    for arguments in ((), ("--feature", "Rule"), ("--provenance",)):
-        done = rerank("inspect", tmp_path / "m", *arguments)
-        assert done.code == 0
-        assert "\x1b" not in done.out
-        assert "\\x1b[2J" in done.out
-        assert done.out.encode()

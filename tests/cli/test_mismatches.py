@@ -97,16 +97,6 @@ def test_a_gain_beyond_the_allowed_range_has_its_place(
 # Models
 
 
-def test_inspect_of_a_predictor_that_the_model_lacks(
-    texts_run: Path, gains_run: Path, small_run: Path, rerank: Command
-) -> None:
-    for model in (texts_run, small_run):
-        for options in ([], ["--feature", "x"], ["--ablate"]):
-            result = rerank("inspect", model / "model", "--predictor", "mert", *options)
-            refused(result, "no weights of 'mert'; it has last, average")
-    assert rerank("inspect", gains_run / "model", "--predictor", "mert").code == 0
-
-
 @pytest.mark.parametrize("options", [[], ["--on-bad-list", "skip"], ["--n-best", 2], ["--predictor", "last"]], ids=str)
 def test_a_model_of_texts_on_lists_of_trees(
     options: list[Any], texts_run: Path, small_data: Path, rerank: Command
@@ -115,14 +105,6 @@ def test_a_model_of_texts_on_lists_of_trees(
         lists = small_data / "test.nbest.gz"
         result = rerank("rerank", texts_run / "model", lists, "--reader", reader, *options)
         refused(result, "test.nbest.gz:1: list", "the reader gives lists of trees; name one of")
-
-
-@pytest.mark.parametrize("reader", ["moses", "fairseq", "sockeye", "jsonl", "joined", "merged"])
-def test_a_model_of_trees_on_lists_of_texts(reader: str, data: Path, small_run: Path, rerank: Command) -> None:
-    lists = data / "test.nbest.gz"
-    path = f"{lists},{data / 'test.ref.gz'}" if reader == "joined" else lists
-    result = rerank("rerank", small_run / "model", path, "--reader", reader)
-    refused(result, "test.")
 
 
 # Runs

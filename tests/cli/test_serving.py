@@ -131,7 +131,6 @@ def changed(place: int, **own: Any) -> dict[str, Any]:
 
 BAD: list[tuple[Any, str | None, str]] = [
     (b"", None, "not valid JSON"),
-    (b"[1]", None, "found list; expected an object"),
     (b'{"candidates": ["a"], "\\ud800": 1}', None, "input should be a valid string"),
     (b'{"candidates": ["a"], "candidates": ["b"]}', None, "'candidates' appears twice"),
     (b'{"candidates": [{"text": "a", "score": NaN}]}', None, "NaN is not a number"),
@@ -150,14 +149,9 @@ BAD: list[tuple[Any, str | None, str]] = [
     (changed(3, score=10**400), "candidates[3].score", "expected a finite number from"),
     (changed(3, score=1e300), "candidates[3].score", "found 1e+300; expected a finite number from -3.40282e+38 to"),
     (changed(3, columns={"reward": 1}), "candidates[3].columns.length", "has no column 'length'"),
-    (changed(3, columns={"reward": "1"}), "candidates[3].columns.reward", "found '1'"),
-    (changed(3, columns=[1, 2]), "candidates[3].columns", "found [1, 2]"),
     ({"candidates": [*GOOD, {"text": "a", "scoer": 1.0}]}, "candidates[8].scoer", "did you mean score?"),
-    (changed(3, text=5), "candidates[3].text", "found 5; expected a string"),
-    (changed(3, text="a\0"), "candidates[3]", "a NUL byte"),
     (changed(3, text="a " * 10_001), "candidates[3]", "found 10,001 words; expected at most 10,000"),
     (changed(3, tree="(a)"), "candidates[3]", "expected either 'text' or 'tree'"),
-    ({"candidates": ["a", "b"]}, "candidates[0].score", "candidate 1 has no score"),
 ]
 
 
@@ -244,7 +238,6 @@ def test_the_page_holds_all_that_it_needs(served: Served) -> None:
         ({"Host": "rebound.example"}, 421),
         ({"Host": "localhost.rebound.example:8000"}, 421),
         ({"Host": "[::1"}, 421),
-        ({"Host": "10.0.0.1"}, 421),
         ({"Host": "localhost:1", "Origin": "http://localhost:1"}, 200),
         ({"Host": "localhost:1", "Origin": "https://localhost:1"}, 200),
         ({"Host": "localhost:1", "Origin": "http://localhost:2"}, 403),
@@ -252,7 +245,6 @@ def test_the_page_holds_all_that_it_needs(served: Served) -> None:
         ({"Origin": "null"}, 403),
         ({"Content-Type": "application/JSON; charset=utf-8"}, 200),
         ({"Content-Type": "text/plain"}, 415),
-        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
         ({"Content-Type": ""}, 415),
     ],
 )

@@ -177,14 +177,6 @@ def test_forms_of_references_agree(data: Path, base_file: Path, tmp_path: Path, 
         assert rerank("evaluate", base_file, tmp_path / form, "--form", form, "--metric", "bleu").out == two.out
 
 
-def test_a_line_a_sentence(data: Path, best_file: Path, rerank: Command) -> None:
-    result = rerank("evaluate", best_file, data / "test.ref", "--metric", "bleu", "--sentences")
-    gains = [float(line) for line in result.out.splitlines() if re.fullmatch(r"[\d.]+", line)]
-    assert len(gains) == small_texts.SIZES["test"]
-    assert gains[small_texts.EMPTY["test"]] == 0.0
-    assert max(gains) <= 1.0
-
-
 @pytest.mark.parametrize(("metric", "shown"), [("bleu", "bleu"), ("wer", "wer")])
 def test_oracle(metric: str, shown: str, data: Path, tuned: Path, rerank: Command) -> None:
     result = rerank("oracle", data / "test.nbest.gz", data / "test.ref", "--metric", metric)
