@@ -97,16 +97,6 @@ def test_a_gain_beyond_the_allowed_range_has_its_place(
 # Models
 
 
-@pytest.mark.parametrize("options", [[], ["--on-bad-list", "skip"], ["--n-best", 2], ["--predictor", "last"]], ids=str)
-def test_a_model_of_texts_on_lists_of_trees(
-    options: list[Any], texts_run: Path, small_data: Path, rerank: Command
-) -> None:
-    for reader in ("charniak", "berkeley"):
-        lists = small_data / "test.nbest.gz"
-        result = rerank("rerank", texts_run / "model", lists, "--reader", reader, *options)
-        refused(result, "test.nbest.gz:1: list", "the reader gives lists of trees; name one of")
-
-
 # Runs
 
 

@@ -457,10 +457,7 @@ def test_ports_that_are_taken_are_named(rerank: Command, saved: Path) -> None:
         )
 
 
-def test_hosts_that_are_no_names_are_refused(rerank: Command, saved: Path) -> None:
+def test_bad_hosts_models_and_predictors_are_refused(rerank: Command, saved: Path, tmp_path: Path) -> None:
     failed(rerank("serve", saved, "--host", "a..b"), 1, "cannot listen on a..b, port 8000: this is not the name of a")
-
-
-def test_bad_models_are_refused(rerank: Command, saved: Path, tmp_path: Path) -> None:
     refused(rerank("serve", tmp_path, "--port", 0), "model.json")
     refused(rerank("serve", saved, "--port", 0, "--predictor", "mert"), "no predictor 'mert'")

@@ -88,7 +88,8 @@ def _evaluate(directory: Path, rng: Rng) -> list[object]:
     files = [_file(directory, rng, "gold", "references") for _ in range(int(rng.integers(1, 5)))]
     options = _some(
         rng, metric=METRICS, punctuation=("reference", "own", "evalb"), form=("lines", "tab", "id"), sentences=(),
-        significance=(), prm=(_file(directory, rng),), reference=(_file(directory, rng, "references"),),
+        normalize=(), significance=(), prm=(_file(directory, rng),),
+        reference=(_file(directory, rng, "references"),),
         option=("tokenize=13a", "order=0", "lowercase=maybe", "beta", "=", "smooth_method={"),
     )  # fmt: skip
     return ["evaluate", *files, *options]
@@ -110,10 +111,15 @@ def _import(directory: Path, rng: Rng) -> list[object]:
 def _oracle(directory: Path, rng: Rng) -> list[object]:
     options = _some(
         rng, reader=READERS, metric=METRICS, form=("lines", "tab", "id"), on_bad_list=POLICIES,
-        reference=(_file(directory, rng, "references"),), punctuation=("own", "evalb"),
+        reference=(_file(directory, rng, "references"),), punctuation=("own", "evalb"), normalize=(),
     )  # fmt: skip
     references = [_file(directory, rng, "gold", "references")] if rng.integers(5) else []
     return ["oracle", _file(directory, rng, "lists"), *references, *options]
+
+
+def _folds(directory: Path, rng: Rng) -> list[object]:
+    options = _some(rng, by=("sentences", "files"), sentences=(_file(directory, rng, "sources"),))
+    return ["folds", "split", _file(directory, rng, "gold"), "--folds", 2, "--output", directory / "out", *options]
 
 
 def _stored(directory: Path, rng: Rng) -> list[object]:
@@ -126,5 +132,5 @@ def _stored(directory: Path, rng: Rng) -> list[object]:
 
 COMMANDS: dict[str, Callable[[Path, Rng], list[object]]] = {
     "rerank": _rerank, "inspect": _inspect, "explain": _explain, "evaluate": _evaluate, "export": _export,
-    "import": _import, "oracle": _oracle,
+    "import": _import, "oracle": _oracle, "folds": _folds,
 }  # fmt: skip

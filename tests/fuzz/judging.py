@@ -28,7 +28,6 @@ class Outcome(NamedTuple):
 
 
 def write_case(case: Case, directory: Path) -> None:
-    """The files of a case."""
     for name, data in case.files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

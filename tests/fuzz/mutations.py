@@ -45,7 +45,6 @@ def span(data: bytes, rng: Rng) -> tuple[int, int]:
 
 
 def flip_bit(data: bytes, rng: Rng) -> bytes:
-    """One to four bits."""
     changed = bytearray(data)
     for _ in range(int(rng.integers(1, 5))):
         if changed:
@@ -54,25 +53,21 @@ def flip_bit(data: bytes, rng: Rng) -> bytes:
 
 
 def set_bytes(data: bytes, rng: Rng) -> bytes:
-    """Random bytes in the place of others."""
     first, last = span(data, rng)
     return data[:first] + rng.bytes(last - first) + data[last:]
 
 
 def insert_bytes(data: bytes, rng: Rng) -> bytes:
-    """A few random bytes more."""
     at = place(data, rng)
     return data[:at] + rng.bytes(int(rng.integers(1, 9))) + data[at:]
 
 
 def delete_span(data: bytes, rng: Rng) -> bytes:
-    """A range of bytes less."""
     first, last = span(data, rng)
     return data[:first] + data[last:]
 
 
 def repeat_span(data: bytes, rng: Rng) -> bytes:
-    """A range of bytes, again and again."""
     first, last = span(data, rng)
     return data[:first] + data[first:last] * int(rng.integers(2, 40)) + data[last:]
 
@@ -183,7 +178,6 @@ def change_value(value: Any, rng: Rng) -> Any:
 
 
 def json_value(data: bytes, rng: Rng) -> bytes:
-    """One value of a JSON file, or of one line of a file of JSON lines."""
     lines = data.split(b"\n")
     try:
         return json.dumps(change_value(json.loads(data), rng)).encode()
@@ -199,7 +193,6 @@ def json_value(data: bytes, rng: Rng) -> bytes:
 
 
 def yaml_value(data: bytes, rng: Rng) -> bytes:
-    """One value of a YAML file."""
     try:
         changed = change_value(json.loads(json.dumps(yaml.safe_load(data))), rng)
     except (yaml.YAMLError, TypeError, ValueError, RecursionError):

@@ -173,7 +173,6 @@ def _texts(lists: Sequence[NBestList | SkippedList]) -> list[Any]:
 
 
 def check_trees(directory: Path, rng: Rng) -> int:
-    """Trees and their references, compared."""
     golds = list(read_sentences(directory / "gold"))
     tests = list(read_sentences(directory / "test", chunk=int(rng.choice([7, 64, 1 << 18]))))
     metric = Parseval(punctuation=str(rng.choice(["reference", "own", "evalb"])), labeled=bool(rng.integers(2)))
@@ -187,7 +186,6 @@ def check_trees(directory: Path, rng: Rng) -> int:
 
 
 def check_references(directory: Path, rng: Rng) -> int:
-    """References of all forms."""
     form = str(rng.choice(["lines", "tab", "id"]))
     paths = [str(directory / name) for name in (("one", "two") if form == "lines" else ("one",))]
     found = list(read_references(paths, form, int(rng.integers(2))))
@@ -213,19 +211,16 @@ def check_svmlight(directory: Path, rng: Rng) -> int:
 
 
 def check_folds(directory: Path, _: Rng) -> int:
-    """Fold numbers."""
     found = read_folds(str(directory / "folds"), 3)
     holds(found.shape == (3,) and (found >= 0).all(), "folds")
     return 3
 
 
 def check_vocabulary(directory: Path, _: Rng) -> int:
-    """Names of features."""
     return len(read_vocabulary(str(directory / "words"), 17))
 
 
 def check_documents(directory: Path, rng: Rng) -> int:
-    """Labelled texts."""
     (found,), names = read_texts([str(directory / "texts")], {"name": str(rng.choice(["count", "tfidf"]))})
     holds(len(names) == found.width and np.isfinite(found.values).all(), "names")
     return found.size

@@ -177,7 +177,6 @@ def lists_head(path: Path, count: int) -> bytes:
 
 @cache
 def parses() -> list[Files]:
-    """Lists of parses with their gold trees."""
     own = REPOSITORY / "data/quickstart"
     found = [{"lists": lists_head(own / f"{s}.nbest.gz", 4), "gold": head(own / f"{s}.gold.gz", 4)} for s in SPLITS]
     gold = b"(S (NP (PRP It)) (VP (VBD rained)) (. .))\n( (NP (-LRB- -LRB-) (CD 4)\n (-RRB- -RRB-)))\n"
@@ -193,7 +192,6 @@ SPLITS = ("train", "dev")
 
 @cache
 def moses() -> list[Files]:
-    """Lists in Moses' format with their sources and references."""
     found: list[Files] = []
     with tempfile.TemporaryDirectory() as made:
         small_texts.write_task(Path(made))
@@ -217,7 +215,6 @@ def moses() -> list[Files]:
 
 @cache
 def jsonl() -> list[Files]:
-    """Lists in JSON lines, with and without references in them."""
     found = [{"lists": JSONL}]
     for name in ("asr", "llm"):
         found += [{"lists": head(REPOSITORY / f"data/{name}/{split}.jsonl.gz", 4)} for split in SPLITS]
@@ -226,7 +223,6 @@ def jsonl() -> list[Files]:
 
 @cache
 def svmlight() -> list[bytes]:
-    """Labelled examples."""
     found = list(SVMLIGHT)
     for name in ("digits_09", "news_comp", "sentiment_books"):
         if (path := SHARED / f"binary/{name}.svm.gz").exists():

@@ -13,7 +13,7 @@ import small_texts
 from commands import pass_on
 
 from rerank import cli
-from rerank.base.errors import DataError, RunError
+from rerank.base.errors import RunError
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards
@@ -44,7 +44,6 @@ TEXT_METRICS = ("bleu", "chrf", "ter", "wer", "cer")
 
 
 def choice(rng: Rng, values: Any) -> Any:
-    """One of ``values``."""
     return values[int(rng.integers(len(values)))]
 
 
@@ -202,7 +201,6 @@ def check_model(directory: Path, rng: Rng) -> int:
 
 
 def check_compare(directory: Path, rng: Rng) -> int:
-    """The results of two runs."""
     predictor = choice(rng, ("average", "base", "oracle", "voted"))
     test = choice(rng, ("approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"))
     return len(compare_runs(directory / "a", directory / "b", predictor, test, 100, 1))
@@ -228,38 +226,3 @@ def command(*arguments: object, stdin: bytes = b"") -> tuple[int, bytes, str]:
     assert isinstance(code, int), code
     out.flush()
     return code, out.buffer.getvalue(), err.getvalue()  # type: ignore[attr-defined]
-
-
-def check_command(kind: str, directory: Path, rng: Rng) -> int:
-    """A command: exit code 0, or 2 with one message that names a file and shows no traceback."""
-    lists, policy = directory / "lists", ("--on-bad-list", choice(rng, POLICIES))
-    output, normalize = ("--output", directory / "out"), ("--normalize",) if rng.integers(2) else ()
-    match kind:
-        case "rerank":
-            best = ("--n-best", 2) if rng.integers(2) else ()
-            line: tuple[object, ...] = ("rerank", directory / "model", lists, *output, *best, *policy)
-            line += ("--predictor", choice(rng, ("average", "voted")))
-        case "rerank-texts":
-            line = ("rerank", directory / "model", lists, *output, "--sources", directory / "sources", *policy)
-        case "oracle":
-            line = ("oracle", lists, directory / "gold", *policy, *normalize)
-        case "oracle-texts":
-            line = ("oracle", lists, directory / "references", "--metric", choice(rng, TEXT_METRICS), *policy)
-        case "evaluate":
-            line = ("evaluate", directory / "test", directory / "gold", "--prm", directory / "prm", "--sentences")
-            line += normalize
-        case "folds":
-            line = ("folds", "split", directory / "gold", "--folds", 2, "--by", choice(rng, ("sentences", "files")))
-            line += output
-        case _:
-            line = ("evaluate", directory / "one", directory / "two", "--metric", choice(rng, TEXT_METRICS))
-            line += ("--form", choice(rng, ("lines", "lines", "tab", "id")))
-    code, _, err = command(*line)
-    holds("Traceback" not in err, f"no traceback: {err[-2000:]}")
-    if code == 0:
-        return 1
-    holds(code == 2, f"exit code {code}: {err[-2000:]}")
-    holds(not (directory / "out").exists(), "no output of a command that failed")
-    shown = [name.name for name in directory.iterdir() if f"{directory}/{name.name}" in err]
-    holds(shown, f"a place: {err[-2000:]}")
-    raise DataError("refused", path=str(directory / shown[0]), line=1 if f"{shown[0]}:" in err else None)
