@@ -1,5 +1,7 @@
 """The classifiers that tests try: all, or one for each kind of state that a learner has; others differ in the rule."""
 
+from typing import Any
+
 import pytest
 
 from rerank import estimators
@@ -21,3 +23,8 @@ FAMILIES = (
 )  # fmt: skip
 every = pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
 every_family = pytest.mark.parametrize("cls", FAMILIES, ids=lambda cls: cls.__name__)
+
+
+def weights(model: Any) -> tuple[bytes, bytes]:
+    """The bits of a fitted classifier's weights."""
+    return model.coef_.tobytes(), model.intercept_.tobytes()

@@ -124,6 +124,11 @@ def _parallel(i: int, candidates: list[bytes]) -> bytes:
 
 
 LISTS, CANDIDATES = 4, 3
+_BRACKETS = {
+    "a tree cut short": ("brackets", replaced(b")))", b")")),
+    "no tree": ("tree", replaced(b"(S", b"S")),
+    "NUL": ("nul", replaced(b"NN", b"N\0")),
+}
 _SCORES = {
     "NaN": ("infinite score", replaced(b"-1.5", b"nan")),
     "a word for a score": ("score", replaced(b"-1.5", b"high")),
@@ -141,24 +146,13 @@ _OBJECTS = Format(
 
 _TREES = Format(
     lambda i, k: _tree(i, k).replace(b" (V", b"\n  (V", 1) + b"\n", lambda _, candidates: b"".join(candidates) + b"\n",
-    {
-        "a tree cut short": ("brackets", replaced(b")))", b")")),
-        "no tree": ("tree", replaced(b"(S", b"S")),
-        "NUL": ("nul", replaced(b"NN", b"N\0")),
-    },
-    lambda text: text.replace(b"(S", b"S"), trees=True,
+    _BRACKETS, lambda text: text.replace(b"(S", b"S"), trees=True,
 )  # fmt: skip
 
 FORMATS: dict[str, Format] = {
     "charniak": Format(
         lambda i, k: b"-%d.5 2\n%s\n" % (k, _tree(i, k)), _headed,
-        {
-            **_SCORES,
-            "a score less": ("columns", replaced(b"-1.5 2", b"-1.5")),
-            "a tree cut short": ("brackets", replaced(b")))", b")")),
-            "no tree": ("tree", replaced(b"(S", b"S")),
-            "NUL": ("nul", replaced(b"NN", b"N\0")),
-        },
+        {**_SCORES, "a score less": ("columns", replaced(b"-1.5 2", b"-1.5")), **_BRACKETS},
         replaced(b"3\t", b"4\t"), trees=True,
     ),
     "berkeley": Format(
@@ -185,13 +179,7 @@ FORMATS: dict[str, Format] = {
     "stanford": Format(
         lambda i, k: b"# Parse %d with score -%d.5\n%s\n" % (k + 1, k, _tree(i, k).replace(b" (V", b"\n  (V", 1)),
         _renumbered,
-        {
-            **_SCORES,
-            "no score": ("score", replaced(b" -1.5", b"")),
-            "a tree cut short": ("brackets", replaced(b")))", b")")),
-            "no tree": ("tree", replaced(b"(S", b"S")),
-            "NUL": ("nul", replaced(b"NN", b"N\0")),
-        },
+        {**_SCORES, "no score": ("score", replaced(b" -1.5", b"")), **_BRACKETS},
         lambda text: text.replace(b"\n(S", b"\nS"), trees=True,
     ),
     "moses": Format(

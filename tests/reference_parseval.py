@@ -1,6 +1,6 @@
 """PARSEVAL from its definition, on ``nltk.Tree``: slow, and as close to the words of EVALB's README as code gets."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import nltk
 
@@ -26,8 +26,6 @@ class Counts:
     refused: bool = False
     skipped: bool = False
     exact: bool = False
-    gold_brackets: list = field(default_factory=list)
-    test_brackets: list = field(default_factory=list)
 
 
 def without_empties(tree: nltk.Tree) -> nltk.Tree | None:
@@ -127,6 +125,4 @@ def parseval(gold_tree: nltk.Tree, test_tree: nltk.Tree, settings: Settings | No
     matched = match(gold, test, settings)
     crossing = sum(any(crosses(bracket, other) for other in gold) for bracket in test)
     exact = matched == len(gold) == len(test)
-    return Counts(
-        matched, len(gold), len(test), crossing, len(left), tags, False, False, exact, sorted(gold), sorted(test)
-    )
+    return Counts(matched, len(gold), len(test), crossing, len(left), tags, exact=exact)

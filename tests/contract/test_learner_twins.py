@@ -11,7 +11,7 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from reference_pairs import ORACLES, Pairs
 from strategies import WIDTH, corpora, corpus_of, random_corpus, run
-from variants import EPOCHS, LEARNERS, every_variant, exact, make, rounding_of, twin_of, variants
+from variants import EPOCHS, LEARNERS, every_variant, exact, make, rounding_of, twin_of
 
 import rerank.learn
 from rerank.base.errors import RecipeError
@@ -127,28 +127,6 @@ def test_sources_that_make_no_sense_are_refused() -> None:
     require_source(learner, ORACLE_PAIRS)
     with pytest.raises(RecipeError, match="found 'hope-fear'; expected oracle for the learner 'lm-perc'"):
         require_source(learner, SOURCES[0])
-
-
-PENALISED = {
-    variant.values[0]: variant
-    for variant in variants()
-    if any(variant.values[1].get(penalty) for penalty in ("l1", "l2"))
-}
-
-
-@pytest.mark.parametrize(("name", "parameters"), PENALISED.values())
-def test_equals_its_twin_with_free_columns(name: str, parameters: dict[str, Any]) -> None:
-    corpus, learner = dataclasses.replace(random_corpus(4), free=5), make(name, parameters)
-    ran, trace = run(learner, corpus, EPOCHS), twin_of(learner, corpus, EPOCHS)
-    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
-    last, (w, beta) = learner.last(ran.state), trace.average()
-    np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(learner.average(ran.state).w, w, rtol=1e-10, atol=1e-12)
-    assert learner.average(ran.state).base == pytest.approx(beta, rel=1e-10)
-    assert learner.nonzero_weights(ran.state) == np.count_nonzero(last.w)
-    assert np.count_nonzero(last.w[:5]) == 5
-    penalised = learner.last(run(learner, random_corpus(4), EPOCHS).state).w
-    assert np.abs(last.w - penalised).max() > 1e-6
 
 
 def test_a_state_is_not_trained_on_with_other_free_columns() -> None:

@@ -134,12 +134,6 @@ def test_other_bad_values_are_refused(kind: type, bad: tuple[Any, ...], expected
             assert repr(value) in caught.value.message
 
 
-def test_an_unknown_parameter_is_refused() -> None:
-    for name in ONLINE:
-        with pytest.raises(RecipeError, match="has no setting 'nonsense'"):
-            make(name, {"nonsense": 1})
-
-
 @every_learner
 def test_votes_end_with_the_bits_of_the_state(name: str, parameters: dict[str, Any]) -> None:
     """But for learners whose steps are products that are rounded once more."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from classifiers import every_family
+from classifiers import every_family, weights
 from scipy import sparse
 
 from rerank.estimators import RDAClassifier, SGDClassifier, TruncatedGradientClassifier
@@ -23,10 +23,6 @@ def batches(columns: int, count: int = 4, k: int = 3, rows: int = 8) -> list[tup
         X = sparse.random_array((rows, columns), density=12 / columns, rng=random, format="csr", dtype=np.float32)
         found.append((X, random.integers(0, k, rows)))
     return found
-
-
-def weights(model: Any) -> tuple[bytes, bytes]:
-    return model.coef_.tobytes(), model.intercept_.tobytes()
 
 
 @averages

@@ -274,7 +274,6 @@ NAN = np.where(np.arange(problem(lists=3)[1].size) == 2, np.nan, 1.0)
         ({"group": None, "qid": NAN}, "qid holds NaN in row 2"),
         ({"gain": [1.0]}, r"gain has shape \(1,\); expected \(\d+,\), a number for every row of X"),
         ({"gain": NAN}, "gain holds nan in row 2; expected finite numbers"),
-        ({"gain": 1e31 * NAN[:2].repeat(0)}, r"gain has shape \(0,\)"),
         ({"gain": ["good"] * NAN.size}, "gain does not hold numbers"),
         ({"gain": None}, "requires y to be passed, but the target y is None"),
         (
@@ -325,13 +324,9 @@ def test_the_rows_of_a_list_are_together() -> None:
             ({"learner": name, "pairs": "sampled"}, f"pairs.name: found 'sampled'; expected oracle for .*'{name}'")
             for name in ("lm-perc", "maxent")
         ],
-        ({"epochs": 0}, "epochs=0; expected a whole number from 1"),
         ({"average": "vote"}, "average='vote'; expected one of last, average"),
         ({"ties": "all"}, "ties='all'; expected one of auto, any, base"),
         ({"validation_fraction": 1.0}, "validation_fraction=1.0; expected a finite number above 0 and below 1"),
-        ({"n_iter_no_change": 0}, "n_iter_no_change=0"),
-        ({"early_stopping": "yes"}, "early_stopping='yes'; expected true or false"),
-        ({"random_state": "x"}, "cannot be used to seed"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -147,12 +147,6 @@ def test_the_weight_in_training_follows_the_unit_of_base_scores() -> None:
     assert start_weight(replace(CORPUS, base=np.full(CORPUS.base.size, 7.3))) == START
 
 
-def test_base_scores_that_are_all_alike_change_nothing() -> None:
-    search = BaseSearch(replace(DEV, base=np.full(DEV.base.size, 7.3)), Gain())
-    weights = Weights(np.ones(DEV.width), 0.25)
-    assert search(weights) == (weights, search.sign * corpus_score(search.dev, weights, Gain()))
-
-
 def test_both_predictors_have_their_own_weight_at_every_best_epoch() -> None:
     found, plain = fit(VotedRDA(base=0.02)), fit(VotedRDA(base=0.02), weigh=None)
     assert bits(fit(VotedRDA(base=0.02), epochs=found.epoch, weigh=None).state) == bits(

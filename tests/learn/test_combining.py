@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import Ran, bits, random_corpus, run
+from strategies import Ran, random_corpus, run
 from variants import FIRST, every, make
 
 from rerank.base.errors import RecipeError
@@ -61,13 +61,6 @@ def test_the_average_is_that_of_all_predictors(name: str, parameters: dict[str, 
     shares = [before * (1 - len(own)) / total, *((before + own) / total)]
     assert_close(learner.average(second), mean(parts, shares))
     assert np.isfinite(learner.last(second).w).all()
-
-
-@every_learner
-def test_one_section_is_itself(name: str, parameters: dict[str, Any]) -> None:
-    learner = make(name, parameters)
-    state = trained(learner)[1][0].state
-    assert bits(combine(learner, [state])) == bits(state)
 
 
 @every_learner

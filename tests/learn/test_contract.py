@@ -22,7 +22,6 @@ from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted, check_contract
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.predictor import REST, weights_of
-from rerank.learn.rules.lm_perc import LMPerceptron
 from rerank.learn.trainer import train
 from rerank.learn.voting.voting import vote
 
@@ -119,16 +118,6 @@ def test_a_rule_with_a_slip_is_refused_as_a_classifier_too() -> None:
     with pytest.raises(ValueError, match="Average breaks the contract of learners: its average is not that of"):
         model.fit([[1.0], [-1.0]], [0, 1])
     assert not hasattr(model, "classes_")
-
-
-class LargeMarginClassifier(OnlineClassifier, learner=LMPerceptron): ...
-
-
-def test_a_dual_variable_of_a_classifier_stands_for_all_equal_rows() -> None:
-    X, y = np.array([[1.0, 0.0], [0.5, 1.0], [0.0, -1.0]]), np.array([1, 0, 1])
-    model = LargeMarginClassifier(C=0.01, average="last", shuffle=False)  # with so low a limit, all variables are at it
-    weighted = clone(model).fit(X, y, sample_weight=[2.0, 0.5, 1.0])
-    np.testing.assert_allclose(weighted.coef_[0], [0.02 - 0.0025, -0.005 - 0.01], rtol=1e-12)
 
 
 def test_romma_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,15 +45,6 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_all_algorithms_and_data_sets_are_covered() -> None:
-    path = SHARED / "exact_refs.csv"
-    if not path.exists():
-        pytest.skip(f"{path} is missing")
-    with path.open() as file:
-        rows = [(row["dataset"], row["algorithm"]) for row in csv.DictReader(file)]
-    assert set(rows) == {(dataset, algorithm) for dataset in DATASETS for algorithm in ALGORITHMS}
-
-
 @pytest.fixture(scope="module", params=DATASETS)
 def split(request: pytest.FixtureRequest) -> tuple[str, Labelled, Labelled]:
     """Name, training and test examples of a data set."""

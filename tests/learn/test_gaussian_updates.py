@@ -203,22 +203,3 @@ def test_only_updates_that_were_due_are_skipped() -> None:
         state.cells[0, :2] = mean, SMALLEST
         stats = learner.epoch(corpus, targets(corpus), np.array([0]), state)[0]
         assert (stats.skipped, stats.updates) == (skipped, 0)
-
-
-@pytest.mark.parametrize(
-    ("learner", "loss"),
-    [
-        (AROW(), 1.0),
-        (NormalHerd(), 1.0),
-        (CW(), 0.0),
-        (SoftCW(), 0.0),
-    ],
-)
-@pytest.mark.parametrize("covariance", ["kl", "full"])
-def test_equal_rows_have_a_loss_and_no_update(learner: Any, loss: float, covariance: str) -> None:
-    """z = 0: nothing can be learned, and the loss is what margin 0 and variance 0 make of it."""
-    learner = type(learner)(covariance=covariance)
-    ran = run(learner, corpus_of([[({0: 1.0}, 2.0, 1.0), ({0: 1.0}, 2.0, 0.0)]]), 2)
-    assert ran.per_epoch("mistakes") == [1, 1]
-    assert ran.per_epoch("updates") == ran.per_epoch("skipped") == [0, 0]
-    assert ran.per_epoch("loss") == [loss, loss]

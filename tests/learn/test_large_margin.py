@@ -113,28 +113,6 @@ def test_large_margins_without_a_limit_are_all_1() -> None:
         assert margins[alpha > 1e-6] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_by_hand() -> None:
-    """One pair with z = 2: lm-perc reaches margin 1 at once; limits hold; a margin above 1 brings α down."""
-    corpus = corpus_of([[({0: 2.0}, 0.0, 1.0), ({}, 0.0, 0.0)]], [0.5], width=1)
-
-    def alpha_after(learner: Learner, visits: int, start: float = 0.0) -> tuple[float, int]:
-        state = learner.init(1, 2)
-        if start:
-            learner.epoch(corpus, targets(corpus), np.array([0]), state)
-            state.alpha[1] = start
-        stats = learner.epoch(corpus, targets(corpus), np.zeros(visits, np.int64), state)[0]
-        return float(state.alpha[1]), stats.updates
-
-    assert alpha_after(LMPerceptron(C=None), 5) == (0.25, 1)
-    assert alpha_after(LMPerceptron(C=0.2), 5) == (0.1, 1)  # C·weight
-    assert alpha_after(LMUWin(eta=0.25, mu=0.5, C=None), 1) == (0.25, 1)
-    w = np.sinh(0.5)  # μ·2·sinh(αz)
-    found = alpha_after(LMUWin(eta=0.25, mu=0.5, C=None), 2)
-    assert found == (pytest.approx(0.25 + 0.25 * (1 - 2 * w), rel=1e-14), 2)
-    assert 2 * w > 1
-    assert alpha_after(LMUWin(eta=0.25, mu=0.5, C=0.125), 2) == (pytest.approx(0.0625), 1)
-
-
 def test_a_dual_belongs_to_the_rival_whichever_oracle_plays() -> None:
     """Two oracles with their own columns; the rival's α goes on where another oracle takes over."""
     oracles = [({0: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.25, 1.0)]

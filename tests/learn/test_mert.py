@@ -78,34 +78,6 @@ def test_no_edge_is_missing_or_idle(seed, whole):
     assert (np.diff(line.scores) != 0).all()
 
 
-def test_candidates_that_are_alike_go_by_ties_then_index():
-    lists, reference = np.array([0, 3]), np.ones((1, 1))
-    features, stats = np.ones((3, 1)), np.array([[1.0, 0], [2, 0], [3, 0]])
-    for ties, expected in ((None, 1.0), (np.array([0.0, 1, 1]), 2.0), (np.array([0.0, 1, 2]), 3.0)):
-        line = line_scores(lists, features, stats, reference, Ratio(), [1.0], [1.0], ties=ties)
-        assert line.edges.size == 0
-        assert line.scores.tolist() == [expected]
-
-
-def test_a_line_by_hand():
-    # scores 0 + 1γ, 1 + 0γ, 2 − 1γ: the third is best up to γ = 1, where all three meet, then the first
-    features = np.array([[0.0, 1], [1, 0], [2, -1]])
-    stats = np.array([[5.0, 0], [7, 0], [1, 0]])
-    line = line_scores([0, 3], features, stats, np.array([[10.0]]), Ratio(), [1.0, 0], [0.0, 1])
-    assert line.edges.tolist() == [1.0]
-    assert line.scores.tolist() == [0.1, 0.5]
-    assert [line.around(x) for x in (-9.0, 1.0, 1.5)] == [0, 0, 1]
-
-
-def test_base_scores_are_part_of_the_intercept():
-    lists, features, stats, reference = problem(3)
-    w, d = np.array([0.5, -1, 2]), np.array([1.0, 0, 0])
-    plain = line_scores(lists, features, stats, reference, Ratio(), w, d)
-    moved = line_scores(lists, features, stats, reference, Ratio(), np.zeros(3), d, features @ w)
-    assert moved.edges == pytest.approx(plain.edges)
-    assert moved.scores.tolist() == plain.scores.tolist()
-
-
 # Steps
 
 

@@ -24,7 +24,6 @@ from rerank.learn.mixing.combining import combine
 from rerank.learn.mixing.mixing import Learned, Mixing, SectionEpoch, learn, train_mixed
 from rerank.learn.predictor import REST, State, fresh
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.lm_perc import LMPerceptron
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.shard_states import ShardStates
@@ -169,13 +168,6 @@ def test_more_sections_than_lists_and_joint_selection() -> None:
     assert isinstance(found.weights["last"], Weights)
     assert 0 < np.count_nonzero(found.weights["last"].w) <= 2
     assert found.samples[-1] == 6
-
-
-def test_what_cannot_be_mixed() -> None:
-    with pytest.raises(RecipeError, match=r"training\.mixing: lm-perc does not support mixing"):
-        mixed(LMPerceptron(), Mixing(2))
-    with pytest.raises(RecipeError, match=r"training\.mixing\.rule: vrda has no rule 'kl'"):
-        mixed(build(learners, {"name": "vrda"}, "learner"), Mixing(2, rule="kl"))
 
 
 @pytest.mark.parametrize("name", ["perceptron", "rda", "arow", "ftrl", "arda", "sop", "tg", "uwin", "nherd"])

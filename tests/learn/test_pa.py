@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 from scipy.optimize import minimize
-from strategies import corpus_of, random_corpus, run, stored, targets
+from strategies import random_corpus, run, stored, targets
 
 from rerank.base.errors import RecipeError
 from rerank.learn.base import State
@@ -73,60 +73,7 @@ def test_hard_updates_for_the_cost_leave_the_margin_that_it_asks_for(source: str
     assert min(asked) >= 0.0
 
 
-def test_the_cost_asks_by_gain_and_compares_by_score_less_gain() -> None:
-    """The oracle is ahead of both others: by too little of the first for hinge, of the second for a high cost."""
-    lists: list[list[Any]] = [[({0: 1.0}, 1.0, 1.0), ({1: 1.0}, 0.5, 0.75), ({2: 1.0}, 0.0, 0.0)]]
-    corpus = corpus_of(lists)
-    for loss, tilt, candidates, short in (
-        ("hinge", 1.0, [0, 1], 0.5),
-        ("cost", 1.0, [], 0.0),  # 0.25 and 1 are asked for and are there
-        ("cost", 1.5, [0, 2], 0.5),
-        ("cost", 4.0, [0, 2], 3.0),
-    ):
-        ran = run(PassiveAggressive(variant="hard", loss=loss), corpus, 1, pairs=PairSource(tilt=tilt))  # type: ignore[arg-type]
-        assert ran.log.arrays()["candidate"].tolist() == candidates
-        assert (ran.per_epoch("loss"), ran.per_epoch("mistakes")) == ([short], [0])
-        assert ran.state.cells[0] == short / 2
-
-
-def test_further_rivals_of_an_oracle_come_in_the_order_of_score_less_gain() -> None:
-    lists: list[list[Any]] = [
-        [({0: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.5, 0.875), ({2: 1.0}, 0.0, 0.0), ({3: 1.0}, 0.0, 0.5)]
-    ]
-    ran = run(
-        PassiveAggressive(variant="1", C=0.001, top=3, loss="cost"), corpus_of(lists), 1, pairs=PairSource(tilt=2.0)
-    )
-    assert ran.log.arrays()["candidate"].tolist() == [0, 2, 0, 3, 0, 1]
-    assert (ran.per_epoch("loss"), ran.per_epoch("mistakes")) == ([2.0], [1])
-
-
-def test_a_hope_learns_from_its_fear_alone_and_by_what_that_costs() -> None:
-    """The oracle is out of reach: the hope is the better of the two others, and the fear the worse."""
-    lists: list[list[Any]] = [[({0: 1.0}, -9.0, 1.0), ({1: 1.0}, 0.0, 0.75), ({2: 1.0}, 0.25, 0.25)]]
-    for loss, asked in (("hinge", 1.0), ("cost", 1.5)):
-        learner = PassiveAggressive(variant="hard", loss=loss, top=2)  # type: ignore[arg-type]
-        ran = run(learner, corpus_of(lists), 1, pairs=PairSource("hope-fear", tilt=3.0))
-        assert ran.log.arrays()["candidate"].tolist() == [1, 2]
-        assert ran.per_epoch("loss") == [asked + 0.25]
-        assert ran.state.cells[:3].tolist() == [0.0, (asked + 0.25) / 2, -(asked + 0.25) / 2]
-
-
 def test_other_losses_are_refused() -> None:
     with pytest.raises(RecipeError, match="found 'log'; expected one of hinge, cost") as caught:
         PassiveAggressive(loss="log")  # type: ignore[arg-type]
     assert caught.value.key == "loss"
-
-
-def test_rivals_come_in_falling_order_each_with_the_margin_at_its_turn() -> None:
-    """Rivals that share a column with the oracle's: after the first step the second margin is known by hand."""
-    corpus = corpus_of([[({0: 1.0}, 0.0, 0.0), ({}, 0.0, 1.0), ({1: 1.0, 0: 1.0}, 1.0, 0.0)]], width=2)
-    learner = PassiveAggressive(variant="hard", top=2)
-    ran = run(learner, corpus, 1)
-    # candidate 2 scores 1, candidate 0 scores 0: z = (−1, −1) with m = −1, τ = 1; then z = (−1, 0) with m = 1: nothing
-    assert ran.log.arrays()["candidate"].tolist() == [1, 2]
-    assert ran.state.cells[:-1].tolist() == [-1.0, -1.0]
-    assert ran.per_epoch("loss") == [2.0]
-    again = run(learner, corpus_of([[({0: 1.0}, 0.0, 0.0), ({}, 0.0, 1.0), ({1: 1.0}, 1.0, 0.0)]], width=2), 1)
-    assert again.log.arrays()["candidate"].tolist() == [1, 2, 1, 0]
-    assert again.log.arrays()["survived"].tolist() == [0, 0, 1]
-    assert again.state.cells[:-1].tolist() == [-1.0, -2.0]

@@ -4,7 +4,7 @@ import numpy as np
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import WIDTH, corpora, corpus_of
+from strategies import WIDTH, corpora
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Weights
@@ -32,15 +32,3 @@ def test_best_sorts_by_score_base_score_and_index(corpus: Corpus, w: np.ndarray)
     found = best(corpus, f)
     assert found.dtype == np.int64
     assert found.tolist() == expected
-
-
-def test_ties_by_hand() -> None:
-    lists = [[({}, 1.0, 0.0), ({}, 3.0, 0.0), ({}, 3.0, 0.0)], [], [({}, -5.0, 0.0)], [({}, 0.0, 0.0), ({}, 9.0, 0.0)]]
-    corpus = corpus_of(lists)
-    assert best(corpus, np.array([2.0, 2.0, 2.0, -7.0, 1.0, 0.5])).tolist() == [1, -1, 3, 4]
-
-
-def test_an_empty_corpus() -> None:
-    corpus = corpus_of([])
-    assert scores(corpus, Weights(np.zeros(WIDTH), 1.0)).size == 0
-    assert best(corpus, np.zeros(0)).size == 0

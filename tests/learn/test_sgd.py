@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from strategies import corpus_of, random_corpus, targets
+from strategies import random_corpus, targets
 
 from rerank.learn.losses import LOSSES
 from rerank.learn.rules.sgd import SGD
@@ -30,16 +30,3 @@ def test_a_step_follows_the_gradient_of_the_loss(loss: str) -> None:
     assert np.abs(gradient).max() > 1e-3
     np.testing.assert_allclose(state.cells[:-1] - start, -eta * corpus.weight[0] * gradient, atol=1e-7)
     assert state.cells[-1] == pytest.approx(-eta * corpus.weight[0] * slope, abs=1e-7)
-
-
-def test_by_hand() -> None:
-    """Hinge steps of 1/√k along z = 1 until the margin is 1: w = 1, then nothing; twice the weight, twice the step."""
-    corpus = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)], [({0: 2.0}, 0.0, 1.0), ({}, 0.0, 0.0)]], [0.25, 1.0], 1)
-    learner = SGD(eta=1.0)
-    state = learner.init(1)
-    weights = []
-    for i in (0, 0, 1, 1):
-        learner.epoch(corpus, targets(corpus), np.array([i]), state)
-        weights.append(float(state.cells[0]))
-    second = 0.25 + 0.25 / np.sqrt(2)
-    assert weights == pytest.approx([0.25, second, second + 2 / np.sqrt(3), second + 2 / np.sqrt(3)], rel=1e-15)

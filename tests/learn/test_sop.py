@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from strategies import corpus_of, random_corpus, run, targets
+from strategies import random_corpus, run
 
-from rerank.data.corpus import Corpus
 from rerank.learn.rules.sop import SecondOrderPerceptron
 
 
@@ -26,21 +25,3 @@ def test_weights_solve_the_normal_equations(covariance: Any, a: float) -> None:
     inverse, last = np.linalg.inv(A), learner.last(ran.state)
     np.testing.assert_allclose(np.append(last.w, last.base / 0.5), inverse @ (omega @ Z), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(learner.variances(ran.state), np.diag(inverse)[:-1], rtol=1e-9)
-
-
-def one_column() -> Corpus:
-    """z = 1 (m = 0 at first: a mistake), then z = 4 against a base score of −5."""
-    return corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)], [({0: 4.0}, 0.0, 1.0), ({}, 5.0, 0.0)]], width=1)
-
-
-def weights_in_order(learner: SecondOrderPerceptron, corpus: Corpus) -> list[float]:
-    state, found = learner.init(corpus.width), []
-    for i in range(corpus.list_count):
-        learner.epoch(corpus, targets(corpus), np.array([i]), state)
-        found.append(float(learner.last(state).w[0]))
-    return found
-
-
-def test_the_current_example_counts_by_hand() -> None:
-    """a = 1: w = 1/2 after z = 1; z = 4 has the margin 4·1/(2 + 16) − 5 < 0, so w = 5/18."""
-    assert weights_in_order(SecondOrderPerceptron(), one_column()) == [0.5, 5.0 / 18.0]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from strategies import corpus_of, random_corpus, run, targets
+from strategies import random_corpus, run
 from variants import twin_of
 
 from rerank.learn.rules.fobos import Fobos
@@ -27,33 +27,6 @@ def test_a_fobos_step_minimises_what_fobos_minimises(seed: int, l1: float, loss:
             lambda x, c=middle[j]: 0.5 * (x - c) ** 2 + alpha * l1 * abs(x), bracket=(-1.0, 1.0), tol=1e-12
         )
         assert found[j] == pytest.approx(best.x, abs=1e-6)
-
-
-def test_by_hand() -> None:
-    """One column, perceptron loss, λ = 1/4, η = 1: the steps are 1, 1/√2, 1/√3; θ keeps large weights."""
-    up, stuck = [({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)], [({1: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.0, 0.0)]
-    corpus = corpus_of([up, stuck])  # the second list is a mistake every time, with g = 0
-    order = np.array([0, 1, 1, 1, 1, 1])
-    cuts = 0.25 / np.sqrt(np.arange(1, 7))
-    for learner, expected in [
-        (TruncatedGradient(loss="perceptron", l1=0.25, base=0.0), np.maximum(1 - np.cumsum(cuts), 0)),
-        (TruncatedGradient(loss="perceptron", l1=0.25, theta=0.9, base=0.0), np.ones(6)),
-        (TruncatedGradient(loss="perceptron", l1=0.25, theta=1.0, base=0.0), np.maximum(1 - np.cumsum(cuts), 0)),
-        (
-            TruncatedGradient(loss="perceptron", l1=0.25, every=2, base=0.0),
-            np.maximum(1 - np.cumsum([0, 2 * cuts[1], 0, 2 * cuts[3], 0, 2 * cuts[5]]), 0),
-        ),
-    ]:
-        state, seen = learner.init(corpus.width), []
-        for i in order:
-            learner.epoch(corpus, targets(corpus), np.array([i]), state)
-            seen.append(learner.last(state).w[0])
-            assert learner.average(state).w[0] == pytest.approx(np.mean(seen), rel=1e-13)
-        assert seen == pytest.approx(expected, abs=1e-15)
-        again = learner.init(corpus.width)
-        stats = learner.epoch(corpus, targets(corpus), order, again, points=6)
-        assert [part.nonzero_weights for part in stats] == [int(w > 0) for w in expected]
-        assert learner.average(again).w[0] == pytest.approx(np.mean(seen), rel=1e-13)
 
 
 def test_a_large_truncation_zeroes_all_weights_up_to_theta() -> None:

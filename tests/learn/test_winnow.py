@@ -17,22 +17,6 @@ from rerank.learn.rules.uwin import UWin
 from rerank.learn.rules.winnow import CARRY, LIMIT, START, Z
 
 
-def test_by_hand() -> None:
-    """One column, z = 2 on list 0 and −2 on list 1, η = 1/2: θ is 1 after list 0, and 0 again after list 1."""
-    lists = [[({0: 2.0}, 0.0, 1.0), ({}, 0.0, 0.0)], [({}, 0.0, 1.0), ({0: 2.0}, 0.0, 0.0)]]
-    corpus, e = corpus_of(lists, width=2), np.exp(1.0)
-    for learner, w in (
-        (UWin(eta=0.5, mu=0.25, base=0.0), (e - 1 / e) / 4),
-        (NWin(eta=0.5, mu=0.25, base=0.0, total=3.0), 3.0 * (e - 1 / e) / (e + 1 / e + 2)),
-    ):
-        state = learner.init(2)
-        stats = learner.epoch(corpus, targets(corpus), np.array([0, 0, 0, 1]), state)[0]
-        assert (stats.mistakes, stats.updates, stats.radius) == (2, 2, 2.0)
-        assert stats.loss == pytest.approx(2 * w)
-        assert learner.last(state).w.tolist() == [0.0, 0.0]
-        assert learner.average(state).w == pytest.approx([3 * w / 4, 0.0])
-
-
 @settings(max_examples=60)
 @given(
     st.integers(0, 2**32 - 1),

@@ -2,7 +2,6 @@
 
 import string
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +11,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.metrics.base import metrics
 from rerank.metrics.chrf import Chrf
-from rerank.metrics.words import characters, is_punctuation, is_space, without_space, words_and_marks
+from rerank.metrics.words import is_punctuation, is_space
 
 TEXTS = st.text("aab(B .,é\u3000ßΣ", max_size=30)
 OPTIONS = st.fixed_dictionaries(
@@ -47,35 +46,6 @@ def test_sentences_are_sacrebleus(texts, references, options):
         assert gain == score / 100
 
 
-def test_known_counts():
-    # "abab" beside "abb": characters a2 b2 / a1 b2, pairs ab ba ab / ab bb
-    reference, stats = rows(Chrf(char_order=2), ["ab a b"], ["abb"])
-    assert reference.tolist() == [3, 2]
-    assert stats.tolist() == [[4, 0, 3, 3, 0, 1]]
-    assert Chrf(char_order=2).columns == (
-        "text_char1", "reference_char1", "matched_char1", "text_char2", "reference_char2", "matched_char2",
-    )  # fmt: skip
-
-
-def test_the_best_reference_counts_and_of_equals_the_first():
-    metric = Chrf()
-    reference, stats = rows(metric, ["a cat", "a dog"], ["a dog", "a cat"])
-    assert metric.gain(stats, reference).tolist() == [1, 1]
-    assert metric.correct(stats, reference).all()
-    reference, _ = rows(metric, [], ["abc", "ab"])
-    assert reference.tolist() == [3, 2, 1, 0, 0, 0]
-
-
-def test_scores_keep_the_shape_and_are_finite_on_zeros():
-    metric = Chrf()
-    reference, stats = rows(metric, ["ab", "abc", "abcd"], ["abd"])
-    many = metric.scores(np.stack([stats, stats[::-1]]), reference)
-    assert many.shape == (2, 3)
-    assert (many[0] == many[1, ::-1]).all()
-    assert metric.scores(np.zeros((2, 18)), np.zeros((2, 6))).tolist() == [0, 0]
-    assert metric.scores(np.zeros(18), np.zeros(6)).shape == ()
-
-
 def test_bytes_that_are_not_utf8_are_characters():
     metric = Chrf(char_order=1)
     reference, stats = metric.stats([b"\xff\xfe", b"\xc3\xa9"], [b"\xfe\xff"])
@@ -85,18 +55,6 @@ def test_bytes_that_are_not_utf8_are_characters():
 def test_all_white_space_and_marks_of_unicode():
     assert [p for p in range(0x110000) if is_space(p) != chr(p).isspace()] == []
     assert {chr(p) for p in range(0x110000) if is_punctuation(p)} == set(string.punctuation)
-
-
-def test_texts_without_space():
-    texts = without_space(characters([b" a b\xc2\xa0c ", b"", b" ", b"De"], lowercase=True))
-    assert texts.first.tolist() == [0, 3, 3, 3, 5]
-    assert "".join(map(chr, texts.points)) == "abcde"
-
-
-def test_words_and_marks():
-    first, hashes = words_and_marks(characters([b"(hi) (hi . a, a ,", b"( hi ) (hi"]))
-    assert first.tolist() == [0, 9, 14]
-    assert len({*hashes.tolist()}) == len({"(hi", ")", "(", "hi", ".", "a", ","})
 
 
 def test_signatures():

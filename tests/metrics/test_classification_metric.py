@@ -43,15 +43,6 @@ def test_mcnemar_counts_what_one_alone_has_right(outcomes) -> None:
     assert found.p == pytest.approx(binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0)
 
 
-@pytest.mark.parametrize("test", ["approximate_randomization", "paired_bootstrap"])
-def test_resampling_tests_the_error(test) -> None:
-    a, b, reference = rows([True] * 8 + [False] * 92), rows([True] * 30 + [False] * 70), np.ones((100, 1))
-    found = compare(METRIC, a, b, reference, test=test, samples=500)
-    assert found.difference == pytest.approx(-0.22)
-    assert found.p < 0.01
-    assert found.low <= found.difference <= found.high < 0
-
-
 def test_it_is_the_metric_of_a_classification_corpus() -> None:
     corpus = from_csr(np.eye(4), [0, 1, 1, 2]).corpus()
     best = oracle(corpus.lists, corpus.gain, corpus.base)

@@ -63,15 +63,6 @@ def test_the_order_of_a_unary_chain_is_that_of_more_weight() -> None:
         assert str(tree) == str(nltk.Tree.fromstring(texts[int(np.argmax(p))]))
 
 
-def test_a_tree_that_no_candidate_is() -> None:
-    texts = ["(S1 (S (A (X 0) (X 1)) (A (X 2) (X 3))))", "(S1 (S (A (X 0) (X 1)) (B (X 2) (X 3))))"]
-    texts += ["(S1 (S (B (X 0) (X 1)) (B (X 2) (X 3))))"]
-    (tree,) = fused(texts, np.array([0.3, 0.4, 0.3]), 0.5)
-    assert str(tree) == str(nltk.Tree.fromstring("(S1 (S (A (X 0) (X 1)) (B (X 2) (X 3))))"))
-    (tree,) = fused(["(S1 (S (A (X 0) (X 1)) (X 2)))", "(S1 (S (X 0) (A (X 1) (X 2))))"], np.array([0.5, 0.5]), 0.5)
-    assert str(tree) == "(S1 (S (X 0) (X 1) (X 2)))"  # brackets that cross have one half each at most
-
-
 def test_who_votes_for_a_bracket() -> None:
     symbols, trees, _ = parsed(["(S1 (S (A (X 0)) (X 1)))", "(S1 (S (X 0) (X 1)))", "(S1 (S (A (X 0)) (X 1)))"])
     votes = Fusion(trees, symbols).votes(np.array([1.0, 2.0, 1.0]))

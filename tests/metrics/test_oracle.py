@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rerank.data.corpus import Corpus
 from rerank.metrics.base import Metric, chosen_rows
-from rerank.metrics.oracle import ListStatistics, anti_oracle, base_choice, corpus_oracle, mean_rows, oracle
+from rerank.metrics.oracle import ListStatistics, anti_oracle, base_choice, corpus_oracle, oracle
 from rerank.metrics.parseval import Parseval
 
 
@@ -21,17 +21,6 @@ def arrays(*lists):
 
 
 class TestSelections:
-    def test_best_gain(self):
-        lists, gain = arrays([0.1, 0.9, 0.3], [0.5], [0.2, 0.8])
-        assert oracle(lists, gain, np.zeros(6)).tolist() == [1, 3, 5]
-        assert anti_oracle(lists, gain, np.zeros(6)).tolist() == [0, 3, 4]
-
-    def test_ties_go_to_the_higher_base_score_then_to_the_lower_index(self):
-        lists, gain = arrays([0.5, 0.5, 0.5, 0.1], [0.7, 0.7])
-        base = np.array([-2.0, -1.0, -1.0, 0.0, -3.0, -3.0])
-        assert oracle(lists, gain, base).tolist() == [1, 4]
-        assert anti_oracle(lists, -gain, base).tolist() == [1, 4]
-
     def test_empty_lists_have_no_choice(self):
         lists, gain = arrays([], [0.5], [], [])
         for chosen in (oracle(lists, gain, gain), anti_oracle(lists, gain, gain), base_choice(lists, gain)):
@@ -49,10 +38,6 @@ class TestSelections:
                 min(range(a, z), key=lambda y: (-sign * gain[y], -base[y], y), default=-1) for a, z in pairwise(lists)
             ]
             assert chosen.tolist() == expected
-
-    def test_mean_rows(self):
-        lists, column = arrays([1.0, 3.0], [], [5.0])
-        assert mean_rows(lists, np.stack([column, 2 * column], axis=1)).tolist() == [[2, 4], [0, 0], [5, 10]]
 
 
 def corpus_of(lists, reference, metric, base=None) -> Corpus:
@@ -126,15 +111,6 @@ def corpora(draw, metric) -> Corpus:
 
 
 class TestCorpusOracle:
-    def test_best_sentences_do_not_make_the_best_corpus(self):
-        # Alone, the first list does better with 10 right of 100 than with none; the corpus loses by the 90 wrong.
-        corpus = corpus_of([[(10, 100), (0, 0)], [(40, 40)]], [19, 40], FScore())
-        sentence = oracle(corpus.lists, corpus.gain, corpus.base)
-        assert sentence.tolist() == [0, 2]
-        climbed = corpus_oracle(corpus, FScore())
-        assert climbed.tolist() == [1, 2]
-        assert score(corpus, FScore(), climbed) > score(corpus, FScore(), sentence)
-
     @settings(max_examples=150, deadline=None)
     @given(corpora(FScore()))
     def test_lies_between_the_sentence_oracle_and_the_global_optimum(self, corpus):

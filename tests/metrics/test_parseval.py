@@ -1,4 +1,4 @@
-"""PARSEVAL: every rule on hand-computed cases, and equality with the definition."""
+"""PARSEVAL: equality with the definition, and what random trees do not have on hand-computed cases."""
 
 import nltk
 import numpy as np
@@ -37,35 +37,9 @@ IT_RAINS = "(S1 (S (NP (PRP It)) (VP (VBZ rains)) (. .)))"
 
 
 class TestBrackets:
-    def test_equal_trees_match_in_all_brackets_and_preterminals_are_none(self):
-        assert triple(IT_RAINS, IT_RAINS) == (3, 3, 3)
-
-    def test_wrong_label_and_wrong_span_do_not_match(self):
-        gold = "(S1 (S (NP (DT a) (NN b)) (VP (VB c) (NP (NN d)))))"
-        test = "(S1 (S (NP (DT a) (NN b)) (NP (VB c)) (NP (NN d))))"
-        # gold: S04 NP02 VP24 NP34; test: S04 NP02 NP23 NP34
-        assert triple(gold, test) == (3, 4, 4)
-
     @pytest.mark.parametrize("root", ["S1", "TOP", "ROOT", ""])
     def test_roots_are_no_brackets(self, root):
         assert triple(f"({root} (S (NN a)))", "(S1 (S (NN a)))") == (1, 1, 1)
-
-    def test_no_brackets_but_words(self):
-        c = counts("(S1 (NN a))", "(S1 (NN a))")
-        assert (c["gold"], c["test"], c["exact"], c["skipped"], c["words"]) == (0, 0, 1, 0, 1)
-
-    def test_unary_chain_with_a_repeated_label_matches_as_a_multiset(self):
-        two, one = "(S1 (NP (NP (NN a))))", "(S1 (NP (NN a)))"
-        assert triple(two, one) == (1, 2, 1)
-        assert triple(one, two) == (1, 1, 2)
-        assert triple(two, two) == (2, 2, 2)
-        three = "(S1 (NP (NP (NP (NN a)))))"
-        assert triple(two, three) == (2, 2, 3)
-
-    def test_unlabeled(self):
-        gold, test = "(S1 (S (NP (NN a)) (VP (VB b))))", "(S1 (X (ADJP (NN a)) (Y (Z (VB b)))))"
-        assert triple(gold, test) == (0, 3, 4)
-        assert triple(gold, test, Parseval(labeled=False)) == (3, 3, 4)
 
 
 class TestLabels:
@@ -76,9 +50,6 @@ class TestLabels:
     )  # fmt: skip
     def test_function_tags_and_indices_are_cut_but_not_a_leading_one(self, label, cut):
         assert cut_label(label) == cut
-
-    def test_tags_are_not_cut(self):
-        assert counts("(S1 (NP (NN-X a)))", "(S1 (NP (NN a)))")["correct_tags"] == 0
 
     def test_advp_is_prt(self):
         assert triple("(S1 (VP (VB a) (PRT (RP b))))", "(S1 (VP (VB a) (ADVP (RP b))))") == (2, 2, 2)
@@ -111,67 +82,22 @@ class TestLabels:
 
 
 class TestEmptyNodes:
-    def test_traces_go_with_the_ancestors_they_leave_empty(self):
-        gold = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (SBAR (-NONE- 0) (S (NP (-NONE- *T*-1)))))))"
-        assert triple(gold, "(S1 (S (VP (VB go))))") == (2, 2, 2)
-
     def test_traces_go_even_if_no_setting_says_so(self):
         assert triple("(S (NP (-NONE- *)) (VP (VB go)))", "(S (VP (VB go)))", Parseval(delete=())) == (2, 2, 2)
 
-    def test_nothing_but_traces(self):
-        c = counts("(S1 (S (-NONE- *)))", "(S1 (-NONE- *))")
-        assert (c["skipped"], c["gold"], c["test"], c["exact"]) == (1, 0, 0, 0)
-
 
 class TestPunctuation:
-    def test_at_edges_and_inside_spans_it_does_not_count(self):
-        # words kept: a b c; gold S03 NP01 VP13, test the same although commas hang elsewhere
-        gold = "(S1 (S (`` ``) (NP (NN a) (, ,)) (VP (VB b) (: --) (NN c)) ('' '') (. .)))"
-        test = "(S1 (S (NP (`` ``) (NN a)) (, ,) (VP (VB b) (: --) (NN c) ('' '') (. .))))"
-        c = counts(gold, test)
-        assert (c["matched"], c["gold"], c["test"], c["words"], c["exact"]) == (3, 3, 3, 3, 1)
-
     def test_other_tags_of_punctuation_are_words(self):
         assert counts("(S1 (X (-LRB- -LRB-) (HYPH -) ($ $) (NN a)))", "(S1 (X (-LRB- -LRB-) (HYPH -) ($ $) (NN a)))")[
             "words"
         ] == 4  # fmt: skip
 
-    def test_punctuation_alone_is_skipped(self):
-        c = counts("(S1 (X (. .)))", "(S1 (. .))")
-        assert (c["skipped"], c["words"], c["gold"], c["test"], c["no_crossing"]) == (1, 0, 0, 0, 0)
-
     # The reference takes '-' for punctuation, the candidate for a noun inside the NP.
     GOLD = "(S1 (S (NP (NN a)) (: -) (VP (VB b))))"
     TEST = "(S1 (S (NP (NN a) (NN -)) (VP (VB b))))"
 
-    def test_the_reference_decides(self):
-        c = counts(self.GOLD, self.TEST)
-        assert (c["matched"], c["gold"], c["test"], c["words"], c["correct_tags"]) == (3, 3, 3, 2, 2)
-
-    def test_own_tags_decide(self):
-        # gold: S02 NP01 VP12; test: S03 NP02 VP23
-        c = counts(self.GOLD, self.TEST, Parseval(punctuation="own"))
-        assert (c["matched"], c["gold"], c["test"], c["words"], c["correct_tags"]) == (0, 3, 3, 2, 2)
-
-    def test_evalb_refuses(self):
-        c = counts(self.GOLD, self.TEST, Parseval(punctuation="evalb"))
-        assert (c["refused"], c["gold"], c["words"], c["matched"], c["test"], c["skipped"]) == (1, 0, 0, 0, 0, 0)
-        assert c["no_crossing"] == c["two_or_less_crossing"] == c["exact"] == 0
-
-    def test_own_tags_leave_a_candidate_without_words_in_the_sums(self):
-        c = counts("(S1 (NP (NN a)))", "(S1 (NP (. a)))", Parseval(punctuation="own"))
-        assert (c["skipped"], c["gold"], c["test"], c["exact"]) == (0, 1, 0, 0)
-
     QUOTED = "(S1 (S (NP (NNS a) (POS ')) (VP (VB b))))"
     MISQUOTED = "(S1 (S (NP (NNS a)) ('' ') (VP (VB b))))"
-
-    @pytest.mark.parametrize("swap", [False, True])
-    def test_evalb_keeps_disputed_quote_marks(self, swap):
-        gold, test = (self.MISQUOTED, self.QUOTED) if swap else (self.QUOTED, self.MISQUOTED)
-        assert counts(gold, test, Parseval(punctuation="evalb"))["refused"] == 1
-        c = counts(gold, test, Parseval(punctuation="evalb", quote_labels=("''", "POS")))
-        assert (c["refused"], c["words"], c["correct_tags"]) == (0, 3, 2)
-        assert (c["matched"], c["gold"], c["test"]) == (2, 3, 3)  # S03 VP23, not NP
 
     def test_a_candidate_that_changes_the_reference_leaves_the_next_alone(self):
         metric, symbols = Parseval(punctuation="evalb", quote_labels=("''", "POS")), SymbolTable()
@@ -189,25 +115,7 @@ class TestPunctuation:
         assert (c["gold"], c["matched"], c["words"]) == (2, 2, 2)
 
 
-class TestCrossing:
-    def test_counts_test_brackets_that_cross_some_gold_bracket(self):
-        gold = "(S1 (S (A (NN a) (NN b)) (B (NN c) (NN d))))"
-        test = "(S1 (S (NN a) (X (Y (NN b) (NN c)) (NN d))))"
-        # Y 1-3 crosses A 0-2 and B 2-4 and counts once; X 1-4 crosses A
-        c = counts(gold, test)
-        assert (c["crossing"], c["no_crossing"], c["two_or_less_crossing"]) == (2, 0, 1)
-
-    def test_more_than_two(self):
-        gold = "(S1 (S (A (NN a) (NN b)) (NN c)))"
-        c = counts(gold, "(S1 (S (NN a) (D (E (F (NN b) (NN c))))))")
-        assert (c["crossing"], c["no_crossing"], c["two_or_less_crossing"]) == (3, 0, 0)
-
-
 class TestTagsAndLength:
-    def test_tags_over_kept_words(self):
-        c = counts("(S1 (X (NN a) (VB b) (. .)))", "(S1 (X (NN a) (NN b) (: .)))")
-        assert (c["correct_tags"], c["words"]) == (1, 2)
-
     def test_length_counts_punctuation_but_not_traces(self):
         c = counts("(S1 (S (-NONE- *) (NN a) (, ,) (NN b) (. .)))", "(S1 (S (NN a) (, ,) (NN b) (. .)))")
         assert c["length"] == 4
@@ -240,12 +148,6 @@ class TestYields:
             "(S (NN Example))", "(S (NN example))", Parseval(punctuation="evalb", equal_words=metric.equal_words)
         )
         assert (c["matched"], c["refused"]) == (1, 0)
-
-    @pytest.mark.parametrize("mode", ["reference", "own", "evalb"])
-    @pytest.mark.parametrize("test", ["(S (NN b))", "(S (NN a) (NN b))", "(S (NN a) (NN a) (NN a))"])
-    def test_another_word_or_number_of_words_is_an_error(self, mode, test):
-        c = counts("(S (NP (NN a)) (NN a))", test, Parseval(punctuation=mode))
-        assert (c["refused"], c["skipped"], c["matched"], c["test"], c["gold"], c["words"]) == (1, 0, 0, 0, 0, 0)
 
     @pytest.mark.parametrize("mode", ["reference", "own", "evalb"])
     @pytest.mark.parametrize("test", ["", "(())", "(S1)", "(S1 (S ()))", "(S1 (-NONE- *))"])

@@ -9,7 +9,6 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
 from rerank.metrics.bleu import Bleu
-from rerank.metrics.chrf import Chrf
 from rerank.metrics.significance import compare
 from rerank.metrics.ter import Ter
 
@@ -51,20 +50,6 @@ def sacrebleus(a, b, references, test, samples):
     scorers = {"BLEU": BLEU(tokenize="none", force=True)}
     _, results = PairedTest([("a", a), ("b", b)], scorers, [references], test_type=test, n_samples=samples)()
     return results["BLEU"][1].p_value
-
-
-@pytest.mark.parametrize("metric", [METRIC, Chrf(char_order=3), Ter()], ids=lambda metric: metric.name)
-def test_approximate_randomization_is_near_all_exchanges(metric):
-    a, b, references = draw(6, 3, (0.2, 0.5))
-    observed, reached = score(metric, a, references) - score(metric, b, references), 0
-    for swaps in product([False, True], repeat=6):
-        mine, theirs = (
-            [y if swap else x for x, y, swap in zip(*pair, swaps, strict=True)] for pair in ((a, b), (b, a))
-        )
-        reached += abs(score(metric, mine, references) - score(metric, theirs, references)) >= abs(observed) - 1e-9
-    result = compare(metric, *statistics(metric, a, b, references), samples=20_000)
-    assert result.difference == pytest.approx(observed, abs=1e-9)
-    assert result.p == pytest.approx(reached / 2**6, abs=0.012)  # more than 3 standard errors
 
 
 @pytest.mark.parametrize("metric", [METRIC, Ter()], ids=lambda metric: metric.name)

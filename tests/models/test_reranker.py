@@ -121,6 +121,7 @@ def test_sources_reach_the_features(models: dict[str, Path]) -> None:
     assert one.order.tolist() == model.rank(named).order.tolist()
 
 
+SAMPLE = {"text": "a", "score": 1.0, "columns": {"reward": 1, "length": 1}}
 BAD = [
     ("parses", [(RIGHT, 0.0), 3], "candidate 2: found int; expected a text"),
     ("parses", [{"txet": RIGHT}], "candidate 1: expected either 'text' or 'tree'"),
@@ -137,22 +138,14 @@ BAD = [
     ("parses", RIGHT, "found str; expected several candidates"),
     ("samples", [{"text": "a", "score": 1.0}], "candidate 1 has no column 'reward'"),
     ("samples", ["a", "b"], "candidate 1 has no score"),
-    (
-        "samples",
-        [{"text": "a", "score": 1.0, "columns": {"reward": "x", "length": 1}}],
-        "found 'x' as column 'reward'",
-    ),
-    ("samples", [{"text": 5, "score": 1.0, "columns": {"reward": 1, "length": 1}}], "found 5 as candidate 1"),
+    ("samples", [{**SAMPLE, "columns": {"reward": "x", "length": 1}}], "found 'x' as column 'reward'"),
+    ("samples", [{**SAMPLE, "text": 5}], "found 5 as candidate 1"),
     ("samples", [{"text": "a", "columns": 5}], "candidate 1: expected mappings of names to numbers"),
+    ("samples", [{**SAMPLE, "features": {"x": None}}], "found None as the feature 'x'"),
+    ("samples", [{**SAMPLE, "columns": {"reward": 1e39, "length": 1}}], "not finite or exceeds"),
     (
         "samples",
-        [{"text": "a", "score": 1, "columns": {"reward": 1, "length": 1}, "features": {"x": None}}],
-        "found None as the feature 'x'",
-    ),
-    ("samples", [{"text": "a", "score": 1, "columns": {"reward": 1e39, "length": 1}}], "not finite or exceeds"),
-    (
-        "samples",
-        [{"text": "a", "score": 1.0, "columns": {"logprob": 2.0, "reward": 1, "length": 1}}],
+        [{**SAMPLE, "columns": {"logprob": 2.0, "reward": 1, "length": 1}}],
         "candidate 1 has the score 1.0, and another, 2.0, among its columns as 'logprob'; give one",
     ),
 ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import small
 
-from rerank.base.errors import DataError, ModelError
+from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.learn.scoring import scores
 from rerank.models.model import Model
@@ -106,20 +106,6 @@ def test_contributions_sum_to_the_difference(model, small_data, predictor):
             assert sum(part.feature == "base score" for part in parts) == 1
             differing += len(parts) > 1
     assert differing > 20
-
-
-def test_bad_lists(model, tmp_path):
-    good = "1\tgood\n-1\n(S1 (NN x))"
-    lists = [good, "0\tempty", "1\tscore\nx\n(S1 (NN x))", "1\tbrackets\n-1\n(S1 (NN x)"]
-    small.write_lists(tmp_path / "lists", lists)
-    with pytest.raises(DataError, match="list score"):
-        ranked(Scorer(model), tmp_path / "lists")
-    for predictor in ("average", "voted"):
-        scorer, count = Scorer(model, predictor), SkipCount("skip")
-        found = list(scorer.rank(scorer.read(scorer.reader, str(tmp_path / "lists"), count)))
-        assert [isinstance(each, SkippedList) for each in found] == [False, False, True, True]
-        assert [len(each.order) for each in found[:2]] == [1, 0]
-        assert (count.lists, count.skipped) == (2, 2)
 
 
 BAD = SkippedList("bad", "file", 3, "score", "no score")

@@ -11,10 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from rerank.readers.base import read_lists
-from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_list import TextList
+from rapidfuzz.distance import Levenshtein
 
 DATA = Path(__file__).parents[2] / "data"
 SPLITS = ("train", "dev", "test")
@@ -25,16 +22,6 @@ def lists_of(kind: str, split: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in gzip.decompress((DATA / kind / f"{split}.jsonl.gz").read_bytes()).splitlines()]
 
 
-def edits(one: list[str], two: list[str]) -> int:
-    """Fewest words to be put in, left out or replaced."""
-    row = list(range(len(two) + 1))
-    for i, word in enumerate(one, start=1):
-        last, row[0] = row[0], i
-        for j, other in enumerate(two, start=1):
-            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (word != other))
-    return row[-1]
-
-
 def module(name: str) -> ModuleType:
     sys.path.insert(0, str(DATA))
     try:
@@ -43,42 +30,24 @@ def module(name: str) -> ModuleType:
         sys.path.remove(str(DATA))
 
 
-@pytest.fixture(scope="module")
-def asr() -> dict[str, list[dict[str, Any]]]:
-    return {split: lists_of("asr", split) for split in SPLITS}
-
-
-@pytest.fixture(scope="module")
-def llm() -> dict[str, list[dict[str, Any]]]:
-    return {split: lists_of("llm", split) for split in SPLITS}
-
-
-@pytest.mark.parametrize("kind", ["asr", "llm"])
-def test_the_files_are_small_and_hold_neither_time_nor_name(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "endings", "size"),
+    [("quickstart", ("nbest", "gold"), 3_000_000), ("asr", ("jsonl",), 200_000), ("llm", ("jsonl",), 200_000)],
+)
+def test_the_files_are_small_and_hold_neither_time_nor_name(kind: str, endings: tuple[str, ...], size: int) -> None:
     paths = sorted((DATA / kind).iterdir())
-    assert [path.name for path in paths] == sorted(f"{split}.jsonl.gz" for split in SPLITS)
-    assert sum(path.stat().st_size for path in paths) <= 200_000
+    assert [path.name for path in paths] == sorted(f"{split}.{end}.gz" for split in SPLITS for end in endings)
+    assert sum(path.stat().st_size for path in paths) <= size
     assert all(path.read_bytes()[:8] == b"\x1f\x8b\x08" + bytes(5) for path in paths)
 
 
-@pytest.mark.parametrize(("kind", "options"), [("asr", {}), ("llm", {"base": "logprob"})])
-def test_the_reader_takes_them(kind: str, options: dict[str, Any]) -> None:
-    names = {"asr": ("score", "acoustic", "lm"), "llm": ("logprob", "reward", "process", "gain")}[kind]
-    for split in SPLITS:
-        for nbest in read_lists(JsonlReader(**options), DATA / kind / f"{split}.jsonl.gz"):
-            assert isinstance(nbest, TextList)
-            assert (nbest.names, nbest.sparse, len(nbest.references)) == (names, None, 1)
-            assert list(nbest.base) == sorted(nbest.base, reverse=True), nbest.id
-            assert (nbest.source is None) == (kind == "asr")
-
-
 @pytest.mark.parametrize("split", SPLITS)
-def test_the_figures_of_the_speech_example(asr: dict[str, list[dict[str, Any]]], split: str) -> None:
-    sums = np.zeros(3)
+def test_the_figures_of_the_speech_example(split: str) -> None:
+    sums, lists = np.zeros(3), lists_of("asr", split)
     words = candidates = 0
-    for item in asr[split]:
+    for item in lists:
         said = item["reference"].split()
-        errors = [edits(entry["text"].split(), said) for entry in item["candidates"]]
+        errors = [Levenshtein.distance(entry["text"].split(), said) for entry in item["candidates"]]
         sums += errors[0], min(errors), sum(errors) / len(errors)
         words, candidates = words + len(said), candidates + len(errors)
         assert len({entry["text"] for entry in item["candidates"]}) == len(errors) <= 20
@@ -86,13 +55,13 @@ def test_the_figures_of_the_speech_example(asr: dict[str, list[dict[str, Any]]],
     assert 18 < base < 26
     assert oracle < 10
     assert chance > base + 5
-    row = f"| {split} | {len(asr[split])} | {candidates:,} | {base:.1f} | {oracle:.1f} | {chance:.1f} |"
+    row = f"| {split} | {len(lists)} | {candidates:,} | {base:.1f} | {oracle:.1f} | {chance:.1f} |"
     assert row in README
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_the_figures_of_the_language_model_example(llm: dict[str, list[dict[str, Any]]], split: str) -> None:
-    gains = [[entry["gain"] for entry in item["candidates"]] for item in llm[split]]
+def test_the_figures_of_the_language_model_example(split: str) -> None:
+    gains = [[entry["gain"] for entry in item["candidates"]] for item in lists_of("llm", split)]
     assert {len(one) for one in gains} == {8}
     assert all(0 <= gain <= 1 for one in gains for gain in one)
     base, oracle, chance = (

@@ -28,11 +28,9 @@ def test_notebooks_run(name: str, measure: str, better: int, tmp_path: Path, mon
     assert better * (scores["average"] - scores["base"]) > 0, scores
 
 
-def test_all_notebooks_are_tried() -> None:
-    assert {path.stem for path in NOTEBOOKS.glob("*.ipynb")} == {"parses", "transcripts", "best-of-n"}
-
-
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
-def test_notebooks_are_kept_without_output(path: Path) -> None:
-    held = json.loads(path.read_text(encoding="utf-8"))
-    assert all(not cell["outputs"] for cell in held["cells"] if cell["cell_type"] == "code")
+def test_all_notebooks_are_tried_and_kept_without_output() -> None:
+    paths = list(NOTEBOOKS.glob("*.ipynb"))
+    assert {path.stem for path in paths} == {"parses", "transcripts", "best-of-n"}
+    for path in paths:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        assert all(not cell["outputs"] for cell in held["cells"] if cell["cell_type"] == "code"), path

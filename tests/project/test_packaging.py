@@ -165,8 +165,3 @@ def test_all_has_every_extra() -> None:
     extras = ABOUT["optional-dependencies"]
     (everything,) = extras["all"]
     assert set(re.findall(r"\w+", everything.partition("[")[2])) == set(extras) - {"all", "dev", "docs"}
-
-
-def test_docs_brings_what_the_site_imports() -> None:
-    """Its tables are made from the estimators' docstrings."""
-    assert f"{NAME}[estimators]" in ABOUT["optional-dependencies"]["docs"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import site_tables
 from pages import ROOT, text_of
-from site_meanings import markdown, options, shown
+from site_meanings import options
 
 TOOLS = ("material", "mkdocstrings", "mkdocs_jupyter", "latex2mathml")
 
@@ -20,12 +20,6 @@ def test_every_option_of_a_part_has_a_meaning(kind: str) -> None:
         for option in options(part, site_tables.known()):
             assert option.values, (name, option)
             assert option.meaning or kind == "template", (name, option)  # templates say it in their sentence
-
-
-def test_lines_in_a_docstring_stay_lines_and_backticks_stay_values() -> None:
-    assert markdown("As ``x``::\n\n    1 2\n\n    3\n\nSo.") == "As `x`:\n\n```\n1 2\n\n3\n```\n\nSo."
-    assert shown(["", "``", "''"]) == "`[\"\", ``, '']`"
-    assert "-NONE-, ,, :, ``, ''" in text_of("docs/metrics.md")
 
 
 @pytest.mark.parametrize("page", ["docs/recipes.md", "docs/classification.md"])
