@@ -1,16 +1,14 @@
 """Kaldi's archives of candidates, and ESPnet's folders of them."""
 
 import gzip
-import io
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from rerank.base.errors import DataError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import NBestList, SkippedList, read_lists
+from rerank.readers.base import SkippedList, read_lists
 from rerank.readers.texts.text_list import TextList
 
 WORDS = b"utt-0001-1 it rained .\nutt-0001-2 it rains .\nutt-0002-1 \nutt-0002-2\tyes\n"
@@ -196,16 +194,3 @@ def test_a_path_that_is_no_such_folder_is_an_error(name: str, tmp_path: Path) ->
     for path in (f"{tmp_path}/{name}", "-"):
         with pytest.raises(DataError, match="expected a folder with 1best_recog, 2best_recog and so on"):
             list(reader.read(path))
-
-
-@pytest.mark.parametrize("name", ["kaldi", "espnet"])
-def test_lists_are_written_as_jsonl(name: str, tmp_path: Path) -> None:
-    path: object = folder(tmp_path, ESPNET) if name == "espnet" else write(tmp_path, words=WORDS, lm=LM, ac=AC)
-    reader, out = make_reader({"name": name} if name == "espnet" else KALDI), io.BytesIO()
-    lists = [nbest for nbest in reader.read(str(path)) if isinstance(nbest, NBestList)]
-    reader.write(out, lists[0], [1, 0], np.array([0.5, 1.5]))
-    (tmp_path / "written").write_bytes(out.getvalue())
-    (again,) = read({"name": "jsonl"}, tmp_path / "written")
-    assert (again.id, again.texts) == (lists[0].id, lists[0].texts[1::-1])
-    assert again.base.tolist() == [1.5, 0.5]
-    assert again.scores[:, again.names.index("base_score")].tolist() == lists[0].base[1::-1].tolist()
