@@ -27,10 +27,11 @@ from rerank.learn.predictor import (
     without_sums,
 )
 from rerank.learn.predictor import State as State
+from rerank.learn.replay import Replay
 from rerank.learn.scoring import Weights as Weights
 from rerank.learn.settings import NotNegative, SettingsClass, settings_of
 from rerank.learn.shard_states import ShardStates
-from rerank.learn.voting.votes import Replay, Votes
+from rerank.learn.voting.votes import Votes
 from rerank.learn.workspace import (
     ORACLES,
     SOURCES,

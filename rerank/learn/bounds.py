@@ -28,10 +28,9 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOG
+from rerank.learn.replay import Replay, Updates, VoteRoom, load, stretches
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
-from rerank.learn.voting.gathering import stretches
-from rerank.learn.voting.votes import Replay, Updates, VoteRoom, load
 from rerank.learn.workspace import ListArrays, Scratch
 
 Bounds = dict[str, float | bool]

@@ -42,7 +42,7 @@ from rerank.learn.predictor import (
     slope_of,
     survive,
 )
-from rerank.learn.voting.votes import Updates, VoteRoom, load
+from rerank.learn.replay import Updates, VoteRoom, load
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, RADIUS, SKIPPED, UPDATED, ListArrays, Scratch
 
 NO_LIMIT = 1e150  # of a dual variable

@@ -176,7 +176,7 @@ def _load(source: Path) -> Model:
 
         if set(kinds["votes"]) != set(Votes._fields):
             raise ValueError(f"its votes are {', '.join(sorted(kinds['votes']))}; expected {', '.join(Votes._fields)}")
-        Votes.from_arrays(kinds["votes"]).check(table.width)
+        Votes(**kinds["votes"]).check(table.width)
     if kinds["brackets"]:
         from rerank.metrics.decoding.bracket_model import BracketModel
 

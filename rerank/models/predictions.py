@@ -23,6 +23,6 @@ def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
 
 def vote_model(model: Model, corpus: Corpus, names: Sequence[str] = ()) -> np.ndarray:
     """float64 [N]: the votes for all candidates by the updates that ``model`` keeps; ``names`` of the lists."""
-    votes = Votes.from_arrays(model.votes)
+    votes = Votes(**model.votes)
     check_lists(votes, corpus, names)
     return vote(votes, corpus)

@@ -13,16 +13,16 @@ import numpy as np
 from rerank import __version__
 from rerank.base.errors import DataError
 from rerank.base.progress import counting
-from rerank.data.shards import Lists, part_count, selected
+from rerank.data.shards import Lists, selected
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.log import UpdateLog
+from rerank.learn.replay import gather
 from rerank.learn.scoring import best
 from rerank.learn.scoring import choices as choices_of
-from rerank.learn.voting.gathering import gather
 from rerank.learn.voting.votes import Votes
-from rerank.learn.voting.voting import block_count, vote
+from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.oracle import base_choice, oracles
@@ -138,9 +138,8 @@ class Run:
             kept = KeptResult(beside(self.place, f"votes-{split}"), key_of(self.recipe, extracted.key, self.data))
             if (stored := kept.load()) is not None:
                 return stored[1]["winners"]
-        total = block_count(votes) * part_count(extracted.corpus)
-        with counting(f"vote {split}", total=total, unit="blocks of predictors") as shown:
-            winners = selected(extracted.corpus, lambda part: best(part, vote(votes, part, on_block=shown.advance)))
+        with counting(f"vote {split}", total=extracted.corpus.list_count, unit="lists") as shown:
+            winners = selected(extracted.corpus, lambda part: best(part, vote(votes, part, on_list=shown.advance)))
         if kept is not None:
             kept.save({}, {"winners": winners})
         return winners

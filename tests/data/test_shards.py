@@ -20,11 +20,11 @@ from rerank.learn.base import Learner, State, Weights, learners
 from rerank.learn.bounds import DualRule, bounds
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
+from rerank.learn.replay import gather, stretches
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.scoring import best, choices, scores
 from rerank.learn.trainer import Training, epoch_order, part_order, train
-from rerank.learn.voting.gathering import gather, stretches
 from rerank.learn.voting.voting import vote
 from rerank.metrics.classification import Classification
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracles, statistics_of, with_corpus_gains

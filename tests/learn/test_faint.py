@@ -7,11 +7,11 @@ import pytest
 import reference
 from strategies import random_corpus
 
-from rerank.learn.voting.faint import FAINT, GROUP
+from rerank.learn.voting.counting import FAINT
 from rerank.learn.voting.votes import Votes
-from rerank.learn.voting.voting import BLOCK, vote
+from rerank.learn.voting.voting import vote
 
-PREDICTORS = 8 * GROUP
+PREDICTORS = 512
 
 
 def sized(sizes: np.ndarray, shrunk: bool, width: int) -> Votes:
@@ -53,11 +53,10 @@ def test_every_predictor_decides_by_its_own_weights(sizes: np.ndarray, shrunk: b
     corpus = random_corpus(9, lists=10)
     if whole:
         corpus = replace(corpus, values=np.rint(2 * corpus.values))
-    assert PREDICTORS < BLOCK
     votes = sized(sizes, shrunk, corpus.width)
     trace = reference.trace_of(votes, corpus.width)
     largest = np.array([predictor.sizes.max() for predictor in trace.predictors])
-    assert np.count_nonzero(largest < FAINT * largest.max()) > GROUP
+    assert np.count_nonzero(largest < FAINT * largest.max()) > 64
     clear = reference.leads(trace, corpus) > 1e-9
     assert np.count_nonzero(clear) > PREDICTORS / 2
     votes = votes._replace(survived=np.where(clear, votes.survived, 0))

@@ -1,6 +1,5 @@
 """Exact voting equals brute force over all predictors; the log of updates is what training did."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,12 @@ from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.voting import voting
 from rerank.learn.voting.voting import vote
-from rerank.storage.results import Checkpoint
+
+
+@pytest.fixture(params=[9, voting.RUN])
+def any_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few predictors at a time, or many."""
+    monkeypatch.setattr(voting, "RUN", request.param)
 
 
 def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, any_ties: bool = False) -> np.ndarray:
@@ -27,6 +31,7 @@ def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, an
     return vote(learner.votes(log, training), corpus)
 
 
+@pytest.mark.usefixtures("any_run")
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(("l1", "update"), [(0.0, "mistakes"), (0.25, "mistakes"), (2**-6, "always")])
 def test_long_lists_and_many_predictors_equal_brute_force(whole: bool, l1: float, update: Any) -> None:
@@ -47,10 +52,10 @@ def test_long_lists_and_many_predictors_equal_brute_force(whole: bool, l1: float
         np.testing.assert_array_equal(votes_of(learner, training, 7, corpus), reference.votes(trace, corpus))
 
 
+@pytest.mark.usefixtures("any_run")
 @pytest.mark.parametrize("l1", [0.0, 0.25])
-def test_real_columns_leave_the_others_in_16_bits(l1: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two columns of real values beside whole ones: brute force's votes, and no list is left to sums in float64."""
-    random, left = np.random.default_rng(8), []
+def test_real_columns_beside_whole_ones(l1: float) -> None:
+    random = np.random.default_rng(8)
 
     def row() -> Row:
         columns = random.choice(WIDTH, size=random.integers(0, WIDTH), replace=False)
@@ -60,17 +65,10 @@ def test_real_columns_leave_the_others_in_16_bits(l1: float, monkeypatch: pytest
     def lists(sizes: list[int]) -> Corpus:
         return corpus_of([[(row(), random.integers(-4, 5) / 4, random.uniform()) for _ in range(n)] for n in sizes])
 
-    class Counting(voting.Ward):
-        def vote(self, moves: Any, terms: Any, kind: type) -> None:
-            super().vote(moves, terms, kind)
-            left.append((kind, self.pending.any()))
-
-    monkeypatch.setattr(voting, "Ward", Counting)
     training, corpus = lists([3, 20, 5] * 25), lists([1, 2, 15, 16, 17, 0, 32])
     learner = RDA(eta=0.5, l1=l1, update="mistakes", base=0.5, base_rate=0.25)
     trace = twin_of(learner, training, 7)
     np.testing.assert_array_equal(votes_of(learner, training, 7, corpus), reference.votes(trace, corpus))
-    assert set(left) == {(np.int16, False)}
 
 
 @pytest.mark.parametrize("value", [200.0, 1000.0, 3e4, 5e4, 1e9])
@@ -155,15 +153,3 @@ def test_a_cut_log_is_the_log_of_the_first_epochs() -> None:
         expected = run(learner, corpus, epochs).log.arrays()
         for name, array in log.cut(mark).arrays().items():
             np.testing.assert_array_equal(array, expected[name])
-
-
-def test_a_result_that_is_there_is_not_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    training, corpus = (random_corpus(seed, lists=60) for seed in (3, 4))
-    votes = RDA().votes(run(RDA(), training, 2).log, training)
-    kept = Checkpoint(tmp_path / "here", "key", 1e9)
-    expected = vote(votes, corpus, checkpoint=kept)
-    monkeypatch.setattr(voting, "MoveFinder", None)
-    assert vote(votes, corpus, checkpoint=kept).tobytes() == expected.tobytes()
-    monkeypatch.undo()
-    other = corpus.slice(0, 7)  # of another size: not what was counted
-    assert vote(votes, other, checkpoint=kept).tobytes() == vote(votes, other).tobytes()
