@@ -99,7 +99,7 @@ def deferred() -> Iterator[None]:
 
 
 def requested() -> bool:
-    """Has a signal arrived that has not been raised yet?"""
+    """Whether a signal has arrived that has not been raised yet."""
     return _Waiting.number is not None
 
 

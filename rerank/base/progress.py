@@ -62,7 +62,7 @@ def counting(what: str, *, total: int | None = None, unit: str = "lists", lines:
 
 
 def _bars() -> bool:
-    """Are there bars? On a terminal, unless messages of their kind are not shown."""
+    """Whether there are bars: on a terminal, unless messages of their kind are not shown."""
     return console.is_terminal and all(handler.level <= logging.INFO for handler in log.handlers)
 
 

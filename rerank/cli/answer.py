@@ -34,7 +34,7 @@ class Answer:
 
 
 def shown_as_json() -> bool:
-    """Does the command under way print an object?"""
+    """Whether the command under way prints an object."""
     return Answer.found is not None
 
 

@@ -71,7 +71,7 @@ def blamed(error: RecipeError, sets: list[str]) -> RecipeError:
 
 
 def _foreseen(error: BaseException) -> bool:
-    """Is ``error`` one that a command ends with: an error of the user's, or stdout whose reader is gone?"""
+    """Whether a command ends with ``error``: an error of the user's, or stdout whose reader is gone."""
     if isinstance(error, BrokenPipeError) and _unread():
         return True
     if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):  # rich has caught it
@@ -81,7 +81,7 @@ def _foreseen(error: BaseException) -> bool:
 
 
 def _unread() -> bool:
-    """Is the reader of stdout gone?"""
+    """Whether the reader of stdout is gone."""
     try:
         pipe = select.poll()
         pipe.register(sys.stdout.fileno(), 0)
@@ -178,7 +178,7 @@ Trusted = Annotated[
 
 
 def _read_in(name: str | None) -> str | None:
-    """Have the command read files in the encoding that it names."""
+    """Let the command read files in the encoding that it names."""
     from rerank.readers.streams import check_encoding, encoding
 
     try:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rerank.models.provenance import Decoding
     from rerank.models.scorer import Opened, Scorer
     from rerank.readers.base import SkippedList
+    from rerank.readers.streams import OutputStream
 
     Lists = Iterator[Opened | SkippedList]
 
@@ -93,7 +94,7 @@ def decode(
     """
     from rerank.extraction.content.base import make_reader
     from rerank.models.scorer import Scorer
-    from rerank.readers.base import SkipCount, SkippedList
+    from rerank.readers.base import SkipCount
     from rerank.readers.streams import open_output
 
     given = {"sharpness": sharpness, "deviation": deviation, "threshold": threshold, "most": most, "gains": gains}
@@ -107,22 +108,11 @@ def decode(
     form = scorer.reader if reader is None else make_reader(reader)
     count = SkipCount(on_bad_list)
     with open_output(output) as stream:
-        lists: Lists = scorer.read(form, nbest, count, sources)
-        how, lists = _how(scorer, by, known, lists)
-        left_out = 0
-        for item in track(lists, "decode"):
-            answer = None if isinstance(item, SkippedList) or not len(item.nbest) else scorer.answer(item, how)
-            left_out += 0 if answer is None else answer.left_out
-            if shown_as_json():
-                stream.write(_as_object(item.id if isinstance(item, SkippedList) else item.nbest.id, answer))
-            else:
-                stream.write(_as_line(answer))
+        how, lists = _how(scorer, by, known, scorer.read(form, nbest, count, sources))
+        left_out = _write_answers(stream, scorer, how, lists)
     warn_of_skipped(count)
     if left_out:
-        log.warning(
-            "%d candidates had no vote: their words are not those of the best of their list",
-            left_out,
-        )
+        log.warning("%d candidates had no vote: their words are not those of the best of their list", left_out)
 
 
 def _of_base_scores(metric: dict[str, Any]) -> "Scorer":
@@ -177,6 +167,21 @@ def _deviation(scorer: "Scorer", lists: "list[Opened | SkippedList]") -> float:
     apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list)])
     deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
+
+
+def _write_answers(stream: "OutputStream", scorer: "Scorer", how: "Decoding | None", lists: "Lists") -> int:
+    """Write the answer of every list; returns how many candidates had no vote."""
+    from rerank.readers.base import SkippedList
+
+    left_out = 0
+    for item in track(lists, "decode"):
+        answer = None if isinstance(item, SkippedList) or not len(item.nbest) else scorer.answer(item, how)
+        left_out += 0 if answer is None else answer.left_out
+        if shown_as_json():
+            stream.write(_as_object(item.id if isinstance(item, SkippedList) else item.nbest.id, answer))
+        else:
+            stream.write(_as_line(answer))
+    return left_out
 
 
 def _as_line(found: "Decoded | None") -> bytes:

@@ -275,7 +275,7 @@ def save_joined(directory: Path | str, parts: Iterable[Corpus], *, synced: bool 
 
 
 def constant(values: np.ndarray) -> bool:
-    """Is this one value that stands for all (stride 0)?"""
+    """Whether this is one value that stands for all (stride 0)."""
     return values.ndim == 1 and values.size > 1 and values.strides == (0,)
 
 
@@ -321,7 +321,7 @@ _DISORDER = {
 
 @kernel
 def all_finite(values: np.ndarray) -> bool:
-    """Is none of ``values`` (floats, one axis) infinite or NaN?"""
+    """Whether none of ``values`` (floats, one axis) is infinite or NaN."""
     bad = 0
     for i in range(values.shape[0]):
         bad += not np.isfinite(values[i])

@@ -104,7 +104,7 @@ class WorkerEngine(Engine, Generic[Attempt]):
 
     @abstractmethod
     def submit(self, function: Callable[[Any], Any], task: Any) -> Attempt:
-        """Have a worker carry out ``function(task)``, without waiting for it."""
+        """Let a worker carry out ``function(task)``, without waiting for it."""
 
     @abstractmethod
     def first(self, window: deque[Attempt]) -> Any:

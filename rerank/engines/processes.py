@@ -46,7 +46,7 @@ class ProcessEngine(WorkerEngine[Attempt]):
 
     @property
     def started(self) -> bool:
-        """Have workers been started?"""
+        """Whether workers have been started."""
         return self._pool is not None
 
     def submit(self, function: Callable[[Any], Any], task: Any) -> Attempt:

@@ -70,7 +70,7 @@ def _sparse_rows(X: Any, double: bool) -> SparseRows:
 
 @kernel
 def in_range(values: np.ndarray, least: float, most: float) -> bool:
-    """Are all sizes of ``values`` (float64) from ``least`` to ``most``?"""
+    """Whether all sizes of ``values`` (float64) are from ``least`` to ``most``."""
     outside = 0
     for p in range(values.shape[0]):
         outside += not least <= abs(values[p]) <= most

@@ -94,7 +94,7 @@ class HeldOut:
 
     @property
     def stopped(self) -> bool:
-        """Have ``patience`` passes gone by without a better score?"""
+        """Whether ``patience`` passes have gone by without a better score."""
         return len(self.scores) - 1 - int(np.argmax(self.scores)) >= self.patience
 
 

@@ -269,7 +269,7 @@ def _joined(lists: Lists) -> Corpus:
 
 
 def keeps_origins(recipe: ListRecipe, split: str) -> bool:
-    """Is a split one whose lists are written with scores for values as they are, which its corpus does not have?"""
+    """Whether a split's lists are written with scores for values as they are, which its corpus does not have."""
     return recipe.features.centred and split in recipe.data.tests
 
 

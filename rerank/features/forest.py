@@ -72,7 +72,7 @@ def _head_child(i: int, size: np.ndarray, label: np.ndarray, ranks: HeadRanks) -
 
 @kernel
 def _is_coordination(i: int, size: np.ndarray, label: np.ndarray, classes: np.ndarray) -> bool:
-    """Does a conjunction follow the first conjunct (a child that is not punctuation), and a conjunct follow it?"""
+    """Whether a conjunction follows the first conjunct (a child that is not punctuation), and a conjunct follows it."""
     conjuncts, joined = 0, False
     child, stop = i + 1, i + size[i]
     while child < stop:
@@ -131,7 +131,7 @@ def annotate(f: Forest, syn: HeadRanks, sem: HeadRanks) -> None:
 
 @kernel
 def _below_clause(i: int, parent: np.ndarray, label: np.ndarray, classes: np.ndarray) -> bool:
-    """Is node i or one of its ancestors a clause?"""
+    """Whether node i or one of its ancestors is a clause."""
     while i >= 0:
         if classes[label[i]] & CLAUSE:
             return True

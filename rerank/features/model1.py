@@ -93,7 +93,7 @@ class LexicalTables(NamedTuple):
 
 
 def same_tables(a: LexicalTables | None, b: LexicalTables | None) -> bool:
-    """Do both hold the same, or are there none?"""
+    """Whether both hold the same, or neither is there."""
     return (a.digest if a is not None else None) == (b.digest if b is not None else None)
 
 

@@ -196,7 +196,7 @@ def load_table(directory: Path) -> Table:
 
 
 def same_columns(a: Table, b: Table) -> bool:
-    """Do the columns of both tables mean the same features?"""
+    """Whether the columns of both tables mean the same features."""
     if isinstance(a, FeatureTable) and isinstance(b, FeatureTable):
         same = np.array_equal(a.hashes, b.hashes)
     else:

@@ -106,7 +106,7 @@ class Learner(Checked):
 
     @property
     def scales_free(self) -> bool:
-        """Do free columns have a scale of their own?"""
+        """Whether free columns have a scale of their own."""
         return False
 
     def for_corpus(self, state: State, candidates: int) -> State:

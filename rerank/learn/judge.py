@@ -53,7 +53,7 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
 def find_update(
     data: ListArrays, i: int, scratch: Scratch, loss: int, always: bool, any_ties: bool, tally: np.ndarray
 ) -> int:
-    """Is there anything to learn from list i under ``scratch.scores``? Counts the list, its mistake and its loss.
+    """What there is to learn from list i under ``scratch.scores``. Counts the list, its mistake and its loss.
 
     Returns the number of candidates in the subgradient (``scratch.who``, with coefficients ``scratch.a``), 0 where
     nothing is to be updated: without a mistake, or with ``always`` without a loss. The cost-augmented rival of an
@@ -222,7 +222,7 @@ def difference(data: ListArrays, star: int, rival: int, base_rate: float, last: 
 
 @kernel
 def is_pair(data: ListArrays, i: int, any_ties: bool) -> bool:
-    """Has list i two candidates, one of them the oracle? Then there is no need to score it: m = w·z is enough."""
+    """Whether list i has two candidates, one of them the oracle: then it need not be scored, m = w·z is enough."""
     first = data.lists[i]
     if data.lists[i + 1] - first != 2 or len(data.pairs.others) > 0:
         return False

@@ -42,7 +42,7 @@ def draw(seed: np.uint64, number: int, size: int) -> tuple[int, int]:
 
 @kernel
 def comes_before(gap: float, x: int, y: int, other: float, a: int, b: int) -> bool:
-    """Does the pair (x, y), whose gains differ by ``gap``, come before (a, b), whose gains differ by ``other``?"""
+    """Whether the pair (x, y), whose gains differ by ``gap``, comes before (a, b), whose gains differ by ``other``."""
     return gap > other or (gap == other and (x < a or (x == a and y < b)))
 
 

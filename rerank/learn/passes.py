@@ -200,7 +200,7 @@ def shortfall(data: ListArrays, i: int, scratch: Scratch, any_ties: bool, tally:
 
 @kernel
 def moves(alpha: float, missing: float, limit: float) -> bool:
-    """Can α still go where it is to go?"""
+    """Whether α can still go where it is to go."""
     return alpha < min(limit, NO_LIMIT) if missing > 0.0 else alpha > 0.0
 
 

@@ -75,7 +75,7 @@ class Stream:
         return state
 
     def finite(self, corpus: Corpus) -> bool:
-        """Are all numbers finite that a batch may have changed?
+        """Whether all numbers are finite that a batch may have changed.
 
         If not, the weights need a look, of which there are as many as columns.
         """

@@ -223,7 +223,7 @@ class TrainingState:
         return self.training.learner
 
     def stopped(self, patience: int | None) -> bool:
-        """Have ``patience`` epochs gone by without a better dev score?"""
+        """Whether ``patience`` epochs have gone by without a better dev score."""
         return patience is not None and bool(self.training.weights) and self.epoch - self.training.epoch >= patience
 
     def finish_epoch(self, hooks: EvaluationHooks) -> None:

@@ -50,7 +50,7 @@ def base_choice(lists: np.ndarray, base: np.ndarray) -> np.ndarray:
 
 
 def two_valued(lists: Lists) -> bool:
-    """Do the gains of all candidates have at most two values, such as right and wrong?"""
+    """Whether the gains of all candidates have at most two values, such as right and wrong."""
     values = np.empty(0)
     for _, part in parts(lists):
         values = np.union1d(values, part.gain)

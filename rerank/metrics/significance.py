@@ -1,4 +1,4 @@
-"""Is the difference between two selections of candidates more than chance?
+"""Whether the difference between two selections of candidates is more than chance.
 
 All tests take the statistics of two systems' selections from the same lists. The difference is the score of A
 minus the score of B. Every sum of rows has a score, so a resampled corpus costs a sum, not a new evaluation.

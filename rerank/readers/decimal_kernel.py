@@ -20,7 +20,7 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 @kernel
 def is_blank(c: Any) -> Any:
-    """Is this white space within a line, or a line end?"""
+    """Whether this is white space within a line, or a line end."""
     return c == 32 or (9 <= c <= 13)
 
 

@@ -154,7 +154,7 @@ def split(
 
 
 def _plan(paths: list[str], words: str | None, folds: int, by: By, inputs: Inputs) -> Manifest:
-    """Read everything once: is it all of use, and which sentence goes to which fold?"""
+    """Read everything once: whether it is all of use, and which sentence goes to which fold."""
     counts, literal = dict.fromkeys(paths, 0), 0
     for gold in _checked(paths, words):
         counts[gold.path] += 1

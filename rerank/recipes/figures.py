@@ -25,7 +25,7 @@ class FigureSettings(Section):
     paper: str = ""
 
     def shows(self, *names: str) -> bool:
-        """Is the run with one of these names drawn?"""
+        """Whether the run with one of these names is drawn."""
         return not self.runs or any(name in self.runs for name in names)
 
 
@@ -73,12 +73,12 @@ class ExampleFigure(FigureSettings):
 
     @property
     def traced(self) -> bool:
-        """Is it measured in passes of its own, not taken from the results?"""
+        """Whether it is measured in passes of its own, not taken from the results."""
         return self.kind in ("online", "stream", "epochs")
 
 
 def check_names(figures: Sequence[FigureSettings], runs: Sequence[str]) -> None:
-    """Have the figures names of their own, and do they show runs that there are?"""
+    """Refuse figures of the same name, and figures of runs that there are not."""
     if len({figure.name for figure in figures}) < len(figures):
         raise RecipeError("two figures have the same name", key="figures")
     for number, figure in enumerate(figures):

@@ -126,7 +126,7 @@ class SplitSettings(Section):
         return self.train if split == self.training or self.is_holdout(split) else (split,)
 
     def is_holdout(self, split: str | None) -> bool:
-        """Is this the split of the training lists that are set apart?"""
+        """Whether this is the split of the training lists that are set apart."""
         return self.holdout is not None and split == HOLDOUT
 
     def files(self, split: str) -> dict[str, list[str]]:

@@ -195,7 +195,7 @@ def assign_all(settings: Settings, changes: Settings) -> list[str]:
 
 
 def undone(key: str, changes: Iterable[str]) -> bool:
-    """Does one of the dotted keys of later ``changes`` undo what was set at ``key``?"""
+    """Whether one of the dotted keys of later ``changes`` undoes what was set at ``key``."""
     return any(
         key == changed
         or key.startswith(f"{changed}.")

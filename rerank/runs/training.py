@@ -245,7 +245,7 @@ def _targets(recipe: ListRecipe, corpus: Lists, metric: Metric) -> np.ndarray:
 
 
 def any_ties(recipe: ListRecipe, corpus: Lists) -> bool:
-    """Does every candidate with the oracle's gain count as right, by ``oracle.ties`` and the training lists?
+    """Whether every candidate with the oracle's gain counts as right, by ``oracle.ties`` and the training lists.
 
     Where some candidates are right and all others wrong, the one with the best base score is no better than the other
     right ones, and pushing these away from it would be unlearning.

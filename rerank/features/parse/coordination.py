@@ -35,7 +35,7 @@ def _steps_up(f: Forest, i: int, top: int) -> int:
 
 @kernel
 def _same_to_depth(f: Forest, a: int, b: int, depth: int, ignore_preterminals: int) -> bool:
-    """Do the subtrees a and b have the same shape and labels in their upper ``depth`` levels?"""
+    """Whether the subtrees a and b have the same shape and labels in their upper ``depth`` levels."""
     i, j = a, b
     while i < a + f.size[a] and j < b + f.size[b]:
         level = _steps_up(f, i, a)
@@ -70,7 +70,7 @@ def _fire_parallel(
 @templates.add("CoPar")
 @dataclass(frozen=True)
 class CoPar(Template):
-    """For depths 1 to ``depths``: are the trees of adjacent conjuncts the same down to that depth?
+    """For depths 1 to ``depths``: whether the trees of adjacent conjuncts are the same down to that depth.
 
     >>> from rerank.features.fired import fired
     >>> fired("CoPar", "(NP (NP (NN tea)) (CC and) (NP (NN milk)))")

@@ -20,7 +20,7 @@ Lexical = Literal["pos", "word"]  # of a head: its tag alone, or its tag and its
 
 @kernel
 def _is_conjunct(f: Forest, i: int) -> bool:
-    """Is node i a conjunct of its parent's coordination?"""
+    """Whether node i is a conjunct of its parent's coordination."""
     return bool(f.flags[f.parent[i]] & COORDINATION and not f.classes[f.label[i]] & (CONJUNCTION | PUNCTUATION))
 
 

@@ -179,13 +179,13 @@ def _fire_punctuation(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.nda
 @templates.add("Punctuation")
 @dataclass(frozen=True)
 class Punctuation(TextTemplate):
-    """Does the candidate end in the same punctuation as the source (``final same``: also if neither has any)?
+    """Whether the candidate ends in the same punctuation as the source (``final same``: also if neither has any).
 
     >>> from rerank.features.fired import fired
     >>> fired("Punctuation", "ja .", "ja", source="yes")
     {'final different': 1.0, 'count +1': 1.0}
 
-    And how many more punctuation tokens does it have (``count -1``)? Differences above ``most`` count as ``most``.
+    And how many more punctuation tokens it has (``count -1``). Differences above ``most`` count as ``most``.
 
     Two features per candidate.
     """

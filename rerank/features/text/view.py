@@ -105,7 +105,7 @@ def first_unfit(numbers: np.ndarray, largest: float) -> int:
 
 @kernel
 def is_blank(c: int) -> bool:
-    """Is this ASCII white space?"""
+    """Whether this is ASCII white space."""
     return c == 32 or 9 <= c <= 13
 
 

@@ -30,7 +30,7 @@ def linear_scores(columns: np.ndarray, w: np.ndarray, scores: np.ndarray) -> Non
 
 @kernel
 def sets_in(y: int, other: int, intercept: np.ndarray, ties: np.ndarray) -> bool:
-    """Does y come before a candidate of the same slope? By higher intercept, then ``ties``, then the lower index."""
+    """Whether y comes first of two candidates of one slope: by higher intercept, by ``ties``, then by lower index."""
     if intercept[y] != intercept[other]:
         return bool(intercept[y] > intercept[other])
     if ties[y] != ties[other]:

@@ -36,7 +36,7 @@ def save_change(directory: Path, start: State, state: State) -> None:
 
 
 def _differs(array: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """bool [rows]: does any bit differ?"""
+    """bool [rows]: whether any bit differs."""
     bits = np.uint8 if array.dtype == np.bool_ else np.uint64
     other = array.view(bits) != before.view(bits)
     return np.asarray(other if other.ndim == 1 else other.any(axis=1))

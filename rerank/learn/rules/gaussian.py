@@ -54,12 +54,12 @@ class Gaussian(Learner):
 
     @property
     def full(self) -> bool:
-        """Is the covariance a full matrix?"""
+        """Whether the covariance is a full matrix."""
         return self.covariance == "full"
 
     @property
     def scale_free(self) -> bool:
-        """Are variances kept in units of their columns?"""
+        """Whether variances are kept in units of their columns."""
         return bool(getattr(self, "normalize", False))
 
     @property

@@ -107,7 +107,7 @@ def _heights(levels: Levels) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _is_whole(seats: Seats, heights: list[tuple[np.ndarray, np.ndarray]]) -> bool:
-    """Are all sums of whole patterns whole numbers that float32 holds, and multiples of the unit of real ones?"""
+    """Whether sums of whole patterns are whole numbers that float32 holds, and multiples of the unit of real ones."""
     largest, end = np.repeat(seats.largest, np.diff(seats.members)), seats.members[seats.whole]
     return all(
         bool(

@@ -323,7 +323,7 @@ def drop_crossing(
 
 @kernel
 def crossing(found: Brackets, a: int, b: int) -> bool:
-    """Do two brackets share words, though neither holds the other?"""
+    """Whether two brackets share words, though neither holds the other."""
     if found.start[a] < found.start[b]:
         return bool(found.start[b] < found.end[a] < found.end[b])
     return bool(found.start[a] < found.end[b] < found.end[a] and found.start[b] < found.start[a])

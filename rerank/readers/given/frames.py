@@ -65,7 +65,7 @@ def check_keys(function: str, names: Mapping[str, Any]) -> None:
 
 
 def is_frame(given: Any) -> bool:
-    """Is it a data frame, or something like one? No library is imported to tell."""
+    """Whether it is a data frame, or something like one. No library is imported to tell."""
     kind = type(given)
     return hasattr(kind, "columns") and (hasattr(kind, "__dataframe__") or hasattr(kind, "schema"))
 

@@ -145,7 +145,7 @@ def _numbers(gains: Any, name: str) -> "array[float]":
 
 
 def is_tree(value: Any) -> bool:
-    """Is it an ``nltk.Tree``? nltk is not imported to tell."""
+    """Whether it is an ``nltk.Tree``. nltk is not imported to tell."""
     return hasattr(value, "pformat") and hasattr(value, "leaves")
 
 

@@ -308,7 +308,7 @@ class File:
 
 
 def _is_marker(block: MosesBlock, line: int) -> bool:
-    """Does the line consist of an id and an empty text?"""
+    """Whether the line consists of an id and an empty text."""
     return int(block.rows[line, COUNT]) == 2 and not block.field(line, 1)
 
 

@@ -125,7 +125,7 @@ def group_lines(data: np.ndarray, rows: np.ndarray, ids: np.ndarray, numbered: b
 
 @kernel
 def _equal(data: np.ndarray, begin: int, end: int, other: int, other_end: int) -> bool:
-    """Are these two ranges of bytes equal?"""
+    """Whether these two ranges of bytes are equal."""
     length = end - begin
     i = 0
     while i < length and other_end - other == length and data[begin + i] == data[other + i]:

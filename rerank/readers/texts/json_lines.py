@@ -169,7 +169,7 @@ def said(value: Any, what: str) -> Said:
 
 
 def is_conversation(value: Any) -> bool:
-    """Is it a list of messages?"""
+    """Whether it is a list of messages."""
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 

@@ -107,7 +107,7 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
 
 
 def _are_numbers(found: Any) -> bool:
-    """Is it what the option ``numbers`` takes?"""
+    """Whether it is what the option ``numbers`` takes."""
     if not isinstance(found, Mapping) or not all(isinstance(keys, list | tuple) for keys in found.values()):
         return False
     texts = [text for name, keys in found.items() for text in (name, *keys)]

@@ -76,13 +76,13 @@ def _is_tree(line: bytes) -> bool:
 
 
 def _is_header(look: list[bytes]) -> bool:
-    """Is ``look[0]`` a header? If the second line is a tree, the first one is a whole-number score instead."""
+    """Whether ``look[0]`` is a header. If the second line is a tree, the first one is a whole-number score instead."""
     word = look[0].split(None, 1)[:1]
     return bool(word) and word[0].isdigit() and len(word[0]) < 10 and not (len(look) > 1 and _is_tree(look[1]))
 
 
 def _is_start(look: list[bytes]) -> bool:
-    """Are the first three lines a header and a candidate? Nothing within a list looks like that."""
+    """Whether the first three lines are a header and a candidate. Nothing within a list looks like that."""
     return len(look) > 2 and _is_header(look) and bool(numbers(look[1])) and _is_tree(look[2])
 
 

@@ -85,12 +85,12 @@ def block(lines: LineReader, ends: Callable[[bytes], bool]) -> list[bytes]:
 
 
 def blank(line: bytes) -> bool:
-    """Is the line empty, or white space?"""
+    """Whether the line is empty, or white space."""
     return not line or line.isspace()
 
 
 def failed(tree: bytes) -> bool:
-    """Is it what parsers write where they found no tree, ``(())``?"""
+    """Whether it is what parsers write where they found no tree, ``(())``."""
     return not tree.strip(b"() \t")
 
 

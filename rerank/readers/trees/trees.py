@@ -147,7 +147,7 @@ def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variable
 
 
 def is_failed(text: bytes) -> bool:
-    """Is ``text`` a failed parse: nothing at all, or brackets, perhaps with labels, but no word?"""
+    """Whether ``text`` is a failed parse: nothing at all, or brackets, perhaps with labels, but no word."""
     if re.search(rb"[^\s()]\s+[^\s()]|\)\s*[^\s()]", text):  # what does not follow a bracket directly is a word
         return False
     depths = list(accumulate((1 if byte == OPEN else -1 for byte in text if byte in (OPEN, CLOSE)), initial=0))

@@ -64,7 +64,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
 
     @property
     def single(self) -> bool:
-        """Is it one learner, one set, one noise level, one seed? Then there is a model."""
+        """Whether it is one learner, one set, one noise level, one seed: then there is a model."""
         return len(self.singles) == len(self.recipe.run_seeds) == 1 and self.singles[0].baseline is None
 
     def extract(self) -> dict[str, int]:
