@@ -6,7 +6,6 @@ of its module and what that imports. A changed leaf means a new directory.
 """
 
 import gc
-import hashlib
 import sys
 import threading
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from numba.core.typing import arraydecl as _arraydecl  # noqa: F401
 from numba.extending import intrinsic, models, register_model, typeof_impl
 
 from rerank.kernels.directory import config, state_directory
-from rerank.kernels.sources import PACKAGE, module_digest
+from rerank.kernels.sources import PACKAGE, kernel_state
 
 F = TypeVar("F", bound=Callable[..., Any])
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
@@ -36,32 +35,6 @@ cgutils: Any = _cgutils  # it has no types
 event: Any = _event
 types: Any = _types  # typed in part
 _naming = threading.Lock()
-
-
-@cache
-def _kernel_digest() -> str:
-    """Digest of all sources of the package that define kernels, or how they are compiled: 16 hexadecimal digits."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(PACKAGE.rglob("*.py")):
-        source = path.read_bytes()
-        if path.parent.name == "kernels" or any(mark in source for mark in (b"@kernel", b"@body(", b"@by_type")):
-            digest.update(path.name.encode())
-            digest.update(source)
-    return digest.hexdigest()[:16]
-
-
-def _state_of(module: str, file: str) -> str | None:
-    """The state of the sources of a module's kernels; None for one typed in interactively: no file says what it calls.
-
-    It is that of the import: a kernel is compiled on its first call, when a file may have changed already.
-    """
-    path = Path(file).absolute()
-    if path.is_relative_to(PACKAGE):
-        return _kernel_digest()
-    if not path.is_file():
-        return None
-    sources = f"{_kernel_digest()} {module_digest(module, path)}"
-    return hashlib.sha256(sources.encode()).hexdigest()[:16]
 
 
 class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
@@ -116,13 +89,12 @@ class Kernel(Called):
     @cached_property
     def compiled(self) -> Any:
         """What Python calls."""
-        if self.state is None:
-            return numba.njit(**OPTIONS)(self.function)
         with _naming:  # threads of a program share what names the directory
-            directory, before = state_directory(self.state), config.CACHE_DIR
+            before = config.CACHE_DIR
+            directory = self.state and state_directory(self.state)
             try:
-                config.CACHE_DIR = directory
-                return numba.njit(**OPTIONS, cache=True)(self.function)
+                config.CACHE_DIR = directory or before
+                return numba.njit(**OPTIONS, cache=bool(directory))(self.function)
             finally:
                 config.CACHE_DIR = before
 
@@ -151,7 +123,7 @@ def kernel(function: F) -> F:
     Constants and leaves are frozen into the code: a user's own kernel is compiled again when its module, or one that
     the module imports from the same folder, has changed.
     """
-    return _compiled(function, _state_of(function.__module__, function.__code__.co_filename))
+    return _compiled(function, kernel_state(function.__module__, function.__code__.co_filename))
 
 
 @cache
@@ -165,7 +137,7 @@ def kernel_of(function: F, kind: type) -> F:
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
     if Path(file).is_relative_to(PACKAGE) or not isinstance(function, Kernel):
         return function
-    state = None if kind.__module__ == "__main__" else _state_of(kind.__module__, file)
+    state = None if kind.__module__ == "__main__" else kernel_state(kind.__module__, file)
     return _compiled(cast(F, function.function), state)
 
 

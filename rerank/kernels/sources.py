@@ -60,6 +60,30 @@ def module_digest(module: str, path: Path) -> str:
     return _digest(_with_imports(module if spec is None else str(spec.name), path))
 
 
+def kernel_state(module: str, file: str) -> str | None:
+    """The state of the sources of a module's kernels: 16 hexadecimal digits; None for one typed in, without a file.
+
+    It is that of the import: a kernel is compiled on its first call, when a file may have changed already.
+    """
+    path = Path(file).absolute()
+    if path.is_relative_to(PACKAGE):
+        return _package_state()
+    if not path.is_file():
+        return None
+    return hashlib.sha256(f"{_package_state()} {module_digest(module, path)}".encode()).hexdigest()[:16]
+
+
+@cache
+def _package_state() -> str:
+    """The state of all sources of this program that define kernels, or how they are compiled."""
+    kernels: dict[str, Path] = {}
+    for path in PACKAGE.rglob("*.py"):
+        source = path.read_bytes()
+        if path.parent.name == "kernels" or any(mark in source for mark in (b"@kernel", b"@body(", b"@by_type")):
+            kernels[path.relative_to(PACKAGE).as_posix()] = path
+    return _digest(kernels)[:16]
+
+
 def _digest(files: dict[str, Path]) -> str:
     digest = hashlib.sha256()
     for name, path in sorted(files.items()):
@@ -92,11 +116,9 @@ def _with_imports(module: str, path: Path) -> dict[str, Path]:
     """The files of a module and of all that it imports from the same folder or another that is not a library's."""
     depth = module.count(".") + (path.name == "__init__.py")
     root, top = path.absolute().parents[depth], module.partition(".")[0]
-    folders = [root]
-    if not _is_library(root):
-        folders += [
-            folder for folder in (Path(place or ".").absolute() for place in sys.path) if not _is_library(folder)
-        ]
+    library = _is_library(root)
+    others = [] if library else [Path(place or ".").absolute() for place in sys.path]
+    folders = [root, *(folder for folder in others if not _is_library(folder))]
     files: dict[str, Path] = {}
     waiting = [(module, path)]
     while waiting:
@@ -106,9 +128,10 @@ def _with_imports(module: str, path: Path) -> dict[str, Path]:
         files[name] = path
         for imported in _imports(path, name if path.name == "__init__.py" else name.rpartition(".")[0]):
             first = imported.partition(".")[0]
-            # This program's sources have their own digest, as has a library: by its version.
-            if first != PACKAGE.name and (first == top or not _is_library(root)):
-                waiting += [(imported, file) for file in [_file_below(folders, imported)] if file]
+            # This program's sources have a digest of their own; of a library, the package of the module counts.
+            wanted = first == top if library else first != PACKAGE.name
+            if wanted and (file := _file_below(folders, imported)) is not None:
+                waiting.append((imported, file))
     return files
 
 
