@@ -142,6 +142,14 @@ def flush(state: Any, sums: PredictorSums) -> None:
         state.sums[j] = sums.cells[j, TOTAL]
 
 
+@kernel
+def average_anew(state: Any) -> None:
+    """Σ c_k d_k ← 0, where τ = 0: what all columns have added to the average so far is −u from here on."""
+    for j in range(state.sums.shape[0]):
+        state.sums[j] -= state.numbers[SURVIVED] * state.cells[j]
+    state.numbers[SURVIVED] = 0.0
+
+
 def survived_sums(state: State, shrinks: bool) -> np.ndarray:
     """float64 [D + 1]: Σ c_k w_k; ``shrinks``: is there a threshold, so that sums are entered lazily?"""
     return state.sums if shrinks else np.asarray(state.numbers[SURVIVED] * coordinates(state) - sums_of(state))

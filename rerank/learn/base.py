@@ -16,10 +16,7 @@ from rerank.learn.passes import gradient_pass, repeat_updates
 from rerank.learn.predictor import (
     ALIVE,
     FREE,
-    TAU,
     UPDATES,
-    coordinates,
-    copy_state,
     count_active,
     fresh,
     predictor_of,
@@ -30,7 +27,7 @@ from rerank.learn.predictor import State as State
 from rerank.learn.replay import Replay
 from rerank.learn.scoring import Weights as Weights
 from rerank.learn.settings import NotNegative, SettingsClass, settings_of
-from rerank.learn.shard_states import ShardStates
+from rerank.learn.shard_states import ShardStates, combined
 from rerank.learn.voting.votes import Votes
 from rerank.learn.workspace import (
     ORACLES,
@@ -244,12 +241,10 @@ class Learner(Checked):
         repeat(replay.data, replay.updates, state, sums, replay.space, replay.room, params)
         return replay.votes()
 
-    def combined(self, shards: ShardStates, rule: str) -> State:  # noqa: ARG002
-        """One state of those that were trained apart, by a rule of ``mixes``: w = Σ share·w_s, without a threshold."""
-        state = copy_state(shards.ends[0])
-        coordinates(state)[:] = shards.mean(weights_of)
-        state.numbers[TAU] = 0.0
-        return shards.completed(state, self.shrinks)
+    def combined(self, shards: ShardStates, rule: str) -> State:
+        """One state of those that were trained apart, by a rule of ``mixes``: the mean of their weights, or what
+        ``rerank.learn.mixing.formulas`` says of the memory of a learner."""
+        return combined(shards, rule, self)
 
 
 RULES = (

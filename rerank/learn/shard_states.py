@@ -1,4 +1,4 @@
-"""States that were trained separately, from the same start, and what of them is combined."""
+"""States that were trained separately, from the same start, and what of them is combined (see ``mixing.formulas``)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from rerank.kernels.by_type import by_type
 from rerank.learn.average import survived_sums
-from rerank.learn.predictor import ALIVE, FREE, PENDING, SURVIVED, State, sums_of
+from rerank.learn.predictor import (
+    ALIVE,
+    FREE,
+    PENDING,
+    SURVIVED,
+    TAU,
+    State,
+    coordinates,
+    copy_state,
+    sums_of,
+    weights_of,
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +35,11 @@ class ShardStates:
     ends: Sequence[State]
     shares: np.ndarray
     free: int
+
+    @property
+    def columns(self) -> int:
+        """D."""
+        return len(self.start.cells) - 1
 
     def summed(self, of: Callable[[State], Any]) -> Any:
         """What ``of`` reads from the start, plus all that the sections have added to it."""
@@ -62,16 +79,15 @@ class ShardStates:
         return state
 
 
-def ratio(size: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """size/unit; 1 where there is no unit."""
-    return np.asarray(np.divide(size, unit, out=np.ones_like(unit), where=unit > 0))
+def mean_of_weights(shards: ShardStates, shrinks: bool) -> State:
+    """w = Σ share·w_s, without a threshold."""
+    state = copy_state(shards.ends[0])
+    coordinates(state)[:] = shards.mean(weights_of)
+    state.numbers[TAU] = 0.0
+    return shards.completed(state, shrinks)
 
 
-def inverted(x: np.ndarray) -> np.ndarray:
-    """1/x; 0 where x is 0."""
-    return np.asarray(np.divide(1.0, x, out=np.zeros_like(x), where=x > 0))
-
-
-def root(squares: Any) -> Any:
-    """√ of sums that rounding may have made negative."""
-    return np.sqrt(np.maximum(squares, 0.0))
+@by_type
+def combined(shards: ShardStates, rule: str, learner: Any) -> State:
+    """One state of ``shards``, by a rule of the learner's ``mixes``; weights are averaged."""
+    return mean_of_weights(shards, learner.shrinks)

@@ -15,7 +15,8 @@ from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner
 from rerank.learn.hooks import rates_of
 from rerank.learn.rules.bopr import BayesianProbit
-from rerank.learn.rules.cw import CW, STDEV, VAR, exact_stdev, exact_var
+from rerank.learn.rules.confidence import exact_stdev, exact_var
+from rerank.learn.rules.cw import CW, STDEV, VAR
 from rerank.learn.rules.gaussian_full import SMALLEST
 from rerank.learn.rules.scw import SoftCW
 

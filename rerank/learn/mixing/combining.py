@@ -1,6 +1,6 @@
 """One state from those of learners that were trained separately, on sections of the lists.
 
-What sections have learned is combined in one of three ways (``Learner.combined`` has the formulas of every family):
+What sections have learned is combined in one of three ways (``formulas`` has what each family remembers):
 
 * subgradients of dual averaging, and other sums that the weights follow from, add up;
 * Gaussians are weighted by how sure they are of every weight (Crammer, Dredze & Pereira 2012, section 7.10);
@@ -12,14 +12,17 @@ survived. With ``keep``, only the columns with the largest L2 norm of their weig
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
+from rerank.kernels.by_type import ByType
 from rerank.learn.base import Learner
+from rerank.learn.mixing import formulas as formulas  # which gives families their bodies of ``combined``
 from rerank.learn.predictor import BY_COLUMN, State
-from rerank.learn.shard_states import ShardStates
+from rerank.learn.shard_states import ShardStates, combined
 
 
 def rule_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> str:
@@ -28,7 +31,7 @@ def rule_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> st
     if not learner.mixes:
         message = f"{name} does not support mixing; remove training.mixing"
         raise RecipeError(message, key="training.mixing")
-    if not issubclass(owner(kind, "combined"), owner(kind, "init")):
+    if not issubclass(formula_owner(kind), owner(kind, "init")):
         message = (
             f"{name} keeps a state of its own (init), which no mixing rule can combine; "
             f"remove training.mixing, or give {kind.__name__} a method combined (see Learner.combined)"
@@ -45,6 +48,12 @@ def rule_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> st
 def owner(kind: type, method: str) -> type:
     """The class from which ``kind`` has a method."""
     return next(base for base in kind.__mro__ if method in vars(base))
+
+
+def formula_owner(kind: type) -> type:
+    """The class that says how states of ``kind`` are combined, in a method or in ``formulas``."""
+    bodies = cast(ByType, combined).bodies
+    return next(base for base in kind.__mro__ if base in bodies or "combined" in vars(base))
 
 
 def combine(

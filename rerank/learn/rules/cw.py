@@ -4,12 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from rerank.kernels.by_type import body
-from rerank.kernels.compile import kernel
 from rerank.learn.base import learners
 from rerank.learn.hooks import rates_of, shrink_exactly
+from rerank.learn.rules.confidence import exact_stdev, exact_var, stdev_alpha, stdev_shrinkage, var_alpha
 from rerank.learn.rules.gaussian import Gaussian, shrink_kl
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
@@ -71,98 +69,3 @@ def confidence_exactly(
         alpha, xi = exact_stdev(m, v, params.phi, scratch.extra, count)
     shrink_kl(scratch, count, weight * xi)
     return alpha * weight
-
-
-@kernel
-def var_alpha(m: float, v: float, phi: float, loss: float) -> float:
-    """α that meets m⁺ = φv⁺ (Crammer et al. 2012, eqs. 15 and 18)."""
-    c = 1.0 + 2.0 * phi * m
-    root = math.sqrt((1.0 - 2.0 * phi * m) ** 2 + 8.0 * phi * phi * v)
-    return 2.0 * loss / (v * (c + root)) if c > 0.0 else (root - c) / (4.0 * phi * v)
-
-
-@kernel
-def stdev_shrinkage(alpha: float, v: float, phi: float) -> tuple[float, float]:
-    """(β, ξ) of an α for the constraint m ≥ φ√v: αφ/(√v⁺ + vαφ) and αφ/√v⁺ (Crammer et al. 2012, Fig. 1)."""
-    after = 2.0 * v / (alpha * v * phi + math.sqrt((alpha * v * phi) ** 2 + 4.0 * v))  # √v⁺
-    return alpha * phi / (after + v * alpha * phi), alpha * phi / after
-
-
-@kernel
-def stdev_alpha(m: float, v: float, phi: float) -> float:
-    """α that meets m⁺ = φ√v⁺ (Crammer et al. 2012, Lemma 2)."""
-    psi, zeta = 1.0 + phi * phi / 2.0, 1.0 + phi * phi
-    root = phi * math.sqrt(m * m * phi * phi / 4.0 + v * zeta)
-    if m > 0.0:
-        return (v * phi * phi - m * m) / (v * (m * psi + root))
-    return (root - m * psi) / (v * zeta)
-
-
-@kernel
-def excess_var(alpha: float, m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
-    """f(α) = m⁺ − φv⁺ and its slope, v⁺ of the exact diagonal update, part_j = Σ_jj z_j² (Crammer et al., eq. 33)."""
-    f, slope = m + alpha * v, v
-    for r in range(count):
-        c = 1.0 + 2.0 * alpha * phi * part[r]
-        f -= phi * part[r] / c
-        slope += 2.0 * (phi * part[r] / c) ** 2
-    return f, slope
-
-
-@kernel
-def exact_var(m: float, v: float, phi: float, part: np.ndarray, count: int) -> float:
-    """α, the root of f, which rises strictly, by Newton's method kept inside a bracket.
-
-    f is below 0 at max(0, −m/v), and above where the approximation v⁺ ≤ v holds with equality.
-    """
-    low, high = max(0.0, -m / v), phi - m / v
-    alpha = 0.5 * (low + high)
-    for _ in range(200):
-        f, slope = excess_var(alpha, m, v, phi, part, count)
-        if f > 0.0:
-            high = alpha
-        else:
-            low = alpha
-        step = f / slope
-        if f == 0.0 or high - low <= 1e-15 * high or abs(step) <= 1e-15 * alpha:
-            break
-        alpha -= step
-        if not low < alpha < high:
-            alpha = 0.5 * (low + high)
-    return alpha
-
-
-@kernel
-def excess_stdev(after: float, m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
-    """g = log m⁺ − log(φ²v⁺/m⁺) at m⁺ = ``after``, and its slope in log m⁺, at least 1 (Crammer et al., eq. 34)."""
-    alpha, total, slope = (after - m) / v, 0.0, 0.0
-    for r in range(count):
-        pull = phi * phi * part[r]
-        c = after + alpha * pull
-        total += pull / c
-        slope += pull / c * (after * (1.0 + pull / v) / c)
-    return math.log(after / total), 1.0 + slope / total
-
-
-@kernel
-def exact_stdev(m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
-    """(α, ξ) from the root of g in log m⁺, by Newton's method kept inside a bracket.
-
-    m⁺ is what is looked for, not α: where variances have collapsed, m + αv has no digit left. It is above max(0, m),
-    and at most φ√v, because v⁺ ≤ v.
-    """
-    low, high = max(0.0, m), phi * math.sqrt(v)
-    after = high
-    for _ in range(200):
-        g, slope = excess_stdev(after, m, v, phi, part, count)
-        if g > 0.0:
-            high = after
-        else:
-            low = after
-        after *= math.exp(-g / slope)
-        if not low <= after <= high:
-            after = math.sqrt(low) * math.sqrt(high)
-        if abs(g) <= 1e-14 * slope or high - low <= 1e-15 * high:
-            break
-    alpha = (after - m) / v
-    return alpha, alpha * phi * phi / after

@@ -18,11 +18,10 @@ from rerank.learn.base import Learner, State
 from rerank.learn.hooks import IDLE, IN_VAIN, SKIP, UPDATE, Lesson, rates_of, shrink_exactly, update_pair
 from rerank.learn.judge import squared_norm, sum_of
 from rerank.learn.passes import pair_pass, repeat_pairs
-from rerank.learn.predictor import CELL, SURVIVED, add_sum, coordinates, copy_state, fresh, shift
-from rerank.learn.rules.gaussian_full import SMALLEST, combined_full, learn_full
+from rerank.learn.predictor import CELL, SURVIVED, add_sum, fresh, shift
+from rerank.learn.rules.gaussian_full import SMALLEST, learn_full
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.settings import Count
-from rerank.learn.shard_states import ShardStates, ratio
 from rerank.learn.workspace import Scratch
 
 KL, L2, EXACT = range(3)  # the places of these choices in every learner's ``covariance``
@@ -77,50 +76,9 @@ class Gaussian(Learner):
         state.cells[:, VARIANCE] = self.prior
         return state
 
-    def means(self, state: State) -> np.ndarray:
-        """float64 [D + 1]: μ, the base score's coordinate last."""
-        return coordinates(state)
-
     def variances(self, state: State) -> np.ndarray:
         """float64 [D]: the diagonal of Σ."""
         return np.array((np.diag(state.matrix) if self.full else state.cells[:, VARIANCE])[:-1])
-
-    def combined(self, shards: ShardStates, rule: str) -> State:
-        """Means of μ and Σ, or KL (Crammer, Dredze & Pereira 2012, section 7.10):
-
-        μ = (Σ Σ_s⁻¹)⁻¹ Σ Σ_s⁻¹μ_s, Σ⁻¹ = Σ Σ_s⁻¹, with what all of them knew at the start counted once. In the first
-        round nothing was known.
-        """
-        state = copy_state(shards.ends[0])
-        if self.full:
-            state.cells[:], state.matrix[:] = combined_full(shards, rule)
-            return shards.completed(state, self.shrinks)
-        unit = shards.largest(lambda end: end.memory)
-
-        def variances(end: State) -> np.ndarray:
-            """Σ_jj in the common unit; see ``variance_of``."""
-            variance = end.cells[:, VARIANCE]
-            if unit.size == 0:
-                return np.asarray(variance)
-            with np.errstate(divide="ignore"):
-                unseen = np.where(unit > 0, 1.0 / unit / unit, variance)
-            return np.minimum(np.where(end.memory > 0, variance * ratio(end.memory, unit) ** 2, unseen), GREATEST)
-
-        if rule == "kl":
-            known = 1.0 / variances(shards.start)
-            precision, weighted = np.zeros_like(known), np.zeros_like(known)
-            for end in shards.ends:
-                certainty = 1.0 / variances(end)
-                precision += certainty
-                weighted += certainty * end.cells[:, MEAN]
-            mu = weighted / precision
-            if not shards.fresh:
-                precision = np.maximum(precision - (len(shards.ends) - 1) * known, known)
-            variance = np.clip(1.0 / precision, SMALLEST, GREATEST)
-        else:
-            mu, variance = shards.mean(lambda end: end.cells[:, MEAN]), shards.mean(variances)
-        state.cells[:, MEAN], state.cells[:, VARIANCE], state.memory[:] = mu, variance, unit
-        return shards.completed(state, self.shrinks)
 
 
 @body(update_pair, Gaussian)

@@ -9,57 +9,10 @@ from rerank.kernels.compile import kernel
 from rerank.learn.hooks import IDLE, IN_VAIN, SKIP, UPDATE, Lesson, rates_of
 from rerank.learn.judge import squared_norm
 from rerank.learn.predictor import add
-from rerank.learn.shard_states import ShardStates
 from rerank.learn.workspace import Scratch
 
 ROUNDING = 1e-12  # of a variance that was 1 at first: how exactly it can be known
 SMALLEST = 1e-100  # an update whose v is below it is skipped
-
-
-def combined_full(shards: ShardStates, rule: str) -> tuple[np.ndarray, np.ndarray]:
-    """μ and Σ of ``Gaussian.combined`` for full matrices."""
-    if rule == "kl":
-        known = inverse(shards.start.matrix)
-        precision, weighted = np.zeros_like(known), np.zeros(len(known))
-        for end in shards.ends:
-            certainty = inverse(end.matrix)
-            precision += certainty
-            weighted += times(certainty, end.cells)
-        mu = times(inverse(precision), weighted)
-        if not shards.fresh:
-            precision -= (len(shards.ends) - 1) * known
-        sigma = inverse(precision)
-    else:
-        mu, sigma = shards.mean(lambda end: end.cells), shards.mean(lambda end: end.matrix)
-    return mu, (sigma + sigma.T) / 2.0
-
-
-@kernel
-def invert(a: np.ndarray) -> None:
-    """A symmetric, positive definite matrix becomes its inverse, by Gauss-Jordan elimination."""
-    for k in range(a.shape[0]):
-        pivot = a[k, k]
-        a[k, k] = 1.0
-        for j in range(a.shape[1]):
-            a[k, j] /= pivot
-        for i in range(a.shape[0]):
-            factor = a[i, k]
-            if i != k and factor != 0.0:
-                a[i, k] = 0.0
-                for j in range(a.shape[1]):
-                    a[i, j] -= factor * a[k, j]
-
-
-def inverse(matrix: np.ndarray) -> np.ndarray:
-    """The inverse of a symmetric, positive definite matrix; LAPACK's bits depend on the number of its threads."""
-    result = np.array(matrix, np.float64)
-    invert(result)
-    return result
-
-
-def times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The product of a matrix and a vector, likewise in a fixed order."""
-    return np.asarray((matrix * x).sum(axis=1))
 
 
 @by_type

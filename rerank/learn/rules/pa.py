@@ -8,16 +8,12 @@ uses it (Chiang 2012, section 3).
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from rerank.kernels.by_type import body
-from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, learners
 from rerank.learn.hooks import IDLE, UPDATE, Lesson, update, update_pair
-from rerank.learn.judge import squared_norm
+from rerank.learn.judge import margin, squared_norm
 from rerank.learn.passes import pair_pass
 from rerank.learn.predictor import subtract
-from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.settings import Count, Positive
 from rerank.learn.workspace import Scratch
 
@@ -75,20 +71,3 @@ def pass_or_attack(
 def repeat(state: Any, scratch: Scratch, count: int, n: int, tau: float, params: Any) -> None:
     """w ← w − τg for g = −z, where a logged update is repeated."""
     subtract(state, scratch, count, tau)
-
-
-@kernel
-def margin(w: np.ndarray, scratch: Scratch, count: int) -> float:
-    """w·z for the z in ``scratch.value``, in four sums that the processor computes at once."""
-    j, z = scratch.column, scratch.value
-    one = two = three = four = 0.0
-    end = np.uint64(count)
-    quarters = end - end % np.uint64(4)
-    for r in range(np.uint64(0), quarters, np.uint64(4)):
-        one += w[j[r]] * z[r]
-        two += w[j[r + ONE]] * z[r + ONE]
-        three += w[j[r + TWO]] * z[r + TWO]
-        four += w[j[r + THREE]] * z[r + THREE]
-    for r in range(quarters, end):
-        one += w[j[r]] * z[r]
-    return float((one + two) + (three + four))

@@ -4,8 +4,7 @@ With s the sum of subgradients after k updates,
 
     w_j = −sign(s_j) · max(|s_j| − k·λ₁, 0) · d_k,   d_k = 1 / (k·λ₂ + η·√k),   w = 0 for k = 0:
 
-so a_j = −s_j, and scale and threshold follow from k. Free columns of a corpus, and the base score, have λ₁ = λ₂ = 0:
-w_j = −s_j·f_k with f_k = 1 / (η·√k).
+so a_j = −s_j, and scale and threshold follow from k. Free columns of a corpus, and the base score, have λ₁ = λ₂ = 0.
 """
 
 import math
@@ -21,7 +20,6 @@ from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import BASE_SCALE, FREE_SCALE, SCALE, SLOPE, TAU, UPDATES, fresh
 from rerank.learn.settings import NotNegative, Positive, Update
-from rerank.learn.shard_states import ShardStates
 from rerank.learn.workspace import Scratch
 
 
@@ -65,14 +63,6 @@ class RDA(Learner):
         set_scales(state.numbers, 0, float(self.eta), float(self.l1), float(self.l2))
         return state
 
-    def combined(self, shards: ShardStates, rule: str) -> State:  # noqa: ARG002
-        """s = Σ s_s, k = Σ k_s, as if one learner had seen all these subgradients."""
-        state = self.init(len(shards.start.cells) - 1)
-        state.cells[:] = shards.summed(lambda end: end.cells)
-        state = shards.completed(state, self.shrinks)
-        set_scales(state.numbers, int(state.counts[UPDATES]), float(self.eta), float(self.l1), float(self.l2))
-        return state
-
 
 @body(update, RDA)
 def add_subgradient(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
@@ -84,7 +74,7 @@ def add_subgradient(state: Any, scratch: Scratch, count: int, n: int, weight: fl
 
 @kernel
 def set_scales(numbers: np.ndarray, k: int, eta: float, l1: float, l2: float) -> None:
-    """d_k = 1 / (k·λ₂ + η·√k), f_k = 1 / (η·√k), and the threshold k·λ₁."""
+    """d_k = 1 / (k·λ₂ + η·√k) or, without λ₂, 1 / (η·√k), and the threshold k·λ₁."""
     numbers[SCALE] = 1.0 / (k * l2 + eta * math.sqrt(k)) if k > 0 else 0.0
     numbers[FREE_SCALE] = numbers[BASE_SCALE] = 1.0 / (eta * math.sqrt(k)) if k > 0 else 0.0
     numbers[TAU], numbers[SLOPE] = k, l1

@@ -8,7 +8,7 @@ from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
 from rerank.learn.base import learners
 from rerank.learn.hooks import rates_of
-from rerank.learn.rules.cw import stdev_alpha, stdev_shrinkage
+from rerank.learn.rules.confidence import stdev_alpha, stdev_shrinkage
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
 

@@ -12,9 +12,7 @@ from rerank.learn.hooks import IDLE, IN_VAIN, UPDATE, Lesson, rates_of
 from rerank.learn.judge import squared_norm
 from rerank.learn.predictor import assign, fresh
 from rerank.learn.rules.gaussian import Gaussian, learn_diagonal
-from rerank.learn.rules.gaussian_full import inverse, times
 from rerank.learn.settings import Positive
-from rerank.learn.shard_states import ShardStates
 from rerank.learn.workspace import Scratch
 
 W, TOTAL, SQUARES = range(3)  # of a cell: w = v/(a + A), v = Σ z, A = Σ z²
@@ -56,19 +54,6 @@ class SecondOrderPerceptron(Gaussian):
 
     def variances(self, state: State) -> np.ndarray:
         return super().variances(state) if self.full else 1.0 / (self.a + state.cells[:-1, SQUARES])
-
-    def combined(self, shards: ShardStates, rule: str) -> State:  # noqa: ARG002
-        """v = Σ v_s, A = Σ A_s, as if one learner had seen all these differences."""
-        state = self.init(len(shards.start.cells) - 1)
-        if self.full:
-            precision = shards.summed(lambda end: inverse(end.matrix))
-            v = shards.summed(lambda end: times(inverse(end.matrix), end.cells))
-            sigma = inverse(precision)
-            state.cells[:], state.matrix[:] = times(sigma, v), (sigma + sigma.T) / 2.0
-        else:
-            state.cells[:, W : SQUARES + 1] = shards.summed(lambda end: end.cells[:, W : SQUARES + 1])
-            state.cells[:, W] = state.cells[:, TOTAL] / (self.a + state.cells[:, SQUARES])
-        return shards.completed(state, self.shrinks)
 
 
 @body(rates_of, SecondOrderPerceptron)

@@ -11,14 +11,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
 from rerank.learn.predictor import TAU, a_of, fresh, shrink, slope_of
 from rerank.learn.settings import NotNegative, Positive
-from rerank.learn.shard_states import ShardStates
 from rerank.learn.workspace import Scratch
 
 
@@ -40,12 +37,6 @@ class Truncating(Learner):
     def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
         state = fresh(columns, slopes=self.limit() is not None)
         state.v[:] = 1.0
-        return state
-
-    def combined(self, shards: ShardStates, rule: str) -> State:
-        state, limit = super().combined(shards, rule), self.limit()
-        if limit is not None:
-            state.v[:] = np.abs(state.cells) <= limit
         return state
 
 

@@ -7,7 +7,9 @@ with g = Σ a_y φ(y),
 * c_j ← max(c_j, x_j) in the columns of g;
 * N ← N + Σ_j (g_j/c_j)² / max a_y², and t ← t + 1 unless g = 0.
 
-Step sizes are multiplied by √(t/N), so that they do not depend on the number of features.
+Step sizes are multiplied by √(t/N), so that they do not depend on the number of features. Where c_j grows, all that is
+remembered of the column in its unit is multiplied by the ratio of the old c_j to the new, as if it had always been the
+new one. The base score is not normalised.
 
 With a step size per column even the smallest subgradient counts. So rounding has to be kept out, also of learners that
 do not normalise: entries |g_j| ≤ 1e-12 · x_j · max |a_y| are 0 (as where all candidates share a feature, and a sum over
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.judge import accumulate_spread, append, base_of, subgradient
 from rerank.learn.predictor import REST
@@ -107,3 +110,33 @@ def gather_spread(data: ListArrays, scratch: Scratch, n: int, last: int, params:
     count = spread_subgradient(data, scratch, n)
     scratch.extra[count] = 1.0
     return append(scratch, count, last, params.base_rate * spread_base(data, scratch, n))
+
+
+@by_type
+def adapt(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
+    """Take in a subgradient column by column, each in its unit, which grows to the x_j in ``scratch.extra`` before."""
+    top, base = largest_coefficient(scratch, n), state.cells.shape[0] - 1
+    if top <= NOISE:
+        count = 0
+    for r in range(np.uint64(count)):
+        j, x = scratch.column[r], scratch.extra[r]
+        scratch.extra[r] = 1.0
+        if params.normalized and scratch.value[r] != 0.0 and j != base:
+            scratch.extra[r] = grow(state, j, x, params)
+    if params.normalized:
+        count_size(state.numbers, squared_units(scratch, count, base, top))
+    speed = pace(state.numbers)
+    for r in range(np.uint64(count)):
+        if scratch.value[r] != 0.0:
+            take_in(state, scratch.column[r], weight * scratch.value[r], scratch.extra[r], speed, params)
+
+
+@by_type
+def grow(state: Any, j: int, x: float, params: Any) -> float:
+    """c_j ← max(c_j, x), with what is remembered of the column in the new unit; returns 1/c_j."""
+    return 1.0
+
+
+@by_type
+def take_in(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
+    """Learn from the entry g of a subgradient, in a column with 1/c_j = ``inverse``, where √(t/N) = ``speed``."""

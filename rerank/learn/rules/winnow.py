@@ -21,10 +21,10 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
+from rerank.learn.average import average_anew
 from rerank.learn.base import Learner, State
-from rerank.learn.predictor import BASE_SCALE, FREE_SCALE, REST, SCALE, SURVIVED, assign, fresh
+from rerank.learn.predictor import BASE_SCALE, FREE_SCALE, REST, SCALE, assign, fresh
 from rerank.learn.settings import Positive
-from rerank.learn.shard_states import ShardStates
 from rerank.learn.workspace import Scratch
 
 LIMIT = 300.0  # of |θ|
@@ -61,17 +61,6 @@ class Multiplicative(Learner):
         set_scale(state.numbers)
         return state
 
-    def combined(self, shards: ShardStates, rule: str) -> State:  # noqa: ARG002
-        """θ = Σ share·θ_s, the weighted geometric mean of the positive weights."""
-        state = self.init(len(shards.start.cells) - 1)
-        state.memory[:] = shards.mean(lambda end: end.memory)
-        state.cells[:] = 2.0 * self.mu * np.sinh(state.memory)
-        masses = np.cosh(state.memory)
-        state.numbers[W] = shards.start.numbers[W]
-        state.numbers[[Z, START]] = 2.0 * self.mu * (masses[:-1].sum() + (masses[-1] if self.base_rate > 0 else 0.0))
-        set_scale(state.numbers)
-        return shards.completed(state, self.shrinks)
-
 
 @by_type
 def multiply(state: Any, scratch: Scratch, count: int, rate: float, mu: float, base_rate: float) -> None:
@@ -84,8 +73,9 @@ def multiply(state: Any, scratch: Scratch, count: int, rate: float, mu: float, b
         j = scratch.column[r]
         theta[j] = min(max(theta[j] - rate * scratch.value[r], -LIMIT), LIMIT)
         w[r] = weight_of(theta[j], mu)
-        if numbers[W] > 0.0:
-            replace_mass(numbers, mass_of(a[j], mu), mass_of(w[r], mu))
+        if numbers[W] > 0.0:  # one after the other, so that what came in goes out again to the last bit
+            add_mass(numbers, -mass_of(a[j], mu))
+            add_mass(numbers, mass_of(w[r], mu))
     far = numbers[W] > 0.0 and not numbers[START] / REACH <= numbers[Z] <= numbers[START] * REACH
     if far:
         average_anew(state)
@@ -127,24 +117,9 @@ def add_mass(numbers: np.ndarray, x: float) -> None:
 
 
 @kernel
-def replace_mass(numbers: np.ndarray, old: float, new: float) -> None:
-    """Z ← Z − old + new: one after the other, so that what came in goes out again to the last bit."""
-    add_mass(numbers, -old)
-    add_mass(numbers, new)
-
-
-@kernel
 def weigh_anew(state: Any, mu: float, base_rate: float) -> None:
     """Sum up Z from all columns; the base score's counts where it is learned."""
     state.numbers[Z] = state.numbers[CARRY] = 0.0
     for j in range(state.cells.shape[0] - (base_rate == 0.0)):
         add_mass(state.numbers, mass_of(state.cells[j], mu))
     state.numbers[START] = state.numbers[Z]
-
-
-@kernel
-def average_anew(state: Any) -> None:
-    """Σ c_k d_k ← 0; what all columns have added to the average so far is −u from now on."""
-    for j in range(state.sums.shape[0]):
-        state.sums[j] -= state.numbers[SURVIVED] * state.cells[j]
-    state.numbers[SURVIVED] = 0.0
