@@ -12,11 +12,9 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, TypeVar, cast
 
-from rerank.kernels.compile import LEAF, Called, Leaf
+from rerank.kernels.compile import Called, Leaf
 
 F = TypeVar("F", bound=Callable[..., Any])
-# As a call, a body would be handed every array of a corpus and of a state in pieces, for each list anew.
-INLINED = LEAF | {"forceinline": True}
 
 
 class ByType(Called):
@@ -24,7 +22,7 @@ class ByType(Called):
 
     def __init__(self, declared: Callable[..., Any]) -> None:
         self.bodies: dict[type, Callable[..., Any]] = {object: declared}
-        self.leaf = Leaf(declared, self._body_of_types, INLINED)
+        self.leaf = Leaf(declared, self._body_of_types)
         update_wrapper(self, declared)
 
     def __call__(self, *arguments: Any) -> Any:

@@ -40,11 +40,12 @@ _naming = threading.Lock()
 class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
     """What kernels call, to numba: functions that are compiled once for arguments of the same types, whoever calls.
 
-    Constants are no types of their own, and what was read from an array of int32 is taken as an int64.
+    Constants are no types of their own, and what was read from an array of int32 is taken as an int64. What takes a
+    tuple of arrays is inlined: a call would hand over each of them, of a corpus or a state, in pieces, list by list.
     """
 
-    def __init__(self, function: Callable[..., Any], pick: Callable[..., Any], options: dict[str, Any]) -> None:
-        self.compiled = cache(numba.njit(**options))
+    def __init__(self, function: Callable[..., Any], pick: Callable[..., Any]) -> None:
+        self.called, self.inlined = cache(numba.njit(**LEAF)), cache(numba.njit(**LEAF, forceinline=True))
         self.pick = pick
         self.entries: dict[Any, Any] = {}
         super().__init__(f"{function.__module__}.{function.__qualname__} at {id(function):x}")
@@ -52,7 +53,8 @@ class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         args = [types.unliteral(kind) for kind in args]
         args = [types.int64 if kind == types.int32 else kind for kind in args]
-        leaf = types.Dispatcher(self.compiled(self.pick(*args)))
+        takes_tuple = any(isinstance(kind, types.NamedTuple) for kind in args)
+        leaf = types.Dispatcher((self.inlined if takes_tuple else self.called)(self.pick(*args)))
         signature = leaf.get_call_type(context, args, kws)
         self.entries[signature.args] = leaf.get_impl_key(signature)
         return signature
@@ -83,7 +85,7 @@ class Kernel(Called):
 
     def __init__(self, function: Callable[..., Any], state: str | None) -> None:
         self.function, self.state = function, state
-        self.leaf = Leaf(function, lambda *_: function, LEAF)
+        self.leaf = Leaf(function, lambda *_: function)
         update_wrapper(self, function)
 
     @cached_property
