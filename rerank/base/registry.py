@@ -54,7 +54,7 @@ class Registry(Generic[T]):
         return register
 
     def get(self, name: str) -> T:
-        """The part called ``name``, an entry point of that name, or the object at ``module:attribute``.
+        """The part called ``name``, the object at ``module:attribute``, or an entry point of that name.
 
         Raises
         ------
@@ -64,11 +64,11 @@ class Registry(Generic[T]):
             return self._parts[name]
         from importlib.metadata import EntryPoint, entry_points
 
-        for point in entry_points(group=f"rerank.{self.kind}s"):
-            if point.name == name:
-                return self._load(point)
         if ":" in name:
             return self._load(EntryPoint(name=name, value=name, group=""))
+        for point in entry_points(group=f"rerank.{self.kind}s"):  # reads a file of every package that is installed
+            if point.name == name:
+                return self._load(point)
         raise RecipeError(f"unknown {self.kind} {name!r}; {nearest(name, self._parts)}")
 
     def _load(self, point: "EntryPoint") -> T:

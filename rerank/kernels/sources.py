@@ -43,9 +43,14 @@ def code_digest(parts: tuple[str, ...]) -> str:
 
 
 def user_digest(*settings: Any) -> str:
-    """Digest of the modules of all parts that ``settings`` name by import path or entry point, and of their imports."""
+    """Digest of the modules of all parts that ``settings`` name by import path or entry point, and of their imports.
+
+    Those of this program are left out: ``code_digest`` has them.
+    """
     files: dict[str, Path] = {}
     for name in {name for part in settings for text in texts_in(part) for name in _modules_named(text)}:
+        if name.partition(".")[0] == PACKAGE.name:
+            continue
         spec = getattr(sys.modules.get(name), "__spec__", None)
         with suppress(Exception):  # the package around it is the user's: the import itself will report what it raises
             spec = spec or find_spec(name)
