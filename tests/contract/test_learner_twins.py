@@ -27,6 +27,7 @@ SOURCES = [
     PairSource("sampled", tilt=0.5, draws=4, threshold=0.25),
     PairSource("oracle", tilt=0.5),
 ]
+PAIRED = ("arow", "pa", "rda", "sgd")  # which pairs these take is no matter of the learner, but for kinds of losses
 
 
 @every_variant
@@ -54,7 +55,7 @@ def drawn(draw: st.DrawFn, name: str) -> tuple[Learner, PairSource]:
         learner = make(name, draw(st.one_of(anything, anything, st.sampled_from(entry.variants))))
     except RecipeError:  # two choices that exclude each other
         reject()
-    taken = [pairs for pairs in SOURCES if pairs.name in learner.sources and not entry.duals]
+    taken = [pairs for pairs in SOURCES if name in PAIRED and pairs.name in learner.sources]
     return learner, draw(st.sampled_from([ORACLE_PAIRS, ORACLE_PAIRS, *taken]))
 
 
