@@ -25,6 +25,8 @@ for _number in interrupts.SIGNALS:
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
+# Other processes test at the same time: threads that scikit-learn starts would spin while they wait for a processor.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.fsync = lambda _: None  # tests need not wait for disks; one of tests/storage looks at when they are waited for
 
 # The same examples everywhere; `make test-random` draws others. Hypothesis would mix constants of the modules that

@@ -91,22 +91,14 @@ def test_a_running_scheduler_trains_the_same_model(
     assert b"\nengine:" not in found["recipe"]
 
 
-def test_runs_side_by_side(root: Path) -> None:
-    """The runs of a grid: the same results from one process after the other, and from two at once."""
-    changes = {"grid": {"learner.name": ["perceptron", "vrda"]}}
-    (root / "grid.yaml").write_text(yaml.safe_dump(settings(root, **changes)))
-    found = []
-    for name, options in (("one", []), ("two", ["--workers", "2"])):
-        found.append(train(root, name, *options, recipe="grid.yaml"))
-    assert found[0] == found[1]
-
-
-def test_folds_and_tuning_of_classification(root: Path) -> None:
+def test_draws_and_points_of_a_grid_side_by_side(root: Path) -> None:
+    """The same results from one process after the other, and from two at once, which tune each of them too."""
     recipe = {
         "task": "classification",
         "data": {"sets": {"ellipse": {"generator": {"name": "ellipse", "train": 200, "test": 100}}}},
         "seeds": [1, 2],
         "tune": {"grid": {"learner.r": [0.1, 1]}, "epochs": 2},
+        "grid": {"training.epochs": [1, 2]},
         "training": {"vote": False},
         "significance": {"test": None},
     }
