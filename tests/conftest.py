@@ -5,11 +5,13 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import plain  # noqa: F401 - before any kernel is imported
 import pytest
 import small
+import typer.main
 from commands import Command, Result, pass_on
 from ending import pytest_configure  # noqa: F401 - a hook
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -24,6 +26,9 @@ from rerank.runs import pipeline
 for _number in interrupts.SIGNALS:
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+# Typer makes all commands of their functions anew for every call: in tests, once a process.
+typer.main.get_command = cache(typer.main.get_command)
 
 # Other processes test at the same time: threads that scikit-learn starts would spin while they wait for a processor.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

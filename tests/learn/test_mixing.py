@@ -3,7 +3,6 @@
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +16,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, write_shards
-from rerank.engines.base import Engine
+from rerank.engines.base import Engine, LocalEngine
 from rerank.engines.settings import EngineSettings, open_engine
 from rerank.learn.base import Weights, learners
 from rerank.learn.mixing.combining import combine
@@ -94,19 +93,17 @@ def processes() -> Iterator[Engine]:
         yield engine
 
 
-@pytest.mark.parametrize("name", ["local", "dask", "processes"])
+@pytest.mark.parametrize("name", ["local", "processes"])
 def test_the_same_bits_on_every_engine(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if name == "dask":
-        pytest.importorskip("distributed", reason="rerank[dask] is not installed")
+    """Dask mixes in tests/cli/test_dask.py."""
     plain = {learner.name: mixed(learner, Mixing(4, keep=8)) for learner in (RDA(l1=0.01), AROW())}
     shards = written(tmp_path / "corpus", (0, 9, 9, 20, 31))
     over_shards = mixed(AROW(), Mixing(4), shards)
-    own = EngineSettings(name=name, workers=None if name == "local" else 2)  # type: ignore[arg-type]
-    with nullcontext(request.getfixturevalue(name)) if name == "processes" else open_engine(own) as engine:
-        for learner in (RDA(l1=0.01), AROW()):
-            found = mixed(learner, Mixing(4, keep=8), engine=engine, workspace=tmp_path / "work")
-            same(found, plain[learner.name])
-        same(mixed(AROW(), Mixing(4), shards, engine=engine), over_shards)
+    engine = LocalEngine() if name == "local" else request.getfixturevalue(name)
+    for learner in (RDA(l1=0.01), AROW()):
+        found = mixed(learner, Mixing(4, keep=8), engine=engine, workspace=tmp_path / "work")
+        same(found, plain[learner.name])
+    same(mixed(AROW(), Mixing(4), shards, engine=engine), over_shards)
     assert not (tmp_path / "work").exists()
 
 
