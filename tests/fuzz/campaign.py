@@ -55,7 +55,8 @@ class Summary:
 class Campaign:
     """Inputs ``first`` .. ``first + count - 1`` of ``seed``, of one target alone if ``only`` names it.
 
-    checked: which inputs are tried with kernels that check their bounds: all, half of them (the odd ones) or none.
+    checked: which inputs are tried with kernels that check their bounds: all, half of them (the odd ones) or none;
+    start: how processes begin (see ``Worker``).
     Failing inputs are kept below ``output``/failures with what is known about them.
     """
 
@@ -67,6 +68,7 @@ class Campaign:
     only: str | None = None
     checked: Literal["all", "half", "none"] = "half"
     seconds: float = SECONDS
+    start: str = "spawn"
 
     def run(self) -> Summary:
         """Try all of them."""
@@ -77,7 +79,8 @@ class Campaign:
         def serve(place: int, mine: Sequence[int], checked: bool) -> None:
             if not mine:
                 return
-            worker = Worker(self.output / f"worker-{place}", checked=checked, kernels=self.output / "kernels")
+            directory = self.output / f"worker-{place}"
+            worker = Worker(directory, checked=checked, kernels=self.output / "kernels", start=self.start)
             try:
                 for number in mine:
                     tried = worker.run(self.seed, number, self.only, self.seconds)

@@ -19,14 +19,6 @@ from .worker import Tried, Worker
 COUNT = 700
 
 
-def test_sample(tmp_path: Path) -> None:
-    summary = Campaign(seed=0, count=COUNT, output=tmp_path, checked="none", seconds=PATIENCE).run()
-    shown = [f"input {number}, {tried.target}: {tried.outcome}" for number, tried in summary.failures]
-    assert not shown, "\n".join(shown)
-    assert summary.total == COUNT
-    assert set(summary.counts) == set(TARGETS)
-
-
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_what_is_not_damaged_is_read(name: str, tmp_path: Path) -> None:
     target = TARGETS[name]
@@ -42,6 +34,15 @@ UNFIT = {  # samples that need other options, or files that are not here; option
     "charniak", "references", "recipe", "moses", "merged", "joined", "text pipeline", "text pairs", "svmlight",
     "opennmt", "compared", "crossed",
 }  # fmt: skip
+
+
+def test_sample(tmp_path: Path) -> None:
+    """The process is a copy of this one, in which the test above has made the samples."""
+    summary = Campaign(seed=0, count=COUNT, output=tmp_path, checked="none", seconds=PATIENCE, start="fork").run()
+    shown = [f"input {number}, {tried.target}: {tried.outcome}" for number, tried in summary.failures]
+    assert not shown, "\n".join(shown)
+    assert summary.total == COUNT
+    assert set(summary.counts) == set(TARGETS)
 
 
 def test_inputs_are_functions_of_seed_and_number() -> None:

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .judging import Outcome, judge, write_case
 from .targets import make_case, warm_up
@@ -88,12 +88,20 @@ class Worker:
     """A process and what it has been given; inputs lie in ``directory``/input.
 
     checked: kernels look for indices out of bounds, which are errors then; they are compiled into a cache of their own.
+    start: "spawn", or "fork" for a copy of this process, which has its samples and kernels already.
     """
 
     def __init__(
-        self, directory: Path, *, checked: bool = False, kernels: Path | None = None, try_one: Try = try_input
+        self,
+        directory: Path,
+        *,
+        checked: bool = False,
+        kernels: Path | None = None,
+        try_one: Try = try_input,
+        start: str = "spawn",
     ):
         self.directory, self.checked, self.kernels, self.try_one = directory, checked, kernels, try_one
+        self._context: Any = multiprocessing.get_context(start)
         directory.mkdir(parents=True, exist_ok=True)
         self._process: multiprocessing.process.BaseProcess | None = None
         self._connection: Connection | None = None
@@ -102,9 +110,8 @@ class Worker:
         """The connection to the process, which is started if there is none."""
         if self._process is not None and self._process.is_alive() and self._connection is not None:
             return self._connection
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, self.directory, self.try_one), daemon=True)
+        self._connection, theirs = self._context.Pipe()
+        self._process = self._context.Process(target=_work, args=(theirs, self.directory, self.try_one), daemon=True)
         with _STARTING, _environment(self.checked, self.kernels):
             self._process.start()
         theirs.close()
