@@ -11,11 +11,14 @@ values are stored as they are.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from rerank.data.corpus import Corpus
+from rerank.data.symbols import mix
 from rerank.kernels.compile import kernel
 
 WINDOW = 64  # earlier candidates that one is compared with: all of them would take quadratic time
+HALF = np.uint64(32)
 LARGEST_WHOLE = 127.0  # the largest |value| that is multiplied as a whole number
 
 
@@ -40,18 +43,24 @@ class Seats(NamedTuple):
 
 
 @kernel
-def find_like(rows: np.ndarray, like: np.ndarray) -> None:
-    """like[y] ← the earlier row that differs least from row y, the first of these; -1 if y has no more nonzeros."""
-    for y in range(rows.shape[0]):
-        least = 0
-        for p in range(rows.shape[1]):
-            least += rows[y, p] != 0.0
+def find_like(first: np.ndarray, pattern: np.ndarray, value: np.ndarray, row: np.ndarray, like: np.ndarray) -> None:
+    """like[y] ← the earlier row that differs least from row y, the first of these; -1 if y has no more nonzeros.
+
+    Row y has the nonzeros first[y]..first[y + 1]; ``row`` (float32 [patterns]) is room for one, 0 before and after.
+    """
+    for y in range(like.shape[0]):
+        least = first[y + 1] - first[y]
+        for e in range(first[y], first[y + 1]):
+            row[pattern[e]] = value[e]
         for x in range(max(0, y - WINDOW), y):
-            count = 0
-            for p in range(rows.shape[1]):
-                count += rows[x, p] != rows[y, p]
+            count = first[y + 1] - first[y]
+            for e in range(first[x], first[x + 1]):  # what y has too was counted already
+                same = row[pattern[e]]
+                count += (same != value[e]) - (same != 0.0)
             if count < least:
                 like[y], least = x, count
+        for e in range(first[y], first[y + 1]):
+            row[pattern[e]] = 0.0
 
 
 def seats_of(corpus: Corpus, i: int, name: np.ndarray) -> Seats:
@@ -61,41 +70,44 @@ def seats_of(corpus: Corpus, i: int, name: np.ndarray) -> Seats:
     order = np.argsort(-corpus.base[first:last], kind="stable")
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)
-    names = name[corpus.columns[begin:end]]
-    owner = np.repeat(place, np.diff(corpus.rows[first : last + 1]))[names >= 0]
-    column, where = np.unique(names[names >= 0], return_inverse=True)
-    values = np.zeros((order.size, column.size), np.float32)
-    values[owner, where] = corpus.values[begin:end][names >= 0]
-    real = ((values != np.rint(values)) | (np.abs(values) > LARGEST_WHOLE)).any(axis=0)
-    _, kept, pattern = np.unique(hashes_of(values, column, real), return_index=True, return_inverse=True)
-    values, whole = values[:, kept], kept.size - int(np.count_nonzero(real))
-    like = np.full(order.size, -1)
-    find_like(np.ascontiguousarray(values[:, :whole]), like)
-    others = np.vstack([values, np.zeros((1, kept.size), np.float32)])[like]
-    others[:, whole:] = 0.0
-    y, p = np.nonzero(values != others)
+    names, values = name[corpus.columns[begin:end]], np.asarray(corpus.values[begin:end], np.float32)
+    kept = (names >= 0) & (values != 0.0)
+    owner, value = np.repeat(place, np.diff(corpus.rows[first : last + 1]))[kept], values[kept]
+    column, where = np.unique(names[kept], return_inverse=True)
+    real = np.zeros(column.size, np.bool_)
+    real[where[(value != np.rint(value)) | (np.abs(value) > LARGEST_WHOLE)]] = True
+    hashes = np.zeros(column.size, np.uint64)
+    add_hashes(owner, where, value.view(np.uint32), hashes)
+    hashes = np.where(real, ~column.astype(np.uint64), hashes >> np.uint64(1))  # real columns follow, each apart
+    _, sample, pattern = np.unique(hashes, return_index=True, return_inverse=True)
+    chosen = sample[pattern[where]] == where  # the nonzeros of one column of each pattern
+    rows = csr_matrix((value[chosen], (owner[chosen], pattern[where[chosen]])), (order.size, sample.size))
+    whole = sample.size - int(np.count_nonzero(real))
+    others, like = rows[:, :whole], np.full(order.size, -1)
+    find_like(others.indptr, others.indices, others.data, np.zeros(whole, np.float32), like)
+    others.resize(order.size + 1, sample.size)  # the last row, which is that of -1, is 0
+    edges = (rows - others[like]).sorted_indices()
+    largest = np.zeros(sample.size, np.float32)
+    np.maximum.at(largest, rows.indices, np.abs(rows.data))
     return Seats(
         candidate=first + order,
         base=corpus.base[first:last][order],
         like=like,
         whole=whole,
-        members=np.cumsum(np.bincount(pattern + 1, minlength=kept.size + 1)),
+        members=np.cumsum(np.bincount(pattern + 1, minlength=sample.size + 1)),
         column=column[np.argsort(pattern, kind="stable")],
-        largest=np.abs(values).max(axis=0, initial=0.0).astype(np.float64),
-        edges=np.cumsum(np.bincount(y + 1, minlength=order.size + 1)),
-        pattern=p,
-        value=(values - others)[y, p].astype(np.float64),
+        largest=largest.astype(np.float64),
+        edges=edges.indptr.astype(np.int64),
+        pattern=edges.indices.astype(np.int64),
+        value=edges.data.astype(np.float64),
     )
 
 
-def hashes_of(values: np.ndarray, column: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """uint64 [columns]: the same for columns with the same values (float32 [N, columns]); real ones follow, each apart.
+@kernel
+def add_hashes(owner: np.ndarray, where: np.ndarray, bits: np.ndarray, hashes: np.ndarray) -> None:
+    """Add hashes of a list's nonzeros to those of their columns: of columns with the same values they are the same.
 
     With 63 bits, values need not be compared.
     """
-    factor, shift = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
-    hashes = np.zeros(column.size, np.uint64)
-    for row in values.view(np.uint32):
-        hashes = (hashes ^ row) * factor
-        hashes ^= hashes >> shift
-    return np.where(real, ~column.astype(np.uint64), hashes >> np.uint64(1))
+    for e in range(owner.shape[0]):
+        hashes[where[e]] += mix((np.uint64(owner[e]) << HALF) | np.uint64(bits[e]))

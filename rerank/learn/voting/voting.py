@@ -35,6 +35,7 @@ from rerank.learn.voting.votes import Votes
 
 RUN = 1024  # predictors at a time: rows of a list stay in the caches
 LARGEST_SINGLE = 2.0**22  # whole numbers up to four times as large are exact in float32
+BYTES = 80.0  # a nonzero of a list takes, while seats are found
 LARGEST_LIST = 1 << 34  # bytes that a thread may need for a list
 
 
@@ -126,7 +127,7 @@ def check_lists(votes: Votes, corpus: Corpus, names: Sequence[str] = ()) -> None
     candidates, nonzeros = np.diff(corpus.lists), np.diff(corpus.rows[corpus.lists])
     columns = np.minimum(nonzeros, corpus.width)
     rooms = 8.0 * (2 if votes.threshold.size else 1) * min(RUN, votes.survived.size)
-    need = 16.0 * candidates * columns + rooms * (candidates + columns)
+    need = BYTES * nonzeros + rooms * (candidates + columns)
     i = int(np.argmax(need)) if need.size else -1
     if i >= 0 and need[i] > LARGEST_LIST:
         message = f"voting would take {need[i] / 1e9:.1f} GB for the {candidates[i]:,} candidates of list "
