@@ -24,18 +24,16 @@ from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
 from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.skip_count import ScoreCount
 from rerank.recipes.recipe import ListRecipe
 
 BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most so many lists, and bytes of texts, in a block
 
 
 class Block(NamedTuple):
-    """A task: lists as they are read. ``number`` counts blocks from 0; ``key`` is a digest of what was read so far;
-    ``part``: which of the job's lexical tables its lists get."""
+    """A task: lists as they are read. ``number`` counts blocks from 0; ``part``: which of the job's lexical tables its
+    lists get."""
 
     number: int
-    key: str
     lists: list[NBestList | SkippedList]
     part: int = 0
 
@@ -47,17 +45,6 @@ class Summary(NamedTuple):
     met: SkipCount
     features: int  # how many different features vary; 0 where they have columns
     warnings: Warnings
-
-    def as_header(self) -> dict[str, Any]:
-        """The summary as JSON."""
-        return self._asdict() | {"met": vars(self.met) | {"scores": vars(self.met.scores)}}
-
-    @staticmethod
-    def of_header(said: dict[str, Any]) -> "Summary":
-        """The inverse of ``as_header``."""
-        met = SkipCount(**said["met"] | {"scores": ScoreCount(**said["met"]["scores"])})
-        warnings = [(int(level), str(text)) for level, text in said["warnings"]]
-        return Summary(said["ids"], met, said["features"], warnings)
 
 
 @dataclass(frozen=True)
@@ -88,19 +75,13 @@ class BlockJob:
         content.scored = self.scored
         return content
 
-    def key(self, block: Block) -> str:
-        """The digest of all that the features of a block depend on, except for settings and code."""
-        return " ".join([block.key, *self.lexical[block.part : block.part + 1]])
-
 
 def cut(
     read: Iterable[NBestList | SkippedList],
-    so_far: Callable[[], str],
     failure: list[RerankError],
     part_of: Callable[[int], int] = lambda _: 0,
 ) -> Iterator[Block]:
-    """The lists in blocks, each within a part: ``part_of`` gives that of the list at a place (from 0). ``so_far`` gives
-    a digest of what they were read from.
+    """The lists in blocks, each within a part: ``part_of`` gives that of the list at a place (from 0).
 
     A reading error ends them and is left in ``failure``: the lists before it may hold an earlier one.
     """
@@ -108,7 +89,7 @@ def cut(
     try:
         for place, nbest in enumerate(read):
             if lists and part != part_of(place):
-                yield Block(number, so_far(), lists, part)
+                yield Block(number, lists, part)
                 number, lists, size = number + 1, [], 0
             part = part_of(place)
             if isinstance(nbest, NBestList) and nbest.raw is not None:
@@ -116,25 +97,20 @@ def cut(
             lists.append(nbest)
             size += sum(map(len, getattr(nbest, "texts", ())))
             if len(lists) == BLOCK_LISTS or size >= BLOCK_BYTES:
-                yield Block(number, so_far(), lists, part)
+                yield Block(number, lists, part)
                 number, lists, size = number + 1, [], 0
     except RerankError as error:
         failure.append(error)
     if lists:
-        yield Block(number, so_far(), lists, part)
+        yield Block(number, lists, part)
 
 
 def extract_block(job: BlockJob, block: Block) -> Summary:
-    """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet."""
-    key = job.key(block)
-    if (known := job.spool.known(block.number, key)) is not None:
-        return Summary.of_header(known)
+    """Parse the lists of a block, measure them, and leave their features in the spool."""
     with collected_warnings() as warnings:
         summary, parts = _extract(job, block)
-    summary = summary._replace(warnings=warnings)
-    arrays = {name: array for part in parts for name, array in part._asdict().items()}
-    job.spool.save(block.number, key, summary.as_header(), arrays)
-    return summary
+    job.spool.save(block.number, {name: array for part in parts for name, array in part._asdict().items()})
+    return summary._replace(warnings=warnings)
 
 
 def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:

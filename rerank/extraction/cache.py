@@ -4,6 +4,7 @@ import glob
 import hashlib
 import json
 import logging
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
 from rerank.storage.digests import seal, verify
-from rerank.storage.files import lock, remove, remove_leftovers, reported, scratch_directory
+from rerank.storage.files import lock, reported, scratch_directory
 from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")
@@ -60,47 +61,37 @@ class CorpusCache:
         with nullcontext(self._inputs) if self._inputs is not None else Inputs() as inputs:
             if (entry := _existing(place, files, inputs)) is not None:
                 return entry
-            with _held(place) as spool:
+            with _held(place), scratch_directory(place) as new:
                 if (entry := _existing(place, files, inputs)) is not None:  # another process has just made it
                     return entry
-                with scratch_directory(spool / "entry") as new:
+                with scratch_directory(place) as spool:
                     extracted, made = write_extracted(recipe, split, table, new, spool, engine or LocalEngine(), inputs)
-                    if table is None:
-                        (new / "table").mkdir()
-                        made.save(new / "table")
-                        seal(new / "table")
-                    _save(extracted, new)
-                    return new.rename(_named(place, files, inputs))
+                if table is None:
+                    (new / "table").mkdir()
+                    made.save(new / "table")
+                    seal(new / "table")
+                _save(extracted, new)
+                return new.rename(_named(place, files, inputs))
 
 
 @contextmanager
-def _held(place: Path) -> Iterator[Path]:
-    """The directory for the blocks of what will become ``place``, for this process alone; others wait.
-
-    It may hold blocks from before: a process that is killed or interrupted leaves it; an error removes it.
-    """
-    spool, path = place.with_name(f".{place.name}.blocks"), place.with_name(f".{place.name}.lock")
-    with reported(spool):
-        spool.parent.mkdir(parents=True, exist_ok=True)
+def _held(place: Path) -> Iterator[None]:
+    """Within the block, this process alone makes ``place``; others wait. What a killed one left of it is removed."""
+    path = place.with_name(f".{place.name}.lock")
+    with reported(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         if (held := lock(path)) is None:
             log.info("waiting for another run, which extracts the same lists")
             held = lock(path, wait=True)
-        spool.mkdir(exist_ok=True)
     assert held is not None
-    try:
-        remove_leftovers(spool)
-        if done := len(list(spool.glob("[0-9]*"))):
-            log.info("%d blocks are left of an extraction that was stopped", done)
-        yield spool
-        remove(spool)
-    except Exception:
-        with suppress(OSError):
-            remove(spool)
-        raise
-    finally:
-        with suppress(OSError):
-            path.unlink()
-        held.close()
+    with held:
+        try:
+            for left in path.parent.glob(f".{glob.escape(place.name[:100])}.*.rerank"):
+                shutil.rmtree(left, ignore_errors=True)
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
 
 
 def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path | None:

@@ -45,8 +45,7 @@ from rerank.recipes.sections import SplitSettings
 log = logging.getLogger("rerank")
 
 
-LONG = 8  # if an interrupted extraction has left so many blocks, this one is known to take long
-LARGE = 1 << 22  # bytes of compressed lists that take long too
+LARGE = 1 << 22  # bytes of compressed lists that take long
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Extracted:
 class Extraction:
     """A split on its way from its files to the shards of a corpus, in an existing directory.
 
-    spool: another directory, for the blocks, which may hold some from before.
+    spool: another directory, for the blocks.
     inputs: where the files of the split are open, or will be.
     known: the table of its columns, by which its lists are held to score columns, and what the template Lexical has
     learned; without one, the score columns are those of its first list, Lexical learns from these lists, and ``table``
@@ -106,11 +105,10 @@ class Extraction:
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool."""
         failure: list[RerankError] = []
-        paths = paths_of(self._recipe.data, self._split)
-        if self._job.spool.path(LONG - 1).exists() or self._inputs.size(paths) >= LARGE:
+        if self._inputs.size(paths_of(self._recipe.data, self._split)) >= LARGE:
             self._engine.expect_long()
         part_of, raws = self._learn(), self._content.read(self._recipe.data, self._split)
-        blocks = cut(raws, partial(self._inputs.so_far, paths), failure, part_of)
+        blocks = cut(raws, failure, part_of)
         for _ in track(self._summaries(self._held(blocks)), f"extract {self._split}"):
             pass
         if failure:

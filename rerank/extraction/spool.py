@@ -4,19 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from rerank.base.errors import RunError
 from rerank.data.symbols import HashIndex, SymbolTable
 from rerank.features.table import HashedTable, Table, hashed_columns, index_of, numbers_of
-from rerank.storage.arrays import DAMAGE, read_array, save_arrays
-from rerank.storage.files import new_directory, new_file, remove
-from rerank.storage.strict_json import as_json, read_object
+from rerank.storage.arrays import read_array, save_arrays
+from rerank.storage.files import new_directory, new_file
 
 TABLE = "table.npy"  # in the spool: the hashes of the table's features
-HEADER = "block.json"
 T = TypeVar("T")
 
 
@@ -61,24 +59,12 @@ class Spool:
         """The directory of a block."""
         return Path(self.directory) / f"{number:06d}"
 
-    def known(self, number: int, key: str) -> dict[str, Any] | None:
-        """The header of a block that is there, from before; None if it is not, or of other work, which is removed."""
-        try:
-            header = read_object(self.path(number) / HEADER)
-            if header["key"] == key:
-                return dict(header["about"])
-        except DAMAGE:
-            pass
-        remove(self.path(number))
-        return None
-
-    def save(self, number: int, key: str, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Leave a block, with a header ``about`` it."""
+    def save(self, number: int, arrays: dict[str, np.ndarray]) -> None:
+        """Leave a block; one that is there already, of a task that was done twice, is the same."""
         if not Path(self.directory).is_dir():
             raise RunError(f"cannot write {self.path(number)}: the extraction was stopped")
         with new_directory(self.path(number), keep=True, synced=False) as new:
             save_arrays(new, arrays)
-            (new / HEADER).write_text(as_json({"key": key, "about": about}), encoding="utf-8")
 
     def array(self, number: int, name: str) -> np.ndarray:
         """An array of a block, memory-mapped."""

@@ -69,10 +69,6 @@ class HeldStream(InputStream):
         size = 0 if self._raw.closed else os.fstat(self._raw.fileno()).st_size
         return size if self.compression != "plain" else size // RATIO
 
-    def so_far(self) -> str:
-        """SHA-256 of what was read since ``again``, or of everything if nothing was."""
-        return self.finish() if self._sum is None else self._sum.hexdigest()
-
 
 class Inputs:
     """Files that are opened once and stay open until ``close``, or the end of a ``with`` block; if there are more than
@@ -101,11 +97,6 @@ class Inputs:
     def size(self, paths: Iterable[str]) -> int:
         """About how many bytes of compressed text files hold."""
         return sum(self.open(path).size for path in paths if path != "-")
-
-    def so_far(self, paths: Iterable[str]) -> str:
-        """A digest of the contents of files as far as they have been read; of all of them where nobody reads a file."""
-        digests = [self.open(path).so_far() for path in paths if path != "-"]  # standard input can be read but once
-        return hashlib.sha256(" ".join(digests).encode()).hexdigest()
 
     def close(self) -> None:
         """Close all files."""

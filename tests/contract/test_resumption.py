@@ -1,6 +1,6 @@
 """What keeps its results under a key is not done again, whatever it is; where they are damaged or of other work it is,
 and the end has the same bytes: training by a learner of each family, mixing, the search for the weight of the base
-score, extraction, the runs of a recipe."""
+score, the runs of a recipe."""
 
 import logging
 import zlib
@@ -20,9 +20,6 @@ from strategies import random_corpus, targets
 from variants import FAMILIES, LEARNERS
 
 from rerank.data.shards import Lists, Shards, write_shards
-from rerank.extraction import blocks
-from rerank.extraction.cache import CorpusCache
-from rerank.extraction.spool import Spool
 from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import BaseSearch
 from rerank.learn.log import UpdateLog
@@ -46,21 +43,16 @@ class BrokenOffError(KeyboardInterrupt):
 @contextmanager
 def broken_off(after: int) -> Iterator[list[Path]]:
     """Within the block, work breaks off once so many results are saved (never, if 0); gives their places."""
-    saved = list[Path]()
+    saved, save = list[Path](), KeptResult.save
 
-    def noted(save: Callable[..., None], place: Callable[..., Path]) -> Callable[..., None]:
-        def save_and_note(*arguments: Any) -> None:
-            save(*arguments)
-            if ".cache" not in place(*arguments).parts:  # that of recipes: corpora that all their runs share
-                saved.append(place(*arguments))
-                if len(saved) == after:
-                    raise BrokenOffError
-
-        return save_and_note
+    def save_and_note(result: KeptResult, *arguments: Any) -> None:
+        save(result, *arguments)
+        saved.append(result.path)
+        if len(saved) == after:
+            raise BrokenOffError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeptResult, "save", noted(KeptResult.save, lambda result, *_: result.path))
-        patch.setattr(Spool, "save", noted(Spool.save, lambda spool, number, *_: spool.path(number)))
+        patch.setattr(KeptResult, "save", save_and_note)
         yield saved
 
 
@@ -110,17 +102,6 @@ def searching(place: Path, key: str) -> Any:
     )
 
 
-def extracting(data: Path, place: Path, key: str) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK_LISTS", 20)
-        CorpusCache(place / "cache").training(small.recipe(data, data={"reader": {"name": "charniak", **OTHER[key]}}))
-    entries = {name: zlib.crc32(found) for name, found in small.files_of(place / "cache").items() if name[0] != "."}
-    return {name: found for name, found in entries.items() if name.count("/") > 1}  # others say how long it took
-
-
-OTHER: dict[str, dict[str, Any]] = {"key": {}, "other": {"duplicates": "drop"}}
-
-
 def running(data: Path, place: Path, _: str) -> Any:
     runs = [{"name": name, "set": {"learner": {"name": name}}} for name in ("perceptron", "pa", "sgd")]
     recipe = small.recipe(data, runs=runs, training={"epochs": 1, "checkpoint": 1e9})
@@ -152,7 +133,7 @@ CHECKPOINTS: dict[str, Work] = {
     "the weight of the base score": searching,
 }
 RUNNING = {"runs": running, "runs over examples": running_examples}
-KINDS = [*CHECKPOINTS, "extraction", *RUNNING]
+KINDS = [*CHECKPOINTS, *RUNNING]
 
 
 @pytest.fixture
@@ -161,7 +142,7 @@ def work(request: pytest.FixtureRequest) -> Work:
     kind = request.param
     if kind in CHECKPOINTS:
         return CHECKPOINTS[kind]
-    return partial({"extraction": extracting, **RUNNING}[kind], request.getfixturevalue("small_data"))
+    return partial(RUNNING[kind], request.getfixturevalue("small_data"))
 
 
 LEARNING = len(FAMILIES)
@@ -181,7 +162,7 @@ def test_what_was_broken_off_is_resumed(work: Work, after: int, tmp_path: Path) 
     assert len(rest) == len(whole) - after
 
 
-@pytest.mark.parametrize("work", ["training by rda", "mixing once", "extraction"], indirect=True)
+@pytest.mark.parametrize("work", ["training by rda", "mixing once"], indirect=True)
 def test_results_of_other_work_are_not_used(work: Work, tmp_path: Path) -> None:
     with broken_off(0) as whole:
         other = work(tmp_path / "others", "other")

@@ -246,7 +246,7 @@ def test_a_warning_is_given_once(data, monkeypatch, caplog):
 def test_a_spool_that_is_gone_is_an_error(tmp_path):
     spool = Spool(str(tmp_path / "gone"))
     with pytest.raises(RunError, match=r"cannot write .*gone/000004: the extraction was stopped"):
-        spool.save(4, "key", {}, {})
+        spool.save(4, {})
     assert not (tmp_path / "gone").exists()
 
 

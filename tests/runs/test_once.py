@@ -114,13 +114,9 @@ class TestInputs:
             with open_stream(path) as stream:  # nobody has opened it here: it is read as ever
                 assert stream.read(5)
             inputs.open(str(path))
-            prefixes = []
             with open_stream(path) as stream:
-                for size in (10, 100_000):
-                    stream.read(size)
-                    prefixes.append(inputs.so_far([str(path)]))
+                stream.read(10)
             assert inputs.digest(str(path)) == expected  # of what was not read too
-            assert len({*prefixes, inputs.so_far([str(path)])}) == 3
             with open_stream(path) as stream, open_stream(path) as other:  # both at once
                 assert stream.read(1 << 20) == other.read(1 << 20)
         assert opens([str(path)]) == {str(path): 3}
