@@ -82,12 +82,6 @@ def of_trees(*files: str) -> Iterator[None]:
 
 def parsed_options(options: list[str]) -> dict[str, Any]:
     """``NAME=VALUE`` options; values are YAML."""
-    from rerank.storage.bounded_yaml import yaml_value
+    from rerank.storage.bounded_yaml import yaml_options
 
-    parsed = {}
-    for option in options:
-        key, equals, value = option.partition("=")
-        if not equals:
-            raise RecipeError(f"found --option {option!r}, expected NAME=VALUE")
-        parsed[key.strip()] = yaml_value(value, f"--option {option!r}")
-    return parsed
+    return yaml_options(options, "--option NAME=VALUE")

@@ -17,7 +17,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.predictor import copy_state
 from rerank.learn.workspace import EpochStats
-from rerank.storage.results import Checkpoint
+from rerank.storage.results import KeptResult
 
 logger = logging.getLogger("rerank")
 POINTS = 20  # points of the curves of an epoch
@@ -97,7 +97,7 @@ def train(
     warm: tuple[State, int] | None = None,
     keep_log: bool | int = False,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: KeptResult | None = None,
 ) -> Training:
     """Train for ``epochs`` passes and keep the best.
 

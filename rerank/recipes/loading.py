@@ -10,7 +10,7 @@ from rerank.recipes.recipe import Recipe, TaskRecipe
 from rerank.recipes.settings import Settings, assign_all, undone, validate
 from rerank.recipes.shipped import find_recipe
 from rerank.recipes.text_recipe import METRICS, TextRecipe
-from rerank.storage.bounded_yaml import read_yaml
+from rerank.storage.bounded_yaml import read_yaml, yaml_options
 
 log = logging.getLogger("rerank")
 LARGEST_RECIPE = 1 << 20  # bytes of a recipe; a larger file is something else
@@ -43,15 +43,7 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: 
     settings.setdefault("name", path.stem)
     if quick:
         _hasten(settings, str(path))
-    changes: Settings = {}
-    for override in overrides or []:
-        key, equals, value = override.partition("=")
-        if not equals or not key:
-            raise RecipeError(f"found --set {override!r}, expected --set key.path=value")
-        try:
-            changes[key.strip()] = read_yaml(value)
-        except ValueError as error:
-            raise RecipeError(f"the value of --set {override!r} is not valid YAML: {error}", key=key) from None
+    changes = yaml_options(overrides or [], "--set key.path=value")
     for said in assign_all(settings, changes):
         log.info("--set %s of the recipe", said)
     recipe = validate(_class_of(settings.get("task", "parse"), str(path)), settings, path=str(path))

@@ -31,7 +31,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings, dataclass_of
 from rerank.runs.run import Run, beside, key_of, weight_counts
-from rerank.storage.results import Checkpoint
+from rerank.storage.results import KeptResult
 
 log = logging.getLogger("rerank")
 HELD_OUT = "held-out training lists"  # what stands in for a dev split where there is none
@@ -71,12 +71,12 @@ class RunTask:
         assert self.place is not None
         return Run.load(self.place, self.name, self.recipe, self.digests)
 
-    def checkpoint(self, stage: str) -> Checkpoint | None:
+    def checkpoint(self, stage: str) -> KeptResult | None:
         """Where a stage of the training saves its progress."""
         if self.place is None:
             return None
         key = key_of(self.recipe, stage, self.digests)
-        return Checkpoint(beside(self.place, stage), key, self.recipe.training.checkpoint)
+        return KeptResult(beside(self.place, stage), key, self.recipe.training.checkpoint)
 
 
 def train_run(task: RunTask, engine: Engine | None = None) -> Run:

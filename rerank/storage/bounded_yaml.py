@@ -1,7 +1,8 @@
 """YAML for recipes: read strictly, and written so that reading it gives the same settings."""
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import count
 from typing import Any
 
 import yaml
@@ -52,7 +53,7 @@ def read_yaml(text: str) -> Any:
         node = loader.get_single_node()
         if node is None:
             return None
-        _count(node, {}, 1)  # before values are made: a few lines of aliases can expand to gigabytes
+        _check(node, [], count(1))  # before values are made: a few lines of aliases can expand to gigabytes
         return loader.construct_document(node)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from None
@@ -60,34 +61,36 @@ def read_yaml(text: str) -> Any:
         raise ValueError(f"nested too deep, more than {DEEPEST}") from None
 
 
-def _count(node: yaml.Node, sizes: dict[int, int], depth: int) -> int:
-    """The number of values in a node, with aliases expanded; ``sizes``: by identity, those of nodes before it, 0 while
-    a node is being counted."""
+def _check(node: yaml.Node, around: list[yaml.Node], values: Iterator[int]) -> None:
+    """Check a node within those ``around`` it, and what is in it; ``values`` counts, with aliases expanded."""
     problem = ""
-    if id(node) not in sizes and depth <= DEEPEST:
-        sizes[id(node)] = 0
-        pairs = isinstance(node, yaml.MappingNode)
-        parts = [part for _, part in node.value] if pairs else node.value if isinstance(node, yaml.SequenceNode) else []
-        sizes[id(node)] = 1 + sum(_count(part, sizes, depth + 1) for part in parts)
-        if node.tag not in TAGS:
-            problem = f"found the tag {node.tag.replace('tag:yaml.org,2002:', '!!')}; recipes may not have tags"
-    elif id(node) not in sizes:
-        problem = f"nested too deep, more than {DEEPEST}"
-    elif not sizes[id(node)]:
-        problem = "an alias is used within its own value"
-    if sizes.get(id(node), 0) > MOST_VALUES:
+    if next(values) > MOST_VALUES:
         problem = f"more than {MOST_VALUES:,} values, counting those of an alias (*name) wherever it is used"
+    elif node in around:
+        problem = "an alias is used within its own value"
+    elif len(around) == DEEPEST:
+        problem = f"nested too deep, more than {DEEPEST}"
+    elif node.tag not in TAGS:
+        problem = f"found the tag {node.tag.replace('tag:yaml.org,2002:', '!!')}; recipes may not have tags"
     if problem:
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
-    return sizes[id(node)]
+    if isinstance(node, yaml.CollectionNode):
+        for part in [part for _, part in node.value] if isinstance(node, yaml.MappingNode) else node.value:
+            _check(part, [*around, node], values)
 
 
-def yaml_value(text: str, what: str) -> Any:
-    """The value that ``text`` holds as YAML; a RecipeError calls it ``what``."""
-    try:
-        return read_yaml(text)
-    except ValueError as error:
-        raise RecipeError(f"the value of {what} is not valid YAML: {error}") from None
+def yaml_options(options: Iterable[str], form: str) -> dict[str, Any]:
+    """The values, as YAML, of options of a ``form`` such as ``--set key.path=value``, by their keys."""
+    flag, values = form.partition(" ")[0], {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals or not key:
+            raise RecipeError(f"found {flag} {option!r}, expected {form}")
+        try:
+            values[key.strip()] = read_yaml(value)
+        except ValueError as error:
+            raise RecipeError(f"the value of {flag} {option!r} is not valid YAML: {error}", key=key) from None
+    return values
 
 
 def as_yaml(settings: dict[str, Any]) -> str:

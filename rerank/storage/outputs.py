@@ -48,12 +48,10 @@ def sole_run(directory: Path) -> Iterator[None]:
         directory.mkdir(parents=True, exist_ok=True)
         held = lock(path)
         holder = path.read_text(encoding="utf-8", errors="replace").strip()
-    try:
-        if held is None:
-            message = (
-                f"another run uses this directory ({holder or 'of another process'}); wait or use another --output"
-            )
-            raise RunError(f"{directory}: {message}")
+    if held is None:
+        message = f"another run uses this directory ({holder or 'of another process'}); wait or use another --output"
+        raise RunError(f"{directory}: {message}")
+    with held:
         if holder and not holder.startswith("process "):
             raise RecipeError("this was not written by a run; move it, or use another --output", path=str(path))
         since = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -64,9 +62,6 @@ def sole_run(directory: Path) -> Iterator[None]:
         finally:
             with suppress(OSError):
                 path.unlink()
-    finally:
-        if held is not None:
-            held.close()
 
 
 def output_file(directory: Path, *names: str) -> Path:

@@ -78,15 +78,12 @@ def local_path(path: str) -> str:
 def local_directory(url: str, names: Iterable[str], digest: str) -> Path:
     """A copy of the files ``names`` in the folder ``url``, as the directory that is known by their ``digest``."""
     copy, wanted, left = downloads() / digest, list(names), most_bytes()
-    if not copy.is_dir():
+    if not all((copy / name).is_file() for name in wanted):
+        remove(copy)  # somebody has removed a file of it
         with new_directory(copy, keep=True) as new:
             for name in wanted:
                 left -= _fetch(_look_up(below(url, name)), new / name, left)
         _make_room(copy)
-    for name in wanted:
-        if not (copy / name).is_file():  # somebody has removed it
-            with new_file(copy / name) as new:
-                _fetch(_look_up(below(url, name)), new, left)
     return Path(_used(copy))
 
 

@@ -5,7 +5,6 @@ header (JSON) and arrays, which appears, and is replaced, as a whole. The key is
 depends on, so that it is not taken for that of other data, settings or code.
 """
 
-import json
 import logging
 import time
 from pathlib import Path
@@ -13,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from rerank.storage.arrays import DAMAGE, FAULTS
+from rerank.storage.arrays import DAMAGE, read_archive
 from rerank.storage.files import new_file
-from rerank.storage.strict_json import as_json
+from rerank.storage.strict_json import as_json, parse_object
 
 log = logging.getLogger("rerank")
 FORMAT_VERSION = 4
 HEADER = "result"
-SHARE = 20.0  # the time between two checkpoints is at least this many times what the last one took to write
+SHARE = 20.0  # the time between two saves is at least this many times what the last one took
 Content = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
@@ -29,29 +28,36 @@ class OtherWorkError(Exception):
 
 
 class KeptResult:
-    """The place of a result, the file ``path``; absent until the first ``save``."""
+    """The place of a result, the file ``path``; absent until the first ``save``.
 
-    def __init__(self, path: Path, key: str) -> None:
-        self.path, self._key = path, key
+    seconds: of work that goes on, the least time between two saves; 0: at every opportunity.
+    """
+
+    def __init__(self, path: Path, key: str, seconds: float = 0.0) -> None:
+        self.path, self._key, self._seconds = path, key, seconds
+        self._last, self._took = time.monotonic(), 0.0
+
+    def due(self) -> bool:
+        """Whether it is time to save how far work has come."""
+        return self._seconds == 0 or time.monotonic() - self._last >= max(self._seconds, SHARE * self._took)
 
     def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Replace what is on disk by ``header`` (JSON) and ``arrays`` (without objects)."""
+        start = time.monotonic()
         text = as_json({"version": FORMAT_VERSION, "key": self._key, "header": header}).encode()
         content: dict[str, Any] = {HEADER: np.frombuffer(text, np.uint8), **arrays}
         with new_file(self.path) as new, new.open("wb") as out:
             np.savez(out, **content)
+        self._last = time.monotonic()
+        self._took = self._last - start
 
-    def read(self, *, arrays: bool = True) -> Content:
-        """Header and, if they are wanted, arrays."""
-        try:
-            with np.load(self.path) as archive:
-                stored = json.loads(archive[HEADER].tobytes())
-                if stored["version"] != FORMAT_VERSION or stored["key"] != self._key:
-                    raise OtherWorkError
-                names = [name for name in archive.files if name != HEADER] if arrays else []
-                return dict(stored["header"]), {name: archive[name] for name in names}
-        except FAULTS as error:
-            raise ValueError(f"{self.path.name}: {error}") from None
+    def read(self) -> Content:
+        """Header and arrays."""
+        arrays = read_archive(self.path)
+        stored = parse_object(arrays.pop(HEADER).tobytes())
+        if stored["version"] != FORMAT_VERSION or stored["key"] != self._key:
+            raise OtherWorkError
+        return dict(stored["header"]), arrays
 
     def load(self) -> Content | None:
         """``read``; None, and the work is to be done, if nothing of it is there or it cannot be read."""
@@ -62,24 +68,3 @@ class KeptResult:
         except DAMAGE as error:
             log.warning("%s cannot be read (%s): its work starts again from the beginning", self.path, error)
             return None
-
-
-class Checkpoint(KeptResult):
-    """How far work has come, saved from time to time.
-
-    seconds: the least time between two checkpoints; 0: save at every opportunity.
-    """
-
-    def __init__(self, path: Path, key: str, seconds: float) -> None:
-        super().__init__(path, key)
-        self._seconds, self._last, self._took = seconds, time.monotonic(), 0.0
-
-    def due(self) -> bool:
-        """Whether it is time to save again."""
-        return self._seconds == 0 or time.monotonic() - self._last >= max(self._seconds, SHARE * self._took)
-
-    def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        start = time.monotonic()
-        super().save(header, arrays)
-        self._last = time.monotonic()
-        self._took = self._last - start

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +10,10 @@ from rerank.base.errors import RunError
 from rerank.storage.arrays import check_plain
 
 
-def as_json(
-    value: Any,
-    *,
-    indent: int | None = None,
-    sort_keys: bool = False,
-    ensure_ascii: bool = True,
-    default: Callable[[Any], Any] | None = None,
-    allow_nan: bool = False,
-) -> str:
+def as_json(value: Any, *, allow_nan: bool = False, **layout: Any) -> str:
     """``value`` as JSON; parameters as in ``json.dumps``. ``allow_nan`` is for values of the user's own files."""
     try:
-        return json.dumps(
-            value, indent=indent, sort_keys=sort_keys, ensure_ascii=ensure_ascii, default=default, allow_nan=allow_nan
-        )
+        return json.dumps(value, allow_nan=allow_nan, **layout)
     except ValueError:
         for place, number in () if allow_nan else _infinite(value, ""):
             raise RunError(f"{place or 'the result'} is {number}, which no JSON file can hold") from None

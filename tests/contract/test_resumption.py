@@ -30,7 +30,7 @@ from rerank.learn.trainer import Training, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
 from rerank.runs import pipeline
-from rerank.storage.results import Checkpoint, KeptResult
+from rerank.storage.results import KeptResult
 
 CORPUS = random_corpus(6, lists=30)
 TIMES = {"seconds", "nonzeros_per_second"}
@@ -79,7 +79,7 @@ def shards(place: Path) -> Shards:
 
 def learning(name: str, place: Path, key: str) -> Any:
     learner = learners.get(name)(**LEARNERS[name].variants[-1])
-    checkpoint = Checkpoint(place / "kept.npz", key, 0)
+    checkpoint = KeptResult(place / "kept.npz", key)
     lists: Lists = shards(place.with_name(f"{place.name}-lists"))
     return content(
         train(learner, lists, oracles(lists), epochs=3, seed=2, keep_log=True, evaluate_dev=dev, checkpoint=checkpoint)
@@ -87,7 +87,7 @@ def learning(name: str, place: Path, key: str) -> Any:
 
 
 def mixing(every: Any, place: Path, key: str) -> Any:
-    checkpoint = Checkpoint(place / "kept.npz", key, 0)
+    checkpoint = KeptResult(place / "kept.npz", key)
     how: Any = {"mixing": Mixing(3, every=every), "workspace": place / "work", "epochs": 4, "seed": 5}
     found = train_mixed(AROW(), CORPUS, targets(CORPUS), checkpoint=checkpoint, **how)
     assert not (place / "work").exists()
@@ -98,7 +98,7 @@ def searching(place: Path, key: str) -> Any:
     corpus = replace(CORPUS, stats=CORPUS.gain[:, None], reference=np.ones((CORPUS.list_count, 1)))
     how: Any = {"epochs": 4, "seed": 2, "weigh": BaseSearch(corpus, Gain())}
     return content(
-        train(VotedRDA(base=0.02), corpus, targets(corpus), checkpoint=Checkpoint(place / "kept.npz", key, 0), **how)
+        train(VotedRDA(base=0.02), corpus, targets(corpus), checkpoint=KeptResult(place / "kept.npz", key), **how)
     )
 
 

@@ -50,7 +50,7 @@ from rerank.learn.trainer import (
 from rerank.learn.workspace import EpochStats
 from rerank.storage.arrays import read_array
 from rerank.storage.files import scratch_directory
-from rerank.storage.results import Checkpoint
+from rerank.storage.results import KeptResult
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def train_mixed(
     weigh: Weigh | None = None,
     warm: tuple[State, int] | None = None,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: KeptResult | None = None,
 ) -> Training:
     """``train`` by mixing; see there. A single section is trained exactly as without mixing. No updates are logged.
 
