@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
+import typer.main
 from commands import COMMANDS, Command, failed
 from typer.models import OptionInfo
 
@@ -39,6 +40,7 @@ def instead(monkeypatch: pytest.MonkeyPatch, name: str, action: Callable[[], Non
         action()
 
     monkeypatch.setattr(command, "callback", replaced)
+    monkeypatch.setattr(typer.main, "get_command", typer.main.get_command.__wrapped__)  # see conftest.py
     words, kinds = name.split(), get_type_hints(callback, include_extras=True)
     for parameter in inspect.signature(callback).parameters.values():
         if parameter.default is parameter.empty:
