@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rerank.readers.given.nbest import NBest
     from rerank.readers.given.reading import read
     from rerank.readers.nbest import Candidate
+    from rerank.runs.callbacks import TrainingEvent
     from rerank.runs.fitting import fit
     from rerank.runs.measuring import Evaluation, evaluate
 
@@ -38,6 +39,7 @@ _PLACES = {
     "NBest": "rerank.readers.given.nbest",
     "Ranking": "rerank.models.ranking",
     "Reranker": "rerank.models.reranker",
+    "TrainingEvent": "rerank.runs.callbacks",
     "evaluate": "rerank.runs.measuring",
     "feature": "rerank.features.own",
     "fit": "rerank.runs.fitting",
@@ -46,8 +48,8 @@ _PLACES = {
 }
 
 __all__ = [
-    "Candidate", "Evaluation", "NBest", "Ranking", "RerankError", "Reranker", "__version__", "evaluate", "feature",
-    "fit", "load", "read",
+    "Candidate", "Evaluation", "NBest", "Ranking", "RerankError", "Reranker", "TrainingEvent", "__version__",
+    "evaluate", "feature", "fit", "load", "read",
 ]  # fmt: skip
 
 

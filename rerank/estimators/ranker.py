@@ -102,6 +102,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         ValueError: names the argument or parameter that is wrong, what was found and what is expected.
         """
         check_parameters(self, CHECKED)
+        self.__dict__.pop("_state", None)
         X = validate_data(self, X, **MATRIX)
         if gain is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: it is the gain")
@@ -125,6 +126,41 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
         beaten = search is None or max(self.validation_scores_) > search.base_score
         return self._keep(training.weights[self.average], beaten, base is not None)
+
+    def partial_fit(self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None) -> Self:
+        """Learn from more lists: one pass, in their order, from what ``partial_fit`` has learned so far.
+
+        Arguments are as in ``fit``. Base scores weigh what the learner's ``base`` says or, with "auto", what makes them
+        as large as the features of the first lists; ``base_rate`` learns their weight.
+
+        Raises
+        ------
+        ValueError: also for "maxent", which needs all lists at once, and after ``fit``, whose epochs are over.
+        """
+        check_parameters(self, CHECKED)
+        first = not hasattr(self, "_state")
+        if first and hasattr(self, "coef_"):
+            raise ValueError("partial_fit after fit; begin with partial_fit, or fit again")
+        X = validate_data(self, X, **MATRIX, reset=first)
+        with as_value_errors(type(self).__name__):
+            lists = lists_of(X, gain, group, qid, base)
+            learner, automatic = learner_of(self.learner, self.loss)
+            if learner.batch:
+                raise RecipeError(f"{learner.name} needs all lists at once; call fit, or name another", key="learner")
+            if first:
+                start = start_weight(lists) if automatic and base is not None else getattr(learner, "base", 0.0)
+                self._state = learner.init(lists.width, lists.candidate_count), start
+            state, start = self._state
+            learner = replace(learner, base=start)
+            how: dict[str, Any] = {"shuffle": False, "any_ties": self._any_ties(lists, base is not None)}
+            how |= {"pairs": pairs_of(self.pairs, learner), "predictor": self.average}
+            warm = learner.for_corpus(state, lists.candidate_count), 0
+            training = train(learner, lists, oracles(lists), epochs=1, seed=0, warm=warm, **how)
+        assert training.state is not None
+        self._state = training.state, start
+        self.n_iter_ = self.best_iteration_ = getattr(self, "n_iter_", 0) + 1
+        self.validation_scores_ = list[float]()
+        return self._keep(training.weights[self.average], True, base is not None)
 
     def predict(self, X: Any, base: Any = None) -> np.ndarray:
         """float64 [n]: the scores of the rows of ``X``, higher for better; comparable within a list.

@@ -16,7 +16,7 @@ import numpy as np
 from rerank.data.shards import Lists, Shards, reference_rows, section, selected, whole
 from rerank.features.dense import dense_alone
 from rerank.learn.base_weight import base_unit
-from rerank.learn.predictor import State
+from rerank.learn.predictor import State, copy_state
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, choices
 from rerank.metrics.base import Metric
@@ -94,12 +94,20 @@ def with_base_column(learner: Maxent, lists: Lists) -> Maxent:
 
 
 def choose(
-    learner: Maxent, lists: Lists, metric: Metric, targets: Callable[[Lists], np.ndarray], *, any_ties: bool
+    learner: Maxent,
+    lists: Lists,
+    metric: Metric,
+    targets: Callable[[Lists], np.ndarray],
+    start: State | None = None,
+    *,
+    any_ties: bool,
 ) -> Choice:
     """The columns and the penalty for ``learner``, as far as it leaves them open.
 
-    targets: the oracles of lists (int64 [L]); any_ties: see ``Learner.epoch``.
+    targets: the oracles of lists (int64 [L]); start: where every fold starts from, by default 0; any_ties: see
+    ``Learner.epoch``.
     """
+    begun = learner.init(lists.width) if start is None else start
     several = 0 < lists.free < lists.width
     kinds: list[Columns] = ["dense"] if several and learner.columns != "all" else []
     kinds += ["all"] if not several or learner.columns != "dense" else []
@@ -117,7 +125,7 @@ def choose(
         corpus = dense_alone(lists) if kind == "dense" else lists
         slow = kind == "all" and several
         folds = list(held_out(corpus))
-        states = [learner.init(corpus.width) for _ in folds]
+        states = [cut_state(begun, corpus.width) for _ in folds]
         for l2 in (SPARSE_PENALTIES if slow else PENALTIES) if learner.l2 is None else (learner.l2,):
             made = replace(learner, l2=l2, iterations=min(learner.iterations, HURRY) if slow else learner.iterations)
             rows = []
@@ -166,6 +174,12 @@ def padded(weights: Weights, width: int) -> Weights:
 
 def padded_state(state: State, width: int) -> State:
     """A state for the first columns as one for ``width`` columns."""
-    return state._replace(
-        cells=np.concatenate([state.cells[:-1], np.zeros(width + 1 - state.cells.size), state.cells[-1:]])
-    )
+    more = np.zeros(width + 1 - state.cells.size)
+    arrays = {name: getattr(state, name) for name in ("cells", "memory")}
+    return state._replace(**{name: np.concatenate([a[:-1], more, a[-1:]]) for name, a in arrays.items()})
+
+
+def cut_state(state: State, width: int) -> State:
+    """A copy of a state for the first ``width`` columns alone."""
+    arrays = {name: np.append(a[:width], a[-1]) for name in ("cells", "memory") if (a := getattr(state, name)).size}
+    return copy_state(state)._replace(**arrays)

@@ -96,7 +96,7 @@ def train(
     weigh: Weigh | None = None,
     warm: tuple[State, int] | None = None,
     keep_log: bool | int = False,
-    on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    on_epoch: Callable[[dict[str, Any], Weights], None] | None = None,
     checkpoint: KeptResult | None = None,
 ) -> Training:
     """Train for ``epochs`` passes and keep the best.
@@ -113,7 +113,8 @@ def train(
     patience: stop after so many epochs without a better dev score.
     warm: a state to continue from (if of another corpus, one that was adopted), and how many epochs it has seen.
     keep_log: log the updates, of all epochs (for voting) or of so many, the first ones (for bounds).
-    on_epoch: called with the history line of every epoch that is trained here (not with those before a checkpoint).
+    on_epoch: called with the history line and the predictor of every epoch that is trained here (not with those before
+        a checkpoint).
     checkpoint: where progress is saved, and where training continues from; the result is the same.
     """
     require_source(learner, pairs)
@@ -184,7 +185,7 @@ class EvaluationHooks:
     evaluate_train: Evaluate | None
     evaluate_dev: Evaluate | None
     weigh: Weigh | None
-    on_epoch: Callable[[dict[str, Any]], None] | None
+    on_epoch: Callable[[dict[str, Any], Weights], None] | None
 
 
 @dataclass
@@ -250,7 +251,7 @@ class TrainingState:
             line["dev"] = score
         self._judge(line, weights, hooks)
         if hooks.on_epoch is not None:
-            hooks.on_epoch(line)
+            hooks.on_epoch(line, chosen)
 
     def _judge(self, line: dict[str, Any], weights: dict[str, Weights], hooks: EvaluationHooks) -> None:
         training = self.training

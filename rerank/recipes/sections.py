@@ -4,7 +4,7 @@ import re
 from abc import abstractmethod
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
 from rerank.base.encoding import check_split
 from rerank.base.errors import RecipeError
@@ -262,8 +262,9 @@ class TrainingSettings(Section):
     predictor: whose dev score chooses epoch and run, and whose scores rank lists.
     vote: keep the updates and evaluate the voted predictor too, which takes longer than training.
     select: select features in a first training.
-    warm_start: a model to continue from, with the same learner, settings and features; there is then no voted
-    predictor.
+    start: a model to continue from, with the same learner, settings and templates: its features are those of the
+    training lists, too. maxent is then drawn to its weights in place of 0. There is no voted predictor.
+    callback: a function of your own (``module:function``) that is called after every epoch with a ``TrainingEvent``.
     pairs: which two candidates pairwise losses compare.
     dense: train the weights of dense columns; false: they stay 0, for MERT to set.
     checkpoint: at least so many seconds, and twenty times what it takes to write, lie between two epochs that are saved
@@ -281,7 +282,8 @@ class TrainingSettings(Section):
     predictor: Literal["last", "average"] = "average"
     vote: bool = False
     select: SelectSettings | None = None
-    warm_start: str | None = None
+    start: Annotated[str | None, Field(validation_alias=AliasChoices("start", "warm_start"))] = None
+    callback: str | None = None
     pairs: Annotated[Settings, part("oracle")] = Field(default={}, validate_default=True)
     dense: bool = True
     checkpoint: Annotated[float, Range(0)] = 2.0

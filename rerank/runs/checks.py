@@ -15,6 +15,7 @@ from rerank.models.model import Model
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextRecipe
+from rerank.runs.callbacks import callbacks
 from rerank.runs.mert import make_mert
 from rerank.runs.training import pair_source
 
@@ -30,11 +31,9 @@ def check_single(single: ListRecipe) -> None:
     """
     settings, learner = single.training, accepted(make_learner(single.learner))
     check_pairs(learner, settings.pairs)
-    if learner.batch:
-        for key in ("vote", "warm_start"):
-            if getattr(settings, key):
-                message = f"{single.learner['name']} finds one optimum, in one go; leave it out"
-                raise RecipeError(message, key=f"training.{key}")
+    if learner.batch and settings.vote:
+        message = f"{single.learner['name']} finds one optimum, in one go; leave it out"
+        raise RecipeError(message, key="training.vote")
     if settings.mixing is not None:
         for named in (single.learner, *([settings.select.learner] if settings.select is not None else [])):
             rule_of(make_learner(named), settings.mixing.rule, settings.mixing.keep)
@@ -44,11 +43,13 @@ def check_single(single: ListRecipe) -> None:
         make_mert(single)
     if settings.select is not None:
         accepted(make_learner(settings.select.learner, "training.select.learner"))
-        if settings.warm_start is not None:
-            message = "a selection starts from the beginning; leave out warm_start or select"
-            raise RecipeError(message, key="training.warm_start")
-    if settings.warm_start is not None:
-        Model.load(settings.warm_start, trust=True)
+        if settings.start is not None:
+            message = "a selection starts from the beginning; leave out start or select"
+            raise RecipeError(message, key="training.start")
+    if settings.start is not None:
+        Model.load(settings.start, trust=True)
+    if settings.callback is not None and not callable(callbacks.get(settings.callback)):
+        raise RecipeError(f"{settings.callback} cannot be called; name a function", key="training.callback")
 
 
 def check_pairs(learner: Learner, settings: Settings) -> None:
@@ -84,6 +85,6 @@ def _check_ensemble(recipe: ListRecipe) -> None:
         make_learner(learner, f"training.ensemble.learners.{number}")
     if recipe.data.dev is None:
         raise RecipeError("the scores of its members are compared on dev; name data.dev", key="training.ensemble")
-    for key in ("warm_start", "vote"):
+    for key in ("start", "vote"):
         if getattr(recipe.training, key):
             raise RecipeError("an ensemble has no such training; leave it out", key=f"training.{key}")

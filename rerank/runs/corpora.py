@@ -17,10 +17,11 @@ from rerank.extraction.extraction import Extracted
 from rerank.features.table import Table, same_columns
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import ListStatistics
-from rerank.models.model import Model, recipe_of
+from rerank.models.model import HEADER, Model, recipe_of
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT, HoldoutSettings
+from rerank.storage.strict_json import read_object
 
 log = logging.getLogger("rerank")
 
@@ -50,8 +51,13 @@ class Data:
         inputs: Inputs | None = None,
     ) -> "Data":
         """Extract, by ``engine``, or take from the cache, the training split and ``splits``, from ``inputs``."""
-        store = cache_of(directory, inputs)
-        training, table, key = store.training(recipe, engine)
+        store, start = cache_of(directory, inputs), recipe.training.start
+        if start is None:
+            training, table, key = store.training(recipe, engine)
+        else:
+            table = table_of(start, recipe)
+            training = store.split(recipe, recipe.data.training, table, digest_of(start), engine)
+            key = training.key
         others = {
             split: training if split == recipe.data.training else store.split(recipe, split, table, key, engine)
             for split in splits
@@ -91,6 +97,24 @@ class Data:
                 "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
             }
         return by_split
+
+
+def digest_of(start: str) -> str:
+    """The digest of a model that training continues from."""
+    return str(read_object(Path(start) / HEADER)["digest"])
+
+
+def table_of(start: str, recipe: ListRecipe) -> Table:
+    """The features of the model that training continues from, which the recipe must ask for as well."""
+    model = Model.load(start, trust=True)
+    asked, known = (settings.features.model_dump(mode="json") for settings in (recipe, recipe_of(model)))
+    if differing := sorted(key for key in asked if asked[key] != known[key]):
+        raise DataError(
+            "training cannot continue from this model: its feature table is another one; it was made with other "
+            f"settings of features: {', '.join(differing)}",
+            path=start,
+        )
+    return model.table
 
 
 def set_apart(extracted: Extracted, settings: HoldoutSettings) -> tuple[Extracted, Extracted]:

@@ -21,7 +21,7 @@ from rerank.features.sets import SETS
 from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.models.model import Model
-from rerank.models.reranker import Reranker
+from rerank.models.reranker import Reranker, load
 from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
 from rerank.readers.given.nbest import NBest, told
@@ -36,6 +36,7 @@ from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.recipes.text_recipe import METRICS
 from rerank.runs import pipeline
+from rerank.runs.callbacks import Callback, watching
 
 log = logging.getLogger("rerank")
 Rows = Callable[[Reader], Iterator[NBestList | SkippedList]]  # for a reader that was told what to look for
@@ -114,6 +115,8 @@ def fit(
     seed: int | None = None,
     oracle: Mapping[str, Any] | None = None,
     training: Mapping[str, Any] | None = None,
+    start: Reranker | str | os.PathLike[str] | None = None,
+    callback: Callback | None = None,
     **columns: Unpack[FrameColumns],
 ) -> Reranker:
     """Train a model. The same lists give the same model, to the bit, as the recipe that says the same.
@@ -132,6 +135,9 @@ def fit(
     learner: its name or import path, its class, or a mapping of name and parameters.
     epochs, seed: passes over the lists, and the seed of their order.
     oracle, training: further settings of these sections of a recipe.
+    start: a model to continue from, or its directory: with its recipe and features unless others are given; maxent is
+        then drawn to its weights in place of 0.
+    callback: called with a ``TrainingEvent`` after every epoch; what it raises ends the training, and is raised here.
     columns: of a data frame, as in ``read``; the model remembers them.
 
     Raises
@@ -142,7 +148,13 @@ def fit(
     check_keys("fit", columns)
     if dev is lists and isinstance(lists, Iterator):
         raise DataError("dev: found the same iterator as lists, which yields each list only once; expected a list")
-    lists = lists_from(lists, columns)
+    if isinstance(start, str | os.PathLike):
+        start = load(start, trust=True)
+    if start is not None:
+        recipe = start.recipe if recipe is None else recipe
+        if is_frame(lists) or is_table(lists):
+            lists = start.frame_lists(lists, columns, known=True)
+    lists = lists_from(lists, columns if not isinstance(lists, FrameLists) else {})
     frame: dict[str, Any] = {}
     if isinstance(lists, FrameLists):
         features, lists = _frame_features(features, lists)
@@ -166,10 +178,12 @@ def fit(
     first, lists = first_list(lists)
     settings["task"] = task_of(settings, first)
     kind = Kind(settings["task"] in METRICS, task_gains(settings))
-    held = {TRAIN: _held(lists, kind, None)}
+    known = None if start is None else ScoreColumns.of_table(start.model.table.about)
+    held = {TRAIN: _held(lists, kind, known)}
     if dev is not None:
         held[DEV] = _held(dev, kind, held[TRAIN].columns)
-    model = _fitted(settings, held, kind.texts)
+    with watching(callback):
+        model = _fitted(settings, held, kind.texts, start)
     if frame:
         model = dataclasses.replace(model, about={**model.about, "frame": frame})
     return Reranker(model)
@@ -192,13 +206,19 @@ class Held(NamedTuple):
     columns: ScoreColumns | None = None
 
 
-def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool) -> Model:
+def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool, start: Reranker | None) -> Model:
     """The model that a recipe with these ``settings`` makes of the lists."""
     asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
     with TemporaryDirectory(prefix="rerank-") as place:
         lists: Settings = {"root": place, "train": TRAIN, "dev": DEV if DEV in held else None, "tests": []}
         lists |= {"nbest": "{root}/{split}", "reader": {"name": NAME}}
         lists |= {"sources": None, "references": None} if texts else {"gold": None}
+        if start is not None:
+            start.save(Path(place, "start"))
+            settings["training"] = {
+                **_mapping(settings.get("training"), "training"),
+                "start": str(Path(place, "start")),
+            }
         policy = {"on_bad_list": held[TRAIN].data["on_bad_list"]} if "on_bad_list" in held[TRAIN].data else {}
         recipe = read_settings({"name": "fit", **settings, "data": {**policy, **asked, **lists}})
         assert isinstance(recipe, ListRecipe)
@@ -212,8 +232,9 @@ def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool) -> Model:
             pipeline.run(recipe, directory, stages=("train",), engine=engine)
         model = Model.load(directory / "model", trust=True)  # by the caller's own recipe
     data = type(recipe.data).model_validate({**policy, **asked, **held[TRAIN].data})
-    about = {**model.about, "files": {}}
-    return dataclasses.replace(model, settings={**model.settings, "data": data.model_dump(mode="json")}, about=about)
+    about, training = {**model.about, "files": {}}, {**model.settings["training"], "start": None}
+    settings = {**model.settings, "data": data.model_dump(mode="json"), "training": training}
+    return dataclasses.replace(model, settings=settings, about=about)
 
 
 def _settings(recipe: str | os.PathLike[str] | Mapping[str, Any] | TaskRecipe | None) -> Settings:

@@ -73,9 +73,9 @@ class BracketReading:
 def check_learning(recipe: ListRecipe) -> None:
     """Refuse to learn where models that have not seen a list cannot be had, or scikit-learn."""
     require_classifier()
-    if recipe.training.warm_start is not None:
+    if recipe.training.start is not None:
         message = "brackets are learned from lists that a model has not seen: leave it out, or decode by mbr and fuse"
-        raise RecipeError(message, key="training.warm_start")
+        raise RecipeError(message, key="training.start")
 
 
 def learn_brackets(

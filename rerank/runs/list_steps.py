@@ -10,7 +10,7 @@ from rerank.engines.settings import Engine
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
-from rerank.features.table import Table, same_columns
+from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING
 from rerank.learn.scoring import choices
 from rerank.metrics.oracle import statistics_of
@@ -23,9 +23,10 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe, Single
 from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
+from rerank.runs.callbacks import watched
 from rerank.runs.checks import check_single
 from rerank.runs.choice import blind, choose
-from rerank.runs.corpora import Data, open_files
+from rerank.runs.corpora import Data, digest_of, open_files
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
 from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import train_ensemble
@@ -39,7 +40,6 @@ from rerank.runs.run import Run, weight_counts
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.runs.training import RunTask, train_run, trained_on
 from rerank.storage.outputs import RUNS, output_file
-from rerank.storage.strict_json import read_object
 
 log = logging.getLogger("rerank")
 OFTEN = 0.05  # the share of candidates that repeat another from which on it is said
@@ -77,7 +77,7 @@ class ListSteps(Steps[ListRecipe]):
         self.tested = recipe.data.tests if self.tests else ()
         self.size = {"splits": len(self.tested)}
         self.predictions = [name for split in recipe.data.tests for name in prediction_files(split)]
-        warm = [] if recipe.training.warm_start is None else [str(Path(recipe.training.warm_start) / HEADER)]
+        warm = [] if recipe.training.start is None else [str(Path(recipe.training.start) / HEADER)]
         lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
         self.files = [*lists, *files_named(recipe.model_dump()), *warm]
         self.code = code_of(recipe, TRAINING)
@@ -129,9 +129,11 @@ class ListSteps(Steps[ListRecipe]):
             if task.stored:
                 task.load()  # one that cannot be used is refused before others are trained in vain
             else:
-                _check_warm_start(task.recipe, self.data.table)
+                if task.recipe.training.start is not None and task.recipe.training.vote:
+                    log.warning("no voted predictor: votes need all updates from the first on, and this run continues")
                 pending[f"run {number + 1} of {len(tasks)}: {task.name}, seed {task.recipe.seed}"] = task
-        if len(pending) > 1 and engine.workers > 1 and all(t.recipe.training.mixing is None for t in pending.values()):
+        together = len(pending) > 1 and engine.workers > 1 and not watched()
+        if together and all(t.recipe.training.mixing is None for t in pending.values()):
             log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
             for line, _ in zip(pending, engine.map(train_task, pending.values()), strict=True):
                 log.info("%s: trained", line)
@@ -171,6 +173,7 @@ class ListSteps(Steps[ListRecipe]):
             files={kind: [self.inputs.digest(path) for path in paths] for kind, paths in files.items()},
             decodings=decodings(chosen),
             decision=chosen.decision,
+            start="" if self.recipe.training.start is None else digest_of(self.recipe.training.start),
         )
         settings = chosen.recipe.model_dump(mode="json")
         votes = chosen.votes(data.training.corpus)
@@ -258,18 +261,6 @@ def join_base(run: Run, table: Table) -> None:
     run.training["base"] = base | {"weights": {name: run.weights[name].base for name in base["weights"]}}
 
 
-def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
-    path = recipe.training.warm_start
-    if path is None:
-        return
-    if not same_columns(Model.load(path, trust=True).table, table):
-        raise DataError("training cannot continue from this model: its feature table is another one", path=path)
-    if recipe.training.vote:
-        log.warning(
-            "no voted predictor: votes need all updates from the first on, and those of %s were made before", path
-        )
-
-
 def train_task(task: RunTask, engine: Engine | None = None) -> None:
     """Train a run and store it; with mixing, by the workers of ``engine``."""
     assert task.place is not None
@@ -285,10 +276,5 @@ def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
     mert = single.mert if isinstance(single, TextRecipe) else None
     splits = [single.data.dev, mert.split if mert is not None else None]
     lists = [data.others[split].key for split in splits if split]
-    warm = single.training.warm_start
-    return (
-        data.key,
-        *lists,
-        code_of(single, TRAINING),
-        *([] if warm is None else [read_object(Path(warm) / HEADER)["digest"]]),
-    )
+    start = single.training.start
+    return (data.key, *lists, code_of(single, TRAINING), *([] if start is None else [digest_of(start)]))

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, Unpack
 import numpy as np
 
 from rerank.base.encoding import encoded
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
@@ -45,14 +45,15 @@ BATCH = 64  # lists that are ranked together
 class Evaluation:
     """What choices from lists are worth.
 
-    | field        | meaning |
-    |--------------|---------|
-    | metric       | what they are measured by; ``metric.signature`` has everything that changes the numbers |
-    | predictor    | what a model has chosen them by; empty where they are anybody's |
-    | lists        | how many lists there are |
-    | scores       | all measures of the "choice", of the best by base score ("base") and by the metric ("oracle") |
-    | intervals    | of the primary measure of each: 95 %, by the bootstrap over lists |
-    | against_base | the test of the choice against the base: ``difference``, ``p``, its interval ``low`` to ``high`` |
+    | field         | meaning |
+    |---------------|---------|
+    | metric        | what they are measured by; ``metric.signature`` has everything that changes the numbers |
+    | predictor     | what a model has chosen them by; empty where they are anybody's |
+    | lists         | how many lists there are |
+    | scores        | all measures of "choice", "base" and "oracle" (the best by each), and "other", the second model |
+    | intervals     | of the primary measure of each: 95 %, by the bootstrap over lists |
+    | against_base  | the test of the choice against the base: ``difference``, ``p``, an interval ``low`` to ``high`` |
+    | against_other | that against the second of two models; else None |
     """
 
     metric: Metric
@@ -61,6 +62,7 @@ class Evaluation:
     scores: dict[str, dict[str, float]]
     intervals: dict[str, tuple[float, float]]
     against_base: Significance
+    against_other: Significance | None = None
 
     @property
     def score(self) -> float:
@@ -91,11 +93,13 @@ class Evaluation:
         return TextTable(f"{self.lists:,} lists", headings, rows)
 
     def _facts(self) -> list[str]:
-        test = self.against_base
-        difference, low, high = map(self.metric.signed, (test.difference, test.low, test.high))
-        by = f"by the predictor {self.predictor}, " if self.predictor else ""
-        against = f"{by}against the base: {difference} ({low} to {high})"
-        return [f"{against}, p = {test.p:.2g} by {test.test.replace('_', ' ')}", self.metric.signature]
+        by, lines = f"by the predictor {self.predictor}, " if self.predictor else "", []
+        for name, test in (("base", self.against_base), ("other model", self.against_other)):
+            if test is not None:
+                difference, low, high = map(self.metric.signed, (test.difference, test.low, test.high))
+                said = f"{by}against the {name}: {difference} ({low} to {high})"
+                lines.append(f"{said}, p = {test.p:.2g} by {test.test.replace('_', ' ')}")
+        return [*lines, self.metric.signature]
 
 
 class Sampling(Section):
@@ -120,7 +124,8 @@ def evaluate(
 
     Parameters
     ----------
-    model: a model; or the choices themselves, one for every list: its place in the list, from 0, or the candidate.
+    model: a model, or two, the first of which is also tested against the second; or the choices themselves, one for
+        every list: its place in the list, from 0, or the candidate.
     lists: ``NBest``s with references or gains, what ``read`` gives, a data frame, or pairs, as in ``fit``.
     metric: its name, or a mapping of name and options; by default the model's, or what ``fit`` would take.
     decode: what is measured: what ``model.best`` gives; by "mbr", "fuse" or "learned", what ``model.decode`` gives; by
@@ -136,6 +141,25 @@ def evaluate(
     """
     check_keys("evaluate", columns)
     validate(Sampling, {"samples": samples, "seed": seed})
+    if isinstance(model, (list, tuple)) and len(model) == 2 and all(isinstance(one, Reranker) for one in model):
+        lists = list(lists) if isinstance(lists, Iterator) else lists
+        first, other = (_measured(one, lists, metric, decode, columns) for one in model)
+        if first[0].signature != other[0].signature:
+            raise RecipeError(f"found {first[0].signature} and {other[0].signature}; name one", key="metric")
+        if [nbest.id for nbest in first[2]] != [nbest.id for nbest in other[2]]:
+            raise DataError("the two models do not use the same lists: one cannot use lists that the other can")
+        return evaluation_of(*first, test, samples, seed, [nbest.answer for nbest in other[2]])
+    return evaluation_of(*_measured(model, lists, metric, decode, columns), test, samples, seed)
+
+
+def _measured(
+    model: Reranker | Iterable[Any],
+    lists: Any,
+    metric: str | Mapping[str, Any] | None,
+    decode: bool | str,
+    columns: Mapping[str, Any],
+) -> tuple[Metric, str, "list[MeasuredList]"]:
+    """The metric, what has chosen, and its answers to all lists."""
     if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
         lists = model.frame_lists(lists, columns, known=True)
     first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
@@ -156,7 +180,7 @@ def evaluate(
         choosing, by = Choosing(content_of(recipe), given=given), ""
     with told():
         answered = choosing.measure(lists)
-    return evaluation_of(choosing.content.metric, answered, by, test, samples, seed)
+    return choosing.content.metric, by, answered
 
 
 _MISSING = object()
@@ -234,21 +258,32 @@ class Choosing:
 
 
 def evaluation_of(
-    metric: Metric, lists: Sequence[MeasuredList], by: str, test: TestName, samples: int, seed: int
+    metric: Metric,
+    by: str,
+    lists: Sequence[MeasuredList],
+    test: TestName,
+    samples: int,
+    seed: int,
+    others: Sequence[np.ndarray] = (),
 ) -> Evaluation:
-    """What the answers to ``lists`` are worth, which were chosen ``by`` a predictor."""
+    """What the answers to ``lists`` are worth, which were chosen ``by`` a predictor; ``others``: of another model."""
     ids, all_base, all_stats, references, answers = zip(*lists, strict=True)
     sizes, base, stats = np.cumsum([0, *map(len, all_base)]), np.concatenate(all_base), np.concatenate(all_stats)
     reference = np.stack(references)
     gain = metric.gain(stats, np.repeat(reference, np.diff(sizes), axis=0))
     places = {"base": base_choice(sizes, base), "oracle": oracle(sizes, gain, base)}
     rows = {name: chosen_rows(stats, choice) for name, choice in places.items()} | {"choice": np.stack(answers)}
+    rows |= {"other": np.stack(others)} if others else {}
     intervals = {
         name: score_interval(metric, chosen, reference, samples=samples, seed=seed) for name, chosen in rows.items()
     }
-    against = compare(metric, rows["choice"], rows["base"], reference, test=test, samples=samples, seed=seed)
+    against, *between = (
+        compare(metric, rows["choice"], rows[name], reference, test=test, samples=samples, seed=seed)
+        for name in ("base", "other")
+        if name in rows
+    )
     reports = Selections(list(ids), metric.signature, reference, rows).reports(metric)
-    return Evaluation(metric, by, len(ids), reports, intervals, against)
+    return Evaluation(metric, by, len(ids), reports, intervals, against, *between)
 
 
 def _place(choice: Any, nbest: NBestList) -> int:

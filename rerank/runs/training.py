@@ -17,7 +17,7 @@ from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
 from rerank.learn.bounds import Bounds, DualRule, bounds
-from rerank.learn.folds import choose, padded, padded_state, with_base_column
+from rerank.learn.folds import choose, cut_state, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource
@@ -30,6 +30,7 @@ from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings, dataclass_of
+from rerank.runs.callbacks import TrainingEvent, tell
 from rerank.runs.run import Run, beside, key_of, weight_counts
 from rerank.storage.results import KeptResult
 
@@ -113,7 +114,7 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
     updates = training.log.arrays() if training.log is not None else {}
     ties = "any" if any_ties(recipe, corpus) else "base"
     about = _about(recipe, training, corpus) | training.about | {"base": base, "ties": ties} | chosen
-    warm = recipe.training.warm_start is not None
+    warm = recipe.training.start is not None
     about["bound"] = {} if warm else _bounds(recipe, training, corpus)
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
@@ -150,10 +151,10 @@ def trained_on(data: str, recipe: ListRecipe) -> str:
     return data if share == 1 else f"{data} {share!r} {recipe.seed}"
 
 
-def _training_base(warm_start: str | None, corpus: Lists) -> float:
+def _training_base(start: str | None, corpus: Lists) -> float:
     """The weight of the base score while a learner trains: that of the model it continues from, if there is one."""
-    if warm_start is not None:
-        return float(Model.load(warm_start, trust=True).about.get("training_base", START))
+    if start is not None:
+        return float(Model.load(start, trust=True).about.get("training_base", START))
     return start_weight(corpus)
 
 
@@ -266,8 +267,8 @@ def _train(
     sign = -1.0 if metric.lower_is_better else 1.0  # training keeps the highest
     search = None if dev is None else BaseSearch(dev, metric)
 
-    def say(line: dict[str, Any]) -> None:
-        """Give the scores of an epoch's history line the metric's own sign, add the base's, and log it."""
+    def say(line: dict[str, Any], weights: Weights) -> None:
+        """Give the scores of an epoch's history line the metric's own sign, add the base's, log it and tell of it."""
         line.update({key: sign * line[key] for key in ("train", "dev") if key in line})
         shown = "".join(f", {key} {metric.text(line[key])}" for key in ("train", "dev") if key in line)
         if search is not None:
@@ -279,6 +280,7 @@ def _train(
             line["epoch"], f"{line['mistakes']:,}", f"{line['nonzero_weights']:,}", shown, line["seconds"],
             line["nonzeros_per_second"] / 1e6, f", {count.remaining}" if count.remaining else "",
         )  # fmt: skip
+        _tell(task, stage, line, weights)
 
     several = any_ties(recipe, corpus)
     if recipe.oracle.ties == "auto":
@@ -287,8 +289,8 @@ def _train(
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
     if make_learner(learner).batch:
-        return _solve(replace(task, corpus=corpus), learner, several)
-    warm = _warm(settings.warm_start, learner, corpus, lists)
+        return _solve(replace(task, corpus=corpus), learner, several, stage)
+    warm = _warm(settings.start, learner, corpus, lists)
     last = epochs + (warm[1] if warm is not None else 0)
     automatic = learner.get("base") == AUTO
     with counting("train", total=epochs, unit="epochs", lines=False) as count:
@@ -307,35 +309,41 @@ def _train(
             "on_epoch": say,
             "checkpoint": checkpoint,
         }
-        made = make_learner(learner, base=_training_base(settings.warm_start, corpus) if automatic else 1.0)
+        made = make_learner(learner, base=_training_base(settings.start, corpus) if automatic else 1.0)
         if settings.mixing is not None:
             log.info("mixing %d sections: no voted predictor, and no mistake bounds", settings.mixing.shards)
             mixing, beside = Mixing(**settings.mixing.model_dump()), checkpoint.path if checkpoint else None
             return train_mixed(made, corpus, targets, mixing=mixing, engine=engine, workspace=beside, **how)
-        keep_log = settings.warm_start is None and (settings.vote or 1)
+        keep_log = settings.start is None and (settings.vote or 1)
         return train(made, corpus, targets, keep_log=keep_log, **how)
 
 
-def _solve(task: RunTask, settings: Settings, several: bool) -> Training:
+def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Training:
     """``maxent``: what it learns from is chosen by cross-validation, and the optimum is found on all training lists."""
     recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
-    made = make_learner(settings, base=0.0)
+    made, warm = make_learner(settings, base=0.0), _warm(recipe.training.start, settings, corpus)
     assert isinstance(made, Maxent)
     if settings.get("base") == AUTO:
         made = with_base_column(made, corpus)
+    start, done = (made.init(corpus.width), 0) if warm is None else (made.drawn_to(warm[0]), warm[1])
+    if np.any(start.cells[corpus.free : -1]):
+        made = replace(made, columns="all")
 
     def targets(lists: Lists) -> np.ndarray:
         """The oracles of some of the lists."""
         return _targets(recipe, lists, metric)
 
     with counting("train", total=2, unit="steps", lines=False) as count:
-        choice = choose(made, corpus, metric, targets, any_ties=several)
+        choice = choose(made, corpus, metric, targets, start, any_ties=several)
         count.advance(left=1)
         log.info("maxent: %s", choice.text(metric))
         made, width = replace(made, l2=choice.l2), corpus.width
         if choice.columns == "dense":
             corpus = dense_alone(corpus)
-        training = train(made, corpus, targets(corpus), epochs=1, seed=recipe.seed, any_ties=several)
+        start = cut_state(start, corpus.width)
+        training = train(
+            made, corpus, targets(corpus), epochs=1, seed=recipe.seed, any_ties=several, warm=(start, done)
+        )
     training.weights = {name: padded(predictor, width) for name, predictor in training.weights.items()}
     training.state, training.about["columns"] = padded_state(training.state, width), choice.as_dict()
     line, last = training.history[-1], training.weights["last"]
@@ -343,17 +351,26 @@ def _solve(task: RunTask, settings: Settings, several: bool) -> Training:
     if dev is not None:
         line["dev"], line["dev_base"] = corpus_score(dev, last, metric), BaseSearch(dev, metric).own_score
         log.info("dev %s (base %s)", metric.text(line["dev"]), metric.text(line["dev_base"]))
+    _tell(task, stage, line, last)
     return training
 
 
-def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tuple[Any, int] | None:
+def _tell(task: RunTask, stage: str, line: dict[str, Any], weights: Weights) -> None:
+    """Tell of an epoch, see ``TrainingEvent``."""
+    scores = line["epoch"], line.get("dev"), line.get("dev_base")
+    event = TrainingEvent(task.name, task.recipe.seed, stage, *scores, weights, line)
+    tell(event, task.recipe.training.callback)
+
+
+def _warm(path: str | None, learner: Settings, corpus: Lists, data: str = "") -> tuple[Any, int] | None:
     """The state of the model at ``path``, adapted to ``corpus`` (whose digest is ``data``), and its epochs so far."""
     if path is None:
         return None
     model = Model.load(path, trust=True)  # of its settings the learner counts, and only if it is the recipe's own
-    going_on = make_learner(learner)
+    going_on, known = make_learner(learner), model.settings.get("learner") or {}
     fresh = going_on.init(corpus.width)
-    fits = model.settings.get("learner") == learner and set(fresh._fields) == set(model.state)
+    fits = known == learner or (going_on.batch and known.get("name") == learner["name"])
+    fits = fits and set(fresh._fields) == set(model.state)
     state = going_on.for_corpus(type(fresh)(**model.state), 0) if fits else fresh
     if not fits or any(mine.shape != other.shape for mine, other in zip(state, fresh, strict=True)):
         raise DataError(

@@ -437,7 +437,7 @@ def test_usage(rerank, recipe, tmp_path):
         ("data.root=/nowhere", ["/nowhere/train.nbest.gz: no such file"]),
         ("data.tests=[tests]", ["tests.nbest.gz: no such file; did you mean", "test.nbest.gz"]),
         ("metric.prm=/nowhere.prm", ["/nowhere.prm: cannot read the parameter file"]),
-        ("training.warm_start=/nowhere", ["/nowhere: no such directory"]),
+        ("training.start=/nowhere", ["/nowhere: no such directory"]),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "extract"])

@@ -139,7 +139,7 @@ def test_a_run_never_writes_over_what_it_reads(
     before = small.files_of(out)
     for changes, named in (
         ({"data": {"nbest": f"{out}/predictions/test.nbest.gz"}}, "predictions/test.nbest.gz"),
-        ({"training": {"warm_start": str(out / "model"), "epochs": 1}}, "model/model.json"),
+        ({"training": {"start": str(out / "model"), "epochs": 1}}, "model/model.json"),
         ({"metric": {"prm": str(out / "report.html")}}, "report.html"),
     ):
         recipe = recipe_at(tmp_path, small.settings(small_data, **changes))

@@ -76,6 +76,25 @@ def collins(X: np.ndarray, gain: np.ndarray, sizes: np.ndarray, epochs: int) -> 
 # What it computes
 
 
+@pytest.mark.parametrize("average", ["last", "average"])
+@pytest.mark.parametrize("learner", [{"name": "perceptron", "base": 0.5}, "vrda", "sop"])
+def test_lists_that_come_in_parts_are_one_pass(learner: Any, average: Any) -> None:
+    X, gain, sizes = problem()
+    base = np.random.default_rng(1).standard_normal(gain.size)
+    ranker, whole = (ListRanker(learner=learner, average=average, epochs=1, shuffle=False) for _ in range(2))
+    based = base if isinstance(learner, dict) else None
+    whole.fit(X, gain, sizes, base=based)
+    for first, last in pairwise([0, 1, 13, 40]):
+        rows = slice(sizes[:first].sum(), sizes[:last].sum())
+        ranker.partial_fit(X[rows], gain[rows], sizes[first:last], base=None if based is None else base[rows])
+    assert ranker.coef_ == pytest.approx(whole.coef_, rel=1e-12)
+    assert ranker.base_weight_ == whole.base_weight_
+    with pytest.raises(ValueError, match="begin with partial_fit"):
+        whole.partial_fit(X, gain, sizes)
+    with pytest.raises(ValueError, match="needs all lists at once"):
+        ListRanker().partial_fit(X, gain, sizes)
+
+
 def test_is_the_perceptron_of_the_paper() -> None:
     X, gain, sizes = problem()
     last, average = collins(X, gain, sizes, epochs=3)

@@ -146,6 +146,80 @@ def test_engines_mixing_and_mert_are_those_of_recipes(tasks: dict[str, Task], tm
     assert_same(found, Model.load(tmp_path / "run" / "model"))
 
 
+@pytest.mark.parametrize("task", ["parse", "ranking"])
+def test_training_goes_on_from_a_model(tasks: dict[str, Task], task: str, tmp_path: Path) -> None:
+    lists, dev = tasks[task].read("train"), tasks[task].read("dev")
+    how: dict[str, Any] = {"learner": {"name": "perceptron", "base": 1}, "recipe": tasks[task].settings()}
+    how["training"] = {"vote": False, "patience": None}
+    first, whole = (rerank.fit(lists, **how, epochs=epochs) for epochs in (1, 2))
+    first.save(tmp_path / "first")
+    for start in (first, tmp_path / "first"):
+        more = rerank.fit(lists, start=start)
+        assert_same(more, whole.model)
+        assert more.recipe.training.start is None
+        assert more.model.about["start"] == json.loads((tmp_path / "first" / "model.json").read_text())["digest"]
+    other = rerank.fit(dev, start=first)  # its lists are others, its features those of the model
+    assert np.array_equal(other.model.table.hashes, first.model.table.hashes)
+    with pytest.raises(rerank.RerankError, match=r"settings of features: .*set"):
+        rerank.fit(lists, start=first, features="base")
+    with pytest.raises(rerank.RerankError, match="another learner"):
+        rerank.fit(lists, start=first, learner="vrda")
+
+
+def test_an_optimum_is_drawn_to_that_of_a_model(tasks: dict[str, Task]) -> None:
+    lists, others = tasks["ranking"].read("train"), tasks["ranking"].read("test")
+    far, near = ({"name": "maxent", "l2": l2, "base": "auto"} for l2 in (1e9, 1e-6))
+    start, other = (rerank.fit(given, features="dense", learner=near) for given in (lists, others))
+    weights = [model.model.weights["last"] for model in (start, other)]
+    for learner, expected in ((far, weights[0]), (near, weights[1])):
+        found = rerank.fit(others, features="dense", learner=learner, start=start).model
+        assert found.weights["last"].w == pytest.approx(expected.w, rel=1e-3)
+        assert found.weights["last"].base == pytest.approx(expected.base, rel=1e-3)
+
+
+def seen(event: rerank.TrainingEvent) -> None:
+    """What a recipe tells of its epochs."""
+    raise ValueError(f"epoch {event.epoch} of {event.run}")
+
+
+class PrunedError(Exception):
+    """What the library of a user raises."""
+
+
+def test_whoever_watches_hears_of_every_epoch(tasks: dict[str, Task]) -> None:
+    lists, dev, events = tasks["ranking"].read("train"), tasks["ranking"].read("dev"), list[rerank.TrainingEvent]()
+    how: dict[str, Any] = {"learner": "arow", "features": "dense", "epochs": 3}
+    model = rerank.fit(lists, dev, **how, callback=events.append).model
+    assert [event.epoch for event in events] == [1, 2, 3]
+    kept = max(events, key=lambda event: event.dev or 0.0)
+    assert kept.dev == model.about["dev"]["score"]
+    assert kept.weights.w.shape == model.weights["average"].w.shape
+    assert kept.history["mistakes"] > 0
+    assert rerank.fit(lists, dev, features="dense", callback=events.append)
+    assert len(events) == 4  # an optimum is one epoch
+
+    def prune(event: rerank.TrainingEvent) -> None:
+        raise PrunedError(event.epoch)
+
+    with pytest.raises(PrunedError):
+        rerank.fit(lists, dev, **how, callback=prune)
+    with pytest.raises(rerank.RerankError, match=f"callback, {__name__}:seen: ValueError: epoch 1 of arow"):
+        rerank.fit(lists, dev, **how, training={"callback": f"{__name__}:seen"})
+    with pytest.raises(rerank.RerankError, match=r"training\.callback"):
+        rerank.fit(lists, dev, **how, training={"callback": f"{__name__}:GOOD"})
+
+
+def test_two_models_are_tested_against_each_other(tasks: dict[str, Task]) -> None:
+    lists, test = tasks["ranking"].read("train"), tasks["ranking"].read("test")
+    one, other = (rerank.fit(lists, features=features) for features in ("dense", "base"))
+    both, alone = rerank.evaluate([one, other], test), [rerank.evaluate(model, test) for model in (one, other)]
+    assert [both.scores[name] for name in ("choice", "other")] == [each.scores["choice"] for each in alone]
+    assert both.against_other is not None
+    assert both.against_other.difference == pytest.approx(alone[0].score - alone[1].score)
+    assert "against the other model" in str(both)
+    assert alone[0].against_other is None
+
+
 @rerank.feature
 def words(candidate: rerank.Candidate, nbest: rerank.NBest) -> dict[str, float]:
     """How many words a candidate has more than the list's first."""

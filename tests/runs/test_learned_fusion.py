@@ -141,6 +141,6 @@ def test_without_scikit_learn_it_says_what_to_install(small_data: Path, monkeypa
 
 
 def test_a_model_to_continue_from_has_seen_the_lists(small_data: Path) -> None:
-    recipe = small.recipe(small_data, decode=DECODE, training={"warm_start": "somewhere"})
+    recipe = small.recipe(small_data, decode=DECODE, training={"start": "somewhere"})
     with Inputs() as inputs, pytest.raises(RecipeError, match="has not seen"):
         pipeline.check(recipe, inputs)

@@ -202,12 +202,12 @@ def test_selection_trains_on_fewer_columns(small_data, workspace):
 
 
 @pytest.mark.parametrize("base", [1, "auto"])
-def test_a_warm_start_goes_on_where_a_model_stopped(small_data, workspace, base):
+def test_training_goes_on_where_a_model_stopped(small_data, workspace, base):
     options = {"data": {"dev": None}, "learner": {"name": "perceptron", "base": base}, "seed": 4}
     vote = {"vote": True}
     start = pipeline.run(small.recipe(small_data, **options, training={"epochs": 2, **vote}), workspace / "start")
     assert start["training"]["epochs"] == 2  # it is the last epoch that the model is of
-    warm = {"epochs": 1, "warm_start": str(workspace / "start" / "model"), **vote}
+    warm = {"epochs": 1, "start": str(workspace / "start" / "model"), **vote}
     on = pipeline.run(small.recipe(small_data, **options, training=warm), workspace / "on")
     whole = pipeline.run(small.recipe(small_data, **options, training={"epochs": 3, **vote}), workspace / "three")
     assert on["training"]["base"] == whole["training"]["base"]
@@ -222,14 +222,14 @@ def test_a_warm_start_goes_on_where_a_model_stopped(small_data, workspace, base)
     assert not models[0].votes
 
 
-def test_warm_starts_that_cannot_go_on(small_data, workspace):
+def test_models_that_training_cannot_start_from(small_data, workspace):
     pipeline.run(small.recipe(small_data), workspace / "start")
     model = str(workspace / "start" / "model")
     for change, kind, hint in (
-        ({"learner": {"name": "vrda"}, "training": {"warm_start": model}}, DataError, "another learner"),
-        ({"features": {"min_lists": 3}, "training": {"warm_start": model}}, DataError, "feature table is another"),
-        ({"training": {"warm_start": f"{model}s"}}, ModelError, "no such directory"),
-        ({"training": {"warm_start": model, "select": {"learner": {"name": "vrda"}}}}, RecipeError, "leave out"),
+        ({"learner": {"name": "vrda"}, "training": {"start": model}}, DataError, "another learner"),
+        ({"features": {"min_lists": 3}, "training": {"start": model}}, DataError, "feature table is another"),
+        ({"training": {"start": f"{model}s"}}, ModelError, "no such directory"),
+        ({"training": {"start": model, "select": {"learner": {"name": "vrda"}}}}, RecipeError, "leave out"),
     ):
         with pytest.raises(kind, match=hint):
             pipeline.run(small.recipe(small_data, **change), workspace / "refused")

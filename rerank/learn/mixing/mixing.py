@@ -22,7 +22,7 @@ from rerank.base.interrupts import Interrupted, check, deferred, requested
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, Shards, part_count, section, write_shards
 from rerank.engines.base import Engine, LocalEngine
-from rerank.learn.base import Learner, State
+from rerank.learn.base import Learner, State, Weights
 from rerank.learn.mixing.combining import combine, rule_of
 from rerank.learn.mixing.differences import (
     Change,
@@ -144,7 +144,7 @@ def train_mixed(
     evaluate_dev: Evaluate | None = None,
     weigh: Weigh | None = None,
     warm: tuple[State, int] | None = None,
-    on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    on_epoch: Callable[[dict[str, Any], Weights], None] | None = None,
     checkpoint: KeptResult | None = None,
 ) -> Training:
     """``train`` by mixing; see there. A single section is trained exactly as without mixing. No updates are logged.

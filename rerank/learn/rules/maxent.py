@@ -3,10 +3,11 @@
 The probability of candidate y of list i is P_i(y) = e^{score(y)} / Σ e^{score} (for N-best parses Johnson et al. 1999;
 as a baseline Charniak & Johnson 2005, section 3, and Gao et al. 2007). O_i being the right candidates of a list,
 
-    L(w) = −Σ_i weight_i · log P_i(O_i) + (l2/2)·‖w‖²
+    L(w) = −Σ_i weight_i · log P_i(O_i) + (l2/2)·‖w − w₀‖²
 
-is the loss ``log`` of the online learners, with a penalty. It is convex where every list has one right candidate; with
-more, the search from w = 0 has done at least as well as pointwise logistic regression wherever it was tried.
+is the loss ``log`` of the online learners, with a penalty; w₀ is 0, or what an earlier training has found. L is convex
+where every list has one right candidate; with more, the search from w = 0 has done at least as well as pointwise
+logistic regression wherever it was tried.
 """
 
 from dataclasses import dataclass
@@ -67,8 +68,13 @@ class Maxent(Learner):
     iterations: Count = ITERATIONS
 
     def init(self, columns: int, candidates: int = 0) -> State:
-        """The weights and, of column D, what is added to ``base``."""
-        return super().init(columns, candidates)._replace(sums=np.zeros(0))
+        """The weights and, of column D, what is added to ``base``; ``memory`` has those that the penalty draws to."""
+        return super().init(columns, candidates)._replace(sums=np.zeros(0), memory=np.zeros(columns + 1))
+
+    def drawn_to(self, state: State) -> State:
+        """Where training continues from ``state``: at its weights, to which the penalty then draws (Chelba & Acero
+        2004, section 3)."""
+        return state._replace(memory=np.array(state.cells))
 
     def last(self, state: State) -> Weights:
         return Weights(np.array(state.cells[:-1]), float(self.base + state.cells[-1]))
@@ -99,10 +105,13 @@ class Maxent(Learner):
             for place, part in parts(lists):
                 data = view(part, own(oracle, place, part))
                 add_log_loss(data, any_ties, w, self.base + w[-1], *space, gradient, tally)
-            return tally[LOSS] + 0.5 * l2 * float(np.square(x).sum()), gradient * scale + l2 * x
+            away = x - drawn
+            return tally[LOSS] + 0.5 * l2 * float(np.square(away).sum()), gradient * scale + l2 * away
 
         with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
-            start = np.divide(state.cells, scale, out=np.zeros(scale.size), where=scale > 0)
+            start, drawn = (
+                np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0) for w in (state.cells, state.memory)
+            )
             options = {"maxiter": self.iterations, "maxcor": MEMORY}
             optimum = minimize(penalised, start, jac=True, method="L-BFGS-B", options=options)
             penalised(optimum.x)
