@@ -24,7 +24,7 @@ from rerank.models.service import DEFAULTS, Limits
 log = logging.getLogger("rerank")
 BACKLOG = 64  # connections that wait to be accepted, and are at a time
 WORKER = "rank"  # what the threads that rank are called
-EXTRA = "starlette", "uvicorn", "prometheus_client"
+EXTRA = "starlette", "uvicorn", "prometheus_client", "aiohttp"
 MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
 
 
@@ -38,6 +38,14 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated.")
     ] = None,
+    upstream: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server of OpenAI's interface, as https://host/v1, for chats.")
+    ] = None,
+    n: Annotated[int, typer.Option("--n", min=1, max=128, help="Its samples that a chat is answered from.")] = 16,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Their temperature, where a chat has none.", show_default="the server's")
+    ] = None,
+    upstream_seconds: Annotated[float, typer.Option(min=0, help="Seconds that a request to it may take.")] = 600.0,
     max_connections: Annotated[int, typer.Option(min=1, help="The most connections at a time.")] = 256,
     max_bytes: Annotated[int, typer.Option(min=1, help="The longest request, in bytes.")] = DEFAULTS.bytes,
     max_words: Annotated[int, typer.Option(min=1, help="The longest text or source, in words.")] = DEFAULTS.words,
@@ -50,7 +58,8 @@ def serve(
         int, typer.Option(min=1, help="Seconds that requests under way have to finish when the service is stopped.")
     ] = 30,
 ) -> None:
-    """Answer requests to rank over HTTP: POST /rank, /health, /metrics, and at / a page to try it.
+    """Answer requests to rank over HTTP: POST /rank, /v1/rerank, /health, /metrics, and at / a page to try it. With
+    --upstream, answer chats too, POST /v1/chat/completions, by the best of n samples.
 
     It prints its address when it is ready. SIGTERM, SIGHUP or Ctrl-C ends it, with the exit code 0, once the requests
     under way are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can
@@ -60,7 +69,9 @@ def serve(
         import uvicorn
 
         from rerank.models.service.app import make_app, warm_up
+        from rerank.models.service.chat import Chats
         from rerank.models.service.connections import Connection, Seldom
+        from rerank.models.service.upstream import Upstream
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise
@@ -86,13 +97,23 @@ def serve(
                 for number, handler in before.items():
                     signal.signal(number, handler)
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            """End connections: those of clients, then those to the upstream server."""
+            await super().shutdown(sockets)
+            if chats is not None:
+                await chats.upstream.close()
+
     threads = threads or cores()
     pool = ThreadPoolExecutor(threads, WORKER)
     with _bound(host, port) as listener:
         served = load(model, predictor, trust=trust)
         warm_up(served)
         limits = Limits(max_bytes, max_words, max_depth, max_seconds)
-        app = make_app(served, limits=limits, threads=threads, pool=pool, hosts=[host, *(allow_host or ())])
+        chats = None
+        if upstream is not None:
+            chats = Chats(served, Upstream(upstream, upstream_seconds, _most(max_connections)), n, temperature)
+        hosts = [host, *(allow_host or ())]
+        app = make_app(served, limits=limits, threads=threads, pool=pool, hosts=hosts, chats=chats)
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none", http=Connection,
             limit_concurrency=_most(max_connections) + 1, backlog=BACKLOG, timeout_graceful_shutdown=grace,

@@ -99,6 +99,12 @@ class Reranker:
         columns = self._columns or ScoreColumns((SCORE,), SCORE)
         return (columns.base or SCORE, *(name for name in columns.names if name != columns.base))
 
+    @property
+    def sees_source(self) -> bool:
+        """Whether features look at the source of a list; those of one's own are taken to do so."""
+        content = self._scorer.content
+        return bool(content.needs.get("source") or content.user or self.model.table.lexical)
+
     def rank(self, candidates: Candidates, source: str | None = None) -> Ranking:
         """Candidates for one input, best first.
 

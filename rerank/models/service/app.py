@@ -1,4 +1,4 @@
-"""The service: POST /rank, /health, /metrics, and at / a page to try it."""
+"""The service: POST /rank, /v1/rerank and /v1/chat/completions, /health, /metrics, and at / a page to try it."""
 
 import asyncio
 import logging
@@ -6,8 +6,10 @@ import re
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Executor
+from functools import partial
 from hashlib import sha256
 from importlib.resources import files
+from typing import Any
 
 from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
@@ -23,15 +25,17 @@ from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.models.drift import Drift
 from rerank.models.reranker import Reranker
 from rerank.models.service import DEFAULTS, Limits
+from rerank.models.service.chat import Chats
 from rerank.models.service.connections import PATIENCE
 from rerank.models.service.middleware import GuardedApp, MeasuredApp, Measures
-from rerank.models.service.requests import answer
+from rerank.models.service.requests import answer, answer_documents
 from rerank.readers.given.nbest import GivenError
 from rerank.recipes.text_recipe import TextRecipe
 
 log = logging.getLogger("rerank")
 UNDER_WAY = 64  # requests to rank that wait or are ranked at a time
 Endpoint = Callable[[Request], Awaitable[Response]]
+Work = Callable[..., tuple[str | Response, int]]  # an answer, and how many candidates were ranked for it
 PAGE = files(__package__).joinpath("page.html").read_text("utf-8")
 
 
@@ -49,18 +53,29 @@ POLICY = (
 
 
 def make_app(
-    model: Reranker, *, threads: int, pool: Executor, limits: Limits = DEFAULTS, hosts: Iterable[str] = ()
+    model: Reranker,
+    *,
+    threads: int,
+    pool: Executor,
+    limits: Limits = DEFAULTS,
+    hosts: Iterable[str] = (),
+    chats: Chats | None = None,
 ) -> Starlette:
     """The application that serves ``model`` within ``limits``, in ``threads`` of a pool; ``hosts``: what clients call
-    it beside the names of the machine itself."""
+    it beside the names of the machine itself; ``chats``: what answers chats."""
     drift = model.drift()
     measures = Measures(drift)
+    ranking = partial(_rank, model, measures, drift, limits, threads, pool)
     endpoints: dict[str, tuple[str, Endpoint]] = {
         "/": ("GET", _page),
         "/health": ("GET", _health(model)),
         "/metrics": ("GET", _metrics(measures)),
-        "/rank": ("POST", _rank(model, measures, drift, limits, threads, pool)),
+        "/rank": ("POST", ranking(answer)),
+        "/v1/rerank": ("POST", ranking(answer_documents)),
     }
+    if chats is not None:
+        endpoints["/v1/chat/completions"] = "POST", ranking(chats.answer, chats.samples)
+        endpoints["/v1/models"] = "GET", chats.models
     app = Starlette(
         routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in endpoints.items()],
         middleware=[Middleware(MeasuredApp, measures, frozenset(endpoints)), Middleware(GuardedApp, hosts)],
@@ -84,24 +99,30 @@ def warm_up(model: Reranker) -> None:
         log.warning("cannot rank a trial list, so the first request will wait for code to be compiled: %s", error)
 
 
-def _rank(model: Reranker, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor) -> Endpoint:
+def _rank(
+    model: Reranker, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor, answer: Work,
+    sampled: Callable[[Request, bytes], Awaitable[Any]] | None = None,
+) -> Endpoint:  # fmt: skip
+    """Where requests to rank are answered by ``answer``, from their bodies or what ``sampled`` makes of these."""
     places, turns = asyncio.Semaphore(UNDER_WAY), asyncio.Semaphore(threads)
 
-    async def ranked(request: Request) -> tuple[str, int]:
-        body = await _body(request, limits.bytes)  # a slow client takes no place
-        if places.locked():
+    async def ranked(request: Request) -> tuple[str | Response, int]:
+        given: Any = await _body(request, limits.bytes)  # a slow client takes no place
+        if sampled is None and places.locked():
             raise HTTPException(503, "too many requests at a time; try again")
         deadline = Deadline(limits.seconds)
-        gone = asyncio.create_task(_gone(request, deadline))
+        gone = asyncio.create_task(_gone(request, deadline, asyncio.current_task()))
         try:
+            given = given if sampled is None else await sampled(request, given)
             async with places, turns:
                 await asyncio.sleep(0)  # for who has gone while this waited
-                if not gone.done():
-                    loop = asyncio.get_running_loop()
-                    return await loop.run_in_executor(pool, answer, model, body, limits, deadline, drift)
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(pool, answer, model, given, limits, deadline, drift)
         except GivenUpError:
+            raise HTTPException(503, f"ranking took longer than {limits.seconds:g} seconds") from None
+        except asyncio.CancelledError:
             if not gone.done():
-                raise HTTPException(503, f"ranking took longer than {limits.seconds:g} seconds") from None
+                raise
         finally:
             deadline.end()
             gone.cancel()
@@ -111,28 +132,29 @@ def _rank(model: Reranker, measures: Measures, drift: Drift, limits: Limits, thr
         try:
             ranking, candidates = await ranked(request)
         except DataError as error:
-            field = {"field": error.field} if isinstance(error, GivenError) else {}
-            return JSONResponse({"error": str(error), **field}, 400)
+            return _error(request, 400, str(error), error.field if isinstance(error, GivenError) else None)
         except ClientDisconnect:
             return Response(status_code=400)  # which nobody reads
         except HTTPException:
             raise
         except asyncio.CancelledError:
-            return JSONResponse({"error": "the service is shutting down"}, 503)
+            return _error(request, 503, "the service is shutting down")
         except Exception:
             log.exception("a request could not be answered")
-            return JSONResponse({"error": "the request could not be answered; see the log of the service"}, 500)
+            return _error(request, 500, "the request could not be answered; see the log of the service")
         measures.candidates.inc(candidates)
-        return Response(ranking, media_type="application/json")
+        return ranking if isinstance(ranking, Response) else Response(ranking, media_type="application/json")
 
     return rank
 
 
-async def _gone(request: Request, deadline: Deadline) -> None:
+async def _gone(request: Request, deadline: Deadline, work: "asyncio.Task[Any] | None") -> None:
     """Wait until the client of a request that has arrived goes, and end its work."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     deadline.end()
+    if work is not None:
+        work.cancel()
 
 
 async def _body(request: Request, most: int) -> bytes:
@@ -177,7 +199,15 @@ async def _page(_: Request) -> Response:
     return HTMLResponse(PAGE, headers={"content-security-policy": POLICY})
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     """What is wrong with the request itself: its path, its method, its size."""
     assert isinstance(error, HTTPException)
-    return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
+    return _error(request, error.status_code, error.detail, headers=error.headers)
+
+
+def _error(request: Request, status: int, message: str, field: str | None = None, headers: Any = None) -> JSONResponse:
+    """An error, in OpenAI's form where the path is of its interface."""
+    body: dict[str, Any] = {"error": message} | ({"field": field} if field else {})
+    if request.url.path.startswith("/v1/"):
+        body = {"error": {"message": message, "type": "invalid_request_error", "param": field, "code": None}}
+    return JSONResponse(body, status, headers)

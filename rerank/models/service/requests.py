@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from rerank.models.service import DEFAULTS, Limits
 from rerank.readers.given.nbest import GivenError
 from rerank.readers.nbest import Candidate
 from rerank.readers.trees.trees import CLOSE, OPEN
-from rerank.recipes.settings import Section, first_fault
+from rerank.recipes.settings import S, Section, first_fault
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json, parse_object
 
@@ -50,6 +50,9 @@ def _as_object(value: Any) -> Any:
     return {"text": value} if isinstance(value, str) else value
 
 
+Given = Annotated[GivenCandidate, BeforeValidator(_as_object)]
+
+
 class RankRequest(Section):
     """Candidates to rank, for a source, called ``id``. explain: the place (1 for the second, 2 for the third, ...) of
     the candidate in the order that the best one is compared with; 0 for none. decode: whether to give the text of the
@@ -57,11 +60,24 @@ class RankRequest(Section):
 
     model_config = ConfigDict(strict=True, extra="allow")
 
-    candidates: list[Annotated[GivenCandidate, BeforeValidator(_as_object)]] = Field(min_length=1, max_length=MOST)
+    candidates: list[Given] = Field(min_length=1, max_length=MOST)
     source: str | None = None
     id: Annotated[str | None, BeforeValidator(lambda value: str(value) if type(value) is int else value)] = None
     explain: Annotated[int, Range(0)] = 0
     decode: bool = False
+
+
+class DocumentsRequest(Section):
+    """Documents to rank for a query, as Cohere and Jina ask. top_n: how many of them are in the answer;
+    return_documents: whether it has their texts; ``model`` is repeated."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    query: str
+    documents: list[Given] = Field(min_length=1, max_length=MOST)
+    model: str | None = None
+    top_n: Annotated[int, Range(1)] | None = None
+    return_documents: bool = False
 
 
 def answer(
@@ -77,20 +93,12 @@ def answer(
 
 
 def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -> tuple[str, int]:
-    try:
-        given = parse_object(body)
-    except ValueError as error:
-        raise DataError(str(error)) from None
-    try:
-        asked = RankRequest.model_validate(given)
-    except ValidationError as error:
-        place, message = first_fault(RankRequest, error)
-        field = _field(place)
-        raise (GivenError(message, field) if field else DataError(message)) from None
+    given, asked = as_asked(RankRequest, body)
     _check_names(asked)
     for y, candidate in enumerate(asked.candidates):
         _check_names(candidate, model.columns, f"candidates[{y}].")
-    _check_sizes(asked, limits, trees=not isinstance(model.recipe, TextRecipe))
+    texts = [(f"candidates[{y}]", one.tree or one.text) for y, one in enumerate(asked.candidates)]
+    _check_sizes([*texts, ("source", asked.source)], limits, trees=not isinstance(model.recipe, TextRecipe))
     ranking = model.rank(given["candidates"], asked.source)
     if drift is not None:
         drift.watch(ranking.nbest)
@@ -113,6 +121,40 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
     return as_json(answer), len(ranking)
 
 
+def answer_documents(model: Reranker, body: bytes, limits: Limits, deadline: Deadline, drift: Drift) -> tuple[str, int]:
+    """The answer to a request to rank documents for a query; see ``answer``. Words count as tokens."""
+    _, asked = as_asked(DocumentsRequest, body)
+    if not model.sees_source:
+        raise GivenError("the model has no features that look at a source; it cannot rank for a query", "query")
+    texts = [document.text or "" for document in asked.documents]
+    fields = [(f"documents[{y}]", text) for y, text in enumerate(texts)]
+    _check_sizes([*fields, ("query", asked.query)], limits, trees=False)
+    with deadline.held():
+        ranking = model.rank(texts, asked.query)
+    drift.watch(ranking.nbest)
+    results = [
+        {"index": y, "relevance_score": score} | ({"document": {"text": texts[y]}} if asked.return_documents else {})
+        for y, score in zip(ranking.order.tolist(), ranking.scores.tolist(), strict=True)
+    ]
+    tokens = sum(len(text.split()) for text in (asked.query, *texts))
+    answer = {"model": asked.model, "results": results[: asked.top_n], "usage": {"total_tokens": tokens}}
+    return as_json(answer), len(ranking)
+
+
+def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
+    """The object that a body holds, as it was given and as a request. Raises DataError."""
+    try:
+        given = parse_object(body)
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    try:
+        return given, kind.model_validate(given)
+    except ValidationError as error:
+        place, message = first_fault(kind, error)
+        field = _field(place)
+        raise (GivenError(message, field) if field else DataError(message)) from None
+
+
 def _check_names(section: Section, columns: Collection[str] = (), place: str = "") -> None:
     """Refuse a name that looks like that of a field not given; others are of ``columns``, or of no interest."""
     absent = [field for field in type(section).model_fields if field not in section.model_fields_set]
@@ -121,13 +163,10 @@ def _check_names(section: Section, columns: Collection[str] = (), place: str = "
             raise GivenError(f"unknown setting; did you mean {near[0]}?", f"{place}{name}")
 
 
-def _check_sizes(asked: RankRequest, limits: Limits, *, trees: bool) -> None:
-    """Refuse texts whose work would grow as the square of their length, or more."""
-    given = [
-        (f"candidates[{y}]", candidate.tree or candidate.text or "") for y, candidate in enumerate(asked.candidates)
-    ]
-    for field, text in [*given, ("source", asked.source or "")]:
-        if len(text) < 2 * min(limits.words, limits.depth):
+def _check_sizes(given: Iterable[tuple[str, str | None]], limits: Limits, *, trees: bool) -> None:
+    """Refuse texts of fields whose work would grow as the square of their length, or more."""
+    for field, text in given:
+        if text is None or len(text) < 2 * min(limits.words, limits.depth):
             continue
         words = len(LEAF.findall(text) if trees else text.split())
         if words > limits.words:
