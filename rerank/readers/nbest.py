@@ -41,13 +41,15 @@ class Candidate:
     tree: in place of the text, a parse as an ``nltk.Tree`` or in brackets.
     segmentation: which words of the source gave which words of the text, ``5-7=5 8=6-7``; None if that is unknown.
     alignment: which words of source and text belong together, ``0-0 2-1``; None if that is unknown.
+    answer: what the text comes to, such as ``42``: candidates with equal answers vote together; None or empty if it has
+        none.
 
     Raises
     ------
     TypeError: both a text and a tree, or neither.
     """
 
-    __slots__ = ("_alignment", "_columns", "_features", "_score", "_segmentation", "_text")
+    __slots__ = ("_alignment", "_answer", "_columns", "_features", "_score", "_segmentation", "_text")
 
     def __init__(
         self,
@@ -59,12 +61,13 @@ class Candidate:
         tree: "nltk.Tree | str | None" = None,
         segmentation: str | None = None,
         alignment: str | None = None,
+        answer: str | None = None,
     ) -> None:
         if (text is None) == (tree is None):
             raise TypeError("expected a text or a tree" + ("" if text is None else ", found both"))
         self._text = str(tree) if text is None else text
         self._score, self._columns, self._features = score, columns, features
-        self._segmentation, self._alignment = segmentation, alignment
+        self._segmentation, self._alignment, self._answer = segmentation, alignment, answer
 
     @property
     def text(self) -> str:
@@ -95,6 +98,11 @@ class Candidate:
     def alignment(self) -> str | None:
         """The word alignment, if it is known."""
         return self._alignment
+
+    @property
+    def answer(self) -> str | None:
+        """What the text comes to, if it is known."""
+        return self._answer
 
     @property
     def tokens(self) -> list[str]:
@@ -176,6 +184,11 @@ class ListCandidate(Candidate):
         return None
 
     @property
+    def answer(self) -> str | None:
+        answers = self._list.answers
+        return None if answers is None or (answer := answers[self.index]) is None else decoded(answer)
+
+    @property
     def tokens(self) -> list[str]:
         return [word for tag, word in PRETERMINAL.findall(self.text) if tag != TRACE]
 
@@ -228,6 +241,7 @@ class NBestList:
     | unscored   | bool             | whether all base scores are 0 because there are none |
     | raw        | any              | what the reader needs to write it back; has ``some`` if by candidate |
     | gold       | GoldText or None | the gold tree, if it is known |
+    | answers    | list of N bytes  | what candidates come to, None for one without an answer; None if none has one |
     """
 
     kind: ClassVar[type[ListCandidate]] = ListCandidate  # the class of the candidates as objects
@@ -249,6 +263,7 @@ class NBestList:
     unscored: bool = False
     raw: Any = None
     gold: Any = None
+    answers: Sequence[bytes | None] | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -285,7 +300,9 @@ class NBestList:
         """The candidates at ``places``, in that order; ``changes`` are other fields of the list."""
         texts, lines = [self.texts[i] for i in places], [self.lines[i] for i in places]
         raw = self.raw.some(places) if hasattr(self.raw, "some") else self.raw
-        return self.changed(texts=texts, lines=lines, scores=self.scores[list(places)], raw=raw, **changes)
+        answers = None if self.answers is None else [self.answers[i] for i in places]
+        scores = self.scores[list(places)]
+        return self.changed(texts=texts, lines=lines, scores=scores, raw=raw, answers=answers, **changes)
 
     def changed(self, **changes: Any) -> Self:
         """The list with other values of some fields: ``dataclasses.replace`` in a tenth of its time."""
@@ -351,6 +368,18 @@ class NBestList:
         except DataError as error:
             message = error.message + next(filter(None, map(bracket_advice, self.texts)), "")
             raise Problem("brackets", message, error.line, path=self.path, list_id=self.id) from None
+
+
+def answers_of(texts: Sequence[bytes | None]) -> list[bytes | None] | None:
+    """The answers of all candidates, None for those with an empty one; None if no candidate has any."""
+    return [text or None for text in texts] if any(texts) else None
+
+
+def numbered(nbest: NBestList) -> np.ndarray:
+    """int32 [N]: the answers of a list as numbers, equal for equal ones; -1 for none."""
+    numbers: dict[bytes | None, int] = {None: -1}
+    answers = nbest.answers or [None] * len(nbest)
+    return np.array([numbers.setdefault(answer, len(numbers) - 1) for answer in answers], np.int32)
 
 
 def _plain_tree(text: bytes) -> bytes:

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from rerank.readers.several import make_reader
+from rerank.readers.texts.answers import check_rule
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitName, SplitSettings, TemplateSettings
 from rerank.recipes.settings import Section, Settings, literal, named, one_or_many, part
@@ -23,11 +24,14 @@ class TextDataSettings(SplitSettings):
     references: where the references are, in one file or several; null: in the lists, or (for a gain) not needed.
     form: what a file of references holds: one per line, several per line separated by tabs, or ``id ||| reference``
     lines.
+    answer: how the answer is found in the text of a candidate that does not have one under ``answer``: ``boxed``,
+    ``last-number``, ``letter``, ``text``, ``json:KEY`` or ``regex:PATTERN``; null: it has none.
     """
 
     sources: str | None = "{root}/{split}.src.gz"
     references: Annotated[tuple[str, ...] | None, one_or_many(str)] = ("{root}/{split}.ref.gz",)
     form: Literal["lines", "tab", "id"] = "lines"
+    answer: Annotated[str | None, AfterValidator(check_rule)] = None
     reader: Annotated[Settings, part("moses")] = Field(default={}, validate_default=True)
 
     def files_of(self, source: str) -> dict[str, list[str]]:

@@ -29,6 +29,7 @@ from rerank.readers.given.reading import ListFile, first_list, holds_trees, list
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, Writable
+from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import load_recipe, read_settings
@@ -85,7 +86,7 @@ def digest_of(lists: Iterable[NBestList]) -> str:
     """SHA-256 of everything that lists hold."""
     digest = hashlib.sha256()
     for rows in lists:
-        held: list[object] = [rows.id, rows.texts, rows.names, rows.column, rows.gold and rows.gold.text]
+        held: list[object] = [rows.id, rows.texts, rows.names, rows.column, rows.gold and rows.gold.text, rows.answers]
         arrays = [rows.scores]
         if isinstance(rows, TextList):
             held += [rows.source, rows.references, rows.segmentation, rows.alignment]
@@ -98,7 +99,7 @@ def digest_of(lists: Iterable[NBestList]) -> str:
 
 
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
-KEPT = "on_bad_list", "normalize", "shard_size"  # what is kept of the data of a recipe that is given
+KEPT = "on_bad_list", "normalize", "shard_size", "answer"  # what is kept of the data of a recipe that is given
 
 Lists = Any  # ``NBest``s, what ``read`` gives, a data frame, or dicts
 
@@ -138,7 +139,8 @@ def fit(
     start: a model to continue from, or its directory: with its recipe and features unless others are given; maxent is
         then drawn to its weights in place of 0.
     callback: called with a ``TrainingEvent`` after every epoch; what it raises ends the training, and is raised here.
-    columns: of a data frame, as in ``read``; the model remembers them.
+    columns: of a data frame, as in ``read``; the model remembers them. Of other lists, ``answer`` is the rule for
+        answers, which the model remembers too; by default that of ``read``.
 
     Raises
     ------
@@ -148,6 +150,7 @@ def fit(
     check_keys("fit", columns)
     if dev is lists and isinstance(lists, Iterator):
         raise DataError("dev: found the same iterator as lists, which yields each list only once; expected a list")
+    answer = None if is_frame(lists) or is_table(lists) else check_rule(columns.pop("answer", None))
     if isinstance(start, str | os.PathLike):
         start = load(start, trust=True)
     if start is not None:
@@ -155,6 +158,7 @@ def fit(
         if is_frame(lists) or is_table(lists):
             lists = start.frame_lists(lists, columns, known=True)
     lists = lists_from(lists, columns if not isinstance(lists, FrameLists) else {})
+    answer = getattr(lists, "answer", None) if answer is None else answer
     frame: dict[str, Any] = {}
     if isinstance(lists, FrameLists):
         features, lists = _frame_features(features, lists)
@@ -175,6 +179,8 @@ def fit(
     ):
         if more:
             settings[section] = {**_mapping(settings.get(section), section), **_mapping(more, section)}
+    if answer is not None:
+        settings["data"] = {**_mapping(settings.get("data"), "data"), "answer": answer}
     first, lists = first_list(lists)
     settings["task"] = task_of(settings, first)
     kind = Kind(settings["task"] in METRICS, task_gains(settings))

@@ -24,6 +24,7 @@ from rerank.metrics.gain import Gain
 from rerank.metrics.text import TextMetric
 from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import NO_SOURCE, complete, lists_of_texts, settle, text_list
 from rerank.recipes.sections import SplitSettings
@@ -54,7 +55,7 @@ class TextContent(Content[TextView]):
         self.metric = make_text_metric(recipe.metric)
         if columns is not None:  # the one that the metric measures is no feature: where a model works it is unknown
             self.columns = columns.without({getattr(self.metric, "column", "")})
-        self.task = recipe.task
+        self.task, self.answer = recipe.task, recipe.data.answer
         self.extractor = TextExtractor(
             templates,
             self.symbols,
@@ -101,7 +102,7 @@ class TextContent(Content[TextView]):
 
         The scores are those of ``columns`` where these are known: a list that lacks one is bad, and others are ignored.
         """
-        texts = text_list(nbest)
+        texts = with_answers(text_list(nbest), self.answer)
         if self.lexical is not None and texts.source is None:
             return SkippedList.of(NO_SOURCE, texts.id, texts.path, texts.line)
         held = self.hold(texts if self.columns is None else self._measured_aside(texts))

@@ -41,6 +41,7 @@ class GivenCandidate(Section):
     features: dict[str, Number] | None = None
     segmentation: str | None = None
     alignment: str | None = None
+    answer: str | None = None
 
 
 def _as_object(value: Any) -> Any:

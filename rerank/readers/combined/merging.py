@@ -25,6 +25,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
 from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList, readers
+from rerank.readers.nbest import answers_of
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
 from rerank.readers.texts.jsonl import JsonlReader
@@ -180,6 +181,7 @@ class UnitedColumns:
             "others": tuple(dict.fromkeys(name for nbest in lists for name in nbest.others)),
             "absent": sum((Counter(nbest.absent) for nbest in lists), Counter[str]()),
             "unscored": all(nbest.unscored for nbest in lists),
+            "answers": answers_of([one[i] if (one := lists[k].answers) is not None else None for k, i in places]),
             "raw": Origin(lists, [system.number for system, _ in parts], places),
         }  # fmt: skip
         texts = [nbest for nbest in lists if isinstance(nbest, TextList)]

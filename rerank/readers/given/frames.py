@@ -16,8 +16,10 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.readers.given.lists import checked_text, list_of
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, is_tree
+from rerank.readers.nbest import answers_of
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike, open_stream
+from rerank.readers.texts.answers import check_rule, with_answers
 from rerank.readers.texts.text_list import SCORE
 from rerank.storage.remote import local_path
 
@@ -35,6 +37,7 @@ class FrameNames(TypedDict, total=False):
     | gain             | how good a candidate is: numbers (float64: whole ones up to 2^53), or true and false |
     | source           | the input, the same in all rows of a list |
     | columns          | several: the numbers to learn from |
+    | answer           | what each text comes to, missing where it has none; or the rule that finds it in the text |
     | chosen, rejected | in place of text or tree: a row is a list of what was chosen and of what was rejected |
     """
 
@@ -45,6 +48,7 @@ class FrameNames(TypedDict, total=False):
     gain: str
     source: str
     columns: Sequence[str]
+    answer: str
     chosen: str
     rejected: str
 
@@ -75,12 +79,13 @@ class FrameLists:
     """The lists of a data frame, which begin again whenever they are gone through.
 
     frame: a ``narwhals.DataFrame``; names: its columns; known: the score columns of the lists, where a model asks for
-    them, by the names that it knows them by.
+    them, by the names that it knows them by; answer: the rule for answers, where no column holds them.
     """
 
     frame: Any
     names: Mapping[str, Any]
     known: ScoreColumns | None = None
+    answer: str | None = None
 
     def __post_init__(self) -> None:
         for name in (SCORE, GAIN) if self.known is None else ():
@@ -118,8 +123,11 @@ class FrameLists:
                 columns = list(each_of(columns, "names of columns, in a list", "columns"))
             check_names(columns, "columns")
             names = {**names, "columns": columns}
+        rule = None if names.get("answer") in present else names.get("answer")
+        if rule is not None:
+            names = {key: name for key, name in names.items() if key != "answer"}
         _check(names, present)
-        return FrameLists(frame, names, known)
+        return FrameLists(frame, names, known, check_rule(rule))
 
     @property
     def pairs(self) -> bool:
@@ -136,10 +144,13 @@ class FrameLists:
         texts, values, columns = self._texts, self._values, self.score_columns
         gains = self._numbers(self.names["gain"]) if "gain" in self.names else None
         sources, references = self._side("source"), self._side("references")
+        answers = self._answers
         for name, rows in self.groups.items():
             nbest = list_of(
-                [texts[row] for row in rows], values[rows], columns, str(name), texts="tree" not in self.names
-            )
+                [texts[row] for row in rows], values[rows], columns, str(name), texts="tree" not in self.names,
+                answers=answers and answers_of([answers[row] for row in rows]),
+            )  # fmt: skip
+            nbest = with_answers(nbest, self.answer)
             source, right = (self._same(side, name, rows) for side in (sources, references))
             right = tuple(right) if isinstance(right, list | tuple) else () if right is None else (right,)
             yield NBest(nbest.id, nbest.candidates, source, right, None if gains is None else gains[rows].tolist())
@@ -191,6 +202,16 @@ class FrameLists:
     def _texts(self) -> list[bytes]:
         key = "tree" if "tree" in self.names else "text"
         return [checked_text(value, self._at(key, row), key) for row, value in enumerate(self._column(key))]
+
+    @cached_property
+    def _answers(self) -> list[bytes | None] | None:
+        if "answer" not in self.names:
+            return None
+        missing = np.asarray(self.frame[self.names["answer"]].is_null().to_numpy(), bool).tolist()
+        return [
+            None if missing[row] else checked_text(value, self._at("answer", row), "answer")
+            for row, value in enumerate(self._list(self.names["answer"]))
+        ]
 
     @cached_property
     def _values(self) -> np.ndarray:

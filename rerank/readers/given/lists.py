@@ -16,12 +16,13 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.readers.given.nbest import CandidateLike, GivenError, is_tree
-from rerank.readers.nbest import NOTHING, Candidate, NBestList
+from rerank.readers.nbest import NOTHING, Candidate, NBestList, answers_of
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import NUMBERS, SCORE, SparseScores, TextList
 
-KEYS = "text", "tree", "score", "columns", "features", "segmentation", "alignment"  # of a candidate that is a dict
+# The keys of a candidate that is a dict.
+KEYS = "text", "tree", "score", "columns", "features", "segmentation", "alignment", "answer"
 MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 _PLAIN = {key.rstrip("s"): key for key in KEYS}
 
@@ -63,7 +64,7 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> Candidate:
         raise GivenError(f"candidate {k}: found None as its {key}; expected a string", _place(k, key))
     candidate = (FlatCandidate if names else Candidate)(
         get("text"), get("score"), columns, features,
-        tree=get("tree"), segmentation=get("segmentation"), alignment=get("alignment"),
+        tree=get("tree"), segmentation=get("segmentation"), alignment=get("alignment"), answer=get("answer"),
     )  # fmt: skip
     if isinstance(candidate, FlatCandidate):
         candidate.numbers = {name: given[name] for name in names if _is_number(given[name])}
@@ -123,6 +124,7 @@ def list_given(
         "others": tuple(name for name in others if name not in known),
     }
     scores = _scores(candidates, columns, zeros=more["unscored"] and not scored, scored=scored)
+    more["answers"] = answers_of(_derivations([each.answer for each in candidates], "answer") or ())
     if texts:
         more["sparse"] = _sparse(candidates, columns.names)
         more["segmentation"] = _derivations([each.segmentation for each in candidates], "segmentation")
@@ -157,6 +159,7 @@ def _sorted_out(candidates: list[Candidate], columns: ScoreColumns) -> list[Cand
                 {**{name: value for name, value in numbers if name not in names}, **candidate.features},
                 segmentation=candidate.segmentation,
                 alignment=candidate.alignment,
+                answer=candidate.answer,
             )
         sorted_out.append(candidate)
     return sorted_out
@@ -181,7 +184,7 @@ def checked_text(value: Any, what: str, field: str) -> bytes:
 
 
 def _derivations(given: Sequence[str | None], what: str) -> list[bytes] | None:
-    """The derivations of all candidates, empty for those without one; None if no candidate has one."""
+    """What candidates have as ``what``, empty for those without it; None if no candidate has it."""
     if not any(given):
         return None
     return [

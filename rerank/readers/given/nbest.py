@@ -16,6 +16,7 @@ from rerank.readers.lines import LineReader
 from rerank.readers.nbest import Candidates, NBestList
 from rerank.readers.problems import Problem
 from rerank.readers.streams import InputStream
+from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.text_list import TextList
 from rerank.storage.strict_json import as_json
@@ -78,7 +79,7 @@ class NBest:
     ----------
     id: the list's name.
     candidates: texts or trees, pairs (text, score), dicts with the keys ``text`` or ``tree``, ``score``, ``columns``,
-        ``features``, ``segmentation`` and ``alignment``, instances of ``nltk.Tree``, or ``Candidate``s.
+        ``features``, ``segmentation``, ``alignment`` and ``answer``, instances of ``nltk.Tree``, or ``Candidate``s.
     source: the input, if there is one.
     references: what is right: one text or several, or a gold tree, in brackets or as an ``nltk.Tree``.
     gains: in place of references, the gain of every candidate; higher is better. They are held as float64, which has
@@ -109,8 +110,10 @@ class NBest:
         object.__setattr__(self, name, tuple(values))
 
     @staticmethod
-    def of(rows: NBestList, *, known: bool = True) -> "NBest":
-        """A list that was read; without its references and gains if these are not ``known``."""
+    def of(rows: NBestList, *, known: bool = True, rule: str | None = None) -> "NBest":
+        """A list that was read, with the answers that ``rule`` finds; without its references and gains if these are not
+        ``known``."""
+        rows = with_answers(rows, rule)
         if isinstance(rows, TextList):
             source, right = None if rows.source is None else decoded(rows.source), rows.references
         else:
@@ -151,18 +154,21 @@ def is_tree(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class ObjectLists:
-    """Objects as lists, read by the reader of lines like them; they begin again if the objects do."""
+    """Objects as lists, read by the reader of lines like them; they begin again if the objects do. answer: the rule for
+    answers."""
 
     objects: Iterable[Mapping[str, Any]]
     reader: JsonReader
     on_bad_list: OnBadList = "error"
+    answer: str | None = None
 
     def __iter__(self) -> Iterator[NBest]:
         count = SkipCount(self.on_bad_list)
         lines = LineReader(InputStream(cast(IO[bytes], _ObjectLines(self.objects)), ""))
         records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
         with told():
-            yield from map(NBest.of, usable(self.reader.lists(lines, records), counted, count))
+            for rows in usable(self.reader.lists(lines, records), counted, count):
+                yield NBest.of(rows, rule=self.answer)
         count.warn()
 
 

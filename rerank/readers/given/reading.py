@@ -17,6 +17,7 @@ from rerank.readers.given.lists import candidate_of, columns_shown, list_given
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, check_for_files, each_of, is_tree
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, check_encoding, read_in
+from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import lists_of_texts
@@ -37,10 +38,12 @@ class ListFile:
     form: str
     on_bad_list: OnBadList
     encoding: str | None = None
+    answer: str | None = None  # the rule for answers
 
     def __iter__(self) -> Iterator[NBest]:
         count = SkipCount(self.on_bad_list)
-        yield from map(NBest.of, usable(self.rows(), counted, count))
+        for rows in usable(self.rows(), counted, count):
+            yield NBest.of(rows, rule=self.answer)
         count.warn()
 
     @property
@@ -97,7 +100,8 @@ def read(
     on_bad_list: whether a list that cannot be used is an "error", or is left out ("skip"), and logged; in a data frame
         it is an error.
     columns: of a data frame; its ``group`` and ``text`` (or ``tree``) are needed, or ``chosen`` and ``rejected``, and
-        the others are ``score``, ``gain``, ``source`` and, for those to learn from, ``columns``.
+        the others are ``score``, ``gain``, ``source``, ``answer`` and, for those to learn from, ``columns``. Of what is
+        no data frame, ``answer`` is the rule that finds the answer in a text, as ``data.answer`` of a recipe.
 
     Raises
     ------
@@ -106,13 +110,14 @@ def read(
     """
     check_keys("read", columns)
     check_choice("on_bad_list", on_bad_list, ("error", "skip"))
-    if columns or is_frame(given) or (format is None and is_table(given)):
+    if columns.keys() - {"answer"} or is_frame(given) or (format is None and is_table(given)):
         check_for_files("a data frame", format=format, sources=sources, encoding=encoding)
         right: dict[str, Any] = {} if references is None else {"references": references}
         return FrameLists.of(table(given) if isinstance(given, str | os.PathLike) else given, {**columns, **right})
+    answer = check_rule(columns.get("answer"))
     if not isinstance(given, str | os.PathLike):
         check_for_files("dicts", references=references, sources=sources, encoding=encoding)
-        return _of_objects(given, format, on_bad_list)
+        return _of_objects(given, format, on_bad_list, answer)
     if format is None:
         raise RecipeError(f"found {os.fspath(given)!r}; expected the format of its lists", key="format")
     settings = {"name": format} if isinstance(format, str) else dict(format)
@@ -124,10 +129,12 @@ def read(
     right_files = None if many is None else tuple(map(os.fspath, many))
     source_file = None if sources is None else os.fspath(sources)
     reader = several.make_reader(settings, "format")
-    return ListFile(os.fspath(given), reader, settings, right_files, source_file, form, on_bad_list, encoding)
+    return ListFile(os.fspath(given), reader, settings, right_files, source_file, form, on_bad_list, encoding, answer)
 
 
-def _of_objects(given: Any, format: str | Mapping[str, Any] | None, on_bad_list: OnBadList) -> ObjectLists:
+def _of_objects(
+    given: Any, format: str | Mapping[str, Any] | None, on_bad_list: OnBadList, answer: str | None
+) -> ObjectLists:
     """Dicts as lists."""
     if not isinstance(given, Iterable):
         raise DataError(f"found {type(given).__name__}; expected a path, a data frame, or several dicts")
@@ -140,7 +147,7 @@ def _of_objects(given: Any, format: str | Mapping[str, Any] | None, on_bad_list:
         name = format if isinstance(format, str) else format.get("name")
         message = f"{name!r} is no format of JSON lines, which dicts could have"
         raise RecipeError(f"{message}; expected jsonl, preferences or parallel", key="format")
-    return ObjectLists(given, reader, on_bad_list)
+    return ObjectLists(given, reader, on_bad_list, answer)
 
 
 def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:

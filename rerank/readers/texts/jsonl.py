@@ -9,7 +9,8 @@ Three lines this reads::
 An object needs only ``candidates``. A candidate is a text, or an object with the key ``text``. Its numbers are
 the values of its other keys that are numbers (``score``, ``gain``, whatever there is) and those under ``columns`` and
 ``features``. A number that all candidates of a file's first list have is a dense column, which all candidates of the
-file must then have; the others are sparse features. Texts under ``segmentation`` and ``alignment`` are derivations.
+file must then have; the others are sparse features. Texts under ``segmentation`` and ``alignment`` are derivations, the
+one under ``answer`` is what the candidate comes to.
 """
 
 from collections.abc import Mapping
@@ -78,8 +79,8 @@ class JsonlReader(JsonReader):
 
 def _candidate(entry: Any, k: int) -> Entry:
     """Candidate ``k``. Raises Problem."""
-    derivations = _derivation(entry, "segmentation"), _derivation(entry, "alignment")
-    return Entry(_text(entry, k), _numbers(entry, k), *derivations)
+    parts = (_part(entry, key) for key in ("segmentation", "alignment", "answer"))
+    return Entry(_text(entry, k), _numbers(entry, k), *parts)
 
 
 def _text(entry: Any, k: int) -> bytes:
@@ -113,7 +114,7 @@ def _numbers(entry: Any, k: int) -> dict[str, float]:
     return numbers
 
 
-def _derivation(entry: Any, key: str) -> bytes | None:
+def _part(entry: Any, key: str) -> bytes | None:
     """The text under ``key``, if there is one. Raises Problem."""
     value = entry.get(key) if isinstance(entry, dict) else None
     return None if value is None else text_of(value, f"'{key}'")
@@ -161,11 +162,17 @@ def _described(nbest: NBestList) -> Pieces:
 
 
 def _parts(named: TextList | None, i: int) -> dict[str, str]:
-    """The derivation of a candidate; not an alignment with ends of sentences, which would be words here."""
+    """The derivation of a candidate and its answer; not an alignment with ends of sentences, which would be words."""
     if named is None:
         return {}
-    columns = {"segmentation": named.segmentation, "alignment": None if named.ended else named.alignment}
-    return {key: decoded(texts[i]) for key, texts in columns.items() if texts is not None}
+    columns = {
+        "segmentation": named.segmentation,
+        "alignment": None if named.ended else named.alignment,
+        "answer": named.answers,
+    }
+    return {
+        key: decoded(text) for key, texts in columns.items() if texts is not None and (text := texts[i]) is not None
+    }
 
 
 class WrittenAsJsonl(Reader):

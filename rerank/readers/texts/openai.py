@@ -9,8 +9,8 @@ Three lines this reads (the last one is of the output of a batch)::
 
 Where choices have the log probabilities of their tokens, the base score is their sum, and their mean, minimum and
 number are columns; elsewhere all base scores are 0. Numbers called ``score``, ``base_score`` and ``gain`` in a choice,
-which no server writes, count as in ``jsonl``. The response to several prompts is refused where it tells them apart, as
-vLLM's with ``prompt_token_ids`` does; most do not.
+and its ``answer``, which no server writes, count as in ``jsonl``. The response to several prompts is refused where it
+tells them apart, as vLLM's with ``prompt_token_ids`` does; most do not.
 """
 
 from dataclasses import dataclass
@@ -109,7 +109,8 @@ def _candidate(choice: Any, k: int) -> Entry:
     for name in NUMBERS:
         if choice.get(name) is not None:
             numbers[name] = number_of(choice[name], f"{name!r} of choice {k}")
-    return Entry(text, numbers)
+    given = choice.get("answer")
+    return Entry(text, numbers, answer=None if given is None else text_of(given, f"the answer of choice {k}"))
 
 
 def _log_probabilities(given: Any, k: int) -> dict[str, float]:

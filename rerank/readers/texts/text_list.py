@@ -12,7 +12,7 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.readers.base import Problem, SkippedList
 from rerank.readers.lines import LineReader, ListReader, Make, Record
-from rerank.readers.nbest import ListCandidate, NBestList
+from rerank.readers.nbest import ListCandidate, NBestList, answers_of
 from rerank.readers.score_columns import ScoreColumns
 
 
@@ -141,6 +141,7 @@ class Entry(NamedTuple):
     numbers: dict[str, float] | list[float]
     segmentation: bytes | None = None
     alignment: bytes | None = None
+    answer: bytes | None = None  # None or empty: it has none
 
 
 @dataclass(slots=True)
@@ -204,6 +205,7 @@ def text_list(
         sparse=_sparse(named),
         segmentation=_derivations([one.segmentation for one in good]),
         alignment=_derivations([one.alignment for one in good]),
+        answers=answers_of([one.answer for one in good]),
         source=draft.source, references=draft.references, unscored=draft.unscored,
         raw=Pieces(draft.head, pieces),
     )  # fmt: skip
