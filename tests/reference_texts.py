@@ -19,6 +19,7 @@ from rerank.features.model1 import estimate
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import make_view
+from rerank.readers.nbest import answers_of
 from rerank.readers.texts.text_list import SparseScores, TextList
 
 Features = dict[str, float]
@@ -34,6 +35,7 @@ class One:
     base: float = 0.0
     scores: tuple[float, ...] = ()
     given: dict[str, float] = field(default_factory=dict)
+    answer: str = ""
 
 
 @dataclass
@@ -75,6 +77,7 @@ def text_list(lines: Lines) -> TextList:
             [name.encode() for name, _ in given],
             np.array([value for _, value in given], np.float64),
         ),
+        answers=answers_of([one.answer.encode() for one in ones]),
     )
 
 
@@ -299,6 +302,35 @@ def punctuation(source: list[str], one: One, most: str = "3") -> list[str]:
     return [f"final {'same' if final[0] == final[1] else 'different'}", f"count {signed(more, int(most))}"]
 
 
+@named("Agreement")
+def agreement(lines: Lines) -> list[Features]:
+    answers = [one.answer for one in lines.candidates]
+    N, votes = range(len(answers)), Counter(answer for answer in answers if answer)
+    columns = {"(base score)": [one.base for one in lines.candidates]}
+    columns |= {name: [one.scores[k] for one in lines.candidates] for k, name in enumerate(lines.names)}
+
+    def share(y: int, weights: Sequence[float]) -> float:
+        same = sum(weights[z] for z in N if z != y and answers[z] == answers[y])
+        return same / sum(weights[z] for z in N if z != y) if len(N) > 1 else 0.0
+
+    def weights(values: list[float]) -> Sequence[float]:
+        deviation = float(np.std(values))
+        return list(np.exp((np.array(values) - max(values)) / (deviation or 1.0)))
+
+    return [
+        {
+            "share": share(y, [1.0] * len(N)),
+            "rank": 1 / (1 + sum(count > votes[answer] for count in votes.values())),
+            "first": float(answers.index(answer) == y),
+            "distinct": math.log(len(votes)),
+            **{f"share {name}": share(y, weights(values)) for name, values in columns.items()},
+        }
+        if answer and len(N) > 1
+        else {}
+        for y, answer in enumerate(answers)
+    ]
+
+
 def ranked(lines: Lines) -> list[int]:
     """The candidates by base score, best first."""
     return sorted(range(len(lines.candidates)), key=lambda y: -lines.candidates[y].base)
@@ -440,6 +472,7 @@ def lists_of_texts(draw: st.DrawFn, most: int = 5) -> Lines:
                 draw(BASES),
                 tuple(draw(numbers) for _ in names),
                 draw(st.dictionaries(st.sampled_from(["sp_1", "sp_2", "dis=x"]), numbers, max_size=2)),
+                draw(st.sampled_from(["", "4", "4", "5", "six"])),
             )
         )
     return Lines(source, candidates, names)

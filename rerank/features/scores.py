@@ -9,7 +9,7 @@ from rerank.data.symbols import SymbolTable, known_hash
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import EITHER, Template, templates
 from rerank.kernels.compile import kernel
-from rerank.readers.nbest import NBestList
+from rerank.readers.nbest import NBestList, numbered
 from rerank.readers.problems import Problem
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)  # values are float32
@@ -22,6 +22,7 @@ class ScoreView(NamedTuple):
     base: np.ndarray  # float64 [N]
     scores: np.ndarray  # float64 [N, K]
     names: np.ndarray  # uint64 [K]: names of the scores; 0 for the base score; empty if scores have no names
+    answers: np.ndarray  # int32 [N]: answers, equal numbers for equal ones, -1 for none
 
 
 def score_view(nbest: NBestList, symbols: SymbolTable | None) -> ScoreView:
@@ -31,7 +32,7 @@ def score_view(nbest: NBestList, symbols: SymbolTable | None) -> ScoreView:
     if names.size:
         names[nbest.column] = 0
     scores = np.ascontiguousarray(nbest.scores, np.float64)
-    return ScoreView(np.ascontiguousarray(nbest.base, np.float64), scores, names)
+    return ScoreView(np.ascontiguousarray(nbest.base, np.float64), scores, names, numbered(nbest))
 
 
 def unfit(nbest: NBestList) -> dict[int, Problem]:

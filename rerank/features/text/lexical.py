@@ -169,4 +169,4 @@ def lexical_of(made: Sequence[Template]) -> Lexical | None:
 
 def lexical_view(tables: LexicalTables, view: TextView) -> ScoreView:
     """The columns of a list as scores."""
-    return ScoreView(view.base, lexical_columns(tables, view.source, view.words, view.first), NAMES)
+    return ScoreView(view.base, lexical_columns(tables, view.source, view.words, view.first), NAMES, view.answers)

@@ -49,6 +49,7 @@ class TextView(NamedTuple):
     base: np.ndarray  # float64 [N]
     scores: np.ndarray  # float64 [N, K]
     names: np.ndarray  # uint64 [K]: names of the scores; 0 for the base score; empty if scores have no names
+    answers: np.ndarray  # int32 [N]: answers, equal numbers for equal ones, -1 for none
     given_first: np.ndarray  # int64 [N + 1]
     given_names: np.ndarray  # uint64 [G]: names of the sparse features in the list
     given: np.ndarray  # float64 [G]
@@ -202,20 +203,20 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
         point_first, points = _derivation(nbest, "alignment", nbest.alignment, S, lengths)
         if nbest.ended:
             point_first, points = _within(point_first, points, S, lengths)
-    base, scores, names = score_view(nbest, symbols)
-    given_first, given_names, given = none, names[:0], np.empty(0)
+    seen = score_view(nbest, symbols)
+    given_first, given_names, given = none, seen.names[:0], np.empty(0)
     if nbest.sparse is not None:
         given_first, given = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
         hash_of = known_hash if symbols is None else symbols.hash_of
         given_names = np.array([hash_of(name) for name in nbest.sparse.names], np.uint64)
-    if (y := first_unfit(scores, FLOAT32_MAX)) >= 0:
+    if (y := first_unfit(seen.scores, FLOAT32_MAX)) >= 0:
         raise _fault("infinite score", UNFIT, nbest, y)
     if (e := first_unfit(given.reshape(-1, 1), FLOAT32_MAX)) >= 0:
         y = int(np.searchsorted(given_first, e, side="right")) - 1
         raise _fault("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
     words = tokens.hashes[:S], kinds[:S], first, tokens.hashes[S:], kinds[S:]
     derivations = phrase_first, spans, point_first, points
-    return TextView(*words, *derivations, base, scores, names, given_first, given_names, given)
+    return TextView(*words, *derivations, *seen, given_first, given_names, given)
 
 
 def _derivation(
