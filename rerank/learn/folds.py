@@ -7,7 +7,7 @@ of the difference (Breiman et al. 1984, section 3.4.3), and the base score alone
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from rerank.features.dense import dense_alone
 from rerank.learn.base_weight import base_unit
 from rerank.learn.predictor import State, copy_state
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import Weights, choices
+from rerank.learn.scoring import Weights, candidate_scores, choices
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import base_choice, statistics_of
 from rerank.metrics.significance import compare
@@ -40,12 +40,14 @@ Columns = Literal["dense", "all"]
 
 @dataclass(frozen=True)
 class FoldTrial:
-    """A setting, its score on the lists held out, and the statistics of what it selects there (float64 [L', K])."""
+    """A setting, its score on the lists held out, the statistics of what it selects there (float64 [L', K]), and the
+    scores of all candidates there (float64 [N'])."""
 
     columns: Columns
     l2: float
     score: float
     rows: np.ndarray
+    scores: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class Choice:
 
     lists: how many were held out; base, score: of the base and of what was chosen there; other: of the columns that
     were not, if they were tried, and error the standard error of the difference; beaten: is the base, by AHEAD
-    standard errors? tried: every setting that was.
+    standard errors? tried: every setting that was; held: the scores of all candidates held out, the last of the lists
+    (float64 [N']).
     """
 
     columns: Columns
@@ -66,6 +69,7 @@ class Choice:
     error: float = 0.0
     beaten: bool = True
     tried: tuple[FoldTrial, ...] = ()
+    held: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def text(self, metric: Metric) -> str:
         """What was chosen, for the log."""
@@ -128,11 +132,13 @@ def choose(
         states = [cut_state(begun, corpus.width) for _ in folds]
         for l2 in (SPARSE_PENALTIES if slow else PENALTIES) if learner.l2 is None else (learner.l2,):
             made = replace(learner, l2=l2, iterations=min(learner.iterations, HURRY) if slow else learner.iterations)
-            rows = []
+            rows, scored = [], []
             for state, (rest, apart) in zip(states, folds, strict=True):
                 made.solve(rest, targets(rest), state, any_ties=any_ties)
                 rows.append(statistics_of(apart, choices(apart, made.last(state))))
-            tried.append(FoldTrial(kind, l2, score_of(np.concatenate(rows)), np.concatenate(rows)))
+                scored.append(candidate_scores(apart, made.last(state)))
+            both = np.concatenate(rows), np.concatenate(scored)
+            tried.append(FoldTrial(kind, l2, score_of(both[0]), *both))
             if slow and len(tried) > 1 and tried[-1].score <= tried[-2].score:
                 break
     base = statistics_of(lists, selected(lists, lambda part: base_choice(part.lists, part.base)))
@@ -153,7 +159,8 @@ def choose(
     base_score, score = sign * score_of(base[-len(chosen.rows) :]), sign * chosen.score
     shown = tuple(replace(each, score=sign * each.score) for tried in trials.values() for each in tried)
     beaten = lead > 0 and lead >= AHEAD * unsure
-    return Choice(chosen.columns, chosen.l2, len(chosen.rows), base_score, score, other, error, beaten, shown)
+    held = len(chosen.rows)
+    return Choice(chosen.columns, chosen.l2, held, base_score, score, other, error, beaten, shown, chosen.scores)
 
 
 def held_out(lists: Lists) -> Iterator[tuple[Lists, Lists]]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, selected
+from rerank.data.shards import Lists, parts, selected
 from rerank.engines.threads import share_rows
 from rerank.kernels.compile import kernel
 
@@ -69,6 +69,11 @@ def scores(corpus: Corpus, weights: Weights) -> np.ndarray:
 
     share_rows(score, corpus.rows)
     return out + weights.base * corpus.base
+
+
+def candidate_scores(lists: Lists, weights: Weights) -> np.ndarray:
+    """float64 [N]: the scores of all candidates."""
+    return np.concatenate([scores(part, weights) for _, part in parts(lists)])
 
 
 def best(corpus: Corpus, scores: np.ndarray) -> np.ndarray:

@@ -37,7 +37,8 @@ class Training:
     weights: by predictor ("last", "average"); state: the learner's, to continue from; log: the updates up to the best
     epoch, if they were kept; epoch: the number of epochs that led to the weights; history: one line per epoch;
     samples, mistakes (cumulative), nonzero_weights: the curve; radius: largest norm of a difference vector; skipped:
-    updates that were left out because numbers became too small for them; about: what was chosen before training.
+    updates that were left out because numbers became too small for them; about: what was chosen before training; held:
+    float64 [N'], scores of the last lists by trainings on others, where it was chosen so.
     """
 
     learner: Learner
@@ -52,6 +53,7 @@ class Training:
     radius: float = 0.0
     skipped: int = 0
     about: dict[str, Any] = field(default_factory=dict)
+    held: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def extend(self, stats: list[EpochStats]) -> None:
         """Add the parts of an epoch to the curve."""

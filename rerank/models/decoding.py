@@ -2,6 +2,9 @@
 
 Scores give every candidate a probability, p(y) ∝ exp(a · s(y)/σ). *mbr* (minimum Bayes risk; Kumar & Byrne 2004) takes
 the candidate with the greatest expected gain, Σ p(r) · gain(y, r), where every candidate r is the reference in turn.
+Where candidates have answers the gain is whether these are equal: the answer with the most probability wins (weighted
+self-consistency; Wang et al. 2023), and of its candidates the one with the best score; without an answer there is no
+gain.
 *fuse* makes a tree of the brackets that are probable enough: see ``rerank.metrics.decoding.fusion``; *learned* too, but
 how probable they are is what a ``BracketModel`` says.
 """
@@ -19,10 +22,10 @@ from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.decoding.fusion import Fusion, VotedBracket
-from rerank.metrics.decoding.overlaps import add_expected
+from rerank.metrics.decoding.overlaps import add_expected, add_shares
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
-from rerank.readers.nbest import NBestList
+from rerank.readers.nbest import NBestList, numbered
 from rerank.readers.trees.trees import Trees
 from rerank.readers.trees.trees import brackets as bracketed
 from rerank.recipes.recipe import ListRecipe
@@ -38,7 +41,9 @@ class Decoded(NamedTuple):
     text: the answer; place: the candidate that it is, None for a fused tree that is none; probabilities: float64 [N];
     expected: float64 [N], expected gains (0 for candidates beyond ``most``), None where there are none; votes: all
     brackets of a list whose trees were fused, the most probable first; left_out: candidates without a vote, as their
-    words are others.
+    words are others; answers: those that candidates have, with their shares of the probability, the greatest first;
+    margin: how far the first is ahead of the second or, where there are no answers, the most probable candidate.
+    Without an answer, as the margin was too small, ``text`` is empty and ``place`` None.
     """
 
     text: str
@@ -47,12 +52,37 @@ class Decoded(NamedTuple):
     expected: np.ndarray | None = None
     votes: Sequence[VotedBracket] = ()
     left_out: int = 0
+    answers: Sequence[tuple[str, float]] = ()
+    margin: float = 0.0
 
 
 def probabilities(scores: np.ndarray, sharpness: np.ndarray, deviation: float = 1.0) -> np.ndarray:
     """float64 [A, N]: p(y) ∝ exp(a · s(y)/σ) for scores float64 [N] and A values of a (float64 [A])."""
     raised = np.exp(sharpness[:, None] * ((scores - scores.max()) / deviation))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def agreed(nbest: NBestList, p: np.ndarray) -> tuple[list[tuple[str, float]], float]:
+    """The answers and the margin of a list, by the probabilities of its candidates (float64 [N]): see ``Decoded``."""
+    if nbest.answers is None:
+        return [], _lead(p)
+    (shares,) = shares_of(numbered(nbest), p[None])[:, :-1]
+    texts = list(dict.fromkeys(decoded(answer) for answer in nbest.answers if answer is not None))
+    order = np.argsort(-shares, kind="stable").tolist()
+    return [(texts[v], float(shares[v])) for v in order], _lead(shares)
+
+
+def _lead(shares: np.ndarray) -> float:
+    """How far the greatest is ahead of the next."""
+    first, second = np.sort(np.append(shares, [0.0, 0.0]))[-1:-3:-1].tolist()
+    return float(first - second)
+
+
+def shares_of(answers: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """float64 [A, V + 1]: the probability of each answer, by those of candidates (float64 [A, N]); 0 for none, -1."""
+    shares = np.zeros((len(p), int(answers.max(initial=-1)) + 2))
+    add_shares(answers, p, shares)
+    return shares
 
 
 class Evidence:
@@ -67,6 +97,8 @@ class Evidence:
     ) -> None:
         self._content, self._nbest, self._opened = content, nbest, opened
         self._most, self._given = most, gains
+        # int32 [N]: the answers, where it is the gain that they are equal.
+        self.answers = numbered(nbest) if gains is None and nbest.answers is not None else None
         # No cached_property: its lock is one for all lists in Python 3.11, and a forked process may find it locked.
         self._all: np.ndarray | None = None  # float64 [N, N]: gains[y, r] is the gain of candidate y if r is right
         self._fusion: Fusion | None = None
@@ -92,6 +124,8 @@ class Evidence:
     def expected(self, scores: np.ndarray, sharpness: np.ndarray, deviation: float) -> np.ndarray:
         """float64 [A, N]: expected gains; −∞ for candidates that are not among the ``most`` best by score."""
         N = scores.size
+        if self.answers is not None:
+            return shares_of(self.answers, probabilities(scores, sharpness, deviation))[:, self.answers]
         places = np.lexsort((np.arange(N), -scores))[: self._most]
         if self._all is None and self._most >= N:
             self._all = self.gains(list(range(N)))
@@ -144,15 +178,17 @@ def decode(
     p = probabilities(scores, a, how.deviation)
     if how.kind == "mbr":
         expected = evidence.expected(scores, a, how.deviation)
-        (y,) = best_expected(expected, scores).tolist()
-        return Decoded(_text(nbest, y), y, p[0], np.where(np.isfinite(expected[0]), expected[0], 0.0))
+        answers, margin = agreed(nbest, p[0])
+        place = settled(how, int(best_expected(expected, scores)[0]), margin, nbest.base)
+        text, known = "" if place is None else _text(nbest, place), np.where(np.isfinite(expected[0]), expected[0], 0.0)
+        return Decoded(text, place, p[0], known, answers=answers, margin=margin)
     from rerank.extraction.content.trees import TreeContent  # the templates of trees
 
     require_trees(isinstance(content, TreeContent))
     fusion = evidence.fusion
     if not fusion.used.any():  # failed parses alone
         y = int(np.argmax(scores))
-        return Decoded(_text(nbest, y), y, p[0], left_out=fusion.left_out)
+        return Decoded(_text(nbest, y), y, p[0], left_out=fusion.left_out, margin=_lead(p[0]))
     judged, by = None, None
     if how.kind == "learned":
         evident = fusion, scores / how.deviation, nbest.base, how.sharpness
@@ -162,15 +198,24 @@ def decode(
     votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged), by)
     text = bracketed(tree, 0, opened.symbols)
     place = fusion.place_of(tree, scores)
-    return Decoded(text, place, fusion.normalised(p)[0], votes=votes, left_out=fusion.left_out)
+    p = fusion.normalised(p)
+    return Decoded(text, place, p[0], votes=votes, left_out=fusion.left_out, margin=_lead(p[0]))
+
+
+def settled(how: Decoding, place: int, margin: float, base: np.ndarray) -> int | None:
+    """``place``; where the margin is too small, what ``how`` says: None, or the best by base score (float64 [N])."""
+    if margin >= how.margin:
+        return place
+    return None if how.below == "abstain" else int(np.argmax(base))
 
 
 def best_answer(nbest: NBestList, order: np.ndarray, scores: np.ndarray) -> Decoded:
     """The best candidate of a list, by its score, as an answer."""
     if not len(nbest):
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
-    y = int(order[0])
-    return Decoded(_text(nbest, y), y, probabilities(scores, np.ones(1))[0])
+    y, p = int(order[0]), probabilities(scores, np.ones(1))[0]
+    answers, margin = agreed(nbest, p)
+    return Decoded(_text(nbest, y), y, p, answers=answers, margin=margin)
 
 
 def _text(nbest: NBestList, y: int) -> str:

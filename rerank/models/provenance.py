@@ -23,6 +23,7 @@ from rerank.recipes.recipe import ListRecipe
 
 Positive = Annotated[float, Range(above=0)]
 Kind = Literal["mbr", "fuse", "learned"]
+Below = Literal["abstain", "base"]
 LEAST = 0.5  # the smallest threshold of fused trees
 LIBRARIES = ("numpy", "numba", "scipy")  # the libraries that results are computed with
 
@@ -53,7 +54,8 @@ class Decoding(BaseModel):
     sharpness, deviation: a candidate with score s has the probability exp(sharpness · s/deviation) over the sum of
     these; the deviation is that of the scores from their lists' means on dev. threshold: how probable a bracket has to
     be (fuse: at least 0.5; learned). most: how many candidates are compared with each other (mbr).
-    gains: a user's function, which is asked for gains (mbr).
+    gains: a user's function, which is asked for gains (mbr). margin, below: with a smaller margin than that there is no
+    answer (abstain), or it is the best candidate by base score (mbr).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
@@ -64,6 +66,8 @@ class Decoding(BaseModel):
     threshold: Annotated[float, Range(0, below=1)] = 0.5
     most: Annotated[int, Range(2)] = 200
     gains: str | None = None
+    margin: Annotated[float, Range(0, 1)] = 0.0
+    below: Below = "abstain"
 
     @field_validator("threshold")
     @classmethod

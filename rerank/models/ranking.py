@@ -1,7 +1,7 @@
 """What a model makes of one list: its candidates, best first."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,6 +9,9 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.models.scorer import Contribution, Ranked
 from rerank.readers.nbest import Candidate, NBestList
+
+if TYPE_CHECKING:
+    from rerank.models.decoding import Decoded
 
 
 class Ranking:
@@ -42,8 +45,9 @@ class Ranking:
 
     @property
     def best(self) -> Any:
-        """The best candidate, as it was given. Where the model fuses trees, the fused one: if it is none of the list
-        (``place`` is None), in brackets where candidates are texts, else as a ``Candidate``.
+        """The best candidate, as it was given; None where the model gives no answer, as its margin is too small. Where
+        it fuses trees, the fused one: if it is none of the list (``place`` is None), in brackets where candidates are
+        texts, else as a ``Candidate``.
 
         Raises
         ------
@@ -53,6 +57,8 @@ class Ranking:
             raise DataError("the list has no candidates", list_id=self.id or None)
         if (place := self.place) is not None:
             return self._given[place]
+        if not self.text:
+            return None
         return self.text if isinstance(self._given[0], str) else Candidate(tree=self.text)
 
     @property
@@ -62,8 +68,8 @@ class Ranking:
 
     @property
     def place(self) -> int | None:
-        """The place of the best candidate in the list as it was given; None for a fused tree that is none of them, and
-        without candidates."""
+        """The place of the best candidate in the list as it was given; None for a fused tree that is none of them,
+        where no answer is given, and without candidates."""
         answer = self._ranked.answer
         return answer.place if answer is not None else int(self.order[0]) if self.order.size else None
 
@@ -76,6 +82,31 @@ class Ranking:
     def scores(self) -> np.ndarray:
         """float64 [N]: the scores of the candidates in their order; votes where the model votes."""
         return np.asarray(self._ranked.scores[self.order])
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """float64 [N]: the probabilities of the candidates in their order, as the model decodes by them; of a model
+        that does not, in proportion to e^score."""
+        return np.asarray(self._decoded.probabilities[self.order]) if len(self) else np.zeros(0)
+
+    @property
+    def answers(self) -> list[tuple[str, float]]:
+        """The answers that candidates have, each with its share of the probabilities, the greatest first; empty without
+        any."""
+        return list(self._decoded.answers) if len(self) else []
+
+    @property
+    def margin(self) -> float:
+        """How sure the choice is, from 0 to 1: the share of the first answer less that of the second; without answers
+        the highest probability less the next; 0 without candidates."""
+        return self._decoded.margin if len(self) else 0.0
+
+    @property
+    def _decoded(self) -> "Decoded":
+        from rerank.models.decoding import best_answer  # with the kernels of decoding
+
+        ranked = self._ranked
+        return ranked.answer or best_answer(ranked.nbest, ranked.order, ranked.scores)
 
     @property
     def unknown(self) -> int:

@@ -188,11 +188,14 @@ class ListRecipe(TaskRecipe):
     @property
     def decoders(self) -> tuple[str, ...]:
         """How lists are decoded besides by their best candidate."""
-        if self.data.dev is None and self.decode.sharpness is None:
-            return ()
+        kinds: tuple[str, ...] = () if self.metric.get("name") == "ter" else DECODERS.get(self.task, ())
         if self.decode.kinds is not None:
-            return self.decode.kinds
-        return () if self.metric.get("name") == "ter" else DECODERS.get(self.task, ())
+            kinds = self.decode.kinds
+        elif getattr(self.data, "answer", None) is not None:
+            kinds = ("mbr",)
+        if self.data.dev is None and self.decode.sharpness is None:  # rankings are tuned on lists held out
+            kinds = tuple(kind for kind in kinds if kind == "mbr" and self.task == "ranking")
+        return kinds
 
     def expand(self) -> list[Single[Self]]:
         """Every single run, with one seed; see ``singles``."""

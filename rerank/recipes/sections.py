@@ -299,15 +299,19 @@ class DecodeSettings(Section):
     kinds: which are tuned on dev and evaluated: ``mbr`` takes the candidate with the greatest expected gain, ``fuse``
     makes a tree of the brackets that are probable enough, and ``learned`` too, after training on the lists how probable
     each is (needs scikit-learn). null: mbr and fuse for parses, mbr for translation and speech (not if TER is measured,
-    which takes long), none for rankings.
+    which takes long), mbr for rankings if candidates have answers, else none.
     use: what the model does: ``auto`` is the best on dev, which may be the best candidate, and of equals the simplest;
     ``best`` is the best candidate always.
     sharpness: the factor of scores in probabilities, in their deviations on dev; null: the best on dev, and 2 where it
     is learned what they mean.
     threshold: the least probability of a bracket, of one half or more unless it is learned; null: the best on dev.
-    most: so many candidates of a list at most, the best by score, are compared with each other (mbr): all pairs are.
+    most: so many candidates of a list at most, the best by score, are compared with each other (mbr): all pairs are,
+    unless candidates have answers.
     gains: a function from candidates to the gains of each (rows) if another is the reference (columns), by import path
     ``module:function``, in place of the metric.
+    margin: where the most probable answer (candidate, if there are no answers) is not so far ahead of the next, none is
+    given. mbr is then what the model does, unless ``use`` says otherwise.
+    below: what is done in its place: ``abstain``, or take the best candidate by ``base`` score.
     """
 
     kinds: Annotated[tuple[Literal["mbr", "fuse", "learned"], ...] | None, one_or_many(str)] = None
@@ -316,6 +320,8 @@ class DecodeSettings(Section):
     threshold: Annotated[float, Range(0, below=1)] | None = None
     most: Annotated[int, Range(2)] = 200
     gains: str | None = None
+    margin: Annotated[float, Range(0, 1)] = 0.0
+    below: Literal["abstain", "base"] = "abstain"
 
 
 class SignificanceSettings(Section):

@@ -140,6 +140,12 @@ def shared_lists(extracted: Extracted, share: float, seed: int) -> Extracted:
     return _part(extracted, chosen, f"{extracted.key} {share!r} {seed}")
 
 
+def last_lists(extracted: Extracted, candidates: int) -> Extracted:
+    """The last lists, which have so many candidates together."""
+    sizes = list_sizes(extracted.corpus)
+    return _part(extracted, np.cumsum(sizes[::-1])[::-1] <= candidates, f"{extracted.key} last {candidates}")
+
+
 def _part(extracted: Extracted, chosen: np.ndarray, key: str) -> Extracted:
     """The lists where ``chosen`` (bool [L]) holds, with their sources."""
     corpus = extracted.corpus.take(np.flatnonzero(chosen))

@@ -6,20 +6,22 @@ from typing import Any, NamedTuple, Protocol, get_args
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.shards import Lists, reference_rows
+from rerank.data.shards import Lists, parts, reference_rows
 from rerank.engines.settings import Engine
 from rerank.extraction.content.trees import Parses
-from rerank.metrics.base import Metric
+from rerank.extraction.extraction import Extracted
+from rerank.learn.scoring import best as best_of
+from rerank.metrics.base import Metric, chosen_rows
 from rerank.metrics.decoding.bracket_model import BracketModel
+from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
-from rerank.models.decoding import best_expected, gain_functions, require_trees
-from rerank.models.predictions import corpus_score
+from rerank.models.decoding import agreed, best_expected, gain_functions, probabilities, require_trees, settled
 from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.readers.trees.trees import brackets
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.corpora import Data
-from rerank.runs.ensembles import spread
+from rerank.runs.corpora import Data, last_lists, shared_lists
+from rerank.runs.ensembles import deviation_of, spread
 from rerank.runs.learned_fusion import check_learning, learn_brackets
 from rerank.runs.lists_again import ListAgain, Reading, run_scores, see_again
 from rerank.runs.run import Run
@@ -28,6 +30,7 @@ log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
 THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7])
 LEARNED = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # thresholds of what is learned: half of F is about the best
+COVERAGES = 200  # points of the curve of coverage
 EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
 MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
@@ -63,25 +66,39 @@ class Sweep(Reading, Protocol):
 
 
 class GainSweep:
-    """By expected gain: ``chosen`` (int64 [A, L]) are candidates of the corpus, -1 for lists without any."""
+    """By expected gain: ``chosen`` (int64 [A, L]) are candidates of the corpus, -1 for lists without any.
 
-    def __init__(self, points: Points, lists: int) -> None:
-        self.points, self.texts = points, list[bytes]()
+    At the first point: margins (float64 [L]), and candidates (int64 [L]), what is chosen by a Decoding ``how``, if
+    given, with the margin that it asks for.
+    """
+
+    def __init__(self, points: Points, lists: int, how: Decoding | None = None) -> None:
+        self.points, self.how, self.texts = points, how, list[bytes]()
         self.chosen = np.full((points.sharpness.size, lists), -1, np.int64)
+        self.margins, self.candidates = np.zeros(lists), np.full(lists, -1, np.int64)
 
     def part(self, lists: int, candidates: slice) -> "GainSweep":
-        return GainSweep(self.points.of(candidates), lists)
+        return GainSweep(self.points.of(candidates), lists, self.how)
 
     def join(self, part: "GainSweep", first: int, candidate: int) -> None:
         places = slice(first, first + part.chosen.shape[1])
         self.chosen[:, places] = np.where(part.chosen >= 0, part.chosen + candidate, -1)
+        self.candidates[places] = np.where(part.candidates >= 0, part.candidates + candidate, -1)
+        self.margins[places] = part.margins
         self.texts += part.texts
 
     def see(self, again: ListAgain) -> None:
-        scores = self.points.scores[again.own]
+        scores, nbest = self.points.scores[again.own], again.pair.nbest
         places = best_expected(again.evidence.expected(scores, self.points.sharpness, self.points.deviation), scores)
         self.chosen[:, again.number] = again.own.start + places
-        self.texts.append(again.pair.nbest.texts[int(places[0])])
+        place: int | None = int(places[0])
+        if self.how is not None:
+            p = probabilities(scores, self.points.sharpness, self.points.deviation)[0]
+            self.margins[again.number] = margin = agreed(nbest, p)[1]
+            place = settled(self.how, int(places[0]), margin, nbest.base)
+        self.texts.append(b"" if place is None else nbest.texts[place])
+        if place is not None:
+            self.candidates[again.number] = again.own.start + place
 
     def skip(self) -> None:
         self.texts.append(b"")
@@ -90,11 +107,12 @@ class GainSweep:
         return np.stack([statistics_of(corpus, chosen).sum(axis=0) for chosen in self.chosen])
 
     def rows(self, corpus: Lists) -> np.ndarray:
-        return statistics_of(corpus, self.chosen[0])
+        return statistics_of(corpus, self.candidates)
 
     @property
-    def candidates(self) -> np.ndarray:
-        return np.asarray(self.chosen[0])
+    def decided(self) -> bool:
+        """Whether no list with candidates was left without an answer."""
+        return bool(((self.candidates >= 0) == (self.chosen[0] >= 0)).all())
 
 
 class FusionSweep:
@@ -168,7 +186,8 @@ def check_decoding(recipe: ListRecipe) -> None:
 def tune_decoding(
     recipe: ListRecipe, data: Data, runs: list[Run], metric: Metric, engine: Engine | None = None
 ) -> None:
-    """Find out on dev how every run decodes best, and whether that is better than its best candidates.
+    """Find out on dev how every run decodes best, and whether that is better than its best candidates; without dev, on
+    the training lists that were held out when the run was trained.
 
     What is found goes to ``training["decode"]`` of the runs: for every kind the settings and the score, ``best``, the
     score of the best candidates, and ``use``, the kind that is used, empty for none. Every point of a grid is scored
@@ -176,28 +195,53 @@ def tune_decoding(
     candidate, mbr, fuse, learned.
     """
     kinds, settings, dev = recipe.decoders, recipe.decode, recipe.data.dev
-    if not kinds:
-        return
     split = recipe.data.training if dev is None else dev
-    extracted = data.others[dev] if dev is not None else data.training
-    tried: list[dict[str, Sweep]] = []
-    for run in runs:
+    tried = list[tuple[Run, Extracted, np.ndarray, dict[str, Sweep]]]()
+    for run in runs if kinds else ():
         if "learned" in kinds:
             sharpness = settings.sharpness or MEANT
             run.brackets = learn_brackets(recipe, data, run, sharpness, engine)
-        scores, deviation = run_scores(run, extracted.corpus), spread(extracted.corpus, run.weights[recipe.predictor])
-        sweeps = dict[str, Sweep]()
+        seen = _tuned_on(recipe, data, run)
+        if seen is None:
+            log.info("decoding is not tuned: no lists were held out in training; name data.dev, or decode.sharpness")
+            continue
+        extracted, scores = seen
+        deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
         for kind in kinds:
             points = Points(scores, deviation, *_grid(recipe, kind))
             sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets)
-        tried.append(sweeps)
-    every = [sweep for by_kind in tried for sweep in by_kind.values()]
-    if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
-        _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
-    for run, by_kind in zip(runs, tried, strict=True):
-        best = corpus_score(extracted.corpus, run.weights[recipe.predictor], metric)
-        tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in by_kind.items()}
+        tried.append((run, extracted, scores, sweeps))
+    for group in [tried] if dev is not None else [[one] for one in tried]:  # without dev, runs may have different lists
+        every = [sweep for *_, sweeps in group for sweep in sweeps.values()]
+        if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
+            extracted = group[0][1]
+            _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
+    for run, extracted, scores, sweeps in tried:
+        best = _score_of(extracted.corpus, scores, metric)
+        tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in sweeps.items()}
+        if dev is None:  # scores of trainings on fewer lists are on another scale
+            final = spread(data.training.corpus, run.weights[recipe.predictor])
+            tuned = {kind: entry | {"deviation": final} for kind, entry in tuned.items()}
         run.training["decode"] = {"use": _used(recipe, tuned, best, metric), "best": best, **tuned}
+
+
+def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.ndarray] | None:
+    """The lists that decoding is tuned on and the scores of their candidates (float64 [N]) by a training without them;
+    None if there are none. Where nothing is tuned, or the model is the base itself, all training lists."""
+    if recipe.data.dev is not None:
+        extracted = data.others[recipe.data.dev]
+        return extracted, run_scores(run, extracted.corpus)
+    training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
+    if recipe.decode.sharpness is not None or run.training["base"]["kept"]:
+        return training, run_scores(run, training.corpus)
+    return (last_lists(training, run.held.size), run.held) if run.held.size else None
+
+
+def _score_of(lists: Lists, scores: np.ndarray, metric: Metric) -> float:
+    """The metric of the candidates with the best scores (float64 [N])."""
+    chosen = ((part, best_of(part, scores[place.candidates :][: part.candidate_count])) for place, part in parts(lists))
+    rows = np.concatenate([chosen_rows(part.stats, own) for part, own in chosen])
+    return float(metric.scores(rows.sum(axis=0), reference_rows(lists).sum(axis=0)))
 
 
 def _grid(recipe: ListRecipe, kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -221,7 +265,7 @@ def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Lists, metr
         score, (a, h) = float(scores[at]), divmod(at, points.thresholds.size if kind != "mbr" else 1)
     settings = {"kind": kind, "sharpness": float(points.sharpness[a]), "deviation": points.deviation}
     settings |= {"threshold": float(points.thresholds[h])} if kind != "mbr" else {}
-    settings |= {"most": recipe.decode.most, "gains": recipe.decode.gains}
+    settings |= {key: getattr(recipe.decode, key) for key in ("most", "gains", "margin", "below")}
     return Decoding.model_validate(settings).model_dump() | {"dev": score}
 
 
@@ -229,6 +273,8 @@ def _used(recipe: ListRecipe, tuned: dict[str, dict[str, Any]], best: float, met
     """The kind that is used: the one that the recipe names, or the best on dev if it is better than candidates are."""
     if recipe.decode.use != "auto":
         return "" if recipe.decode.use == "best" else recipe.decode.use
+    if recipe.decode.margin > 0 and "mbr" in tuned:
+        return "mbr"
     sign = -1.0 if metric.lower_is_better else 1.0
     scored: dict[str, float] = {"": sign * best}
     for kind in get_args(Kind):  # the simplest first
@@ -262,7 +308,7 @@ def evaluate_decoding(
         scores, sweeps = run_scores(run, extracted.corpus), dict[str, Sweep]()
         for kind, how in decodings(run).items():
             points = Points(scores, how.deviation, np.array([how.sharpness]), np.array([how.threshold]))
-            sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets)
+            sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets, how)
         tried.append(sweeps)
     every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
     if not every:
@@ -271,11 +317,29 @@ def evaluate_decoding(
     answers = None
     for run, sweeps_of_run in zip(runs, tried, strict=True):
         for kind, sweep in sweeps_of_run.items():
-            choice = sweep.chosen[0] if isinstance(sweep, GainSweep) else None
+            choice = sweep.candidates if isinstance(sweep, GainSweep) and sweep.decided else None
             run.add_selection(split, kind, sweep.rows(extracted.corpus), metric, choice)
-        if run is chosen and (use := run.training["decode"]["use"]):
+            if run is chosen and isinstance(sweep, GainSweep) and isinstance(metric, Gain):
+                curve = _coverage(sweep, extracted.corpus, metric)
+                run.training["decode"].setdefault("coverage", {})[split] = curve
+        if run is chosen and (use := run.training.get("decode", {}).get("use")):
             answers, run.answers[split] = sweeps_of_run[use].texts, sweeps_of_run[use].candidates
     return answers
+
+
+def _coverage(sweep: GainSweep, lists: Lists, metric: Gain) -> dict[str, Any]:
+    """What is gained on the lists with the largest margins, at up to COVERAGES shares of all lists; ``aurc`` is the
+    area under the curve of what is lost there (Geifman & El-Yaniv 2017), the mean over all shares."""
+    order = np.argsort(-sweep.margins, kind="stable")
+    rows, reference = statistics_of(lists, sweep.chosen[0])[order], reference_rows(lists)[order]
+    scores = metric.scores(np.cumsum(rows, axis=0), np.cumsum(reference, axis=0))
+    shown = np.unique(np.linspace(0, scores.size - 1, min(scores.size, COVERAGES)).astype(int))
+    return {
+        "aurc": float(np.mean(metric.best - scores)),
+        "coverage": ((shown + 1) / scores.size).tolist(),
+        "margin": sweep.margins[order][shown].tolist(),
+        "score": scores[shown].tolist(),
+    }
 
 
 def _warn_of_long(recipe: ListRecipe, split: str, long: int, sweeps: list[Sweep]) -> None:
@@ -285,9 +349,12 @@ def _warn_of_long(recipe: ListRecipe, split: str, long: int, sweeps: list[Sweep]
         log.warning(f"{message} (decode.most)", split, long, recipe.decode.most)
 
 
-def make_sweep(kind: str, points: Points, corpus: Lists, metric: Metric, brackets: BracketModel | None = None) -> Sweep:
-    """One way to decode."""
+def make_sweep(
+    kind: str, points: Points, corpus: Lists, metric: Metric, brackets: BracketModel | None = None,
+    how: Decoding | None = None,
+) -> Sweep:  # fmt: skip
+    """One way to decode; ``how``: see ``GainSweep``."""
     if kind == "mbr":
-        return GainSweep(points, corpus.list_count)
+        return GainSweep(points, corpus.list_count, how)
     assert isinstance(metric, Parseval)
     return FusionSweep(points, corpus.list_count, metric, brackets if kind == "learned" else None)

@@ -11,7 +11,7 @@ from rerank.data.shards import Lists, parts, shared
 from rerank.engines.settings import Engine
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, add_base_squares
-from rerank.learn.scoring import scores
+from rerank.learn.scoring import candidate_scores
 from rerank.metrics.base import Metric
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
@@ -80,10 +80,15 @@ def summed(weights: Sequence[Weights], dev: Lists) -> Weights:
 
 
 def spread(lists: Lists, weights: Weights) -> float:
-    """The standard deviation of scores from the means of their lists; 1 where all are alike."""
+    """``deviation_of`` the scores that ``weights`` give."""
+    return deviation_of(lists, candidate_scores(lists, weights))
+
+
+def deviation_of(lists: Lists, scores: np.ndarray) -> float:
+    """The standard deviation of scores (float64 [N]) from the means of their lists; 1 where all are alike."""
     total = 0.0
-    for _, part in parts(lists):
-        part_scores = scores(part, weights)
+    for place, part in parts(lists):
+        part_scores = scores[place.candidates : place.candidates + part.candidate_count]
         part_scores.flags.writeable = False  # like the base scores that this is compiled for
         total = add_base_squares(part.lists, part_scores, total)
     deviation = float(np.sqrt(total / max(lists.candidate_count, 1)))

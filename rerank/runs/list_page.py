@@ -24,6 +24,7 @@ from rerank.runs.report.html import page
 from rerank.runs.report.list_figures import (
     Curve,
     LearningCurve,
+    coverage_figure,
     draw_figures,
     learning_figure,
     rank_figures,
@@ -134,10 +135,13 @@ def render(report: Report) -> str:
         environment=report.environment,
         runs="run",
         summary=headline.headline(metrics),
-        results=[headline.results_on_page(metrics, split) for split in splits_of(metrics)],
+        results=[
+            *(headline.results_on_page(metrics, split) for split in splits_of(metrics)),
+            *list_tables.coverage_tables(metrics),
+        ],
         notes=headline.notes(metrics),
         reported=list_tables.reported_table(metrics),
-        figures=report.figures,
+        figures=[*report.figures, coverage_figure(metrics)],
         signature=metrics.get("metric"),
         signatures=headline.signatures(metrics),
         changes=report.changes,

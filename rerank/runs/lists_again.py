@@ -6,14 +6,13 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from rerank.base.progress import track
-from rerank.data.shards import Lists, list_sizes, parts
+from rerank.data.shards import Lists, list_sizes
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction.blocks import BLOCK_BYTES
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
-from rerank.learn.base import Weights
-from rerank.learn.scoring import scores
+from rerank.learn.scoring import candidate_scores
 from rerank.models.decoding import Evidence, gain_functions
 from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.score_columns import ScoreColumns
@@ -136,7 +135,7 @@ def look_at(stretch: Stretch) -> Seen:
                 reading.skip()
             continue
         evidence = Evidence(content, pair.nbest, pair.content, recipe.decode.most, gains)
-        long[-1] = len(pair.nbest) > recipe.decode.most
+        long[-1] = len(pair.nbest) > recipe.decode.most and evidence.answers is None
         again = ListAgain(number, slice(int(ends[number] - sizes[number]), int(ends[number])), pair, evidence)
         for reading in stretch.readings:
             reading.see(again)
@@ -146,8 +145,3 @@ def look_at(stretch: Stretch) -> Seen:
 def run_scores(run: Run, corpus: Lists) -> np.ndarray:
     """float64 [N]: the scores of all candidates by the run's predictor."""
     return candidate_scores(corpus, run.weights[run.recipe.predictor])
-
-
-def candidate_scores(lists: Lists, weights: Weights) -> np.ndarray:
-    """float64 [N]: the scores of all candidates."""
-    return np.concatenate([scores(part, weights) for _, part in parts(lists)])

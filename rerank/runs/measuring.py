@@ -242,7 +242,7 @@ class Choosing:
         return pair, -1 if self.scorer is not None else _place(choice, pair.nbest)
 
     def _answers(self, batch: list[tuple[Pair, int]]) -> list[int | bytes]:
-        """The places of the answers to lists, -1 without candidates; the texts of those that are no candidates."""
+        """The places of the answers to lists, -1 for none; the texts of those that are no candidates."""
         if self.scorer is None:
             return [place for _, place in batch]
         opened = [self.scorer.opened(pair) for pair, _ in batch]
@@ -252,8 +252,10 @@ class Choosing:
         answers = list[int | bytes]()
         for nbest in opened:
             answer = self.scorer.answer(nbest, self.how) if len(nbest.nbest) else None
-            place = -1 if answer is None else answer.place
-            answers.append(encoded(answer.text) if answer is not None and place is None else place or 0)
+            if answer is None or answer.place is None:
+                answers.append(encoded(answer.text) if answer is not None and answer.text else -1)
+            else:
+                answers.append(answer.place)
         return answers
 
 

@@ -14,6 +14,7 @@ from rerank.data.shards import first_candidates, list_sizes
 from rerank.extraction.content.base import Content
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Weights
+from rerank.learn.scoring import candidate_scores
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer, led, rank, write_ranked
 from rerank.readers.base import SkippedList
@@ -21,7 +22,6 @@ from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.runs.corpora import Data
-from rerank.runs.lists_again import candidate_scores
 from rerank.runs.run import Run
 from rerank.storage.outputs import output_file
 

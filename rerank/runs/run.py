@@ -49,6 +49,9 @@ class Run:
     history: list[dict[str, Any]]
     points: dict[str, list[int]]
     data: tuple[str, ...]  # digests of the lists and the code that it depends on, the lists of training first
+    held: np.ndarray = field(
+        default_factory=lambda: np.zeros(0)
+    )  # [N']: scores of its last lists, without training on them
     splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     significance: dict[str, dict[str, Any]] = field(default_factory=dict)
     selections: dict[str, Selections] = field(default_factory=dict)
@@ -175,6 +178,7 @@ class Run:
         arrays = {name: weights.w for name, weights in self.weights.items()}
         arrays |= {f"state_{name}": array for name, array in self.state.items()}
         arrays |= {f"log_{name}": array for name, array in self.log.items()}
+        arrays |= {"held": self.held} if self.held.size else {}
         if self.columns is not None:
             arrays["columns"] = self.columns
         header = {
@@ -197,7 +201,7 @@ class Run:
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
             training, history, points = (header[key] for key in ("training", "history", "points"))
             run = Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
-            return replace(run, place=place)
+            return replace(run, place=place, held=arrays.get("held", run.held))
 
 
 @contextmanager

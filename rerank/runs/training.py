@@ -22,6 +22,7 @@ from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource
 from rerank.learn.rules.maxent import Maxent
+from rerank.learn.scoring import candidate_scores
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
@@ -120,7 +121,9 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
     weights, history = training.weights, training.history
-    return Run(task.name, recipe, weights, state, kept, columns, about, history, points, task.digests)
+    apart = dev if split == HELD_OUT else None
+    held = training.held if apart is None else candidate_scores(apart, weights[recipe.training.predictor])
+    return Run(task.name, recipe, weights, state, kept, columns, about, history, points, task.digests, held)
 
 
 def _warn_of_nothing(corpus: Lists) -> None:
@@ -346,6 +349,7 @@ def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Trai
         )
     training.weights = {name: padded(predictor, width) for name, predictor in training.weights.items()}
     training.state, training.about["columns"] = padded_state(training.state, width), choice.as_dict()
+    training.held = choice.held
     line, last = training.history[-1], training.weights["last"]
     line["train"] = corpus_score(corpus, last._replace(w=last.w[: corpus.width]), metric)
     if dev is not None:

@@ -43,6 +43,29 @@ def answer(metric: str, texts: list[str], scores: list[float], gains: Any = None
     return own.answer(own.open(nbest), Decoding.model_validate(settings), gains)  # type: ignore[arg-type]
 
 
+@given(scores_of, st.sampled_from([0.25, 1.0, 3.0]), st.data())
+def test_the_answer_with_most_probability_wins(scores: list[int], sharpness: float, data: st.DataObject) -> None:
+    N, own = len(scores), scorer("gain")
+    answers = data.draw(st.lists(st.sampled_from(["", "4", "5", "6"]), min_size=N, max_size=N))
+    given = [{"text": str(y), "score": float(scores[y]), "answer": answers[y]} for y in range(N)]
+    opened = own.open(list_given(given, own.content.columns, texts=True, name="one"))
+    p = reference.softmax(np.array(scores, float), sharpness)
+    shares = {a: sum(p[y] for y in range(N) if answers[y] == a) for a in answers if a}
+    votes = [shares.get(a, 0.0) for a in answers] if shares else list(p)
+    place = min(range(N), key=lambda y: (-round(votes[y], 10), -scores[y], y))
+    first, second = sorted([*(shares or dict(enumerate(p))).values(), 0.0], reverse=True)[:2]
+    for margin, below, expected in (
+        (max(0.0, first - second - 1e-9), "abstain", place),
+        (min(1.0, first - second + 1e-9), "abstain", None),
+        (min(1.0, first - second + 1e-9), "base", int(np.argmax(scores))),
+    ):
+        how = Decoding.model_validate({"kind": "mbr", "sharpness": sharpness, "margin": margin, "below": below})
+        found = own.answer(opened, how)  # type: ignore[arg-type]
+        assert found.place == (expected if margin < 1 - 1e-8 else found.place)
+        assert found.text == ("" if found.place is None else str(found.place))
+        assert (dict(found.answers), found.margin) == (pytest.approx(shares), pytest.approx(first - second))
+
+
 @given(scores_of, st.sampled_from([0.25, 1.0, 3.0]))
 def test_probabilities_are_a_softmax(scores: list[int], sharpness: float) -> None:
     found = probabilities(np.array(scores, float), np.array([1.0, sharpness]), 2.0)

@@ -13,6 +13,7 @@ from rerank.base.errors import RecipeError
 from rerank.engines.processes import ProcessEngine
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.readers.inputs import Inputs
+from rerank.recipes.loading import read_settings
 from rerank.runs import lists_again, pipeline
 from rerank.runs.decoding import SHARPNESS, THRESHOLDS
 from rerank.runs.evaluation import Selections
@@ -100,3 +101,47 @@ def test_without_dev_decoding_is_as_the_recipe_says(small_data: Path, workspace:
     tuned = small.results(workspace / "undeveloped")["training"]["decode"]
     assert (tuned["use"], tuned["fuse"]["sharpness"], tuned["fuse"]["dev"]) == ("fuse", 2.0, None)
     assert np.isfinite(tuned["fuse"]["deviation"])
+
+
+def answered(lists: int, seed: int) -> list[dict[str, Any]]:
+    """Lists whose right answer has more candidates than any other, and no better scores."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for i in range(lists):
+        right = rng.random(8) < rng.uniform(0.2, 0.9)
+        candidates = [
+            {"text": f"so {0 if each else rng.integers(1, 9)}", "score": rng.normal() + 0.1 * each, "gain": float(each)}
+            for each in right
+        ]
+        found.append({"id": i, "candidates": candidates})
+    return found
+
+
+def test_answers_are_voted_on_and_may_be_held_back(workspace: Path) -> None:
+    train, tests = answered(60, 1), answered(40, 2)
+    model = rerank.fit(train, answer="last-number", features="base")  # tuned on lists held out
+    assert model.predictor == "mbr"
+    assert rerank.evaluate(model, tests).score > rerank.evaluate(model, tests, decode="best").score
+    folder = workspace / "answers"
+    for split, lists in (("train", train), ("dev", tests[:20]), ("test", tests[20:])):
+        folder.mkdir(exist_ok=True)
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lists))
+    data = {"root": str(folder), "nbest": "{root}/{split}.jsonl", "sources": None, "references": None}
+    data |= {"reader": "jsonl", "answer": "last-number"}
+    settings = {"name": "answers", "task": "ranking", "data": data, "decode": {"margin": 0.4}}
+    recipe = read_settings({**settings, "features": "base"})
+    metrics = pipeline.run(recipe, workspace / "run")
+    held_back = rerank.load(workspace / "run" / "model")
+    rankings = list(held_back.rank_many(folder / "test.jsonl"))
+    surest = sorted((each.margin for each in rankings), reverse=True)
+    given = [each for each in rankings if each.place is not None]
+    assert [each.margin >= 0.4 for each in rankings] == [each.best is not None for each in rankings]
+    assert 0 < len(given) < len(rankings)
+    curve = metrics["training"]["decode"]["coverage"]["test"]
+    assert curve["margin"] == pytest.approx(surest)
+    right = sum(each.best.text == "so 0" for each in given) / len(rankings)
+    assert metrics["splits"]["test"]["mbr"]["gain"] == pytest.approx(right)
+    assert curve["score"][len(given) - 1] == pytest.approx(right * len(rankings) / len(given))
+    assert curve["aurc"] == pytest.approx(1 - sum(curve["score"]) / len(rankings))
+    assert rerank.evaluate(held_back, rerank.read(folder / "test.jsonl", "jsonl")).score == pytest.approx(right)
+    assert "AURC" in (workspace / "run" / "report.html").read_text()

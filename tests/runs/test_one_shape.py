@@ -15,14 +15,20 @@ from commands import Command
 import rerank
 from rerank.models.service.requests import answer
 
-TRAINING: dict[str, Any] = {"features": ["Dense", "Given"], "metric": "gain", "epochs": 3, "seed": 1}
+TRAINING: dict[str, Any] = {"features": ["Dense", "Agreement", "Given"], "metric": "gain", "epochs": 3, "seed": 1}
 
 
 def line(i: int) -> dict[str, Any]:
     """A list as a JSON line has it; some candidates have a number that the others lack."""
     generator = np.random.default_rng(i)
     candidates: list[dict[str, Any]] = [
-        {"text": f"{i} is {k}", "score": generator.normal(), "lm": generator.normal(), "gain": float(k == i % 3)}
+        {
+            "text": f"{i} is {k}",
+            "score": generator.normal(),
+            "lm": generator.normal(),
+            "answer": str(k % 3) * (k < 3 or i % 2),
+            "gain": float(k == i % 3),
+        }
         for k in range(4)
     ]
     candidates[i % 3]["right"] = 0.1 * i
@@ -56,6 +62,29 @@ def test_a_training_line_goes_everywhere_as_it_is(lines: list[str], model: reran
     served = [json.loads(answer(model, each.encode())[0]) for each in lines]
     assert [(each["order"], each["scores"]) for each in served] == expected
     assert [each["id"] for each in served] == [each["id"] for each in given]
+    shown = read.rank(given[0])
+    assert shown.answers == [tuple(pair) for pair in served[0]["answers"]]
+    assert sum(share for _, share in shown.answers) <= sum(shown.probabilities) + 1e-12
+    without = [[{key: one[key] for key in one if key != "answer"} for one in each["candidates"]] for each in given]
+    assert not same(map(model.rank, without))
+
+
+def test_a_rule_finds_the_same_answers_in_every_shape(lines: list[str], tmp_path: Path) -> None:
+    given = [json.loads(each) for each in lines]
+    for each in given:
+        for one in each["candidates"]:
+            one["text"] = f"so \\boxed{{{one.pop('answer')}}}"
+    (tmp_path / "lists.jsonl").write_text("".join(json.dumps(each) + "\n" for each in given))
+    rows = [{"id": each["id"], **one} for each in given for one in each["candidates"]]
+    table = pandas.DataFrame(rows).drop(columns="right")
+    by_file = rerank.fit(rerank.read(tmp_path / "lists.jsonl", "jsonl", answer="boxed"), **TRAINING)
+    in_frame = rerank.read(table, group="id", text="text", score="score", gain="gain", columns=["lm"], answer="boxed")
+    assert by_file.to_json() == rerank.fit(given, answer="boxed", **TRAINING).to_json()
+    assert by_file.recipe.data.answer == rerank.fit(in_frame, **TRAINING).recipe.data.answer == "boxed"
+    assert by_file.rank(given[1]).answers == by_file.rank(tuple(given[1]["candidates"])).answers != []
+    assert [[one.answer for one in each.candidates] for each in in_frame][1] == ["0", "1", "2", "0"]
+    with pytest.raises(rerank.RerankError, match="last-number"):
+        rerank.fit(given, answer="number", **TRAINING)
 
 
 def test_nested_numbers_say_the_same(lines: list[str], model: rerank.Reranker) -> None:
@@ -64,6 +93,7 @@ def test_nested_numbers_say_the_same(lines: list[str], model: rerank.Reranker) -
             {
                 "text": one["text"],
                 "score": one["score"],
+                "answer": one["answer"],
                 "columns": {"lm": one["lm"]},
                 "features": {"right": one["right"]} if "right" in one else {},
             }
@@ -89,7 +119,8 @@ def test_the_candidates_of_lines_are_rows(
             candidate.pop("right", None)
     model = rerank.fit(given, **TRAINING)
     rows = [{"id": each["id"], "source": each["source"], **one} for each in given for one in each["candidates"]]
-    scored = model.score_frame(library.DataFrame(rows), into=("new", "rank"), group="id", text="text", source="source")
+    columns = {"group": "id", "text": "text", "source": "source", "answer": "answer"}
+    scored = model.score_frame(library.DataFrame(rows), into=("new", "rank"), **columns)
     expected = [ranking.scores[np.argsort(ranking.order)].tolist() for ranking in model.rank_many(given)]
     assert scored["new"].to_numpy().tolist() == list(chain(*expected))
     (tmp_path / "lists.jsonl").write_text("".join(json.dumps(each) + "\n" for each in given))

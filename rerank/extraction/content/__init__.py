@@ -54,20 +54,27 @@ def metric_of(recipe: TaskRecipe) -> Metric:
 
 
 def with_set(recipe: ListRecipe) -> ListRecipe:
-    """``recipe`` with a named set in place of ``auto``: that of phrase pairs if the first training list with candidates
-    has segmentations, and a source that they are of, else one that needs nothing but words.
+    """``recipe`` with what the first training list with candidates decides: a named set in place of ``auto``, that of
+    phrase pairs if it has segmentations, and a source that they are of, else one that needs nothing but words; and
+    decoding by answers, if it is a ranking and has any.
 
     Lists that cannot be read are left to those who read them all.
     """
-    if not isinstance(recipe, TextRecipe) or recipe.features.set != AUTO:
+    if not isinstance(recipe, TextRecipe):
         return recipe
-    plain = recipe.changed({"features.set": UNDERIVED})
+    auto, ranking = recipe.features.set == AUTO, recipe.task == "ranking" and recipe.decode.kinds is None
+    if not auto and not ranking:
+        return recipe
+    plain = recipe.changed({"features.set": UNDERIVED}) if auto else recipe
     try:
         lists = content_of(plain).read(plain.data, plain.data.training)
         shown = next((nbest for nbest in lists if isinstance(nbest, NBestList) and len(nbest)), None)
     except RerankError:
         return plain
-    if isinstance(shown, TextList) and shown.segmentation is not None and shown.source is not None:
-        return recipe.changed({"features.set": DERIVED})
-    log.info("features.set: %s, since the lists have no derivations", UNDERIVED)
+    if ranking and shown is not None and shown.answers is not None:
+        plain = plain.changed({"decode.kinds": ["mbr"]})
+    if auto and isinstance(shown, TextList) and shown.segmentation is not None and shown.source is not None:
+        return plain.changed({"features.set": DERIVED})
+    if auto:
+        log.info("features.set: %s, since the lists have no derivations", UNDERIVED)
     return plain

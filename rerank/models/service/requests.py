@@ -116,6 +116,7 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
         "predictor": ranking.predictor,
         "unknown": ranking.unknown,
     }
+    answer |= {"answers": answers, "margin": ranking.margin} if (answers := ranking.answers) else {}
     answer |= {"decided": _decided(ranking, asked.explain)} if asked.explain else {}
     if asked.decode:
         answer["decoded"] = {"text": ranking.text, "place": ranking.place}

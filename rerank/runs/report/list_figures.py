@@ -14,7 +14,16 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import Spread, count, fixed, number
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, ends, linear, logarithmic
-from rerank.runs.report.rows import Group, base_on_dev, decided_by, dev_of, groups_of, splits_of, written_score
+from rerank.runs.report.rows import (
+    Group,
+    base_on_dev,
+    coverage_of,
+    decided_by,
+    dev_of,
+    groups_of,
+    splits_of,
+    written_score,
+)
 
 POINTS = 400  # of a curve at most
 BARS = 50  # of a histogram at most
@@ -151,6 +160,18 @@ def learning_figure(curve: LearningCurve | None, measure: Measure) -> Figure | N
     said = f"{measure.name} over the number of training {curve.unit}. {'; '.join(map(ends, lines))}"
     label, x = f"training {curve.unit} (log scale)", logarithmic(curve.sizes, margin=0.04)
     return draw("learning", curve.verdict, lines, label, measure.name, x=x, said=said)
+
+
+def coverage_figure(metrics: Mapping[str, Any]) -> Figure | None:
+    """The score over the share of lists that are answered, those with the largest margins; None without answers."""
+    measure, lines = primary_of(metrics), list[FigureLine]()
+    for split, curve in coverage_of(metrics).items():
+        scores = [measure.scale * score for score in curve["score"]]
+        lines.append(FigureLine([100 * share for share in curve["coverage"]], scores, split, marks=False))
+    if not lines:
+        return None
+    caption, label = "Score on the lists with the largest margins.", "lists that are answered (%)"
+    return draw("coverage", caption, lines, label, measure.name, said=f"{label}: {'; '.join(map(ends, lines))}")
 
 
 def sweeps_of(metrics: Mapping[str, Any]) -> list[list[Group]]:

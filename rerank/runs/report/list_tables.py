@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
 from rerank.runs.report.numbers import NONE, count, duration, fixed, number, reals
-from rerank.runs.report.rows import BESIDE, Group, dev_of, groups_of, runs_of, splits_of, written_score
+from rerank.runs.report.rows import BESIDE, Group, coverage_of, dev_of, groups_of, runs_of, splits_of, written_score
 from rerank.runs.report.table import TextTable
 
 _CHOICES = {
@@ -17,6 +19,7 @@ _CHOICES = {
     "anti_oracle": "anti-oracle",
     "random": "random choice (expected)",
 }
+COVERAGES = (1.0, 0.9, 0.75, 0.5, 0.25)  # shares of all lists
 LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
 
 _table = partial(TextTable.of, merged=True)
@@ -123,6 +126,17 @@ def choice_table(metrics: Metrics) -> TextTable:
     )
     caption = f"Settings on {choice['lists']:,} training lists set apart"
     return TextTable.of(caption, rows, texts=2, chosen=choice["chosen"], note=note)
+
+
+def coverage_tables(metrics: Metrics) -> list[TextTable]:
+    """What the surest answers of lists gain, and the area under the curve of what they lose; none without answers."""
+    measure, rows = primary_of(metrics), []
+    for split, curve in coverage_of(metrics).items():
+        levels = {f"{100 * share:g} %": np.interp(share, curve["coverage"], curve["score"]) for share in COVERAGES}
+        scores = {level: measure.text(float(score)) for level, score in levels.items()}
+        rows.append({"split": split, "AURC": fixed(curve["aurc"], 4), **scores})
+    note = "Lists are answered in the order of their margins. AURC is the area under the curve of what is lost."
+    return [TextTable.of(f"{measure.heading} on the surest lists", rows, note=note)] if rows else []
 
 
 def corpora_table(metrics: Metrics) -> TextTable:

@@ -202,6 +202,11 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
     return rows
 
 
+def coverage_of(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+    """By split, the curve of the score over the share of lists that are answered; empty without decoding by answers."""
+    return _get(metrics, "training", "decode", "coverage") or {}
+
+
 def decided_by(metrics: Mapping[str, Any]) -> str:
     """The predictor of the chosen run that its model chooses by, which everything that is said of it is about."""
     return str(metrics.get("predictor", PREDICTORS[0]))
