@@ -136,6 +136,21 @@ def dense(lines: Lines) -> list[Features]:
     return [dict(zip(lines.names, one.scores, strict=True)) for one in lines.candidates]
 
 
+@named("Within")
+def within(lines: Lines, bins: str = "0") -> list[Features]:
+    columns = {"(base)": [one.base for one in lines.candidates]}
+    columns |= {name: [one.scores[k] for one in lines.candidates] for k, name in enumerate(lines.names)}
+    rows: list[Features] = [{} for _ in lines.candidates]
+    for name, scores in columns.items():
+        for row, score in zip(rows, scores if len({*scores}) > 1 else (), strict=False):
+            twice, others = sum((x < score) + (x <= score) for x in scores) - 1, len(scores) - 1
+            row[f"{name} rank"] = twice / 2 / others
+            row[f"{name} gap"] = (max(scores) - score) / (max(scores) - min(scores))
+            row[f"{name} best"] = float(score == max(scores))
+            row[f"{name} bin={min(twice * int(bins) // (2 * others), int(bins) - 1)}"] = float(bins != "0")
+    return rows
+
+
 @named("BaseScore")
 def base_score(lines: Lines) -> list[Features]:
     return [{"": one.base} for one in lines.candidates]

@@ -73,11 +73,11 @@ def inspect(
     predictor = predictor or loaded.decision.ranked_by
     if predictor == "voted":
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
-    weights, counts = loaded.weights_of(predictor), loaded.table.about
+    weights, counts = loaded.weights_of(predictor, linear=False), loaded.table.about
     if feature is not None:
         _show_features(loaded, predictor, feature)
         return
-    learner, nonzero = str(loaded.about.get("learner", "")), int((weights.w != 0).sum())
+    learner, nonzero = str(loaded.about.get("learner", "")), int((weights.strength != 0).sum())
     seen, kept = counts.get("seen", 0), counts.get("kept", 0)
     show(
         f"{plain(learner)}, {predictor}: {nonzero:,} nonzero of {loaded.table.width:,} weights, "

@@ -146,7 +146,7 @@ class Published:
         """Set the weights as scikit-learn has them."""
         learner = self._stream.learner
         with np.errstate(all="ignore"):  # what is not finite is refused below
-            w, base = (learner.average if self._averaged else learner.last)(self._stream.closed())
+            w, base, _ = (learner.average if self._averaged else learner.last)(self._stream.closed())
         if not (np.isfinite(w).all() and np.isfinite(base)):
             raise ValueError(
                 f"{type(self).__name__}: the weights overflowed in {self.n_iter_} passes; scale X or take smaller steps"

@@ -21,6 +21,7 @@ from rerank.learn.base_weight import AUTO, BaseSearch, make_learner, start_weigh
 from rerank.learn.contract import accepted
 from rerank.learn.folds import choose, with_base_column
 from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import best, best_of_lists, scores
 from rerank.learn.settings import Count
@@ -31,7 +32,8 @@ from rerank.metrics.oracle import oracles, two_valued
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
-    """A linear ranker: learns which candidate of every list is best. Candidates are rows, those of a list together.
+    """A ranker, linear or of trees: learns which candidate of every list is best. Candidates are rows, those of a list
+    together.
 
     Every learner, loss and pair source of recipes works, and the weights are to the bit those that a recipe trains on
     lists with the same features, gains and base scores. Values are float32, weights float64.
@@ -41,9 +43,10 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     learner: the name of a learner ("maxent", "perceptron", "arow", ...), a dict of its name and parameters as in
         recipes ({"name": "arow", "r": 1.0}), or a learner. "maxent" finds the optimum of the conditional log-linear
         model, with a penalty that is chosen by cross-validation over the lists and is on columns in units of their
-        deviation where X is dense; epochs, orders and pairs are of the other learners. With base scores its ``base``,
-        their weight, is a number or "auto" (the default unless a learner is given): one more column of maxent, and for
-        the others found on the lists that epochs are compared on.
+        deviation where X is dense, and "lambdamart" grows trees, as many as are best on ``eval_set`` or, with early
+        stopping, on the lists held out; epochs, orders and pairs are of the other learners. With base scores its
+        ``base``, their weight, is a number or "auto" (the default unless a learner is given): one more column of these
+        two, and for the others found on the lists that epochs are compared on.
     loss: the learner's loss; None for its default.
     epochs: passes over the lists, ≥ 1; with ``early_stopping`` at most so many.
     shuffle: visit the lists in an order that is drawn again for every pass.
@@ -59,7 +62,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
 
     Attributes
     ----------
-    coef_: float64 [D].
+    coef_: float64 [D]; all 0 where there are trees.
+    trees_: the trees, whose ``gains`` say how much the columns bettered them, or None.
     base_weight_: what the base score weighs; 0 without base scores.
     n_iter_: passes made; best_iteration_: how many of them led to the weights.
     validation_scores_: the mean gain on ``eval_set`` (or the lists held out) after every pass; empty without either.
@@ -120,7 +124,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 lists, dev = self._split(lists)
             search = BaseSearch(dev, Gain()) if automatic and dev is not None else None
             if search is not None:
-                learner = replace(learner, base=start_weight(lists))
+                learner = replace(learner, base=0.0 if isinstance(learner, LambdaMart) else start_weight(lists))
             training = self._train(learner, lists, dev, search, based=base is not None)
         self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
         self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
@@ -173,7 +177,11 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             raise ValueError("base is None; this ranker was fitted with base scores, give those of the rows of X")
         if base is not None and not self._based:
             raise ValueError("base holds scores; this ranker was fitted without base scores, leave base out")
-        learned = np.asarray(X @ self.coef_)
+        if self.trees_ is not None:
+            n = X.shape[0]
+            learned = self.trees_.scores(lists_of(X, np.zeros(n), group=[n], base=base))
+        else:
+            learned = np.asarray(X @ self.coef_)
         return learned if base is None else learned + self.base_weight_ * numbers("base", base, X.shape[0])
 
     def best(self, X: Any, group: Any = None, qid: Any = None, base: Any = None) -> np.ndarray:
@@ -252,7 +260,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             warnings.warn("nothing was better than the base scores: the ranker is the base itself", stacklevel=3)
             weights = Weights(np.zeros_like(weights.w), 1.0)
         self._based = based
-        self.coef_, self.base_weight_ = weights.w, weights.base if based else 0.0
+        self.coef_, self.trees_, self.base_weight_ = weights.w, weights.trees, weights.base if based else 0.0
         return self
 
     def _any_ties(self, lists: Corpus, based: bool) -> bool:
@@ -261,15 +269,20 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     def _train(
         self, learner: Learner, lists: Corpus, dev: Corpus | None, search: BaseSearch | None, *, based: bool
     ) -> Training:
+        pairs, seed = pairs_of(self.pairs, learner), seed_of(self.random_state)
+        if isinstance(learner, LambdaMart):
+            training = learner.grown(lists, dev, seed)
+            training.history[-1] |= {} if dev is None else {"dev": mean_gain(dev, training.weights["last"])}
+            return training
         return train(
             learner,
             lists,
             oracles(lists),
             epochs=int(self.epochs),
-            seed=seed_of(self.random_state),
+            seed=seed,
             shuffle=bool(self.shuffle),
             any_ties=self._any_ties(lists, based),
-            pairs=pairs_of(self.pairs, learner),
+            pairs=pairs,
             predictor=self.average,
             patience=int(self.n_iter_no_change) if self.early_stopping else None,
             evaluate_dev=None if dev is None or search else lambda weights: mean_gain(dev, weights),

@@ -1,11 +1,13 @@
-"""Dense and BaseScore: the scores that come with a list, whatever its candidates are."""
+"""Dense, BaseScore and Within: the scores that come with a list, whatever its candidates are."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.data.symbols import SymbolTable, known_hash
+from rerank.features.marks import mark
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import EITHER, Template, templates
 from rerank.kernels.compile import kernel
@@ -13,6 +15,8 @@ from rerank.readers.nbest import NBestList, numbered
 from rerank.readers.problems import Problem
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)  # values are float32
+BASE, RANK, GAP, BEST, MOST_BINS = mark("(base)"), mark("rank"), mark("gap"), mark("best"), 64
+BINS = np.array([mark(f"bin={n}") for n in range(MOST_BINS)], np.uint64)
 UNFIT = f"found a score that is not finite or exceeds {FLOAT32_MAX:.3g}"
 
 
@@ -100,3 +104,65 @@ class BaseScore(ScoreTemplate):
     """
 
     fire = staticmethod(_fire_base)
+
+
+@kernel
+def _emit_within(
+    names: np.ndarray,
+    scores: np.ndarray,
+    order: np.ndarray,
+    sink: Sink,
+    ids: np.ndarray,
+    seeds: np.ndarray,
+    options: np.ndarray,
+) -> None:
+    """The features of scores (float64 [N, K]), whose ``order`` (int64 [N, K]) rises."""
+    N = scores.shape[0]
+    for k in range(scores.shape[1]):
+        first, most = 0, scores[order[N - 1, k], k]
+        spread = most - scores[order[0, k], k]
+        while first < N and spread > 0.0:
+            last, score = first + 1, scores[order[first, k], k]
+            while last < N and scores[order[last, k], k] == score:
+                last += 1
+            below, others = first + last - 1, 2 * (N - 1)  # twice the numbers: those with the same count by half
+            for v in range(ids.shape[0]):
+                bins = options[v].bins
+                place = BINS[min(below * bins // others, max(bins, 1) - 1)]
+                kinds = (RANK, below / others), (GAP, (most - score) / spread), (BEST, 1.0 * (last == N))
+                for symbol, value in (*kinds, (place, 1.0 * (bins > 0))):
+                    h = put(sink, put(sink, begin(sink, ids[v], seeds[v]), names[k]), symbol)
+                    for i in range(first, last):
+                        emit_value(sink, h, order[i, k], value)
+            first = last
+
+
+def _fire_within(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    """Sort, then run the kernel."""
+    named = np.flatnonzero(view.names)
+    scores = np.clip(np.column_stack([view.base, view.scores[:, named]]), -FLOAT32_MAX, FLOAT32_MAX)
+    names = np.concatenate([np.array([BASE]), view.names[named]])
+    if scores.size:
+        _emit_within(names, scores, np.argsort(scores, axis=0), sink, ids, seeds, options)
+
+
+@templates.add("Within")
+@dataclass(frozen=True)
+class Within(ScoreTemplate):
+    """What each score of the list, the base score too, says of a candidate beside the others, whatever its unit is.
+
+    >>> from rerank.features.fired import fired
+    >>> fired("Within(bins=2)", "a", "b", names=("score", "lm"), scores=np.array([[-1.0, -7.5], [-2.0, -7.0]]))
+    {'(base) rank': 1.0, '(base) best': 1.0, '(base) bin=1': 1.0, 'lm gap': 1.0, 'lm bin=0': 1.0}
+
+    ``rank`` is the share of the others with a lower score, those with the same counted by half: from 0 to 1, for the
+    best. ``gap`` is how far it is from the best, in units of how far the worst is. ``best`` is 1 where none is higher.
+    With bins, that one of so many equal parts of the ranks is 1 in which its own is: bins of values, learned in
+    training, would say nothing in lists whose scores are higher throughout. A score that all have alike gives nothing.
+
+    Three or four features per score.
+    """
+
+    bins: Annotated[int, Range(0, MOST_BINS)] = 0
+
+    fire = staticmethod(_fire_within)

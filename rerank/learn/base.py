@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
@@ -189,9 +190,9 @@ class Learner(Checked):
         self.finish(state, sums)
         return stats
 
-    def solve(self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:
+    def solve(self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:  # noqa: ARG002
         """Bring ``state`` to the optimum over all ``lists``: in place of epochs, for learners that are ``batch``."""
-        raise NotImplementedError
+        raise RecipeError(f"{self.name} learns to rank lists, and nothing else", key="learner.name")
 
     def visit(
         self,
@@ -248,7 +249,7 @@ class Learner(Checked):
 
 
 RULES = (
-    "arda", "arow", "bopr", "cw", "fobos", "ftrl", "lm_nwin", "lm_perc", "lm_uwin", "maxent", "nherd", "nwin", "pa",
-    "perceptron", "rda", "scw", "sgd", "sop", "tg", "uwin", "vrda",
+    "arda", "arow", "bopr", "cw", "fobos", "ftrl", "lambdamart", "lm_nwin", "lm_perc", "lm_uwin", "maxent", "nherd",
+    "nwin", "pa", "perceptron", "rda", "scw", "sgd", "sop", "tg", "uwin", "vrda",
 )  # fmt: skip
 learners: Registry[type[Learner]] = Registry("learner", Learner, [f"rerank.learn.rules.{rule}" for rule in RULES])

@@ -1,4 +1,4 @@
-"""Scores of candidates under a linear model, and the best of every list."""
+"""Scores of candidates under a predictor, linear or trees, and the best of every list."""
 
 import math
 from typing import NamedTuple
@@ -9,18 +9,25 @@ from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, parts, selected
 from rerank.engines.threads import share_rows
 from rerank.kernels.compile import kernel
+from rerank.learn.trees import BoostedTrees
 
 
 class Weights(NamedTuple):
-    """A predictor: score(y) = base · b(y) + w · φ(y)."""
+    """A predictor: score(y) = base · b(y) + w · φ(y), or base · b(y) + what ``trees`` give it."""
 
-    w: np.ndarray  # float64 [D]
+    w: np.ndarray  # float64 [D], 0 where there are trees
     base: float
+    trees: BoostedTrees | None = None
 
     @property
     def norm(self) -> float:
         """‖w‖; np.sum adds in the same order everywhere, BLAS in one that its threads and the processor decide."""
         return math.sqrt(float(np.square(self.w).sum()))
+
+    @property
+    def strength(self) -> np.ndarray:
+        """float64 [D]: what says of every column how much it matters: w, or by how much it bettered the trees."""
+        return self.w if self.trees is None else self.trees.gains[:-1]
 
 
 # Numbers and loops of an unsigned type spare the hottest loops a check for negative indices.
@@ -61,7 +68,9 @@ def best_of_lists(lists: np.ndarray, scores: np.ndarray, base: np.ndarray, chose
 
 
 def scores(corpus: Corpus, weights: Weights) -> np.ndarray:
-    """float64 [N]: β·b(y) + w·φ(y) of every candidate."""
+    """float64 [N]: the score of every candidate."""
+    if weights.trees is not None:
+        return weights.trees.scores(corpus) + weights.base * corpus.base
     out = np.empty(corpus.candidate_count)
 
     def score(first: int, last: int) -> None:

@@ -237,7 +237,7 @@ class TrainingState:
         with np.errstate(all="ignore"):  # what is not finite is refused below
             weights = self.predictors(self.state)
             chosen = weights[hooks.predictor]
-            line = _history(self.nonzeros, self.stats, chosen, self.seconds) | {"epoch": self.epoch + 1}
+            line = history_line(self.nonzeros, self.stats, chosen, self.seconds) | {"epoch": self.epoch + 1}
         _require_finite(self.learner, line, weights)
         score: float | None = None
         if hooks.weigh is not None:
@@ -322,15 +322,15 @@ def _require_finite(learner: Learner, line: dict[str, Any], weights: dict[str, W
     )
 
 
-def _history(nonzeros: int, stats: list[EpochStats], weights: Weights, seconds: float) -> dict[str, Any]:
-    """The numbers of an epoch."""
+def history_line(nonzeros: int, stats: list[EpochStats], weights: Weights, seconds: float) -> dict[str, Any]:
+    """The numbers of an epoch, with the nonzeros that it visited and the seconds that it took."""
     lists = sum(part.lists for part in stats)
     return {
         "mistakes": sum(part.mistakes for part in stats),
         "updates": sum(part.updates for part in stats),
         "skipped": sum(part.skipped for part in stats),
         "loss": sum(part.loss for part in stats) / max(1, lists),
-        "nonzero_weights": int(np.count_nonzero(weights.w)),
+        "nonzero_weights": int(np.count_nonzero(weights.strength)),
         "norm": weights.norm,
         "base_weight": weights.base,
         "seconds": seconds,

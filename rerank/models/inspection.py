@@ -28,7 +28,7 @@ class TemplateShare:
 
 def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
     """Every template with its ``top`` strongest features, the largest share first."""
-    w = model.weights[predictor].w
+    w = model.weights[predictor].strength
     total = float(np.abs(w).sum())
     entries = []
     for name, columns in _columns_by_template(model):
@@ -43,7 +43,7 @@ def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
 def ablate(model: Model, predictor: str, corpus: Lists, metric: Metric) -> tuple[float, dict[str, float]]:
     """(score of the model on ``corpus``, score without each template): its weights are set to zero, and nothing is
     trained again. The dense columns of ``corpus`` are standardised."""
-    weights = standard_weights(model.weights[predictor], model.table)
+    weights = standard_weights(model.weights_of(predictor), model.table)
 
     def score(w: np.ndarray) -> float:
         return corpus_score(corpus, Weights(w, weights.base), metric)
@@ -58,7 +58,7 @@ def ablate(model: Model, predictor: str, corpus: Lists, metric: Metric) -> tuple
 
 def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str, float]]:
     """Name and weight of every feature whose name contains ``pattern``, strongest first."""
-    w = model.weights[predictor].w
+    w = model.weights[predictor].strength
     names = ((model.table.name(j), float(w[j])) for j in range(model.table.width))
     return sorted((pair for pair in names if pattern in pair[0]), key=lambda pair: (-abs(pair[1]), pair[0]))
 
@@ -103,6 +103,7 @@ def part_sizes(model: Model) -> list[PartSize]:
     columns = [table.hashes, table.template, table.first, table.symbols] if isinstance(table, FeatureTable) else []
     parts = {
         "weights": [weights.w for weights in model.weights.values()],
+        "trees": [weights.trees.text for weights in [model.weights["last"]] if weights.trees],
         "table": columns,
         "state": list(model.state.values()),
         "votes": list(model.votes.values()),

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from rerank.base.errors import ModelError, RecipeError
 from rerank.features.table import FeatureTable, HashedTable, Table, load_table
 from rerank.learn.base import Weights, learners
+from rerank.learn.trees import read_trees
 from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe, Recipe
@@ -34,10 +35,10 @@ from rerank.storage.remote import below, is_url, local_directory, local_path
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
-HEADER, SEEN = "model.json", "seen_digests"
+HEADER, SEEN, TREES = "model.json", "seen_digests", "trees.txt"
 CHANGED = "the file is not the one that was saved; copy or train the model again"
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
-_File = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*\.(json|npy)$", max_length=72)]
+_File = Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9_]*\.(json|npy)|trees\.txt)$", max_length=72)]
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -74,10 +75,14 @@ class Model:
     brackets: dict[str, np.ndarray] = field(default_factory=dict)
     seen: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
 
-    def weights_of(self, predictor: str) -> Weights:
-        """The weights of a predictor; a ``ModelError`` that says which there are if the model has none for it."""
+    def weights_of(self, predictor: str, *, linear: bool = True) -> Weights:
+        """The weights of a predictor; a ``ModelError`` that says which there are if the model has none for it, or that
+        these are trees if they have to be ``linear``."""
         if predictor not in self.weights:
             raise ModelError(f"no weights of {predictor!r}; it has {', '.join(self.weights)}")
+        if linear and self.weights[predictor].trees is not None:
+            message = f"its scores are no sum of weights but of trees, those of {TREES}, which LightGBM reads"
+            raise ModelError(f"{message}; `rerank inspect` shows what each column contributes to them")
         return self.weights[predictor]
 
     @property
@@ -101,6 +106,8 @@ class Model:
         arrays |= {f"brackets_{name}": array for name, array in self.brackets.items()}
         arrays |= {SEEN: self.seen} if self.seen.size else {}
         save_arrays(directory, arrays)
+        if trees := self.weights["last"].trees:
+            (directory / TREES).write_bytes(trees.text.tobytes())
         header = {
             "version": FORMAT_VERSION,
             "settings": self.settings,
@@ -163,7 +170,8 @@ def _load(source: Path) -> Model:
     if not {"last", "average"} <= set(bases) or set(bases) != set(kinds["weights"]):
         said = ", ".join(sorted(kinds["weights"])) or "none"
         raise ValueError(f"its weights are {said}; expected those of {HEADER}, last and average among them")
-    weights = {name: Weights(kinds["weights"][name], float(bases[name])) for name in bases}
+    trees = read_trees((source / TREES).read_bytes(), table.width) if TREES in header["files"] else None
+    weights = {name: Weights(kinds["weights"][name], float(bases[name]), trees) for name in bases}
     for name, predictor in weights.items():
         if predictor.w.shape != (table.width,) or predictor.w.dtype != np.float64:
             found = f"{name}.npy is {predictor.w.dtype} {predictor.w.shape}"
@@ -326,7 +334,7 @@ def _times(weights: Weights, table: Table, power: float) -> Weights:
         return weights
     w = np.array(weights.w)
     w[: table.free] *= table.scale**power
-    return Weights(w, weights.base)
+    return weights._replace(w=w)
 
 
 def one_base(weights: Weights, table: Table, *, standard: bool = False) -> Weights:

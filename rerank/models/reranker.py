@@ -271,7 +271,7 @@ class Reranker:
 
         Raises
         ------
-        ModelError: the predictor is not one vector of weights, but votes.
+        ModelError: the predictor is not one vector of weights, but votes or trees.
         """
         weights = self.model.weights_of(self.ranked_by)
         entry = {

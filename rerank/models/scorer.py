@@ -17,6 +17,7 @@ from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
 from rerank.learn.scoring import add_scores
+from rerank.learn.scoring import scores as scores_of
 from rerank.models.drift import Drift
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
@@ -215,10 +216,13 @@ class Scorer:
         weights = self.model.weights[self.ranked_by]
         features, columns = self.features(opened)
         absent = columns < 0
-        weight = np.zeros(columns.size) if absent.all() else weights.w[columns]  # of those absent, any other
-        weight[absent] = 0.0
-        scores = weights.base * opened.nbest.base
-        add_scores(weight, features.first, features.candidate, features.value, scores)
+        if weights.trees is not None:
+            scores = scores_of(self._corpus([(opened, features, columns)]), weights)
+        else:
+            weight = np.zeros(columns.size) if absent.all() else weights.w[columns]  # of those absent, any other
+            weight[absent] = 0.0
+            scores = weights.base * opened.nbest.base
+            add_scores(weight, features.first, features.candidate, features.value, scores)
         order = rank(scores, opened.nbest.base)
         return Ranked(opened.nbest, order, scores, int(np.count_nonzero(absent)))
 
@@ -314,7 +318,8 @@ class Scorer:
         return rows.finish(None, table.width, {}, scale=table.scale if isinstance(table, FeatureTable) else None)
 
     def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
-        """Why ``chosen`` scores as it does against ``other``: the features that differ, strongest first."""
+        """Why ``chosen`` scores as it does against ``other``: the features that differ, strongest first. Where there
+        are trees, a value is what they add to the score when they ask for the feature, with the weight 1."""
         weights = self.model.weights["average" if self.predictor == "voted" else self.ranked_by]
         features, columns = self.features(opened)
         values = np.zeros((2, columns.size))
@@ -323,6 +328,13 @@ class Scorer:
             row[np.searchsorted(features.first, entries, side="right") - 1] = features.value[entries]
         base = opened.nbest.base
         parts = [Contribution("base score", weights.base, float(base[chosen]), float(base[other]))]
+        if weights.trees is not None:
+            corpus, table = self._corpus([(opened, features, columns)]), self.model.table
+            added = np.stack([weights.trees.parts(corpus, y) for y in (chosen, other)], axis=1)
+            for j in np.flatnonzero(added[:, 0] != added[:, 1]).tolist():
+                name = table.name(j) if j < table.width else "base score in trees"
+                parts.append(Contribution(name, 1.0, *added[j].tolist()))
+            columns = np.full_like(columns, -1)
         for i in np.flatnonzero((columns >= 0) & (values[0] != values[1])):
             weight = float(weights.w[columns[i]])
             if weight:

@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from rerank.base.errors import RecipeError
+from rerank.base.registry import texts_in
 from rerank.engines.settings import EngineSettings
 from rerank.readers.several import make_reader
 from rerank.readers.trees.treebank import treebank_files
@@ -43,6 +44,7 @@ from rerank.recipes.settings import (
 )
 from rerank.storage.bounded_yaml import as_yaml
 
+TREES = "lambdamart"  # the learner whose predictor is no sum of weights
 # How lists of a task are decoded unless their recipe says otherwise.
 DECODERS: dict[str, tuple[str, ...]] = {"parse": ("mbr", "fuse"), "translation": ("mbr",), "speech": ("mbr",)}
 
@@ -174,6 +176,13 @@ class ListRecipe(TaskRecipe):
 
     common: ClassVar[Collection[str]] = ("data", "features", "metric", "decode")  # what the corpora are made of
     refusal: ClassVar[str] = "a run may not change data, features, metric or decode"
+
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        """Values stay as they are where trees compare those of different lists."""
+        if TREES in texts_in([self.learner, self.grid, [run.set for run in self.runs]]):
+            object.__setattr__(self, "features", self.features.model_copy(update={"centred": False}))
+        return self
 
     @property
     def splits(self) -> tuple[str, ...]:

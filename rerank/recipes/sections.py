@@ -169,7 +169,8 @@ class TemplateSettings(Section):
     min_lists: a feature is kept if it varies in at least so many training lists.
     hash_bits: 2^hash_bits columns shared by all features in place of a table and the cut. A column takes 70 to 150
     bytes, depending on the learner; what exceeds the memory is refused before anything is read.
-    centred: store values minus the most frequent value in the list: fewer nonzeros, the same model.
+    centred: store values minus the most frequent value in the list: fewer nonzeros, the same model. Always false where
+    a run has the learner lambdamart, whose trees compare values of different lists.
     """
 
     set: str | None

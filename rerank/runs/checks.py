@@ -5,14 +5,16 @@ import logging
 import psutil
 
 from rerank.base.errors import RecipeError
+from rerank.base.registry import texts_in
 from rerank.learn.base import Learner
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.learn.mixing.combining import rule_of
 from rerank.learn.pairs import require_source
+from rerank.learn.rules.lambdamart import require_lightgbm
 from rerank.learn.trainer import bytes_needed
 from rerank.models.model import Model
-from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.recipe import TREES, ListRecipe
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.callbacks import callbacks
@@ -34,6 +36,7 @@ def check_single(single: ListRecipe) -> None:
     if learner.batch and settings.vote:
         message = f"{single.learner['name']} finds one optimum, in one go; leave it out"
         raise RecipeError(message, key="training.vote")
+    _check_linear(single)
     if settings.mixing is not None:
         for named in (single.learner, *([settings.select.learner] if settings.select is not None else [])):
             rule_of(make_learner(named), settings.mixing.rule, settings.mixing.keep)
@@ -47,9 +50,22 @@ def check_single(single: ListRecipe) -> None:
             message = "a selection starts from the beginning; leave out start or select"
             raise RecipeError(message, key="training.start")
     if settings.start is not None:
+        if single.learner["name"] == TREES:
+            raise RecipeError(f"{TREES} grows its trees from the beginning; leave it out", key="training.start")
         Model.load(settings.start, trust=True)
     if settings.callback is not None and not callable(callbacks.get(settings.callback)):
         raise RecipeError(f"{settings.callback} cannot be called; name a function", key="training.callback")
+
+
+def _check_linear(single: ListRecipe) -> None:
+    """Refuse trees where they cannot be grown, and beside stages that work with weights."""
+    every = {"mert": getattr(single, "mert", None)}
+    every |= {f"training.{key}": getattr(single.training, key) for key in ("select", "ensemble")}
+    stages = {key: stage for key, stage in every.items() if stage is not None}
+    if TREES in texts_in([single.learner, *(stage.model_dump() for stage in stages.values())]):
+        require_lightgbm()
+        for key in stages:
+            raise RecipeError(f"works with weights, and {TREES} has trees; leave one of them out", key=key)
 
 
 def check_pairs(learner: Learner, settings: Settings) -> None:

@@ -178,7 +178,7 @@ def loss_tables(
 
 def weight_tables(model: Model, predictor: str) -> list[TextTable]:
     """The strongest weights, and the share of all weights that each template has; none for a model without weights."""
-    w = model.weights[predictor].w
+    w = model.weights[predictor].strength
     if not np.any(w):
         return []
     order = np.argsort(-np.abs(w), kind="stable")[:STRONGEST]

@@ -21,6 +21,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.replay import gather
 from rerank.learn.scoring import best
 from rerank.learn.scoring import choices as choices_of
+from rerank.learn.trees import read_trees
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
@@ -181,6 +182,8 @@ class Run:
         arrays |= {"held": self.held} if self.held.size else {}
         if self.columns is not None:
             arrays["columns"] = self.columns
+        if (trees := self.weights["last"].trees) is not None:
+            arrays["trees"] = trees.text
         header = {
             "training": self.training,
             "history": self.history,
@@ -196,7 +199,9 @@ class Run:
         """Read what ``save`` wrote, and refuse it if lists or code, whose digests are ``data``, have changed since."""
         with _stored(place):
             header, arrays = KeptResult(place, " ".join(data)).read()
-            weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
+            grown = arrays.get("trees")
+            trees = None if grown is None else read_trees(grown.tobytes(), arrays["last"].size)
+            weights = {key: Weights(arrays[key], float(base), trees) for key, base in header["base"].items()}
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
             training, history, points = (header[key] for key in ("training", "history", "points"))
@@ -231,7 +236,7 @@ def beside(place: Path, stage: str) -> Path:
 def weight_counts(weights: Mapping[str, Weights], predictor: str) -> dict[str, Any]:
     """What metrics.json says of the weights of a training."""
     return {
-        "nonzero_weights": int(np.count_nonzero(weights[predictor].w)),
-        "nonzero_weights_last": int(np.count_nonzero(weights["last"].w)),
+        "nonzero_weights": int(np.count_nonzero(weights[predictor].strength)),
+        "nonzero_weights_last": int(np.count_nonzero(weights["last"].strength)),
         "base_weight": weights[predictor].base,
     }

@@ -21,6 +21,7 @@ from rerank.learn.folds import choose, cut_state, padded, padded_state, with_bas
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource
+from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import candidate_scores
 from rerank.learn.trainer import Training, train
@@ -90,8 +91,8 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
     recipe, dev, metric, split = task.recipe, task.dev, task.metric, task.recipe.data.dev
     corpus = shared(task.corpus, recipe.training.share, recipe.seed)
     _warn_of_nothing(corpus)
-    batch = make_learner(recipe.learner).batch
-    if dev is None and recipe.learner.get("base") == AUTO and not batch:
+    folds = isinstance(make_learner(recipe.learner), Maxent)  # hold lists out in turn
+    if dev is None and recipe.learner.get("base") == AUTO and not folds:
         corpus, dev, split = *_held_out(corpus), HELD_OUT
     columns: np.ndarray | None = None
     chosen: dict[str, Any] = {}
@@ -109,7 +110,7 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
     if base["kept"]:
         log.warning("nothing that was learned beats the base score: the model is the base itself")
     elif any(line["mistakes"] for line in training.history) and not any(
-        np.abs(weights.w).max(initial=0) > NOTHING for weights in training.weights.values()
+        np.abs(weights.strength).max(initial=0) > NOTHING for weights in training.weights.values()
     ):
         log.warning("nothing was learned: all weights are 0, or as good as 0; take settings nearer to the defaults")
     updates = training.log.arrays() if training.log is not None else {}
@@ -322,13 +323,27 @@ def _train(
 
 
 def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Training:
+    """Train a learner without epochs."""
+    corpus, dev, metric, made = task.corpus, task.dev, task.metric, make_learner(settings, base=0.0)
+    if isinstance(made, LambdaMart):
+        training = made.grown(corpus, dev, task.recipe.seed)
+    else:
+        assert isinstance(made, Maxent)
+        made = with_base_column(made, corpus) if settings.get("base") == AUTO else made
+        training = _optimum(task, made, several, _warm(task.recipe.training.start, settings, corpus))
+    line, last = training.history[-1], training.weights["last"]
+    line["train"] = corpus_score(corpus, last, metric)
+    if dev is not None:
+        line["dev"], line["dev_base"] = corpus_score(dev, last, metric), BaseSearch(dev, metric).own_score
+        log.info("dev %s (base %s)", metric.text(line["dev"]), metric.text(line["dev_base"]))
+    _tell(task, stage, line, last)
+    return training
+
+
+def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] | None) -> Training:
     """``maxent``: what it learns from is chosen by cross-validation, and the optimum is found on all training lists."""
-    recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
-    made, warm = make_learner(settings, base=0.0), _warm(recipe.training.start, settings, corpus)
-    assert isinstance(made, Maxent)
-    if settings.get("base") == AUTO:
-        made = with_base_column(made, corpus)
-    start, done = (made.init(corpus.width), 0) if warm is None else (made.drawn_to(warm[0]), warm[1])
+    recipe, corpus, metric, width = task.recipe, task.corpus, task.metric, task.corpus.width
+    start, done = (made.init(width), 0) if warm is None else (made.drawn_to(warm[0]), warm[1])
     if np.any(start.cells[corpus.free : -1]):
         made = replace(made, columns="all")
 
@@ -340,22 +355,14 @@ def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Trai
         choice = choose(made, corpus, metric, targets, start, any_ties=several)
         count.advance(left=1)
         log.info("maxent: %s", choice.text(metric))
-        made, width = replace(made, l2=choice.l2), corpus.width
         if choice.columns == "dense":
             corpus = dense_alone(corpus)
-        start = cut_state(start, corpus.width)
-        training = train(
-            made, corpus, targets(corpus), epochs=1, seed=recipe.seed, any_ties=several, warm=(start, done)
-        )
+        made, start = replace(made, l2=choice.l2), cut_state(start, corpus.width)
+        how: dict[str, Any] = {"any_ties": several, "warm": (start, done)}
+        training = train(made, corpus, targets(corpus), epochs=1, seed=recipe.seed, **how)
     training.weights = {name: padded(predictor, width) for name, predictor in training.weights.items()}
     training.state, training.about["columns"] = padded_state(training.state, width), choice.as_dict()
     training.held = choice.held
-    line, last = training.history[-1], training.weights["last"]
-    line["train"] = corpus_score(corpus, last._replace(w=last.w[: corpus.width]), metric)
-    if dev is not None:
-        line["dev"], line["dev_base"] = corpus_score(dev, last, metric), BaseSearch(dev, metric).own_score
-        log.info("dev %s (base %s)", metric.text(line["dev"]), metric.text(line["dev_base"]))
-    _tell(task, stage, line, last)
     return training
 
 

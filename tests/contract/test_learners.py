@@ -68,13 +68,13 @@ def test_predictors_are_copies(name: str, parameters: dict[str, Any]) -> None:
     corpus, learner = random_corpus(3), make(name, parameters)
     ran = run(learner, corpus, 1)
     before, weights = bits(ran.state), (learner.last(ran.state), learner.average(ran.state))
-    kept = [w.copy() for w, _ in weights]
-    for w, _ in weights:
+    kept = [w.copy() for w, *_ in weights]
+    for w, *_ in weights:
         assert w.dtype == np.float64
         assert w.shape == (corpus.width,)
     assert bits(ran.state) == before
     run(learner, corpus, 1, state=ran.state, first=1)
-    for (w, _), old in zip(weights, kept, strict=True):
+    for (w, *_), old in zip(weights, kept, strict=True):
         np.testing.assert_array_equal(w, old)
         w[:] = np.nan
     assert np.isfinite(learner.last(ran.state).w).all()

@@ -18,19 +18,12 @@ SPECS_TEXT = """
     CoOccurrence(words=3); CoOccurrence(band=1); TargetNGram; TargetNGram(n=2); TargetNGram(n=3); LengthRatio;
     Length; Length(binned=False); Lexical; Copy; Punctuation; Punctuation(most=1); Rank; BaseGap; BaseGap(bin=20);
     ConsensusNGram; ConsensusNGram(n=2, scale=0); ConsensusEdits; ConsensusEdits(top=1);
-    ConsensusEdits(top=3, scale=2); EditOps; Agreement
+    ConsensusEdits(top=3, scale=2); EditOps; Agreement; Within; Within(bins=3)
 """
 SPECS = [" ".join(spec.split()) for spec in SPECS_TEXT.split(";")]
-REAL = (
-    "Dense",
-    "BaseScore",
-    "Given",
-    "ConsensusNGram",
-    "ConsensusEdits",
-    "Copy",
-    "Lexical",
-    "Agreement",
-)  # values beyond counts
+REAL = (  # values beyond counts
+    "Dense", "BaseScore", "Given", "ConsensusNGram", "ConsensusEdits", "Copy", "Lexical", "Agreement", "Within",
+)  # fmt: skip
 
 
 def test_every_template_of_texts_has_a_twin() -> None:

@@ -117,7 +117,7 @@ def test_rounding_is_not_learned_from() -> None:
                 FTRL(loss=loss, beta=0.0, normalized=normalized, base_rate=0.5),
             ):
                 ran = run(learner, corpus, 3)
-                w, beta = learner.last(ran.state)
+                w, beta, _ = learner.last(ran.state)
                 assert w[0] == 0.0
                 assert beta == 1.0
                 assert np.abs(w).max() < 10.0

@@ -21,8 +21,10 @@ from rerank.base.errors import ModelError, RunError
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import make_learner
+from rerank.learn.rules.lambdamart import LambdaMart
+from rerank.learn.scoring import scores
 from rerank.learn.voting.votes import Votes
-from rerank.models.model import HEADER, Model, header_digest
+from rerank.models.model import HEADER, TREES, Model, header_digest
 from rerank.models.predictions import vote_model
 from rerank.storage.strict_json import read_object
 
@@ -144,17 +146,21 @@ def seal(directory: Path) -> None:
 
 CORPUS = random_corpus(3, lists=12, candidates=4, width=16)
 LEARNERS: list[dict[str, Any]] = [
-    {"name": "vrda"}, {"name": "tg", "theta": 0.5}, {"name": "arow"}, {"name": "lm-perc"}
+    {"name": "vrda"}, {"name": "tg", "theta": 0.5}, {"name": "arow"}, {"name": "lm-perc"},
+    {"name": "lambdamart", "trees": 2, "leaves": 3, "min_leaf": 2},
 ]  # fmt: skip
 
 
 def trained(spec: dict[str, Any]) -> Model:
-    """A model of 16 hashed columns with state and votes."""
+    """A model of 16 hashed columns with state and votes, or trees."""
     learner = make_learner(spec)
-    ran = run(learner, CORPUS, 2)
-    weights = {"last": learner.last(ran.state), "average": learner.average(ran.state)}
     recipe = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
     about = {"learner": spec["name"], "epochs": 2, "training_data": ""}
+    if isinstance(learner, LambdaMart):
+        done = learner.grown(CORPUS, None, 1)
+        return Model(recipe, about, HashedTable(4, ("Rule",), {}), done.weights, done.state._asdict())
+    ran = run(learner, CORPUS, 2)
+    weights = {"last": learner.last(ran.state), "average": learner.average(ran.state)}
     votes = learner.votes(ran.log, CORPUS).arrays()
     return Model(recipe, about, HashedTable(4, ("Rule",), {}), weights, ran.state._asdict(), votes)
 
@@ -179,11 +185,12 @@ def test_a_state_of_an_earlier_version_is_left_out(tmp_path: Path) -> None:
 
 def use(model: Model) -> None:
     """Everything that kernels do with a model."""
-    assert np.isfinite(vote_model(model, CORPUS)).all()
+    assert not model.votes or np.isfinite(vote_model(model, CORPUS)).all()
     for weights in model.weights.values():
         assert np.isfinite(weights.w).all()
+        scores(CORPUS, weights)
     spec = model.settings.get("learner", {})
-    if spec.get("name", "") in learners and model.state:
+    if spec.get("name", "") in learners and model.state and model.votes:
         learner = make_learner(spec)
         fresh = learner.init(16, CORPUS.candidate_count)
         state = type(fresh)(**{name: array.copy() for name, array in model.state.items()})
@@ -292,6 +299,11 @@ def add(name: str) -> Callable[[Path], Any]:
     return damage
 
 
+def grown(old: str, new: str) -> Callable[[Path], Any]:
+    """Damage: other trees."""
+    return lambda directory: (directory / TREES).write_text((directory / TREES).read_text().replace(old, new))
+
+
 SIGNED: list[tuple[Callable[[Path], Any], str]] = [
     (npy("last", at(2, np.nan)), "last.npy holds weights that are not finite"),
     (npy("average", at(0, np.inf)), "average.npy holds weights that are not finite"),
@@ -313,6 +325,11 @@ SIGNED: list[tuple[Callable[[Path], Any], str]] = [
     (npy("state_cells", at(0, np.nan)), "state_cells.npy holds numbers that are not finite"),
     (npy("state_counts", at(0, -1)), "state_counts.npy holds a count that is negative or above"),
     (npy("state_counts", at(4, 3)), "its state was trained with 3 free columns, its table has 0"),
+    (grown("left_child=1", "left_child=0"), "its trees have a path that ends at no leaf"),
+    (grown("split_feature=", "split_feature=9"), "its trees have a path .* or ask for a column that is not there"),
+    (grown("num_cat=0", "num_cat=1"), "its trees have other splits than those of numbers"),
+    (grown("leaf_value=", "leaf_value=1 "), "its trees has not as many splits as its 4 leaves need"),
+    (grown("threshold=", "threshold=" + 400 * "9"), "its trees hold numbers that are not finite"),
     (add("votes_more.npy"), "its votes are"),
     (add("more.npy"), "its weights are average, last, more"),
     (header(about={"learner": "vrda"}), "its provenance lacks training_data and epochs"),
@@ -341,7 +358,7 @@ SIGNED: list[tuple[Callable[[Path], Any], str]] = [
 def test_content_that_does_not_fit(
     originals: list[Path], tmp_path: Path, damage: Callable[[Path], Any], message: str
 ) -> None:
-    shutil.copytree(originals[0], tmp_path / "m")
+    shutil.copytree(originals[-1 if "its trees" in message else 0], tmp_path / "m")
     damage(tmp_path / "m")
     if "pattern" not in message:
         seal(tmp_path / "m")

@@ -130,7 +130,8 @@ class Content(ABC, Generic[T]):
     @property
     def used(self) -> tuple[str, ...]:
         """Those of the columns ``held`` that scores depend on: the base score's, and what features look at."""
-        return self.held if {"Dense", "Agreement"} & set(self.free) or self.user else self.held[:1]
+        seen = any(name.startswith(("Dense", "Within", "Agreement")) for name in self.free)
+        return self.held if seen or self.user else self.held[:1]
 
     def hold(self, nbest: N) -> N | SkippedList:
         """A list with the score columns that lists are held to; a bad one if it lacks one, or the base score."""
