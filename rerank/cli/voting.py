@@ -1,0 +1,59 @@
+"""The command that compares ways to choose the best of n."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rerank.cli.answer import show
+from rerank.cli.application import Encoding, ListReader, OnBadList, command
+
+
+@command()
+def vote(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists with gains.")],
+    *,
+    reader: ListReader = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="Where texts have their answers: boxed, last-number, letter, text, json:KEY or regex:PATTERN.",
+            show_default="what the lists say",
+        ),
+    ] = None,
+    metric: Annotated[str | None, typer.Option(help="What is compared.", show_default="gain")] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation of what is learned.")] = 5,
+    samples: Annotated[int, typer.Option(min=1, help="Of the tests of significance.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Of folds, tests and draws.")] = 1,
+    curve: Annotated[
+        Path | None,
+        typer.Option(help="Write accuracy over the number of samples, as FILE.svg and FILE.json.", show_default=False),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Train a model on all lists, and write it here.", show_default=False)
+    ] = None,
+    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
+    on_bad_list: OnBadList = "error",
+) -> None:
+    """What majority votes, votes weighted by scores, the best by each score, and learned ways choose from n samples.
+
+    One table without a recipe or a model. What is learned is by cross-validation over lists; every row is tested
+    against majority vote. --save trains a model as `rerank.fit` does, by its defaults.
+    """
+    from rerank.readers.given.reading import read
+    from rerank.recipes.settings import named
+    from rerank.runs.fitting import fit
+    from rerank.runs.vote import table_of_votes, write_curve
+
+    chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
+    lists = [read(path, reader or "jsonl", on_bad_list=on_bad_list, **chosen) for path in files]
+    table = table_of_votes(lists, named(metric), folds=folds, samples=samples, seed=seed, curve=curve is not None)
+    show(table.table().rich(), **table.as_data())
+    show(table.table().note)
+    if curve is not None:
+        write_curve(table, curve)
+    if save is not None:
+        every = lists[0] if len(lists) == 1 else list(chain.from_iterable(lists))
+        fit(every, metric=named(metric), seed=seed, **chosen).save(save)

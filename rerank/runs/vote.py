@@ -1,0 +1,460 @@
+"""Best of n samples in one table: what needs no training, beside majority vote, and what learning adds to it.
+
+Without training: the first sample, the best by each column, the vote of all samples for their answers
+(self-consistency; Wang et al. 2023), and votes weighted by each column. Learned, by cross-validation over lists: the
+columns, columns and agreement, the vote that these weigh, and trees if LightGBM is installed.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.corpus import Corpus
+from rerank.extraction.content import content_of
+from rerank.extraction.content.base import Pair
+from rerank.features.answers import WEIGHTED, agreement
+from rerank.kernels.compile import kernel
+from rerank.learn.rules.lambdamart import LambdaMart
+from rerank.learn.rules.maxent import Maxent
+from rerank.learn.scoring import Weights, scores
+from rerank.metrics.base import Metric
+from rerank.metrics.gain import Gain
+from rerank.metrics.oracle import oracles
+from rerank.metrics.significance import Significance, compare, score_interval
+from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
+from rerank.readers.given.reading import ListFile, lists_from, lists_given
+from rerank.readers.nbest import numbered
+from rerank.readers.score_columns import ScoreColumns
+from rerank.recipes.loading import read_settings
+from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.settings import named
+from rerank.runs.report.plot import Figure, FigureLine, draw, logarithmic
+from rerank.runs.report.table import TextTable, plain_text
+from rerank.storage.files import write_text
+
+PENALTY = 10.0  # of maxent: with some ten columns and hundreds of lists any from 1 to 100 gives the same choices
+MOST = 10_000  # lists that a fold learns from, drawn from the others: weights of some ten columns need no more
+SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one that is best on what a fold learns from
+DRAWS = 4  # samples of k candidates of each list, for the curve
+MAJORITY, ANY = "majority vote", "any (oracle, pass@n)"
+BY_COLUMN = "best ", "vote by "  # and the name of the column
+
+Choose = Callable[["Samples"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
+
+
+class Samples(NamedTuple):
+    """Lists of candidates: candidates of list i are first[i]..first[i + 1] (int64 [L + 1]).
+
+    answers: int32 [n], equal for equal ones of a list, -1 for none; columns: float64 [K, n]; gain: float64 [n]; fold:
+    int64 [L], in which part of the cross-validation a list is held out.
+    """
+
+    first: np.ndarray
+    answers: np.ndarray
+    columns: np.ndarray
+    gain: np.ndarray
+    fold: np.ndarray
+
+    def some(self, places: np.ndarray, first: np.ndarray) -> "Samples":
+        """The candidates ``places``, in lists that begin at ``first``."""
+        return self._replace(
+            first=first, answers=self.answers[places], columns=self.columns[:, places], gain=self.gain[places]
+        )
+
+    def lists(self, chosen: np.ndarray) -> "Samples":
+        """The lists ``chosen`` (int64 [L'])."""
+        sizes = np.diff(self.first)[chosen]
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.repeat(self.first[chosen] - first[:-1], sizes) + np.arange(first[-1])
+        return self.some(places, first)._replace(fold=self.fold[chosen])
+
+    def features(self, *, agree: bool) -> np.ndarray:
+        """float64 [D, n]: the columns and, if asked for, those of agreement; less their lists' means."""
+        every = [self.columns]
+        if agree:
+            votes = np.zeros((WEIGHTED + len(self.columns), self.gain.size))
+            numbers, longest = int(self.answers.max(initial=0)) + 1, int(np.diff(self.first).max(initial=0))
+            scratch = np.zeros(numbers, np.int64), np.zeros(numbers), np.zeros(longest + 2, np.int64)
+            agreement(self.first, self.answers, np.ascontiguousarray(self.columns), *scratch, votes)
+            every.append(votes)
+        found, sizes = np.concatenate(every), np.diff(self.first)
+        if found.size:
+            found -= np.repeat(np.add.reduceat(found, self.first[:-1], axis=1) / sizes, sizes, axis=1)
+        return found
+
+    def corpus(self, *, agree: bool) -> Corpus:
+        """The lists with their ``features`` as dense columns."""
+        found = self.features(agree=agree).T.astype(np.float32)
+        n, D = found.shape
+        columns = np.tile(np.arange(D, dtype=np.int32), n)
+        L, nothing = len(self.first) - 1, np.zeros(n)
+        rows, stats, reference = np.arange(n + 1) * D, self.gain[:, None], np.ones((L, 1))
+        return Corpus(
+            self.first, rows, columns, found.ravel(), nothing, self.gain, stats, reference, np.ones(L), D, free=D
+        )
+
+
+@kernel
+def vote(first: np.ndarray, answers: np.ndarray, weight: np.ndarray, totals: np.ndarray, chosen: np.ndarray) -> None:
+    """Choose from every list the heaviest candidate of the answer with the most weight (float64 [n]).
+
+    Without an answer a candidate votes for none; if none has one, the heaviest is chosen; the first of equals. totals:
+    zeros float64 [V], scratch; chosen: int64 [L].
+    """
+    for i in range(chosen.shape[0]):
+        a, b, best = first[i], first[i + 1], -1
+        for y in range(a, b):
+            if answers[y] >= 0:
+                totals[answers[y]] += weight[y]
+        for y in range(a, b):
+            if answers[y] < 0:
+                continue
+            if (
+                best < 0
+                or totals[answers[y]] > totals[answers[best]]
+                or (answers[y] == answers[best] and weight[y] > weight[best])
+            ):
+                best = y
+        if best < 0:
+            best = a
+            for y in range(a, b):
+                if weight[y] > weight[best]:
+                    best = y
+        for y in range(a, b):
+            if answers[y] >= 0:
+                totals[answers[y]] = 0.0
+        chosen[i] = best
+
+
+@kernel
+def expect_best(first: np.ndarray, gain: np.ndarray, k: int, expected: np.ndarray) -> None:
+    """The mean of the highest gain over all ways to take k candidates of a list, or all if there are fewer.
+
+    gain: float64 [n], falling within lists; expected: float64 [L]. With gains of 0 and 1 it is pass@k without bias
+    (Chen et al. 2021, arXiv:2107.03374).
+    """
+    for i in range(expected.shape[0]):
+        n, total = first[i + 1] - first[i], 0.0
+        few = min(k, n)
+        weight = few / n  # how probable it is that the r-th from below is the best of those taken
+        for r in range(n, few - 1, -1):
+            total += weight * gain[first[i] + n - r]
+            weight *= (r - few) / max(r - 1, 1)
+        expected[i] = total
+
+
+def voted(samples: Samples, weight: np.ndarray) -> np.ndarray:
+    """int64 [L]: what ``vote`` chooses."""
+    chosen = np.empty(len(samples.first) - 1, np.int64)
+    vote(samples.first, samples.answers, weight, np.zeros(int(samples.answers.max(initial=0)) + 1), chosen)
+    return chosen
+
+
+def best_by(samples: Samples, values: np.ndarray) -> np.ndarray:
+    """int64 [L]: the candidate with the highest value (float64 [n]), of equals the first."""
+    return voted(samples._replace(answers=np.full(values.size, -1, np.int32)), values)
+
+
+def softmax(samples: Samples, values: np.ndarray, *, scaled: bool) -> np.ndarray:
+    """float64 [n]: e^value over the sum of those of the list; ``scaled``: in units of the deviation in the list."""
+    sizes, starts = np.diff(samples.first), samples.first[:-1]
+    away = values - np.repeat(np.maximum.reduceat(values, starts), sizes)
+    if scaled:
+        mean = np.add.reduceat(away, starts) / sizes
+        spread = np.sqrt(np.add.reduceat((away - np.repeat(mean, sizes)) ** 2, starts) / sizes)
+        away = away / np.repeat(np.where(spread > 0, spread, 1.0), sizes)
+    raised = np.exp(away)
+    return np.asarray(raised / np.repeat(np.add.reduceat(raised, starts), sizes))
+
+
+def gathered(
+    lists: "Sequence[ListFile] | list[Any]", metric: str | Mapping[str, Any] | None, folds: int, seed: int
+) -> "Gathered":
+    """What is known of lists: see ``table_of_votes``."""
+    file = lists[0] if lists and isinstance(lists[0], ListFile) else None
+    rule = None if file is None else file.answer
+    settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": {"answer": rule}}
+    recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
+    assert isinstance(recipe, ListRecipe)
+    rows, policy = _rows(lists), "error" if file is None else file.on_bad_list
+    first = next((nbest for nbest in rows if isinstance(nbest, NBestList) and len(nbest)), None)
+    if first is None:
+        raise DataError("no list with candidates")
+    shown = first.named()
+    content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
+    names = [name for name in content.held if name in shown.names and not (first.unscored and name == content.held[0])]
+    sizes, ids, parts = [0], list[str](), list[tuple[np.ndarray, ...]]()
+    references = list[np.ndarray]()
+    count = SkipCount(policy)
+
+    def pair(nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
+        """A list that can be used, with its reference."""
+        return content.pair(nbest, count)
+
+    for found in usable(_rows(lists), pair, count):
+        nbest = found.nbest.named()
+        if not len(nbest):
+            continue
+        reference, stats = content.stats(*found)
+        values = nbest.scores[:, [nbest.names.index(name) for name in names]]
+        parts.append((numbered(nbest), values.T, stats))
+        references.append(reference)
+        sizes.append(len(nbest))
+        ids.append(nbest.id)
+    count.warn()
+    if len(ids) < folds:
+        raise DataError(f"found {len(ids)} lists with candidates; expected {folds} or more, one for each fold")
+    answers, columns, stats = zip(*parts, strict=True)
+    reference, statistics, starts = np.stack(references), np.concatenate(stats), np.cumsum(sizes)
+    gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
+    fold = np.random.default_rng(seed).permutation(len(ids)) % folds
+    every = Samples(starts, np.concatenate(answers), np.concatenate(columns, axis=1), gain, fold)
+    return Gathered(every, tuple(names), content.metric, statistics, reference)
+
+
+def _rows(lists: Sequence[Any]) -> Iterator[NBestList | SkippedList]:
+    """The lists as readers give them."""
+    if lists and isinstance(lists[0], ListFile):
+        return chain.from_iterable(file.rows() for file in lists)
+    return lists_given(lists, texts=True, gains=True)
+
+
+class Gathered(NamedTuple):
+    """Lists, the names of their columns, and the statistics of their candidates and references by the metric."""
+
+    samples: Samples
+    names: tuple[str, ...]
+    metric: Metric
+    stats: np.ndarray
+    reference: np.ndarray
+
+
+def systems(samples: Samples, names: Sequence[str]) -> dict[str, Choose]:
+    """Ways to choose, by name, that need no training."""
+    ways: dict[str, Choose] = {
+        "first": lambda lists: lists.first[:-1],
+        MAJORITY: lambda lists: voted(lists, np.ones(lists.gain.size)),
+    }
+    if samples.answers.max(initial=-1) < 0:
+        del ways[MAJORITY]
+    for k, name in enumerate(names):
+        ways[BY_COLUMN[0] + name] = partial(lambda lists, k: best_by(lists, lists.columns[k]), k=k)
+        if MAJORITY in ways:
+            ways[BY_COLUMN[1] + name] = partial(
+                lambda lists, k: voted(lists, softmax(lists, lists.columns[k], scaled=True)), k=k
+            )
+    return ways
+
+
+def learned(samples: Samples, seed: int) -> dict[str, Choose]:
+    """Ways to choose that are learned, each list by what the lists of other folds teach."""
+    folds = range(int(samples.fold.max()) + 1)
+    draws = np.random.default_rng(seed)
+    rest = [draws.permutation(np.flatnonzero(samples.fold != fold))[:MOST] for fold in folds]
+    parts = [samples.lists(np.sort(lists)) for lists in rest]
+    answered, ways = samples.answers.max(initial=-1) >= 0, dict[str, Choose]()
+    if len(samples.columns):
+        linear = [_weights(part, agree=False) for part in parts]
+        ways["learned columns"] = lambda lists: best_by(lists, _scored(lists, linear, agree=False))
+    if answered:
+        both = [_weights(part, agree=True) for part in parts]
+        sharp = [_sharpness(part, w) for part, w in zip(parts, both, strict=True)]
+
+        def by_vote(lists: Samples) -> np.ndarray:
+            """The vote of candidates by their scores."""
+            raised = _scored(lists, both, agree=True) * np.repeat(np.array(sharp)[lists.fold], np.diff(lists.first))
+            return voted(lists, softmax(lists, raised, scaled=False))
+
+        ways["learned, with agreement"] = lambda lists: best_by(lists, _scored(lists, both, agree=True))
+        ways["learned vote"] = by_vote
+    if find_spec("lightgbm") is not None and (answered or len(samples.columns)):
+        forests = [_forest(part, bool(answered), seed) for part in parts]
+
+        def by_trees(lists: Samples) -> np.ndarray:
+            """The candidate that trees find best."""
+            found, total = lists.corpus(agree=bool(answered)), np.empty(lists.gain.size)
+            held = np.repeat(lists.fold, np.diff(lists.first))
+            for fold, forest in enumerate(forests):
+                total[held == fold] = scores(found, forest)[held == fold]
+            return best_by(lists, total)
+
+        ways["LambdaMART"] = by_trees
+    return ways
+
+
+def _weights(samples: Samples, *, agree: bool) -> np.ndarray:
+    """float64 [D]: those of the conditional log-linear model."""
+    corpus, learner = samples.corpus(agree=agree), Maxent(l2=PENALTY, base=0.0)
+    state = learner.init(corpus.width)
+    learner.solve(corpus, oracles(corpus), state, any_ties=True)
+    return learner.last(state).w
+
+
+def _scored(samples: Samples, weights: Sequence[np.ndarray], *, agree: bool) -> np.ndarray:
+    """float64 [n]: the scores of candidates, by the weights of the folds that their lists are held out in."""
+    by_list = np.array(weights)[samples.fold].T
+    return np.asarray((samples.features(agree=agree) * np.repeat(by_list, np.diff(samples.first), axis=1)).sum(axis=0))
+
+
+def _sharpness(samples: Samples, weights: np.ndarray) -> float:
+    """How sharp the vote of the candidates' scores is to be: as is best on these lists."""
+    found = _scored(samples._replace(fold=np.zeros_like(samples.fold)), [weights], agree=True)
+    reached = [samples.gain[voted(samples, softmax(samples, a * found, scaled=False))].mean() for a in SHARPNESS]
+    return float(SHARPNESS[int(np.argmax(reached))])
+
+
+def _forest(samples: Samples, agree: bool, seed: int) -> Weights:
+    """Trees, as many as are best on a tenth of the lists."""
+    corpus = samples.corpus(agree=agree)
+    count = corpus.list_count
+    last = count - max(1, count // 10)
+    return LambdaMart(base=0.0).grown(corpus.slice(0, last), corpus.slice(last, count), seed).weights["last"]
+
+
+@dataclass(frozen=True)
+class VoteTable:
+    """What ways to choose from lists are worth.
+
+    rows: by name, the score, its interval, and the test against majority vote, or the first candidate where there are
+    no answers (None for that itself and for what cannot be chosen). curve: by the number of candidates.
+    """
+
+    metric: Metric
+    lists: int
+    candidates: int
+    folds: int
+    rows: Mapping[str, tuple[float, tuple[float, float] | None, Significance | None]]
+    curve: Figure | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """The table as JSON."""
+        rows = [
+            {"name": name, "score": score, "interval": interval, "difference": test and test.difference,
+             "p": test and test.p}
+            for name, (score, interval, test) in self.rows.items()
+        ]  # fmt: skip
+        curve = {"curve": self.curve.as_data()} if self.curve is not None else {}
+        counts = {"lists": self.lists, "candidates": self.candidates, "folds": self.folds}
+        return {"metric": self.metric.signature, **counts, "rows": rows, **curve}
+
+    def table(self) -> TextTable:
+        """The table, and what is tested."""
+        reference = MAJORITY if MAJORITY in self.rows else "first"
+        lines = []
+        for name, (score, interval, test) in self.rows.items():
+            line = {"chosen by": name, self.metric.primary: self.metric.text(score)}
+            line["95 % interval"] = "" if interval is None else " to ".join(map(self.metric.text, interval))
+            line[f"less {reference}"] = "" if test is None else self.metric.signed(test.difference)
+            lines.append(line | {"p": "" if test is None else f"{test.p:.2g}"})
+        note = f"Learned ways are of {self.folds} folds: each list is chosen from by what the others teach."
+        return TextTable.of(f"{self.lists:,} lists, {self.candidates:,} candidates", lines, note=note)
+
+    def __str__(self) -> str:
+        table = self.table()
+        return plain_text(table.rich()) + table.note
+
+
+def table_of_votes(
+    lists: Any,
+    metric: str | Mapping[str, Any] | None = None,
+    *,
+    folds: int = 5,
+    samples: int = 1000,
+    seed: int = 1,
+    curve: bool = False,
+    **columns: Any,
+) -> VoteTable:
+    """One table of ways to choose from ``lists``, without training and learned.
+
+    Parameters
+    ----------
+    lists: as ``fit`` takes them, or several that ``read`` gives of files; their answers are those of candidates, or of
+        the rule that ``read`` was given.
+    metric: its name, or a mapping of name and options; by default the gain that lists hold.
+    folds: ≥ 2; of the cross-validation.
+    samples, seed: of intervals and tests, of folds and draws.
+    curve: also for 1, 2, 4, ... candidates of every list, drawn DRAWS times.
+    columns: of a data frame, as in ``read``.
+
+    Raises
+    ------
+    DataError: lists that cannot be used, or fewer than folds. RecipeError: an unknown metric, or too few folds.
+    """
+    if folds < 2:
+        raise RecipeError(f"found {folds}; expected 2 or more", key="folds")
+    if isinstance(lists, ListFile):
+        lists = [lists]
+    files = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
+    found = gathered(lists if files else list(lists_from(lists, columns)), metric, folds, seed)
+    how: dict[str, Any] = {"samples": samples, "seed": seed}
+    every = found.samples
+    ways = systems(every, found.names) | learned(every, seed)
+    chosen = {name: found.stats[way(every)] for name, way in ways.items()}
+    against, rows = chosen.get(MAJORITY, chosen["first"]), dict[str, Any]()
+    sign = -1.0 if found.metric.lower_is_better else 1.0
+    oracle = found.stats[best_by(every, every.gain)]
+    rows[ANY] = _score(found, oracle), None, None
+    for name, picked in chosen.items():
+        interval = score_interval(found.metric, picked, found.reference, **how)
+        tested = picked is not against
+        test = compare(found.metric, picked, against, found.reference, **how) if tested else None
+        rows[name] = _score(found, picked), interval, test
+    ordered = dict(sorted(rows.items(), key=lambda item: -sign * item[1][0]))
+    figure = curve_of(found, ways, seed) if curve else None
+    return VoteTable(found.metric, len(every.first) - 1, int(every.first[-1]), folds, ordered, figure)
+
+
+def _score(found: Gathered, picked: np.ndarray) -> float:
+    """The score of what is chosen of all lists."""
+    return float(found.metric.scores(picked.sum(axis=0), found.reference.sum(axis=0)))
+
+
+def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> Figure:
+    """How the ways do with k = 1, 2, 4, ... candidates of every list, drawn without replacement."""
+    every, rng = found.samples, np.random.default_rng(seed)
+    sizes = np.diff(every.first)
+    counts = [1 << power for power in range(int(sizes.max()).bit_length()) if 1 << power < sizes.max()]
+    counts.append(int(sizes.max()))
+    best = every.gain[np.lexsort((-every.gain, np.repeat(np.arange(sizes.size), sizes)))]
+    every_way: dict[str, Choose] = {**ways, ANY: lambda lists: best_by(lists, lists.gain)}
+    reached: dict[str, list[float]] = {name: [] for name in every_way}
+    for k in counts:
+        totals = dict.fromkeys(reached, 0.0)
+        for _ in range(DRAWS if k < sizes.max() else 1):
+            order = np.lexsort((rng.random(every.gain.size), np.repeat(np.arange(sizes.size), sizes)))
+            kept = np.minimum(sizes, k)
+            rank = np.arange(every.gain.size) - np.repeat(every.first[:-1], sizes)
+            places = np.sort(order[rank < np.repeat(kept, sizes)])
+            drawn = every.some(places, np.concatenate([[0], np.cumsum(kept)]))
+            for name, way in every_way.items():
+                totals[name] += _score(found, found.stats[places[way(drawn)]])
+        for name, total in totals.items():
+            reached[name].append(found.metric.percent * total / (DRAWS if k < sizes.max() else 1))
+        if isinstance(found.metric, Gain):
+            expected = np.empty(sizes.size)
+            expect_best(every.first, best, k, expected)
+            reached[ANY][-1] = float(expected.mean())
+    sign = -1.0 if found.metric.lower_is_better else 1.0
+    shown = list(reached)
+    for kind in BY_COLUMN:  # of every kind the best at the end
+        alike = sorted((name for name in shown if name.startswith(kind)), key=lambda name: -sign * reached[name][-1])
+        shown = [name for name in shown if name not in alike[1:]]
+    lines = [FigureLine([float(k) for k in counts], reached[name], name) for name in shown]
+    caption = f"{found.metric.primary} of {sizes.size:,} lists by the number of candidates that are drawn of each"
+    x = logarithmic([float(k) for k in counts], margin=0.03)
+    return draw("curve", caption, lines, "candidates", found.metric.primary, x=x)
+
+
+def write_curve(table: VoteTable, path: Path) -> None:
+    """Write the curve as SVG, and as JSON beside it."""
+    assert table.curve is not None
+    write_text(path.with_suffix(".svg"), table.curve.standalone())
+    write_text(path.with_suffix(".json"), json.dumps(table.curve.as_data(), indent=1) + "\n")

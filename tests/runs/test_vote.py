@@ -1,0 +1,95 @@
+"""``rerank vote``: ways to choose the best of n, beside twins of a few lines, from the command line and in Python."""
+
+import json
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rerank
+from rerank.base.errors import DataError
+from rerank.runs.vote import ANY, MAJORITY, expect_best, gathered, softmax, table_of_votes, voted
+
+
+def lists_of(count: int = 60, seed: int = 0) -> list[dict[str, Any]]:
+    """Samples whose right answers agree, with a column that knows a part, and one that knows nothing; some lack one."""
+    rng, lists = np.random.default_rng(seed), list[dict[str, Any]]()
+    for i in range(count):
+        given = list[dict[str, Any]]()
+        for _ in range(int(rng.integers(1, 7))):
+            right = rng.random() < 0.5
+            wrong = None if rng.random() < 0.2 else str(rng.integers(1, 4))
+            numbers = {"score": float(rng.normal()), "reward": float(right + rng.normal())}
+            given.append({"text": "a", "answer": "0" if right else wrong, "gain": float(right), **numbers})
+        lists.append({"id": f"q{i}", "candidates": given})
+    return lists
+
+
+def test_votes_are_those_of_a_counter() -> None:
+    lists = lists_of()
+    samples = gathered(list(rerank.read(lists)), None, 5, 1).samples
+    weight = softmax(samples, samples.columns[1], scaled=False)
+    for values in (np.ones(weight.size), weight):
+        for line, first, last, y in zip(lists, samples.first, samples.first[1:], voted(samples, values), strict=False):
+            totals = Counter[str]()
+            answers = [one["answer"] for one in line["candidates"]]
+            for answer, value in zip(answers, values[first:last], strict=True):
+                totals[answer] += value if answer is not None else 0
+            del totals[None]  # type: ignore[arg-type]
+            if totals:
+                assert totals[answers[y - first]] == pytest.approx(max(totals.values()))
+            same = [k for k, answer in enumerate(answers) if not totals or answer == answers[y - first]]
+            assert y - first == max(same, key=lambda k: (values[first + k], -k))
+
+
+def test_the_best_of_k_is_expected_without_bias() -> None:
+    gains = [[3.0, 1.0, 1.0, 0.5, 0.0], [2.0], [1.0, 0.0, 0.0]]
+    first = np.cumsum([0, *map(len, gains)])
+    for k in (1, 2, 3, 5):
+        expected = np.empty(3)
+        expect_best(first, np.concatenate(gains), k, expected)
+        brute = [np.mean([max(some) for some in combinations(own, min(k, len(own)))]) for own in gains]
+        assert expected == pytest.approx(brute)
+
+
+def test_a_list_is_chosen_from_by_what_others_teach() -> None:
+    lists = lists_of(90)
+    table = table_of_votes(rerank.read(lists), samples=200)
+    scores = {name: score for name, (score, _, _) in table.rows.items()}
+    assert scores[ANY] >= max(scores.values())
+    assert scores["learned, with agreement"] > scores[MAJORITY] > scores["first"]
+    assert table.rows[MAJORITY][2] is None
+    blind = [line | {"candidates": [one | {"gain": 0.0} for one in line["candidates"]]} for line in lists[:1]]
+    again = table_of_votes(rerank.read(blind + lists[1:]), samples=200)  # its own gains change nothing of its choice
+    assert abs(again.rows["learned vote"][0] - scores["learned vote"]) <= 1 / 90 + 0.05
+    with pytest.raises(DataError, match="found 4 lists with candidates; expected 5"):
+        table_of_votes(rerank.read(lists[:4]))
+    plain = [
+        {"candidates": [{k: v for k, v in one.items() if k != "answer"} for one in line["candidates"]]}
+        for line in lists
+    ]
+    assert MAJORITY not in table_of_votes(rerank.read(plain), samples=50).rows
+
+
+def test_the_command(tmp_path: Path, rerank: Any) -> None:
+    lines = lists_of(40)
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines[:30]))
+    (tmp_path / "b.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines[30:]))
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    found = rerank("vote", *files, "--samples", "50", "--curve", tmp_path / "curve", "--save", tmp_path / "model")
+    assert found.code == 0, found
+    assert "40 lists" in found.out
+    assert MAJORITY in found.out
+    curve = json.loads((tmp_path / "curve.json").read_text())
+    (majority,) = [line for line in curve["lines"] if line["name"] == MAJORITY]
+    assert majority["x"] == [1, 2, 4, 6]
+    assert "<svg" in (tmp_path / "curve.svg").read_text()
+    assert (tmp_path / "model" / "model.json").exists()
+    rows = json.loads(rerank("vote", *files, "--samples", "50", "--json").out)["rows"]
+    assert {row["name"] for row in rows} >= {"first", MAJORITY, "best reward", "vote by reward", "learned vote", ANY}
+    assert rerank("vote", tmp_path / "a.jsonl", "--answer", "nonsense").code == 2
+    (tmp_path / "b.jsonl").write_text('{"candidates": [{"text": "a"}]}\n')
+    assert rerank("vote", tmp_path / "b.jsonl").code == 2  # no gain
