@@ -98,7 +98,7 @@ def test_it_works_where_only_the_wheel_is_and_what_it_asks_for(built: Path, tmp_
     assert "\nquickstart  " in done(*call, "list", "recipes", cwd=tmp_path, **here)
     asked = ("--set", "data.train=dev", "--set", "data.tests=[]", "--set", "features=dense")
     found = done(*call, "extract", "llm", *asked, cwd=tmp_path, **here).splitlines()
-    assert any(re.search(r"dev\W+150\W+1,200", line) for line in found)
+    assert any(re.search(r"dev\W+100\W+800", line) for line in found)
 
 
 def required() -> set[Path]:
