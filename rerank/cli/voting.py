@@ -24,6 +24,9 @@ def vote(
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="What is compared.", show_default="gain")] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Numbers to look at, with commas.", show_default="all")
+    ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation of what is learned.")] = 5,
     samples: Annotated[int, typer.Option(min=1, help="Of the tests of significance.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, tests and draws.")] = 1,
@@ -49,7 +52,13 @@ def vote(
 
     chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
     lists = [read(path, reader or "jsonl", on_bad_list=on_bad_list, **chosen) for path in files]
-    table = table_of_votes(lists, named(metric), folds=folds, samples=samples, seed=seed, curve=curve is not None)
+    how: dict[str, Any] = {
+        "folds": folds,
+        "samples": samples,
+        "seed": seed,
+        "use": columns.split(",") if columns else None,
+    }
+    table = table_of_votes(lists, named(metric), curve=curve is not None, **how)
     show(table.table().rich(), **table.as_data())
     show(table.table().note)
     if curve is not None:

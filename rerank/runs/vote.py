@@ -7,7 +7,7 @@ columns, columns and agreement, the vote that these weigh, and trees if LightGBM
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -44,7 +44,8 @@ PENALTY = 10.0  # of maxent: with some ten columns and hundreds of lists any fro
 MOST = 10_000  # lists that a fold learns from, drawn from the others: weights of some ten columns need no more
 SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one that is best on what a fold learns from
 DRAWS = 4  # samples of k candidates of each list, for the curve
-MAJORITY, ANY = "majority vote", "any (oracle, pass@n)"
+FIRST, MAJORITY, ANY = "first", "majority vote", "any (oracle, pass@n)"
+LEARNED = "learned from "  # what scores of candidates are learned from
 BY_COLUMN = "best ", "vote by "  # and the name of the column
 
 Choose = Callable[["Samples"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
@@ -176,7 +177,11 @@ def softmax(samples: Samples, values: np.ndarray, *, scaled: bool) -> np.ndarray
 
 
 def gathered(
-    lists: "Sequence[ListFile] | list[Any]", metric: str | Mapping[str, Any] | None, folds: int, seed: int
+    lists: "Sequence[ListFile] | list[Any]",
+    metric: str | Mapping[str, Any] | None,
+    use: Sequence[str] | None,
+    folds: int,
+    seed: int,
 ) -> "Gathered":
     """What is known of lists: see ``table_of_votes``."""
     file = lists[0] if lists and isinstance(lists[0], ListFile) else None
@@ -191,6 +196,12 @@ def gathered(
     shown = first.named()
     content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
     names = [name for name in content.held if name in shown.names and not (first.unscored and name == content.held[0])]
+    if use is not None:
+        if unknown := set(use) - set(names):
+            raise RecipeError(
+                f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns"
+            )
+        names = [name for name in names if name in use]
     sizes, ids, parts = [0], list[str](), list[tuple[np.ndarray, ...]]()
     references = list[np.ndarray]()
     count = SkipCount(policy)
@@ -240,7 +251,7 @@ class Gathered(NamedTuple):
 def systems(samples: Samples, names: Sequence[str]) -> dict[str, Choose]:
     """Ways to choose, by name, that need no training."""
     ways: dict[str, Choose] = {
-        "first": lambda lists: lists.first[:-1],
+        FIRST: lambda lists: lists.first[:-1],
         MAJORITY: lambda lists: voted(lists, np.ones(lists.gain.size)),
     }
     if samples.answers.max(initial=-1) < 0:
@@ -263,7 +274,7 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
     answered, ways = samples.answers.max(initial=-1) >= 0, dict[str, Choose]()
     if len(samples.columns):
         linear = [_weights(part, agree=False) for part in parts]
-        ways["learned columns"] = lambda lists: best_by(lists, _scored(lists, linear, agree=False))
+        ways[LEARNED + "columns"] = lambda lists: best_by(lists, _scored(lists, linear, agree=False))
     if answered:
         both = [_weights(part, agree=True) for part in parts]
         sharp = [_sharpness(part, w) for part, w in zip(parts, both, strict=True)]
@@ -273,7 +284,7 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
             raised = _scored(lists, both, agree=True) * np.repeat(np.array(sharp)[lists.fold], np.diff(lists.first))
             return voted(lists, softmax(lists, raised, scaled=False))
 
-        ways["learned, with agreement"] = lambda lists: best_by(lists, _scored(lists, both, agree=True))
+        ways[LEARNED + "columns and agreement"] = lambda lists: best_by(lists, _scored(lists, both, agree=True))
         ways["learned vote"] = by_vote
     if find_spec("lightgbm") is not None and (answered or len(samples.columns)):
         forests = [_forest(part, bool(answered), seed) for part in parts]
@@ -319,6 +330,13 @@ def _forest(samples: Samples, agree: bool, seed: int) -> Weights:
     return LambdaMart(base=0.0).grown(corpus.slice(0, last), corpus.slice(last, count), seed).weights["last"]
 
 
+class Curve(NamedTuple):
+    """Scores by how many candidates of every list there are, for every way to choose."""
+
+    candidates: tuple[int, ...]
+    scores: Mapping[str, tuple[float, ...]]
+
+
 @dataclass(frozen=True)
 class VoteTable:
     """What ways to choose from lists are worth.
@@ -332,7 +350,7 @@ class VoteTable:
     candidates: int
     folds: int
     rows: Mapping[str, tuple[float, tuple[float, float] | None, Significance | None]]
-    curve: Figure | None = None
+    curve: Curve | None = None
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
@@ -341,13 +359,13 @@ class VoteTable:
              "p": test and test.p}
             for name, (score, interval, test) in self.rows.items()
         ]  # fmt: skip
-        curve = {"curve": self.curve.as_data()} if self.curve is not None else {}
+        curve = {"curve": self.curve._asdict()} if self.curve is not None else {}
         counts = {"lists": self.lists, "candidates": self.candidates, "folds": self.folds}
         return {"metric": self.metric.signature, **counts, "rows": rows, **curve}
 
     def table(self) -> TextTable:
         """The table, and what is tested."""
-        reference = MAJORITY if MAJORITY in self.rows else "first"
+        reference = MAJORITY if MAJORITY in self.rows else FIRST
         lines = []
         for name, (score, interval, test) in self.rows.items():
             line = {"chosen by": name, self.metric.primary: self.metric.text(score)}
@@ -370,6 +388,7 @@ def table_of_votes(
     samples: int = 1000,
     seed: int = 1,
     curve: bool = False,
+    use: Sequence[str] | None = None,
     **columns: Any,
 ) -> VoteTable:
     """One table of ways to choose from ``lists``, without training and learned.
@@ -382,6 +401,7 @@ def table_of_votes(
     folds: ≥ 2; of the cross-validation.
     samples, seed: of intervals and tests, of folds and draws.
     curve: also for 1, 2, 4, ... candidates of every list, drawn DRAWS times.
+    use: the numbers of candidates that are looked at; by default all.
     columns: of a data frame, as in ``read``.
 
     Raises
@@ -393,12 +413,12 @@ def table_of_votes(
     if isinstance(lists, ListFile):
         lists = [lists]
     files = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
-    found = gathered(lists if files else list(lists_from(lists, columns)), metric, folds, seed)
+    found = gathered(lists if files else list(lists_from(lists, columns)), metric, use, folds, seed)
     how: dict[str, Any] = {"samples": samples, "seed": seed}
     every = found.samples
     ways = systems(every, found.names) | learned(every, seed)
     chosen = {name: found.stats[way(every)] for name, way in ways.items()}
-    against, rows = chosen.get(MAJORITY, chosen["first"]), dict[str, Any]()
+    against, rows = chosen.get(MAJORITY, chosen[FIRST]), dict[str, Any]()
     sign = -1.0 if found.metric.lower_is_better else 1.0
     oracle = found.stats[best_by(every, every.gain)]
     rows[ANY] = _score(found, oracle), None, None
@@ -408,8 +428,8 @@ def table_of_votes(
         test = compare(found.metric, picked, against, found.reference, **how) if tested else None
         rows[name] = _score(found, picked), interval, test
     ordered = dict(sorted(rows.items(), key=lambda item: -sign * item[1][0]))
-    figure = curve_of(found, ways, seed) if curve else None
-    return VoteTable(found.metric, len(every.first) - 1, int(every.first[-1]), folds, ordered, figure)
+    shown = curve_of(found, ways, seed) if curve else None
+    return VoteTable(found.metric, len(every.first) - 1, int(every.first[-1]), folds, ordered, shown)
 
 
 def _score(found: Gathered, picked: np.ndarray) -> float:
@@ -417,44 +437,48 @@ def _score(found: Gathered, picked: np.ndarray) -> float:
     return float(found.metric.scores(picked.sum(axis=0), found.reference.sum(axis=0)))
 
 
-def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> Figure:
-    """How the ways do with k = 1, 2, 4, ... candidates of every list, drawn without replacement."""
+def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> Curve:
+    """How the ways do with k = 1, 2, 4, ... candidates of every list, drawn without replacement, in a random order."""
     every, rng = found.samples, np.random.default_rng(seed)
     sizes = np.diff(every.first)
-    counts = [1 << power for power in range(int(sizes.max()).bit_length()) if 1 << power < sizes.max()]
-    counts.append(int(sizes.max()))
-    best = every.gain[np.lexsort((-every.gain, np.repeat(np.arange(sizes.size), sizes)))]
+    numbers = np.repeat(np.arange(sizes.size), sizes)
+    rank = np.arange(every.gain.size) - np.repeat(every.first[:-1], sizes)
+    longest = int(sizes.max())
+    counts = [*(1 << power for power in range(longest.bit_length()) if 1 << power < longest), longest]
     every_way: dict[str, Choose] = {**ways, ANY: lambda lists: best_by(lists, lists.gain)}
-    reached: dict[str, list[float]] = {name: [] for name in every_way}
-    for k in counts:
-        totals = dict.fromkeys(reached, 0.0)
-        for _ in range(DRAWS if k < sizes.max() else 1):
-            order = np.lexsort((rng.random(every.gain.size), np.repeat(np.arange(sizes.size), sizes)))
-            kept = np.minimum(sizes, k)
-            rank = np.arange(every.gain.size) - np.repeat(every.first[:-1], sizes)
-            places = np.sort(order[rank < np.repeat(kept, sizes)])
+    reached = {name: np.zeros(len(counts)) for name in every_way}
+    for place, k in enumerate(counts):
+        kept = np.minimum(sizes, k)
+        for _ in range(DRAWS):
+            order = np.lexsort((rng.random(every.gain.size), numbers))
+            places = order[rank < np.repeat(kept, sizes)]
             drawn = every.some(places, np.concatenate([[0], np.cumsum(kept)]))
             for name, way in every_way.items():
-                totals[name] += _score(found, found.stats[places[way(drawn)]])
-        for name, total in totals.items():
-            reached[name].append(found.metric.percent * total / (DRAWS if k < sizes.max() else 1))
-        if isinstance(found.metric, Gain):
-            expected = np.empty(sizes.size)
+                reached[name][place] += found.metric.percent * _score(found, found.stats[places[way(drawn)]]) / DRAWS
+    if isinstance(found.metric, Gain):
+        best, expected = every.gain[np.lexsort((-every.gain, numbers))], np.empty(sizes.size)
+        for place, k in enumerate(counts):
             expect_best(every.first, best, k, expected)
-            reached[ANY][-1] = float(expected.mean())
-    sign = -1.0 if found.metric.lower_is_better else 1.0
-    shown = list(reached)
-    for kind in BY_COLUMN:  # of every kind the best at the end
-        alike = sorted((name for name in shown if name.startswith(kind)), key=lambda name: -sign * reached[name][-1])
-        shown = [name for name in shown if name not in alike[1:]]
-    lines = [FigureLine([float(k) for k in counts], reached[name], name) for name in shown]
-    caption = f"{found.metric.primary} of {sizes.size:,} lists by the number of candidates that are drawn of each"
-    x = logarithmic([float(k) for k in counts], margin=0.03)
-    return draw("curve", caption, lines, "candidates", found.metric.primary, x=x)
+            reached[ANY][place] = expected.mean()
+    return Curve(tuple(counts), {name: tuple(values.tolist()) for name, values in reached.items()})
+
+
+def figure_of(curve: Curve, metric: Metric) -> Figure:
+    """The curve, of each kind of ways the one that is best in the end."""
+    sign, shown = -1.0 if metric.lower_is_better else 1.0, [name for name in curve.scores if name != FIRST]
+    for kind in (*BY_COLUMN, LEARNED):
+        alike = [name for name in shown if name.startswith(kind)]
+        best = max(alike, key=lambda name: sign * curve.scores[name][-1], default="")
+        shown = [name for name in shown if name not in alike or name == best]
+    x = [float(k) for k in curve.candidates]
+    scale = replace(logarithmic(x, margin=0.03), ticks=tuple((k, f"{k:g}") for k in x))
+    lines = [FigureLine(x, curve.scores[name], name) for name in shown]
+    caption = f"{metric.primary} by the number of candidates that are drawn of each list"
+    return draw("curve", caption, lines, "candidates", metric.primary, x=scale)
 
 
 def write_curve(table: VoteTable, path: Path) -> None:
     """Write the curve as SVG, and as JSON beside it."""
     assert table.curve is not None
-    write_text(path.with_suffix(".svg"), table.curve.standalone())
-    write_text(path.with_suffix(".json"), json.dumps(table.curve.as_data(), indent=1) + "\n")
+    write_text(path.with_suffix(".svg"), figure_of(table.curve, table.metric).standalone())
+    write_text(path.with_suffix(".json"), json.dumps(table.curve._asdict(), indent=1) + "\n")

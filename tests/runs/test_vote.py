@@ -30,7 +30,7 @@ def lists_of(count: int = 60, seed: int = 0) -> list[dict[str, Any]]:
 
 def test_votes_are_those_of_a_counter() -> None:
     lists = lists_of()
-    samples = gathered(list(rerank.read(lists)), None, 5, 1).samples
+    samples = gathered(list(rerank.read(lists)), None, None, 5, 1).samples
     weight = softmax(samples, samples.columns[1], scaled=False)
     for values in (np.ones(weight.size), weight):
         for line, first, last, y in zip(lists, samples.first, samples.first[1:], voted(samples, values), strict=False):
@@ -60,7 +60,7 @@ def test_a_list_is_chosen_from_by_what_others_teach() -> None:
     table = table_of_votes(rerank.read(lists), samples=200)
     scores = {name: score for name, (score, _, _) in table.rows.items()}
     assert scores[ANY] >= max(scores.values())
-    assert scores["learned, with agreement"] > scores[MAJORITY] > scores["first"]
+    assert scores["learned from columns and agreement"] > scores[MAJORITY] > scores["first"]
     assert table.rows[MAJORITY][2] is None
     blind = [line | {"candidates": [one | {"gain": 0.0} for one in line["candidates"]]} for line in lists[:1]]
     again = table_of_votes(rerank.read(blind + lists[1:]), samples=200)  # its own gains change nothing of its choice
@@ -84,12 +84,16 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
     assert "40 lists" in found.out
     assert MAJORITY in found.out
     curve = json.loads((tmp_path / "curve.json").read_text())
-    (majority,) = [line for line in curve["lines"] if line["name"] == MAJORITY]
-    assert majority["x"] == [1, 2, 4, 6]
+    assert curve["candidates"] == [1, 2, 4, 6]
+    assert curve["scores"][MAJORITY][0] == pytest.approx(curve["scores"][ANY][0], abs=0.15)
     assert "<svg" in (tmp_path / "curve.svg").read_text()
     assert (tmp_path / "model" / "model.json").exists()
     rows = json.loads(rerank("vote", *files, "--samples", "50", "--json").out)["rows"]
     assert {row["name"] for row in rows} >= {"first", MAJORITY, "best reward", "vote by reward", "learned vote", ANY}
-    assert rerank("vote", tmp_path / "a.jsonl", "--answer", "nonsense").code == 2
+    few = json.loads(rerank("vote", *files, "--samples", "50", "--columns", "reward", "--json").out)["rows"]
+    assert "best reward" in {row["name"] for row in few}
+    assert "best score" not in {row["name"] for row in few}
+    for wrong in (("--answer", "nonsense"), ("--columns", "rewards")):
+        assert rerank("vote", tmp_path / "a.jsonl", *wrong).code in (1, 2)
     (tmp_path / "b.jsonl").write_text('{"candidates": [{"text": "a"}]}\n')
     assert rerank("vote", tmp_path / "b.jsonl").code == 2  # no gain
