@@ -73,9 +73,9 @@ class Count:
         self.total, self.done, self.start = total, 0, time.monotonic()
         self.compiled = Compilation.seconds
 
-    def advance(self, left: int | None = None) -> None:
-        """Count one more as done; ``left``: how many are not, if that has just become known."""
-        self.done += 1
+    def advance(self, left: int | None = None, *, more: int = 1) -> None:
+        """Count so many more as done; ``left``: how many are not, if that has just become known."""
+        self.done += more
         if left is not None:
             self.total = self.done + left
         self.show()

@@ -121,6 +121,15 @@ def text_hash(text: str) -> int:
     return (h ^ (h >> 31)) or 1
 
 
+def combined(h: int, *symbols: int) -> int:
+    """``combine`` for Python integers, symbol after symbol."""
+    word = (1 << 64) - 1
+    for symbol in symbols:
+        h = (h ^ symbol) * int(_M1) & word
+        h = (h ^ (h >> 32)) * int(_M2) & word
+    return h
+
+
 @lru_cache(maxsize=1 << 12)
 def known_hash(text: str | bytes) -> int:
     """``text_hash`` of a text (bytes are UTF-8), fast for a recently seen one."""

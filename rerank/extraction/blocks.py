@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +18,16 @@ import numpy as np
 
 from rerank.base.errors import RerankError, Warnings, collected_warnings
 from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Content
+from rerank.extraction.content.base import Content, Pair
+from rerank.extraction.flat import FlatFeatures, FlatPair, flat_features
 from rerank.extraction.lexical import kept_tables
 from rerank.extraction.seen import SeenLists
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
+from rerank.metrics.base import Metric
 from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
+from rerank.readers.block import Item, ListBlock
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
 
@@ -34,7 +39,7 @@ class Block(NamedTuple):
     lists get."""
 
     number: int
-    lists: list[NBestList | SkippedList]
+    lists: list[Item]
     part: int = 0
 
 
@@ -77,7 +82,7 @@ class BlockJob:
 
 
 def cut(
-    read: Iterable[NBestList | SkippedList],
+    read: Iterable[Item],
     failure: list[RerankError],
     part_of: Callable[[int], int] = lambda _: 0,
 ) -> Iterator[Block]:
@@ -85,20 +90,21 @@ def cut(
 
     A reading error ends them and is left in ``failure``: the lists before it may hold an earlier one.
     """
-    number, lists, size, part = 0, list[NBestList | SkippedList](), 0, 0
+    number, lists, count, size, part = 0, list[Item](), 0, 0, 0
     try:
         for place, nbest in enumerate(read):
             if lists and part != part_of(place):
                 yield Block(number, lists, part)
-                number, lists, size = number + 1, [], 0
+                number, lists, count, size = number + 1, [], 0, 0
             part = part_of(place)
-            if isinstance(nbest, NBestList) and nbest.raw is not None:
-                nbest = nbest.changed(raw=None)  # needed only to write the list
+            if not isinstance(nbest, SkippedList):
+                nbest = nbest.without_raw()  # needed only to write the list
             lists.append(nbest)
-            size += sum(map(len, getattr(nbest, "texts", ())))
-            if len(lists) == BLOCK_LISTS or size >= BLOCK_BYTES:
+            count += len(nbest) if isinstance(nbest, ListBlock) else 1
+            size += sum(map(len, getattr(nbest.rows if isinstance(nbest, ListBlock) else nbest, "texts", ())))
+            if count >= BLOCK_LISTS or size >= BLOCK_BYTES:
                 yield Block(number, lists, part)
-                number, lists, size = number + 1, [], 0
+                number, lists, count, size = number + 1, [], 0, 0
     except RerankError as error:
         failure.append(error)
     if lists:
@@ -120,7 +126,17 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
     collisions, seen = CollisionCount(0), SeenLists(content.held)
-    for pair in usable(block.lists, content.pair, count, before=block.number * BLOCK_LISTS):
+    items = chain.from_iterable(partly_flat(content, item) for item in block.lists)
+    pairs: Iterator[Pair | FlatPair] = usable(items, partial(_pair, content), count, before=block.number * BLOCK_LISTS)
+    for pair in pairs:
+        if isinstance(pair, FlatPair):
+            flat = flat_features(content.extractor, content.symbols, pair)
+            hashes = flat.named.hashes
+            numbers = counter.add(flat.named, flat.times) if known is None else known.of_features(hashes)
+            _add_flat(rows, flat, numbers, pair, content.metric)
+            seen.add_block(pair.block)
+            ids += pair.block.ids
+            continue
         nbest = pair.nbest
         reference, stats = content.stats(nbest, pair.content, pair.gold)
         count.refuse(content.refused(pair, stats))
@@ -140,6 +156,37 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
         order = np.argsort(place)
         parts.append(Shared(collisions.owner[order], collisions.shared[order]))
     return Summary(ids, count, counter.seen, []), parts
+
+
+def _add_flat(rows: RowBuilder, flat: FlatFeatures, numbers: np.ndarray, pair: FlatPair, metric: Metric) -> None:
+    """Add the lists of a block to ``rows``."""
+    lists, stats, base = len(pair.block), pair.stats, np.array(pair.held.base)
+    gain = metric.gain(stats, np.broadcast_to(pair.reference, (base.size, pair.reference.size)))
+    reference = np.broadcast_to(pair.reference, (lists, pair.reference.size))
+    values = flat.entries, flat.origin, flat.candidate, flat.value
+    rows.add_lists(np.diff(pair.block.lists), flat.counts, numbers[flat.place], *values, base, gain, stats, reference)
+
+
+def _pair(content: Content[Any], item: FlatPair | NBestList | SkippedList, count: SkipCount) -> Pair | FlatPair | None:
+    """A list with its reference, or a block with what is known of it; counted."""
+    if not isinstance(item, FlatPair):
+        return content.pair(item, count)
+    count.good_block(item.block)
+    count.scores.unknown.update(dict.fromkeys(content.unknown(item.block.rows), len(item.block)))
+    return item
+
+
+def partly_flat(content: Content[Any], item: Item) -> Iterator[FlatPair | NBestList | SkippedList]:
+    """A list as it is; a block as a whole, or in parts, with the lists that cannot be in one on their own."""
+    if not isinstance(item, ListBlock):
+        yield item
+    elif (pair := content.flat_pair(item)) is not None:
+        yield pair
+    elif len(item) == 1 or not content.flat or item.rows.answers is not None:
+        yield from item
+    else:
+        for first, last in pairwise((0, len(item) // 2, len(item))):
+            yield from partly_flat(content, item.part(first, last))
 
 
 class Timed(NamedTuple):

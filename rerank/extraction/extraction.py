@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
-from rerank.base.progress import track
+from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, join_shards, parts
 from rerank.engines.settings import Engine, LocalEngine
@@ -37,6 +37,7 @@ from rerank.features.counting import Pruning, make_table
 from rerank.features.dense import ColumnSpread
 from rerank.features.table import FeatureTable, HashedTable, Table
 from rerank.readers.base import NBestList, SkipCount
+from rerank.readers.block import ListBlock
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
@@ -107,10 +108,11 @@ class Extraction:
         failure: list[RerankError] = []
         if self._inputs.size(paths_of(self._recipe.data, self._split)) >= LARGE:
             self._engine.expect_long()
-        part_of, raws = self._learn(), self._content.read(self._recipe.data, self._split)
+        part_of, raws = self._learn(), self._content.read_blocks(self._recipe.data, self._split)
         blocks = cut(raws, failure, part_of)
-        for _ in track(self._summaries(self._held(blocks)), f"extract {self._split}"):
-            pass
+        with counting(f"extract {self._split}") as progress:
+            for lists in self._summaries(self._held(blocks)):
+                progress.advance(more=lists)
         if failure:
             raise failure[0]
         for line in str(self._count).splitlines()[1:]:
@@ -144,12 +146,13 @@ class Extraction:
         ahead = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
             ahead.append(block)
-            shown = (nbest for nbest in block.lists if isinstance(nbest, NBestList) and len(nbest))
+            lists = (item.rows if isinstance(item, ListBlock) else item for item in block.lists)
+            shown = (nbest for nbest in lists if isinstance(nbest, NBestList) and len(nbest))
             self._job = replace(self._job, columns=next(map(columns_of, shown), None))
         return chain(ahead, blocks)
 
-    def _summaries(self, blocks: Iterator[Block]) -> Iterator[str]:
-        """Add up the summaries of the blocks; yields the ids of their lists."""
+    def _summaries(self, blocks: Iterator[Block]) -> Iterator[int]:
+        """Add up the summaries of the blocks; yields how many lists each has."""
         warned = set[tuple[int, str]]()
         for summary in self._map(partial(extract_block, self._job), blocks):
             self._count.add(summary.met)
@@ -159,7 +162,7 @@ class Extraction:
                 if warning not in warned:
                     log.log(warning[0], "%s", warning[1])
                 warned.add(warning)
-            yield from summary.ids
+            yield len(summary.ids)
 
     def table(self) -> Table:
         """The table of the features kept from the training split, or columns for hashes."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from rerank.features.scores import FLOAT32_MAX
 from rerank.kernels.compile import kernel
+from rerank.readers.block import ListBlock
 from rerank.readers.nbest import NBestList
 
 MOST = 10_000
@@ -60,6 +61,14 @@ def measure(values: np.ndarray, limit: float, found: np.ndarray) -> None:
         found[c, AGREEMENT] = products / np.sqrt(squares * base) if c > 0 and squares > 0.0 and base > 0.0 else 0.0
 
 
+@kernel
+def measure_lists(lists: np.ndarray, values: np.ndarray, limit: float, found: np.ndarray) -> None:
+    """``measure`` lists one after the other, list i from lists[i] to lists[i + 1] (int64 [L + 1]): ``found`` float64
+    [L, C, MEASURES]."""
+    for i in range(lists.shape[0] - 1):
+        measure(values[lists[i] : lists[i + 1]], limit, found[i])
+
+
 def measured(values: np.ndarray) -> np.ndarray:
     """float64 [C, MEASURES]: see ``measure``, which changes the values."""
     measures = np.zeros((values.shape[1], MEASURES))
@@ -74,10 +83,10 @@ def values_of(nbest: NBestList, columns: Sequence[str]) -> np.ndarray:
     return np.array(nbest.scores[:, places], np.float64, order="C")
 
 
-def digest(nbest: NBestList, values: np.ndarray) -> int:
+def digest(source: bytes | None, texts: Sequence[bytes], values: bytes) -> int:
     """64 bits that tell a list from others: its source, its candidates and their scores."""
-    texts = b"\0".join([getattr(nbest, "source", None) or b"", *(text.strip() for text in nbest.texts)])
-    return int.from_bytes(hashlib.blake2b(values.astype("<f8").tobytes() + texts, digest_size=8).digest(), "little")
+    held = b"\0".join([source or b"", *map(bytes.strip, texts)])
+    return int.from_bytes(hashlib.blake2b(values + held, digest_size=8).digest(), "little")
 
 
 def lengths_of(nbest: NBestList, references: Sequence[bytes]) -> tuple[int, int]:
@@ -97,7 +106,27 @@ class SeenLists:
         """Add a list; lengths: see ``SeenSample``."""
         if len(nbest) > 1:
             values = values_of(nbest, self._columns)
-            self._seen.append((digest(nbest, values), measured(values), lengths))
+            known = digest(getattr(nbest, "source", None), nbest.texts, values.astype("<f8").tobytes())
+            self._seen.append((known, measured(values), lengths))
+
+    def add_block(self, block: ListBlock) -> None:
+        """Add lists whose ``lengths`` are those of their references."""
+        values, lists, many = (
+            values_of(block.rows, self._columns),
+            block.lists,
+            np.flatnonzero(np.diff(block.lists) > 1),
+        )
+        held, size, texts = memoryview(values.astype("<f8").tobytes()), 8 * values.shape[1], block.rows.texts
+        sources, references = (block.sides.get(key) for key in ("source", "references"))
+        measures = np.zeros((len(block), len(self._columns), MEASURES))
+        measure_lists(lists, values, FLOAT32_MAX, measures)
+        places = lists.tolist()
+        for i in many.tolist():
+            a, b = places[i], places[i + 1]
+            known = digest(sources[i] if sources else None, texts[a:b], bytes(held[a * size : b * size]))
+            best = texts[a + int(block.rows.base[a:b].argmax())] if references and references[i] else b""
+            lengths = (len(best), len(references[i][0])) if references and references[i] else (0, 0)
+            self._seen.append((known, measures[i], lengths))
 
     def finish(self) -> SeenSample:
         """The lists that were added."""

@@ -9,6 +9,7 @@ from rerank.features.scores import ScoreTemplate, ScoreView
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import templates
 from rerank.kernels.compile import kernel
+from rerank.readers.nbest import NBestList
 
 SHARES, RANKS, FIRSTS, COUNTS, WEIGHTED = range(5)  # columns of agreement; the last and all after it are weighted
 
@@ -133,3 +134,7 @@ class Agreement(ScoreTemplate):
     """
 
     fire = staticmethod(_fire)
+
+    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[str | None, np.ndarray]:  # noqa: ARG002
+        """None: lists with answers are seen one by one."""
+        return {}

@@ -17,8 +17,11 @@ from rerank.kernels.compile import kernel
 
 
 @kernel
-def count_features(index: HashIndex, hashes: np.ndarray, seen: int, counts: np.ndarray, ids: np.ndarray) -> int:
-    """Count one more list for every feature (``counts`` int32) and write the features' ``ids`` (int32 [F]).
+def count_features(
+    index: HashIndex, hashes: np.ndarray, lists: np.ndarray, seen: int, counts: np.ndarray, ids: np.ndarray
+) -> int:
+    """Count so many more ``lists`` (int64 [F]) for every feature (``counts`` int32) and write the features' ``ids``
+    (int32 [F]).
 
     New features get the ids ``seen``, ``seen`` + 1, ...; returns how many features have then been seen.
     """
@@ -28,7 +31,7 @@ def count_features(index: HashIndex, hashes: np.ndarray, seen: int, counts: np.n
             counts[seen] = 0
             seen += 1
         ids[i] = feature
-        counts[feature] += 1
+        counts[feature] += lists[i]
     return seen
 
 
@@ -94,12 +97,14 @@ class FeatureCounter:
         self._symbols, self._end = np.empty(1 << 22, np.uint32), 0  # most blocks fit; unused memory costs nothing
         self._names, self._named, self._places = np.empty(1 << 12, np.uint64), 0, new_index(1 << 12)
 
-    def add(self, features: ListFeatures) -> np.ndarray:
-        """Count the features of one list; returns their ids (int32 [F]), numbered in order of first appearance."""
+    def add(self, features: ListFeatures, lists: np.ndarray | None = None) -> np.ndarray:
+        """Count the features of one list, or of as many as each varies in (``lists`` int64 [F]); returns their ids
+        (int32 [F]), numbered in order of first appearance."""
         F, before = features.hashes.size, self.seen
         self._counts, self._index = _room(self._counts, before + F), enlarged(self._index, before + F)
         ids = np.empty(F, np.int32)
-        self.seen = count_features(self._index, features.hashes, before, self._counts, ids)
+        times = np.ones(F, np.int64) if lists is None else lists
+        self.seen = count_features(self._index, features.hashes, times, before, self._counts, ids)
         new = np.flatnonzero(ids >= before)
         first, last = features.symbol_first[new], features.symbol_last[new]
         at = offsets(last - first) + self._end

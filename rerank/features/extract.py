@@ -88,7 +88,7 @@ class FeatureExtractor:
         centred: bool = True,
         bits: int = 64,
     ) -> None:
-        self.symbols, self.centred = symbols, centred
+        self.symbols, self.centred, self.templates = symbols, centred, templates
         self.user = dict(user or {})
         self.names = [template.name for template in templates] + list(self.user)
         self.free = tuple(template.name for template in templates if template.free)
@@ -103,7 +103,7 @@ class FeatureExtractor:
                 )
         self._families = families_of(templates)
         self._user_first = len(templates)
-        self._bits = bits
+        self.bits = bits
         self._sinks: list[Sink] = []  # sinks that no call is using
         self._codes: dict[tuple[Any, ...], list[Callable[..., None]]] = {}  # by what they are given
         for text in marks.TEXTS.values():
@@ -120,7 +120,7 @@ class FeatureExtractor:
         try:
             sink = self._sinks.pop()
         except IndexError:
-            sink = new_sink(*SMALL, self._bits)
+            sink = new_sink(*SMALL, self.bits)
         while True:
             clear(sink)
             fire(sink)

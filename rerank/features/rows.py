@@ -62,18 +62,22 @@ class ListRows(NamedTuple):
 
 
 @kernel
-def count_rows(column: np.ndarray, first: np.ndarray, candidate: np.ndarray, lengths: np.ndarray) -> None:
-    """Count the kept entries of every candidate (``lengths`` int64 [N])."""
+def count_rows(
+    column: np.ndarray, begin: np.ndarray, first: np.ndarray, candidate: np.ndarray, lengths: np.ndarray
+) -> None:
+    """Count the kept entries of every candidate (``lengths`` int64 [N]); begin: int64 [F], the first candidate of the
+    list that a feature is one of."""
     for i in range(column.shape[0]):
         if column[i] >= 0:
             for e in range(first[i], first[i + 1]):
-                lengths[candidate[e]] += 1
+                lengths[begin[i] + candidate[e]] += 1
 
 
 @kernel
 def fill_rows(
     order: np.ndarray,
     column: np.ndarray,
+    begin: np.ndarray,
     first: np.ndarray,
     candidate: np.ndarray,
     value: np.ndarray,
@@ -86,7 +90,7 @@ def fill_rows(
     for k in range(order.shape[0]):
         i = order[k]
         for e in range(np.uint64(first[i]), np.uint64(first[i + 1])):
-            y = np.uint64(candidate[e])
+            y = np.uint64(begin[i] + candidate[e])
             p = np.uint64(at[y])
             columns[p], values[p] = column[i], value[e]
             at[y] += 1
@@ -113,8 +117,8 @@ def limit_values(values: np.ndarray) -> None:
 class RowBuilder:
     """Collects lists.
 
-    Each list comes with the numbers of its features (``ids``: provisional ids, or columns already), base scores, gains
-    and statistics.
+    They come with the numbers of their features (``ids``: provisional ids, or columns already), base scores, gains and
+    statistics.
     """
 
     def __init__(self) -> None:
@@ -130,29 +134,48 @@ class RowBuilder:
         reference: np.ndarray,
     ) -> None:
         """Add one list: base and gain float64 [N], stats float64 [N, K], reference float64 [R]."""
-        candidate, entries = features.candidate, np.diff(features.first)
+        self.add_lists(
+            np.array([base.size]), np.array([ids.size]), ids, np.diff(features.first), features.origin,
+            features.candidate, features.value, base, gain, stats, reference[None],
+        )  # fmt: skip
+
+    def add_lists(
+        self,
+        sizes: np.ndarray,
+        counts: np.ndarray,
+        ids: np.ndarray,
+        entries: np.ndarray,
+        origin: np.ndarray,
+        candidate: np.ndarray,
+        value: np.ndarray,
+        *scores: np.ndarray,
+    ) -> None:
+        """Add L lists with ``sizes`` candidates and ``counts`` features each (int64 [L]), one after the other."""
         # The last of 256 candidates has the number 255, but a feature of all of them has 256 entries.
-        if base.size <= 1 << 16:
-            candidate = candidate.astype(np.uint8 if base.size <= 1 << 8 else np.uint16)
-        if base.size < 1 << 16:
-            entries = entries.astype(np.uint8 if base.size < 1 << 8 else np.uint16)
-        values = *short(features.origin), candidate, *short(features.value)
-        self._lists.append((ids, entries, *values, base, gain, stats, reference))
+        most = int(sizes.max(initial=0))
+        if most <= 1 << 16:
+            candidate = candidate.astype(np.uint8 if most <= 1 << 8 else np.uint16)
+        if most < 1 << 16:
+            entries = entries.astype(np.uint8 if most < 1 << 8 else np.uint16)
+        small, long = short(value)
+        of_lists = offsets(entries)[offsets(counts)]
+        longs = np.diff(offsets(small == LONG)[of_lists])
+        values = *short(origin), candidate, small, long
+        self._lists.append((sizes, counts, longs, ids, entries, *values, *scores))
 
     def rows(self) -> ListRows:
         """The lists that were added."""
         if not self._lists:
             return ListRows(*map(frozen, (offsets([]), offsets([]), *_NOTHING)))
-        ids, *flat, longs, base, gain, stats, reference = zip(*self._lists, strict=True)
-        lists, features, places = (offsets([part.size for part in parts]) for parts in (base, ids, longs))
-        values = *map(np.concatenate, (ids, *flat, longs)), places, *map(np.concatenate, (base, gain, stats))
-        return ListRows(*map(frozen, (lists, features, *values, np.stack(reference))))
+        sizes, counts, longs, *flat = map(np.concatenate, zip(*self._lists, strict=True))
+        return ListRows(*map(frozen, (offsets(sizes), offsets(counts), *flat[:7], offsets(longs), *flat[7:])))
 
     def finish(
         self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
     ) -> Corpus:
         """The corpus; ``column`` (int32) maps ids to columns; None: ids are columns. See ``make_corpus``."""
-        return make_corpus(self.rows().numbered(column), 0, len(self._lists), width, about, scale)
+        rows = self.rows().numbered(column)
+        return make_corpus(rows, 0, rows.lists.size - 1, width, about, scale)
 
 
 _NOTHING = (
@@ -191,13 +214,13 @@ def make_corpus(
     lists = rows.lists[first : last + 1] - rows.lists[first]
     candidates = slice(int(rows.lists[first]), int(rows.lists[last]))
     starts = np.zeros(int(lists[-1]) + 1, np.int64)
-    for part in _lists_of(rows, first, last):
-        count_rows(part.column, part.offsets, part.candidate, starts[1 + part.first : 1 + part.last])
+    for part in _runs_of(rows, first, last):
+        count_rows(part.column, part.begin, part.offsets, part.candidate, starts[1:])
     np.cumsum(starts, out=starts)
-    columns, values = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.float32)
-    for part in _lists_of(rows, first, last):
-        at, value = starts[part.first : part.last].copy(), restored(part.value, part.long_value)
-        fill_rows(_by_column(part.column), part.column, part.offsets, part.candidate, value, at, columns, values)
+    at, columns, values = starts[:-1].copy(), np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.float32)
+    for part in _runs_of(rows, first, last):
+        value = restored(part.value, part.long_value)
+        fill_rows(part.order, part.column, part.begin, part.offsets, part.candidate, value, at, columns, values)
     if scale is not None and scale.size:
         scale_values(starts, columns, values, scale)
     limit_values(values)
@@ -217,36 +240,46 @@ def make_corpus(
     )
 
 
-class _OneList(NamedTuple):
-    """A list among others."""
+RUN = 1 << 16  # features of lists that are looked at together
 
-    first: int  # of its candidates, counted from those of the first list
-    last: int  # + 1
+
+class _Run(NamedTuple):
+    """Lists among others: as many as have ``RUN`` features, or one with more."""
+
+    order: np.ndarray  # int64: indices of the features that have a column, list by list in column order
     column: np.ndarray  # int32: of its features
+    begin: np.ndarray  # int64: the first candidate of a feature's list, counted from that of the first list of all
     offsets: np.ndarray  # int64: where the entries of each begin, and where those of the last one end
     candidate: np.ndarray  # of its entries, as are ``value`` and ``long_value``
     value: np.ndarray
     long_value: np.ndarray
 
 
-def _lists_of(rows: ListRows, first: int, last: int) -> Iterator[_OneList]:
-    """Lists first..last - 1, one after the other."""
-    begin, end = int(rows.features[first]), int(rows.features[last])
-    before = int(np.sum(rows.entries[:begin], dtype=np.int64))
-    starts, columns = offsets(rows.entries[begin:end]), frozen(rows.ids[begin:end])
-    for i in range(first, last):
-        a, b = int(rows.features[i]) - begin, int(rows.features[i + 1]) - begin
-        p, q = int(starts[a]), int(starts[b])
-        entries, long = slice(before + p, before + q), rows.long_value[rows.longs[i] : rows.longs[i + 1]]
-        begins, ends = int(rows.lists[i] - rows.lists[first]), int(rows.lists[i + 1] - rows.lists[first])
-        values = rows.candidate[entries], rows.value[entries], long
-        yield _OneList(begins, ends, columns[a:b], starts[a : b + 1] - p, *values)
+def _runs_of(rows: ListRows, first: int, last: int) -> Iterator[_Run]:
+    """Lists first..last - 1 in runs."""
+    origin = rows.lists[first]
+    before, columns = int(np.sum(rows.entries[: int(rows.features[first])], dtype=np.int64)), frozen(rows.ids)
+    while first < last:
+        end = max(first + 1, int(np.searchsorted(rows.features, rows.features[first] + RUN, side="right")) - 1)
+        end = min(end, first + RUN, last)
+        a, b = int(rows.features[first]), int(rows.features[end])
+        starts = offsets(rows.entries[a:b])
+        counts = np.diff(rows.features[first : end + 1])
+        begin = np.repeat(rows.lists[first:end] - origin, counts)
+        order = _by_column(columns[a:b], np.repeat(np.arange(end - first), counts))
+        entries, long = slice(before, before + int(starts[-1])), slice(int(rows.longs[first]), int(rows.longs[end]))
+        yield _Run(
+            order, columns[a:b], begin, starts, rows.candidate[entries], rows.value[entries], rows.long_value[long]
+        )
+        first, before = end, before + int(starts[-1])
 
 
-def _by_column(column: np.ndarray) -> np.ndarray:
-    """Indices of the features that have a column, in column order."""
+def _by_column(column: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Indices of the features that have a column, by the ``number`` of their list, then by column."""
     kept = np.flatnonzero(column >= 0)
-    # Column and index in one 64-bit number: a plain sort of these is several times as fast as an argsort.
-    packed = (column[kept].astype(np.int64) << 32) | kept
+    # Number, column and index in one 64-bit number: a plain sort of these is several times as fast as an argsort. One
+    # list may have any number of features, several have no more than RUN.
+    bits = 16 if number[-1:].any() else 32
+    packed = (number[kept] << 47) | (column[kept].astype(np.int64) << bits) | kept
     packed.sort()
-    return packed & 0xFFFFFFFF
+    return packed & ((1 << bits) - 1)

@@ -81,6 +81,9 @@ class Dense(ScoreTemplate):
 
     fire = staticmethod(_fire_dense)
 
+    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[str | None, np.ndarray]:  # noqa: ARG002
+        return {name: rows.scores[:, k] for k, name in enumerate(rows.names) if k != rows.column}
+
 
 @kernel
 def _fire_base(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
@@ -104,6 +107,9 @@ class BaseScore(ScoreTemplate):
     """
 
     fire = staticmethod(_fire_base)
+
+    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[str | None, np.ndarray]:  # noqa: ARG002
+        return {None: np.clip(rows.base, -FLOAT32_MAX, FLOAT32_MAX)}
 
 
 @kernel

@@ -13,6 +13,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked, hints_of
 from rerank.base.registry import Registry
 from rerank.data.symbols import text_hash
+from rerank.readers.nbest import NBestList
 
 EITHER = "lists"  # the content of templates that look at lists whatever their candidates are
 
@@ -64,6 +65,20 @@ class Template(Checked, ABC):
     def depth(self) -> int:
         """How many ancestors it looks at (scope UPWARD)."""
         return 0
+
+    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[str | None, np.ndarray] | None:  # noqa: ARG002
+        """What it gives for many lists at once, if it can: the values (float64 [N]) of a feature for every candidate,
+        by the one symbol of the feature, None for one without symbols.
+
+        rows: the candidates of all lists as those of one; lists: int64 [L + 1], those of list i are
+        lists[i]..lists[i + 1].
+        """
+        return None
+
+    @classmethod
+    def gives_columns(cls) -> bool:
+        """Whether it gives ``columns``, so that it need not see the lists one by one."""
+        return cls.columns is not Template.columns
 
     def record(self) -> dict[str, float]:
         """The options by name as ``fire`` gets them: a text as its place among the choices; then what is ``fixed``."""

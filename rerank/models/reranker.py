@@ -224,8 +224,8 @@ class Reranker:
             message = f"no column of base scores, {self.columns[0]!r} of the training lists; name it, as score="
             raise DataError(message)
         scores, ranks = np.zeros(len(lists.frame)), np.zeros(len(lists.frame), np.int64)
-        for rows, ranking in zip(lists.groups.values(), self.rank_many(lists), strict=True):
-            places = np.array(rows)[ranking.order]
+        for rows, ranking in zip(lists.places, self.rank_many(lists), strict=True):
+            places = rows[ranking.order]
             scores[places], ranks[places] = ranking.scores, np.arange(1, places.size + 1)
         return lists.with_columns(dict(zip(into, (scores, ranks), strict=True)))
 

@@ -65,13 +65,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.registry import Registry
+from rerank.readers.block import Item, ListBlock
 from rerank.readers.detection import advice_on
 from rerank.readers.nbest import Candidate, NBestList
 from rerank.readers.problems import Problem, SkippedList, nameless
@@ -157,6 +158,10 @@ class Reader(ABC):
         where the stream itself cannot be read.
         """
 
+    def blocks(self, path: PathLike) -> Iterator[Item]:
+        """``read``, with blocks in place of lists one by one where the format reads many at once."""
+        return self.read(path)
+
     @abstractmethod
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """Write the candidates of ``nbest`` that ``order`` names in this format. New ``scores``, which are indexed like
@@ -182,17 +187,21 @@ MODULES = (
 readers: Registry[type[Reader]] = Registry("reader", Reader, [f"rerank.readers.{name}" for name in MODULES])
 
 
-def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | SkippedList]:
-    """``reader.read``, where a file that starts with a list that is bad, or an error, is looked into: the message says
-    what the file seems to be.
+@overload
+def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | SkippedList]: ...
+@overload
+def lists_of(reader: Reader, path: PathLike, *, blocks: bool) -> Iterator[Item]: ...
+def lists_of(reader: Reader, path: PathLike, *, blocks: bool = False) -> Iterator[Item]:
+    """``reader.read``, or ``reader.blocks``, where a file that starts with a list that is bad, or an error, is looked
+    into: the message says what the file seems to be.
     """
-    lists, asked = map(_legible, reader.read(path)), False
+    lists, asked = map(_legible, reader.blocks(path) if blocks else reader.read(path)), False
     try:
         for nbest in lists:
             if isinstance(nbest, SkippedList) and not asked:
                 nbest, asked = replace(nbest, advice=advice_on(reader, readers, nbest.path)), True
             yield nbest
-            if isinstance(nbest, NBestList) and len(nbest):
+            if isinstance(nbest, NBestList | ListBlock) and len(nbest):
                 break
     except DataError as error:
         if not asked and error.path and (other := advice_on(reader, readers, error.path)):
@@ -202,9 +211,9 @@ def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | SkippedList
     yield from lists
 
 
-def _legible(nbest: NBestList | SkippedList) -> NBestList | SkippedList:
-    """The list without the candidates that are not UTF-8; a bad list if anything else is not."""
-    if isinstance(nbest, SkippedList):
+def _legible(nbest: Item) -> Item:
+    """The list without the candidates that are not UTF-8; a bad list if anything else is not. Blocks are UTF-8."""
+    if isinstance(nbest, SkippedList | ListBlock):
         return nbest
     beside = (encoded(nbest.id), getattr(nbest, "source", None) or b"", *getattr(nbest, "references", ()))
     if (message := _illegible(b"\n".join(beside))) is not None:

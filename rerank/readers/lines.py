@@ -129,15 +129,24 @@ class ListReader(Checked, Reader):
         """
         make, seen = self.maker(lines), {} if seen is None else seen
         for ordinal, record in enumerate(records):
-            name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
-            try:
-                if isinstance(record.content, Problem):
-                    raise record.content
-                nbest = make(name, record)
-            except Problem as problem:
-                nbest = SkippedList.of(problem, name, lines.path, record.line)
-            nbest = self._unlike(nbest, seen)
-            yield nbest if isinstance(nbest, SkippedList) else nbest.repeated(self.duplicates)
+            yield self.list_of(record, self.name_of(record, ordinal), lines, make, seen)
+
+    def name_of(self, record: Record, ordinal: int) -> str:
+        """The id of the list at a place in the file, from 0."""
+        return str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
+
+    def list_of(
+        self, record: Record, name: str, lines: LineReader, make: Make, seen: dict[str, Place]
+    ) -> NBestList | SkippedList:
+        """The list that a record describes; see ``lists``."""
+        try:
+            if isinstance(record.content, Problem):
+                raise record.content
+            nbest = make(name, record)
+        except Problem as problem:
+            nbest = SkippedList.of(problem, name, lines.path, record.line)
+        nbest = self._unlike(nbest, seen)
+        return nbest if isinstance(nbest, SkippedList) else nbest.repeated(self.duplicates)
 
     @abstractmethod
     def records(self, lines: LineReader) -> Iterator[Record]:

@@ -310,6 +310,10 @@ class NBestList:
         vars(copy).update(vars(self), **changes)
         return copy
 
+    def without_raw(self) -> Self:
+        """The list without what is needed only to write it back."""
+        return self if self.raw is None else self.changed(raw=None)
+
     @property
     def places(self) -> list[int]:
         """The place of every candidate among all of the list in the file, bad ones included (unless duplicates are
@@ -336,8 +340,7 @@ class NBestList:
     def repeated(self, duplicates: Literal["keep", "drop"]) -> Self:
         """The list with its repeated candidates counted and, under "drop", without them; those without a text, such as
         rows of numbers alone, repeat nothing."""
-        texts = [text for text in self.texts if text]
-        count = len(texts) - len(set(texts))
+        count = repeats_of(self.texts)
         if not count or duplicates == "keep":
             return self.changed(duplicates=count) if count else self
         first: dict[bytes | int, int] = {}
@@ -380,6 +383,21 @@ def numbered(nbest: NBestList) -> np.ndarray:
     numbers: dict[bytes | None, int] = {None: -1}
     answers = nbest.answers or [None] * len(nbest)
     return np.array([numbers.setdefault(answer, len(numbers) - 1) for answer in answers], np.int32)
+
+
+def plain_texts(texts: Sequence[Any]) -> list[bytes] | None:
+    """Texts as lists hold them: stripped, in UTF-8; None if one is no text, or has what UTF-8 or a list has not."""
+    try:
+        held = "\0".join(texts).encode().split(b"\0")
+    except (TypeError, UnicodeEncodeError):
+        return None
+    return list(map(bytes.strip, held)) if len(held) == len(texts) else None
+
+
+def repeats_of(texts: Sequence[bytes]) -> int:
+    """How many texts repeat an earlier one; those that are empty, as of rows of numbers alone, repeat nothing."""
+    different = set(texts)
+    return len(texts) - len(different) - (max(0, texts.count(b"") - 1) if b"" in different else 0)
 
 
 def _plain_tree(text: bytes) -> bytes:

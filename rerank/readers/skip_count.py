@@ -12,6 +12,7 @@ import numpy as np
 
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError, RecipeError
+from rerank.readers.block import ListBlock
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import Problem, SkippedList
 from rerank.readers.trees.words import changes
@@ -39,9 +40,16 @@ class ScoreCount:
     def look(self, base: np.ndarray, absent: Mapping[str, int]) -> None:
         """Count a list, given its base scores (float64 [N]) and its numbers of missing values by column."""
         self.absent.update(absent)
-        if base.size > 1 and (lowest := base.min()) < base.max():
+        values = base.tolist()  # as most lists are short
+        if len(values) > 1 and (lowest := min(values)) < max(values):
             self.compared += 1
-            self.lowest_first += int(base[0] == lowest)
+            self.lowest_first += int(values[0] == lowest)
+
+    def look_at(self, base: np.ndarray, lists: np.ndarray) -> None:
+        """Count lists with their base scores (float64 [N]), list i from lists[i] to lists[i + 1] (int64 [L + 1])."""
+        lowest, highest = (extreme.reduceat(base, lists[:-1]) for extreme in (np.minimum, np.maximum))
+        self.compared += int(np.sum(lowest < highest))
+        self.lowest_first += int(np.sum((base[lists[:-1]] == lowest) & (lowest < highest)))
 
     def add(self, more: "ScoreCount") -> None:
         """Add the counts of the lists that follow."""
@@ -133,6 +141,13 @@ class SkipCount:
         self.normalized.update(changed or {})
         if len(nbest):
             self.scores.look(nbest.base, nbest.absent)
+
+    def good_block(self, block: ListBlock) -> None:
+        """Count the lists of a block."""
+        self.lists += len(block)
+        self.candidates += len(block.rows)
+        self.duplicates += sum(block.repeats)
+        self.scores.look_at(block.rows.base, block.lists)
 
     def bad(self, bad: SkippedList) -> None:
         """Count a bad list."""

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, NamedTuple, Unpack
@@ -23,8 +24,9 @@ from rerank.learn.base import learners
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker, load
 from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
+from rerank.readers.block import Item, ListBlock
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
-from rerank.readers.given.nbest import NBest, told
+from rerank.readers.given.nbest import NBest, ObjectLists, told
 from rerank.readers.given.reading import ListFile, first_list, holds_trees, lists_from, lists_given
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
@@ -40,7 +42,7 @@ from rerank.runs import pipeline
 from rerank.runs.callbacks import Callback, watching
 
 log = logging.getLogger("rerank")
-Rows = Callable[[Reader], Iterator[NBestList | SkippedList]]  # for a reader that was told what to look for
+Rows = Callable[[Reader], Iterator[Item]]  # for a reader that was told what to look for
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,12 @@ class HeldReader(Reader):
         ------
         DataError: no lists are held there.
         """
+        yield from chain.from_iterable(item if isinstance(item, ListBlock) else (item,) for item in self.blocks(path))
+
+    def blocks(self, path: PathLike) -> Iterator[Item]:
         if os.fspath(path) not in self.places:
             raise DataError("a file that stands for lists of a program that has ended", path=os.fspath(path))
-        yield from self.places[os.fspath(path)](self)
+        return self.places[os.fspath(path)](self)
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """They are written as JSON."""
@@ -82,10 +87,13 @@ def holding(directory: Path, splits: Mapping[str, tuple[Rows, str]]) -> Iterator
             del HeldReader.places[place]
 
 
-def digest_of(lists: Iterable[NBestList]) -> str:
+def digest_of(lists: Iterable[NBestList | ListBlock]) -> str:
     """SHA-256 of everything that lists hold."""
     digest = hashlib.sha256()
-    for rows in lists:
+    for item in lists:
+        rows = item.rows if isinstance(item, ListBlock) else item
+        if isinstance(item, ListBlock):
+            digest.update(repr([item.ids, item.lists.tolist(), item.sides]).encode("utf-8", "surrogateescape"))
         held: list[object] = [rows.id, rows.texts, rows.names, rows.column, rows.gold and rows.gold.text, rows.answers]
         arrays = [rows.scores]
         if isinstance(rows, TextList):
@@ -281,11 +289,19 @@ def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
     """Lists as a split of a recipe."""
     if isinstance(lists, ListFile) and "-" not in lists.files:
         return _held_file(lists, kind)
-    given = lists_given(lists, texts=kind.texts, gains=kind.gains, columns=columns)
-    rows = [source.repeated("keep") for source in given]
-    shown = next((source for source in rows if len(source)), None)
-    if shown is None:
+    rows: list[NBestList | ListBlock]
+    if isinstance(lists, FrameLists) and kind.texts and not lists.pairs:
+        rows = list((lists.with_gains if kind.gains else lists.block).parts())
+    elif isinstance(lists, ObjectLists) and kind.texts:
+        with told():
+            rows = [item.without_raw() for item in lists.items()]
+    else:
+        given = lists_given(lists, texts=kind.texts, gains=kind.gains, columns=columns)
+        rows = [nbest.repeated("keep") for nbest in given]
+    first = next((item for item in rows if len(item)), None)
+    if first is None:
         raise DataError("no list with candidates")
+    shown = first.rows if isinstance(first, ListBlock) else first
     names = shown.named().names
     columns = columns or ScoreColumns(names, names[shown.column])
     data: Settings = {}
@@ -303,8 +319,8 @@ def _held_file(lists: ListFile, kind: Kind) -> Held:
         data |= {"sources": lists.sources and "{root}/{split}.src.gz", "form": lists.form}
         data |= {} if lists.references else {"references": None}
 
-    def rows(reader: Reader) -> Iterator[NBestList | SkippedList]:
-        return lists.rows(reader.known, normal=reader.normal)
+    def rows(reader: Reader) -> Iterator[Item]:
+        return lists.blocks(reader.known, normal=reader.normal)
 
     with Inputs() as inputs:
         return Held(rows, " ".join(map(inputs.digest, lists.files)), data)

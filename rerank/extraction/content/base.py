@@ -10,15 +10,17 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, nearest
 from rerank.data.symbols import SymbolTable
+from rerank.extraction.flat import FlatPair
 from rerank.extraction.lexical import LearnedTables
 from rerank.features.collecting import ListFeatures
-from rerank.features.extract import UserTemplate
+from rerank.features.extract import FeatureExtractor, UserTemplate
 from rerank.features.sets import SETS
 from rerank.features.sink import TooLargeError
 from rerank.features.template import EITHER, Template, make_template
 from rerank.metrics.base import Metric
 from rerank.readers import several
 from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, usable
+from rerank.readers.block import Item, ListBlock
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import read_in
 from rerank.readers.texts.text_list import SCORE
@@ -57,6 +59,7 @@ class Content(ABC, Generic[T]):
 
     metric: Metric
     names: list[str]
+    extractor: FeatureExtractor
     free: tuple[str, ...] = ()  # the templates of dense scores, whose columns have no penalty
     needs: Mapping[str, list[str]] = {}  # the templates that need what lists may lack, by that: see ``TextExtractor``
     normalize = False  # whether words are brought to one form
@@ -84,6 +87,10 @@ class Content(ABC, Generic[T]):
     def read_source(self, data: SplitSettings, source: str) -> Iterator[NBestList | SkippedList]:
         """``read`` for one source."""
 
+    def read_blocks(self, data: SplitSettings, split: str) -> Iterator[Item]:
+        """``read``, with blocks of lists where these are ``flat`` and the format gives some."""
+        return self.read(data, split)
+
     def read_again(
         self, data: SplitSettings, split: str, ids: Sequence[str], sizes: np.ndarray
     ) -> Iterator[tuple[int, NBestList | SkippedList]]:
@@ -109,6 +116,15 @@ class Content(ABC, Generic[T]):
     @abstractmethod
     def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
         """A list with its reference, both parsed and counted; None if it cannot be used."""
+
+    @property
+    def flat(self) -> bool:
+        """Whether blocks of lists stay whole unless something in them is wrong: see ``flat_pair``."""
+        return False
+
+    def flat_pair(self, block: ListBlock) -> FlatPair | None:  # noqa: ARG002
+        """``pair`` for the lists of a block, where all of them can be used, and nothing in them is left out."""
+        return None
 
     @abstractmethod
     def open(self, nbest: NBestList) -> tuple[NBestList, T] | SkippedList:

@@ -9,21 +9,25 @@ from typing import cast
 import numpy as np
 
 from rerank.base.encoding import decoded
-from rerank.base.errors import RecipeError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content, Description, Pair, hold, make_reader, make_templates
+from rerank.extraction.flat import FlatPair
 from rerank.extraction.lexical import LearnedTables, learn
 from rerank.extraction.seen import lengths_of
 from rerank.features.collecting import ListFeatures
 from rerank.features.model1 import LexicalTables
+from rerank.features.scores import unfit
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.lexical import lexical_of
 from rerank.features.text.view import TextView, make_view
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import Gain
 from rerank.metrics.text import TextMetric
-from rerank.readers.base import NBestList, SkipCount, SkippedList
+from rerank.readers.base import NBestList, SkipCount, SkippedList, lists_of
+from rerank.readers.block import Item, ListBlock
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.streams import read_in
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import NO_SOURCE, complete, lists_of_texts, settle, text_list
@@ -38,6 +42,7 @@ class TextContent(Content[TextView]):
     """Texts, with texts as references."""
 
     metric: TextMetric
+    extractor: TextExtractor
 
     def __init__(
         self,
@@ -82,6 +87,14 @@ class TextContent(Content[TextView]):
             form=cast(TextDataSettings, data).form,
         )
 
+    def read_blocks(self, data: SplitSettings, split: str) -> Iterator[Item]:
+        files = data.files_of(split)
+        if not self.flat or len(data.sources_of(split)) > 1 or files.get("sources") or files.get("references"):
+            return self.read(data, split)
+        return read_in(
+            data.encoding, lists_of(make_reader(data.reader).knowing(self.shown), data.lists(split), blocks=True)
+        )
+
     def learn(self, data: SplitSettings, split: str) -> LearnedTables | None:
         return None if self.lexical is None else learn(self.lexical, self.read(data, split))
 
@@ -96,6 +109,22 @@ class TextContent(Content[TextView]):
         settle(opened[0], count)
         count.scores.unknown.update(self.unknown(opened[0]))
         return Pair(*opened, opened[0].references)
+
+    @property
+    def flat(self) -> bool:
+        made = self.extractor
+        plain = isinstance(self.metric, Gain) and not self.user and made.bits == 64 and self.answer is None
+        return plain and all(template.gives_columns() for template in made.templates)
+
+    def flat_pair(self, block: ListBlock) -> FlatPair | None:
+        rows = cast(TextList, block.rows)
+        held = self.hold(self._measured_aside(rows))
+        if not self.flat or isinstance(held, SkippedList) or unfit(held):
+            return None
+        try:
+            return FlatPair(block, held, *self.metric.list_stats(rows, ()))
+        except DataError:  # of one of the lists
+            return None
 
     def open(self, nbest: NBestList) -> tuple[TextList, TextView] | SkippedList:
         """The words, phrases and scores of a list; without a source there are no phrases.

@@ -39,6 +39,7 @@ class TreeContent(Content[Parses]):
     """Parses, with gold trees as references."""
 
     metric: Parseval
+    extractor: Extractor
 
     def __init__(
         self,

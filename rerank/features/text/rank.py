@@ -12,6 +12,7 @@ from rerank.features.template import TextTemplate, templates
 from rerank.features.text.agreement import bin_of
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
+from rerank.readers.nbest import NBestList
 
 
 @kernel
@@ -109,3 +110,7 @@ class Given(TextTemplate):
     """
 
     fire = staticmethod(_fire_given)
+
+    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[str | None, np.ndarray]:  # noqa: ARG002
+        """None: lists with sparse features are in no block."""
+        return {}

@@ -6,21 +6,26 @@ import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
+from itertools import count, pairwise
+from operator import eq
 from typing import Any, TypedDict
 
 import numpy as np
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
+from rerank.data.corpus import offsets
+from rerank.readers.block import ListBlock
 from rerank.readers.given.lists import checked_text, list_of
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, is_tree
-from rerank.readers.nbest import answers_of
+from rerank.readers.nbest import answers_of, plain_texts, repeats_of
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike, open_stream
 from rerank.readers.texts.answers import check_rule, with_answers
-from rerank.readers.texts.text_list import SCORE
+from rerank.readers.texts.text_list import SCORE, TextList
 from rerank.storage.remote import local_path
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
@@ -135,25 +140,53 @@ class FrameLists:
         return "chosen" in self.names
 
     def __len__(self) -> int:
-        return len(self.frame) if self.pairs else len(self.groups)
+        return len(self.frame) if self.pairs else len(self._groups[0])
 
     def __iter__(self) -> Iterator[NBest]:
+        """The lists one by one."""
         if self.pairs:
             yield from self._of_pairs()
             return
-        texts, values, columns = self._texts, self._values, self.score_columns
-        gains = self._numbers(self.names["gain"]) if "gain" in self.names else None
-        sources, references = self._side("source"), self._side("references")
-        answers = self._answers
-        for name, rows in self.groups.items():
-            nbest = list_of(
-                [texts[row] for row in rows], values[rows], columns, str(name), texts="tree" not in self.names,
-                answers=answers and answers_of([answers[row] for row in rows]),
-            )  # fmt: skip
-            nbest = with_answers(nbest, self.answer)
-            source, right = (self._same(side, name, rows) for side in (sources, references))
-            right = tuple(right) if isinstance(right, list | tuple) else () if right is None else (right,)
-            yield NBest(nbest.id, nbest.candidates, source, right, None if gains is None else gains[rows].tolist())
+        _, order, lists = self._groups
+        gains = None if self._gains is None else self._gains[order]
+        for nbest, source, right, (first, last) in zip(self.block, *self._sides, pairwise(lists.tolist()), strict=True):
+            of_list = None if gains is None else gains[first:last].tolist()
+            yield NBest(nbest.id, with_answers(nbest, self.answer).candidates, source, right, of_list)
+
+    @cached_property
+    def with_gains(self) -> ListBlock:
+        """``block`` with the gains, if there are some, as the column "gain"."""
+        block, columns, gains = self.block, self.score_columns, self._gains
+        if gains is None:
+            return block
+        scores = np.column_stack([block.rows.scores, gains[self._groups[1]]])
+        return replace(block, rows=block.rows.changed(names=(*columns.names, GAIN), scores=scores))
+
+    @cached_property
+    def block(self) -> ListBlock:
+        """All lists; with their sources and references, if they are texts."""
+        names, order, lists = self._groups
+        columns, values, texts, answers = self.score_columns, self._values[order], self._texts, self._answers
+        texts = list(map(texts.__getitem__, order.tolist()))
+        rows = list_of(
+            texts, values, columns, "", texts="tree" not in self.names,
+            answers=answers and answers_of([answers[row] for row in order.tolist()]),
+        )  # fmt: skip
+        numbers = np.arange(1, order.size + 1) - np.repeat(lists[:-1], np.diff(lists))
+        cuts = list(pairwise(lists.tolist()))
+        sides: dict[str, Sequence[Any]] = {}
+        if isinstance(rows, TextList):
+            sources, references = self._sides
+            sides["source"] = [None if source is None else encoded(source).strip() for source in sources]
+            sides["references"] = [tuple(encoded(str(text)).strip() for text in right) for right in references]
+        repeats = [repeats_of(texts[first:last]) for first, last in cuts]
+        return ListBlock(rows.changed(lines=numbers.tolist()), lists, names, [0] * len(names), repeats, sides)
+
+    @property
+    def places(self) -> list[np.ndarray]:
+        """The rows of every list, in their order."""
+        _, order, lists = self._groups
+        return np.split(order, lists[1:-1]) if len(self) else []
 
     def unused(self) -> list[str]:
         """The columns of numbers that hold nothing of the lists."""
@@ -161,17 +194,21 @@ class FrameLists:
         return [name for name, kind in self.frame.schema.items() if kind.is_numeric() and name not in used]
 
     @cached_property
-    def groups(self) -> dict[Any, list[int]]:
-        """The rows of every list, by its value in the column of groups, in the order of their first rows."""
-        groups: dict[Any, list[int]] = {}
-        for row, value in enumerate(self._groups()):
-            groups.setdefault(value, []).append(row)
-        return groups
+    def _groups(self) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """The names of the lists, in the order of their first rows; all rows, list by list (int64 [N]); where each list
+        begins among these (int64 [L + 1])."""
+        values = self._group_values()
+        first_row: dict[Any, int] = {}
+        firsts = np.fromiter(map(first_row.setdefault, values, count()), np.int64, len(values))
+        rows, of_list, sizes = np.unique(firsts, return_inverse=True, return_counts=True)
+        return [str(values[row]) for row in rows.tolist()], np.argsort(of_list, kind="stable"), offsets(sizes)
 
-    def _groups(self) -> list[Any]:
+    def _group_values(self) -> list[Any]:
         """The group of every row; all of one type, so that no two lists have one name."""
         groups = self._column("group")
-        for row, value in enumerate(groups):
+        kinds = set(map(type, groups))
+        plain = len(kinds) == 1 and kinds <= {str, int}
+        for row, value in enumerate(() if plain else groups):
             kind, first = type(value), type(groups[0])
             if kind.__hash__ is None:
                 raise DataError(f"{self._at('group', row)}: found {kind.__name__}; expected a name or a number")
@@ -201,7 +238,9 @@ class FrameLists:
     @cached_property
     def _texts(self) -> list[bytes]:
         key = "tree" if "tree" in self.names else "text"
-        return [checked_text(value, self._at(key, row), key) for row, value in enumerate(self._column(key))]
+        values = self._column(key)
+        texts = plain_texts(values)
+        return texts or [checked_text(value, self._at(key, row), key) for row, value in enumerate(values)]
 
     @cached_property
     def _answers(self) -> list[bytes | None] | None:
@@ -267,26 +306,36 @@ class FrameLists:
     def _at(self, key: str, row: int) -> str:
         return _place(row, self.names[key])
 
-    def _side(self, key: str) -> tuple[str, list[Any]] | None:
-        """A column that says something of the list, not of the candidate, if there is one."""
-        if key not in self.names:
-            return None
-        return key, [list(value) if isinstance(value, np.ndarray) else value for value in self._column(key)]
+    @cached_property
+    def _gains(self) -> np.ndarray | None:
+        """float64 [rows]: the gains, if there are some."""
+        return self._numbers(self.names["gain"]) if "gain" in self.names else None
 
-    def _same(self, side: tuple[str, list[Any]] | None, name: Any, rows: Sequence[int]) -> Any:
-        """What such a column says of a list, the same in all of its rows."""
-        if side is None:
-            return None
-        key, values = side
-        first = values[rows[0]]
-        for text in first if key == "references" and isinstance(first, list | tuple) else (first,):
-            if key == "source" or not is_tree(text):
-                checked_text(text, self._at(key, rows[0]), key)
-        for row in rows:
-            if values[row] != first:
-                message = f"{self._at(key, row)}: found another value than in row {rows[0]} of the same list"
-                raise DataError(f"{message}, {str(name)!r}; expected one {key} for each list")
-        return first
+    @cached_property
+    def _sides(self) -> tuple[list[Any], list[tuple[Any, ...]]]:
+        """The sources and the references of all lists."""
+        references = self._side("references")
+        right = [tuple(one) if isinstance(one, list | tuple) else () if one is None else (one,) for one in references]
+        return self._side("source"), right
+
+    def _side(self, key: str) -> list[Any]:
+        """What a column says of every list, the same in all of its rows; None where there is no such column."""
+        names, order, lists = self._groups
+        if key not in self.names:
+            return [None] * len(names)
+        values = [list(value) if isinstance(value, np.ndarray) else value for value in self._column(key)]
+        firsts = [values[row] for row in order[lists[:-1]].tolist()]
+        for first, row in zip(firsts, order[lists[:-1]].tolist(), strict=True):
+            for text in first if key == "references" and isinstance(first, list | tuple) else (first,):
+                if key == "source" or not is_tree(text):
+                    checked_text(text, self._at(key, row), key)
+        of_row = np.repeat(np.arange(len(names)), np.diff(lists)).tolist()
+        told = map(eq, map(values.__getitem__, order.tolist()), map(firsts.__getitem__, of_row))
+        if (wrong := np.flatnonzero(~np.fromiter(map(bool, told), np.bool_, len(values)))).size:
+            row, k = int(order[wrong[0]]), of_row[int(wrong[0])]
+            message = f"{self._at(key, row)}: found another value than in row {order[lists[k]]} of the same list"
+            raise DataError(f"{message}, {names[k]!r}; expected one {key} for each list")
+        return firsts
 
     def _of_pairs(self) -> Iterator[NBest]:
         """A list for every row."""
@@ -295,7 +344,7 @@ class FrameLists:
         keys = {"id": "group", "prompt": "source", "chosen": "chosen", "rejected": "rejected"}
         columns = {key: self._column(name) for key, name in keys.items() if name in self.names}
         if "id" in columns:
-            columns["id"] = list(map(str, self._groups()))
+            columns["id"] = list(map(str, self._group_values()))
         items = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
         yield from ObjectLists(items, PreferencesReader())
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.readers.given.nbest import CandidateLike, GivenError, is_tree
-from rerank.readers.nbest import NOTHING, Candidate, NBestList, answers_of
+from rerank.readers.nbest import NOTHING, Candidate, NBestList, answers_of, plain_texts
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import NUMBERS, SCORE, SparseScores, TextList
@@ -194,12 +194,8 @@ def _derivations(given: Sequence[str | None], what: str) -> list[bytes] | None:
 
 def _texts(candidates: Sequence[Candidate]) -> list[bytes]:
     texts = [candidate.text for candidate in candidates]
-    try:
-        if "\0" not in "".join(texts):
-            return [encoded(text).strip() for text in texts]
-    except TypeError:  # one of them is no text
-        pass
-    return [checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(texts, start=1)]
+    checked = plain_texts(texts)
+    return checked or [checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(texts, start=1)]
 
 
 def _scores(candidates: Sequence[Candidate], columns: ScoreColumns, *, zeros: bool, scored: bool) -> np.ndarray:

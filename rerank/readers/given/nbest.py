@@ -12,6 +12,7 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import OnBadList, SkipCount, counted, usable
+from rerank.readers.block import Item, ListBlock
 from rerank.readers.lines import LineReader
 from rerank.readers.nbest import Candidates, NBestList
 from rerank.readers.problems import Problem
@@ -120,8 +121,10 @@ class NBest:
             source, right = None, () if rows.gold is None else (rows.gold.text,)
         if not known:
             return NBest(rows.id, rows.candidates, source)
-        gains = rows.scores[:, rows.names.index(GAIN)].tolist() if GAIN in rows.names else None
-        return NBest(rows.id, rows.candidates, source, tuple(map(decoded, right)), gains)
+        gains = tuple(rows.scores[:, rows.names.index(GAIN)].tolist()) if GAIN in rows.names else None
+        made, references = object.__new__(NBest), tuple(map(decoded, right))
+        vars(made).update(id=rows.id, candidates=rows.candidates, source=source, references=references, gains=gains)
+        return made  # with nothing to check
 
     @property
     def rows(self) -> NBestList | None:
@@ -152,6 +155,28 @@ def is_tree(value: Any) -> bool:
     return hasattr(value, "pformat") and hasattr(value, "leaves")
 
 
+def used(items: Iterable[Item], on_bad_list: OnBadList) -> Iterator[NBestList | ListBlock]:
+    """The lists that can be used; the others are errors, or are left out and logged."""
+    count = SkipCount(on_bad_list)
+    lists: Iterator[NBestList | ListBlock] = usable(items, _counted, count)
+    yield from lists
+    count.warn()
+
+
+def _counted(item: Item, count: SkipCount) -> NBestList | ListBlock | None:
+    if not isinstance(item, ListBlock):
+        return counted(item, count)
+    count.good_block(item)
+    return item
+
+
+def nbests(items: Iterable[NBestList | ListBlock], rule: str | None = None) -> Iterator[NBest]:
+    """Lists as users see them; ``rule``: see ``NBest.of``."""
+    for item in items:
+        for rows in item if isinstance(item, ListBlock) else (item,):
+            yield NBest.of(rows, rule=rule)
+
+
 @dataclass(frozen=True)
 class ObjectLists:
     """Objects as lists, read by the reader of lines like them; they begin again if the objects do. answer: the rule for
@@ -163,13 +188,14 @@ class ObjectLists:
     answer: str | None = None
 
     def __iter__(self) -> Iterator[NBest]:
-        count = SkipCount(self.on_bad_list)
+        with told():
+            yield from nbests(self.items(), self.answer)
+
+    def items(self) -> Iterator[NBestList | ListBlock]:
+        """The lists that can be used, in blocks where the reader gives some."""
         lines = LineReader(InputStream(cast(IO[bytes], _ObjectLines(self.objects)), ""))
         records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
-        with told():
-            for rows in usable(self.reader.lists(lines, records), counted, count):
-                yield NBest.of(rows, rule=self.answer)
-        count.warn()
+        yield from used(self.reader.blocks_of(lines, records), self.on_bad_list)
 
 
 class _ObjectLines:

@@ -11,10 +11,11 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers import several
-from rerank.readers.base import NBestList, OnBadList, Reader, SkipCount, SkippedList, check_choice, counted, usable
+from rerank.readers.base import NBestList, OnBadList, Reader, SkippedList, check_choice, lists_of
+from rerank.readers.block import Item
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame, is_table, table
 from rerank.readers.given.lists import candidate_of, columns_shown, list_given
-from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, check_for_files, each_of, is_tree
+from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, check_for_files, each_of, is_tree, nbests, used
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, check_encoding, read_in
 from rerank.readers.texts.answers import check_rule
@@ -41,10 +42,7 @@ class ListFile:
     answer: str | None = None  # the rule for answers
 
     def __iter__(self) -> Iterator[NBest]:
-        count = SkipCount(self.on_bad_list)
-        for rows in usable(self.rows(), counted, count):
-            yield NBest.of(rows, rule=self.answer)
-        count.warn()
+        yield from nbests(used(self.blocks(), self.on_bad_list), self.answer)
 
     @property
     def trees(self) -> bool:
@@ -60,6 +58,12 @@ class ListFile:
     def rows(self, known: ScoreColumns | None = None, *, normal: bool = False) -> Iterator[NBestList | SkippedList]:
         """The lists with their sources and references, bad ones in their places; known, normal: see ``Reader``."""
         return read_in(self.encoding, self._rows(known, normal))
+
+    def blocks(self, known: ScoreColumns | None = None, *, normal: bool = False) -> Iterator[Item]:
+        """``rows``, with blocks where the format gives some and no other file holds anything for the lists."""
+        if self.trees or self.references or self.sources:
+            return self.rows(known, normal=normal)
+        return read_in(self.encoding, lists_of(self.reader.knowing(known), self.path, blocks=True))
 
     def _rows(self, known: ScoreColumns | None, normal: bool) -> Iterator[NBestList | SkippedList]:
         reader = self.reader.knowing(known, normal=normal)
@@ -186,7 +190,8 @@ def lists_given(
 
 def first_list(lists: Iterable[NBest]) -> tuple[NBest, Iterable[NBest]]:
     """The first list that has candidates, which there must be, and all lists, which may be an iterator."""
-    if isinstance(lists, ListFile) and "-" not in lists.files:
+    again = isinstance(lists, FrameLists) or (isinstance(lists, ListFile) and "-" not in lists.files)
+    if again or (isinstance(lists, ObjectLists) and not isinstance(lists.objects, Iterator)):
         first = next((nbest for nbest in lists if len(nbest)), None)
         if first is not None:
             return first, lists

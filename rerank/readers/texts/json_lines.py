@@ -1,13 +1,17 @@
 """Lists as JSON objects, one per line: what the formats of this kind share."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, Problem, SkippedList, excerpt, nameless
+from rerank.readers.block import Item
 from rerank.readers.lines import LineReader, Record
 from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
@@ -55,6 +59,10 @@ class JsonReader(TextReader):
                 item = problem
             yield Record(name, number, item)
 
+    def blocks_of(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Item]:
+        """``lists``, in blocks where a format makes some."""
+        return self.lists(lines, records)
+
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
         """The object has an id if those of the file have ids."""
         head = like.raw.head if isinstance(like, TextList) and isinstance(like.raw, Pieces) else None
@@ -62,8 +70,37 @@ class JsonReader(TextReader):
         out.write(json_line(({self.id_key: bad.name} if named else {}) | self.nothing, bad))
 
 
+class Doubtful(dict[str, Any]):
+    """An object on a line that only Python's own parser takes: one with NaN, or with text that is not UTF-8."""
+
+
+_DECODER = msgspec.json.Decoder()
+# The end of a key, as it may stand in a text too, and as it may not. A repeated key would hide a value: the line has
+# then more keys than the object. What tells is tried from the fastest on.
+_KEYS = re.compile(rb'"\s*:'), re.compile(rb'(?<!\\)(?:\\\\)*"\s*:')
+
+
 def parse_object(line: bytes) -> dict[str, Any]:
     """The JSON object on a line; bytes that are not UTF-8 become surrogate escapes. Raises Problem."""
+    try:
+        item = _DECODER.decode(line)
+        if type(item) is dict:
+            keys = _keys(item)
+            if keys == line.count(b":") or any(keys == len(key.findall(line)) for key in _KEYS):
+                return item
+    except (ValueError, RecursionError):
+        pass
+    return _parse_strictly(line)
+
+
+def _keys(value: Any) -> int:
+    """How many keys an object, or a list, holds, with those in its values."""
+    inner, count = (value.values(), len(value)) if type(value) is dict else (value, 0)
+    return count + sum([_keys(part) for part in inner if type(part) is dict or type(part) is list])
+
+
+def _parse_strictly(line: bytes) -> Doubtful:
+    """``parse_object``, with all that Python's own parser takes, and what is wrong where something is."""
     try:
         item = json.loads(line.decode("utf-8", "surrogateescape"), object_pairs_hook=_unique)
     except RecursionError:
@@ -76,7 +113,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
     if not isinstance(item, dict):
         advice = " (jq -c '.[]' takes a list apart)" if isinstance(item, list) else ""
         raise Problem("json", f"found {excerpt(line)}; expected a JSON object, {{...}}{advice}")
-    return item
+    return Doubtful(item)
 
 
 def list_id(item: dict[str, Any], key: str) -> str | None:

@@ -13,16 +13,19 @@ file must then have; the others are sparse features. Texts under ``segmentation`
 one under ``answer`` is what the candidate comes to.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList, readers
+from rerank.readers.block import Item, ListBlock
+from rerank.readers.lines import LineReader, Place, Record
 from rerank.readers.score_columns import check_names
-from rerank.readers.streams import Writable
+from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of, texts_of
+from rerank.readers.texts.runs import AlikeLists, ListShape
 from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, TextList, each
 
 
@@ -69,33 +72,77 @@ class JsonlReader(JsonReader):
         ]
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
 
+    def blocks(self, path: PathLike) -> Iterator[Item]:
+        with open_stream(path, strict=False) as stream:
+            lines = LineReader(stream)
+            yield from self.blocks_of(lines, self.records(lines))
+
+    def lists(
+        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
+    ) -> Iterator[NBestList | SkippedList]:
+        for item in self.blocks_of(lines, records, seen):
+            if isinstance(item, ListBlock):
+                yield from item
+            else:
+                yield item
+
+    def blocks_of(
+        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
+    ) -> Iterator[Item]:
+        """``lists``, in blocks where lists that are built alike follow one another."""
+        make, seen = self.maker(lines), {} if seen is None else seen
+        shapes, drop = dict[tuple[str, ...], ListShape](), self.duplicates == "drop"
+        run = AlikeLists(shapes, drop=drop)
+        for ordinal, record in enumerate(records):
+            name = self.name_of(record, ordinal)
+            taken = name not in seen and _taken(run, name, record)
+            if taken:
+                seen[name] = lines.path, record.line
+            if len(run) and (run.full or not taken):
+                yield run.block()
+                run = AlikeLists(shapes, drop=drop)
+            if not taken:
+                nbest = self.list_of(record, name, lines, make, seen)
+                if isinstance(nbest, TextList) and (shape := ListShape.of(nbest)) is not None:
+                    shapes[shape.keys] = shape
+                yield nbest
+        if len(run):
+            yield run.block()
+
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         entries = content.get("candidates")
         if not isinstance(entries, list):
             raise Problem("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
-        source = None if content.get("source") is None else text_of(content["source"], "the source")
-        return Draft(each(entries, _candidate), entries, content, source=source, references=_references(content))
+        source, references = _sides(content)
+        return Draft(each(entries, _candidate), entries, content, source=source, references=references)
+
+
+def _taken(run: AlikeLists, name: str, record: Record) -> bool:
+    """Whether a run takes a list."""
+    item = record.content
+    try:
+        return type(item) is dict and "candidates" in item and run.take(name, record.line, item, *_sides(item))
+    except Problem:
+        return False
+
+
+def _sides(item: Mapping[str, Any]) -> tuple[bytes | None, tuple[bytes, ...]]:
+    """The source and the references of an object. Raises Problem."""
+    return None if item.get("source") is None else text_of(item["source"], "the source"), _references(item)
 
 
 def _candidate(entry: Any, k: int) -> Entry:
     """Candidate ``k``. Raises Problem."""
-    parts = (_part(entry, key) for key in ("segmentation", "alignment", "answer"))
-    return Entry(_text(entry, k), _numbers(entry, k), *parts)
-
-
-def _text(entry: Any, k: int) -> bytes:
-    """The text of candidate ``k``."""
-    if isinstance(entry, dict):
-        if "text" not in entry:
-            raise Problem("text", f"candidate {k} has no 'text'")
-        entry = entry["text"]
-    return text_of(entry, f"candidate {k}")
-
-
-def _numbers(entry: Any, k: int) -> dict[str, float]:
-    """The named numbers of candidate ``k``, in their order."""
     if not isinstance(entry, dict):
-        return {}
+        return Entry(text_of(entry, f"candidate {k}"), {})
+    parts = (_part(entry, key) for key in ("segmentation", "alignment", "answer"))
+    if "text" not in entry:
+        raise Problem("text", f"candidate {k} has no 'text'")
+    return Entry(text_of(entry["text"], f"candidate {k}"), _numbers(entry, k), *parts)
+
+
+def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
+    """The named numbers of candidate ``k``, in their order."""
     numbers: dict[str, float] = {}
     for name, value in entry.items():
         if type(value) is float or type(value) is int or (name in NUMBERS and value is not None):
@@ -114,9 +161,9 @@ def _numbers(entry: Any, k: int) -> dict[str, float]:
     return numbers
 
 
-def _part(entry: Any, key: str) -> bytes | None:
+def _part(entry: dict[str, Any], key: str) -> bytes | None:
     """The text under ``key``, if there is one. Raises Problem."""
-    value = entry.get(key) if isinstance(entry, dict) else None
+    value = entry.get(key)
     return None if value is None else text_of(value, f"'{key}'")
 
 

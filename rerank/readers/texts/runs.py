@@ -1,0 +1,115 @@
+"""Runs of lists that are built alike, taken from JSON objects to blocks without a look at every number."""
+
+from array import array
+from collections.abc import Callable, Mapping
+from itertools import chain
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.data.corpus import offsets
+from rerank.readers.block import MOST, ListBlock
+from rerank.readers.nbest import plain_texts, repeats_of
+from rerank.readers.texts.text_list import NUMBERS, Pieces, TextList
+
+LARGEST = 1 << 22  # bytes of texts in a block
+# Keys of a candidate that say more than a number: whoever adds one names it here, or takes it to the rows of the block.
+_SPECIAL = {"columns", "features", "segmentation", "alignment", "answer"}
+_TEXT, _NUMERIC = itemgetter("text"), {float, int}
+
+
+class ListShape(NamedTuple):
+    """How the candidates of a list that was read are built: one with the same keys, with numbers where it has numbers
+    and none where it has none, is read in the same way."""
+
+    keys: tuple[str, ...]
+    like: TextList
+    places: tuple[int, ...]  # of its columns that candidates have; the others are 0
+    numbers: Callable[[dict[str, Any]], tuple[Any, ...]]  # of a candidate: the first column, then all
+    others: Callable[[dict[str, Any]], tuple[Any, ...]] | None  # its values besides
+
+    @staticmethod
+    def of(nbest: TextList) -> "ListShape | None":
+        """That of a list, if its candidates have all keys in common and no other numbers than its columns."""
+        keys = _shared_keys(nbest.raw.candidates)
+        if keys is None or nbest.bad or nbest.sparse is not None:
+            return None
+        places = tuple(k for k, name in enumerate(nbest.names) if name in keys)
+        names = [nbest.names[k] for k in places]
+        rest = [key for key in keys if key not in ("text", *names)]
+        if not names or not _SPECIAL.union(NUMBERS).isdisjoint(rest):
+            return None
+        return ListShape(
+            keys, nbest, places, itemgetter(names[0], *names), itemgetter(rest[0], *rest) if rest else None
+        )
+
+
+def _shared_keys(entries: Any) -> tuple[str, ...] | None:
+    """The keys of candidates that are objects with the same ones in the same order; else None."""
+    if type(entries) is not list or set(map(type, entries)) != {dict}:
+        return None
+    keys = set(map(tuple, entries))
+    return keys.pop() if len(keys) == 1 else None
+
+
+class AlikeLists:
+    """Lists of a file, one after the other, that are read as others before them were.
+
+    shapes: those of lists before, by their keys; drop: whether repeated candidates are left out, so that a list which
+    has some is none for a run.
+    """
+
+    def __init__(self, shapes: Mapping[tuple[str, ...], ListShape], *, drop: bool) -> None:
+        self._shapes, self._drop, self._shape, self._size = shapes, drop, None, 0
+        self._values, self._texts, self._ids = array("d"), list[bytes](), list[str]()
+        self._lists = list[tuple[int, int, int, Pieces, bytes | None, tuple[bytes, ...]]]()
+
+    _shape: ListShape | None
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def full(self) -> bool:
+        """Whether it is large enough for a block."""
+        return len(self._ids) == MOST or self._size >= LARGEST
+
+    def take(
+        self, name: str, line: int, item: dict[str, Any], source: bytes | None, references: tuple[bytes, ...]
+    ) -> bool:
+        """Take the next list, if it has a shape that is known, and that of the run."""
+        entries = item["candidates"]
+        keys = _shared_keys(entries)
+        shape = None if keys is None else self._shapes.get(keys)
+        if shape is None or (self._shape is not None and self._shape.places != shape.places):
+            return False
+        values = list(chain.from_iterable(map(shape.numbers, entries)))
+        others = () if shape.others is None else chain.from_iterable(map(shape.others, entries))
+        if not _NUMERIC.issuperset(map(type, values)) or not _NUMERIC.isdisjoint(map(type, others)):
+            return False
+        try:
+            texts, numbers = plain_texts(list(map(_TEXT, entries))), array("d", values)
+        except OverflowError:  # a whole number beyond all others
+            return False
+        repeats = repeats_of(texts or ())
+        if texts is None or (repeats and self._drop):
+            return False
+        self._shape = shape
+        self._values += numbers
+        self._texts += texts
+        self._ids.append(name)
+        self._lists.append((line, len(texts), repeats, Pieces(item, entries), source, references))
+        self._size += sum(map(len, texts))
+        return True
+
+    def block(self) -> ListBlock:
+        """The lists as a block."""
+        assert self._shape is not None
+        like, places = self._shape.like, self._shape.places
+        scores = np.zeros((len(self._texts), len(like.names)))
+        scores[:, places] = np.frombuffer(self._values).reshape(len(self._texts), len(places) + 1)[:, 1:]
+        lines, sizes, repeats, raw, sources, references = zip(*self._lists, strict=True)
+        rows = like.changed(texts=self._texts, lines=np.repeat(lines, sizes).tolist(), scores=scores, raw=None)
+        sides = {"raw": raw, "source": sources, "references": references}
+        return ListBlock(rows, offsets(sizes), self._ids, lines, repeats, sides)
