@@ -330,7 +330,7 @@ def _forest(samples: Samples, agree: bool, seed: int) -> Weights:
     return LambdaMart(base=0.0).grown(corpus.slice(0, last), corpus.slice(last, count), seed).weights["last"]
 
 
-class Curve(NamedTuple):
+class VoteCurve(NamedTuple):
     """Scores by how many candidates of every list there are, for every way to choose."""
 
     candidates: tuple[int, ...]
@@ -350,7 +350,7 @@ class VoteTable:
     candidates: int
     folds: int
     rows: Mapping[str, tuple[float, tuple[float, float] | None, Significance | None]]
-    curve: Curve | None = None
+    curve: VoteCurve | None = None
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
@@ -437,7 +437,7 @@ def _score(found: Gathered, picked: np.ndarray) -> float:
     return float(found.metric.scores(picked.sum(axis=0), found.reference.sum(axis=0)))
 
 
-def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> Curve:
+def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:
     """How the ways do with k = 1, 2, 4, ... candidates of every list, drawn without replacement, in a random order."""
     every, rng = found.samples, np.random.default_rng(seed)
     sizes = np.diff(every.first)
@@ -460,10 +460,10 @@ def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> Curve:
         for place, k in enumerate(counts):
             expect_best(every.first, best, k, expected)
             reached[ANY][place] = expected.mean()
-    return Curve(tuple(counts), {name: tuple(values.tolist()) for name, values in reached.items()})
+    return VoteCurve(tuple(counts), {name: tuple(values.tolist()) for name, values in reached.items()})
 
 
-def figure_of(curve: Curve, metric: Metric) -> Figure:
+def figure_of(curve: VoteCurve, metric: Metric) -> Figure:
     """The curve, of each kind of ways the one that is best in the end."""
     sign, shown = -1.0 if metric.lower_is_better else 1.0, [name for name in curve.scores if name != FIRST]
     for kind in (*BY_COLUMN, LEARNED):
