@@ -1,12 +1,13 @@
-"""Best of eight samples, by recipes/llm.yaml and by scikit-learn's LogisticRegression, on generated prompts.
+"""Best of n samples, by the default recipe of rankings and by scikit-learn's LogisticRegression, on generated prompts.
 
-    python benchmarks/best_of_n.py [--draws 5] [--first 1] [--level 1] [--set learner.eta=0.3]
+    python benchmarks/best_of_n.py [--samples 8] [--answers] [--draws 5] [--first 1] [--level 1] [--set learner=arow]
 
 A sample has the score of a reward model, of a model that judges its steps, its log probability and its length; several
 samples of a prompt may be right, or none. With --level every score of a prompt is shifted by an amount of the prompt's
 own, as rewards of easy and hard prompts are; with --level 0 all prompts are alike, which is what a regression over
-single samples assumes. Accuracy is the share of prompts whose chosen sample is right. The table has the base (the log
-probability), the recipe's average, the line of dense columns alone that every run reports, LogisticRegression on
+single samples assumes. With --answers a sample has one: the right one, or one of eight wrong ones, each half as
+frequent as the one before. Accuracy is the share of prompts whose chosen sample is right. The table has the base (log
+probability), the recipe's decision, the line of dense columns alone that every run reports, LogisticRegression on
 standardised scores, the best that can be chosen, and the recipe less LogisticRegression.
 """
 
@@ -23,9 +24,9 @@ from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs import pipeline
 
-RECIPE = Path(__file__).parents[1] / "recipes" / "llm.yaml"
+RECIPE = Path(__file__).parents[1] / "recipes" / "llm.yaml"  # of which the reader's base score is another
 SIZES = {"train": 2000, "dev": 500, "test": 5000}
-SAMPLES = 8
+WRONG = 0.5 ** np.arange(1, 9) / (1 - 0.5**8)  # how frequent wrong answers are
 SCORES = ("reward", "process", "logprob", "length")
 HEADINGS = (
     "draw",
@@ -44,15 +45,18 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--first", type=int, default=1, help="the seed of the first draw")
     parser.add_argument("--level", type=float, default=1.0)
+    parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--answers", action="store_true")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args()
     found = []
     print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}")
     for seed in range(arguments.first, arguments.first + arguments.draws):
         rng = np.random.default_rng(seed)
-        splits = {split: draw(rng, size, arguments.level) for split, size in SIZES.items()}
-        systems = by_recipe(splits, arguments.set)
-        own = [100 * systems[name]["gain"] for name in ("base", "average", "logistic")]
+        splits = {split: draw(rng, size, arguments.samples, arguments.level) for split, size in SIZES.items()}
+        answers = rng if arguments.answers else None
+        systems, decision = by_recipe(splits, arguments.set, answers)
+        own = [100 * systems[name]["gain"] for name in ("base", decision, "logistic")]
         pointwise, best = 100 * by_scikit_learn(splits), 100 * float(splits["test"][1].max(axis=1).mean())
         found.append([*own, pointwise, best, own[1] - pointwise])
         print(row(str(seed), found[-1]), flush=True)
@@ -65,9 +69,9 @@ def row(name: str, numbers: Any) -> str:
     return f"| {name} | {' | '.join(f'{score:.2f}' for score in scores)} | {difference:+.2f} |"
 
 
-def draw(rng: np.random.Generator, prompts: int, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """SCORES (float64 [prompts, SAMPLES, 4]), and which samples are right (float64 [prompts, SAMPLES])."""
-    shape = prompts, SAMPLES
+def draw(rng: np.random.Generator, prompts: int, samples: int, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """SCORES (float64 [prompts, samples, 4]), and which samples are right (float64 [prompts, samples])."""
+    shape = prompts, samples
     right = rng.random(shape) < 1 / (1 + np.exp(-rng.normal(0.5, 1.6, (prompts, 1))))
     own = level * rng.normal(size=(prompts, 1))
     reward = 1.1 * right + 0.8 * own + rng.normal(0, 0.8, shape)
@@ -77,25 +81,31 @@ def draw(rng: np.random.Generator, prompts: int, level: float) -> tuple[np.ndarr
     return np.stack([reward, process, logprob, length], axis=-1), right.astype(float)
 
 
-def by_recipe(splits: dict[str, tuple[np.ndarray, np.ndarray]], sets: list[str]) -> dict[str, dict[str, float]]:
-    """What a run of the recipe reports of the test split, by selection."""
+def by_recipe(
+    splits: dict[str, tuple[np.ndarray, np.ndarray]], sets: list[str], answers: np.random.Generator | None
+) -> tuple[dict[str, dict[str, float]], str]:
+    """What a run of the recipe reports of the test split, by selection, and which of these its model decides by."""
     with tempfile.TemporaryDirectory() as place:
         for split, (scores, right) in splits.items():
-            lines = (line_of(f"{split}-{i}", scores[i], right[i]) for i in range(len(right)))
+            lines = (line_of(f"{split}-{i}", scores[i], right[i], answers) for i in range(len(right)))
             (Path(place) / f"{split}.jsonl.gz").write_bytes(gzip.compress("".join(lines).encode(), 1))
-        usual = [f"data.root={place}", "examples=0", "significance.samples=100"]
+        usual = [f"data.root={place}", "data.reader={name: jsonl, base: logprob}", "significance.samples=100"]
+        usual += ["examples=0"]
         recipe = load_recipe(RECIPE, [*usual, *sets])
         assert isinstance(recipe, ListRecipe)
-        found: dict[str, dict[str, float]] = pipeline.run(recipe, Path(place) / "run")["splits"]["test"]
-        return found
+        metrics = pipeline.run(recipe, Path(place) / "run")
+        return metrics["splits"]["test"], metrics["predictor"]
 
 
-def line_of(name: str, scores: np.ndarray, right: np.ndarray) -> str:
-    """A list as a line of JSON."""
+def line_of(name: str, scores: np.ndarray, right: np.ndarray, answers: np.random.Generator | None) -> str:
+    """A list as a line of JSON, with drawn answers."""
     candidates = [
         {"text": f"sample {y + 1}", **dict(zip(SCORES, scores[y].tolist(), strict=True)), "gain": right[y]}
         for y in range(len(right))
     ]
+    if answers is not None:
+        for candidate, wrong in zip(candidates, answers.choice(WRONG.size, right.size, p=WRONG), strict=True):
+            candidate["answer"] = "right" if candidate["gain"] else f"wrong {wrong}"
     return json.dumps({"id": name, "candidates": candidates}) + "\n"
 
 
