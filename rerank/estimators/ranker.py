@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import rerank.learn  # noqa: F401 - registers the learners
@@ -106,7 +107,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         ValueError: names the argument or parameter that is wrong, what was found and what is expected.
         """
         check_parameters(self, CHECKED)
-        self.__dict__.pop("_state", None)
+        self._state: tuple[Any, float] | None = None
         X = validate_data(self, X, **MATRIX)
         if gain is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: it is the gain")
@@ -129,31 +130,33 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
         self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
         beaten = search is None or max(self.validation_scores_) > search.base_score
+        if search is None:
+            self._state = training.state, learner.base
         return self._keep(training.weights[self.average], beaten, base is not None)
 
+    @available_if(lambda self: not learner_of(self.learner, self.loss)[0].batch)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None) -> Self:
-        """Learn from more lists: one pass, in their order, from what ``partial_fit`` has learned so far.
+        """Learn from more lists: one pass, in their order, from what was learned so far; not for "maxent", which needs
+        all lists at once.
 
         Arguments are as in ``fit``. Base scores weigh what the learner's ``base`` says or, with "auto", what makes them
         as large as the features of the first lists; ``base_rate`` learns their weight.
 
         Raises
         ------
-        ValueError: also for "maxent", which needs all lists at once, and after ``fit``, whose epochs are over.
+        ValueError: also after ``fit`` has found the weight of base scores on lists that it held out.
         """
         check_parameters(self, CHECKED)
-        first = not hasattr(self, "_state")
-        if first and hasattr(self, "coef_"):
-            raise ValueError("partial_fit after fit; begin with partial_fit, or fit again")
-        X = validate_data(self, X, **MATRIX, reset=first)
+        X = validate_data(self, X, **MATRIX, reset=not hasattr(self, "coef_"))
         with as_value_errors(type(self).__name__):
             lists = lists_of(X, gain, group, qid, base)
             learner, automatic = learner_of(self.learner, self.loss)
-            if learner.batch:
-                raise RecipeError(f"{learner.name} needs all lists at once; call fit, or name another", key="learner")
-            if first:
+            if not hasattr(self, "coef_"):
                 start = start_weight(lists) if automatic and base is not None else getattr(learner, "base", 0.0)
                 self._state = learner.init(lists.width, lists.candidate_count), start
+            elif self._state is None:
+                message = "found a weight of base scores that was found on other lists; expected a number as base"
+                raise RecipeError(message, key="learner")
             state, start = self._state
             learner = replace(learner, base=start)
             how: dict[str, Any] = {"shuffle": False, "any_ties": self._any_ties(lists, base is not None)}

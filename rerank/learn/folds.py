@@ -69,7 +69,7 @@ class Choice:
     error: float = 0.0
     beaten: bool = True
     tried: tuple[FoldTrial, ...] = ()
-    held: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    held: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
 
     def text(self, metric: Metric) -> str:
         """What was chosen, for the log."""

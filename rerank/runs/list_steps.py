@@ -67,6 +67,8 @@ class ListSteps(Steps[ListRecipe]):
         content_of(recipe)
         make_reader(recipe.data.reader)
         check_figures(recipe)
+        if recipe.decode.kinds is not None:  # else the lists decide
+            check_decoding(recipe)
         for single in recipe.expand():
             check_single(single.recipe)
         open_files(recipe, self.inputs)

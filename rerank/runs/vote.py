@@ -5,7 +5,6 @@ Without training: the first sample, the best by each column, the vote of all sam
 columns, columns and agreement, the vote that these weigh, and trees if LightGBM is installed.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,6 +38,7 @@ from rerank.recipes.settings import named
 from rerank.runs.report.plot import Figure, FigureLine, draw, logarithmic
 from rerank.runs.report.table import TextTable, plain_text
 from rerank.storage.files import write_text
+from rerank.storage.strict_json import as_json
 
 PENALTY = 10.0  # of maxent: with some ten columns and hundreds of lists any from 1 to 100 gives the same choices
 MOST = 10_000  # lists that a fold learns from, drawn from the others: weights of some ten columns need no more
@@ -481,4 +481,4 @@ def write_curve(table: VoteTable, path: Path) -> None:
     """Write the curve as SVG, and as JSON beside it."""
     assert table.curve is not None
     write_text(path.with_suffix(".svg"), figure_of(table.curve, table.metric).standalone())
-    write_text(path.with_suffix(".json"), json.dumps(table.curve._asdict(), indent=1) + "\n")
+    write_text(path.with_suffix(".json"), as_json(table.curve._asdict(), indent=1) + "\n")

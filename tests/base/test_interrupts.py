@@ -158,7 +158,7 @@ def test_threads_end_what_they_are_at():
     corpus, done = random_corpus(1, lists=4), [0, 0]
 
     def fit(number: int) -> None:
-        def tell(line: dict[str, Any]) -> None:
+        def tell(line: dict[str, Any], _: object) -> None:
             done[number] = line["epoch"]
             if number == 0 and line["epoch"] == 3:
                 os.kill(os.getpid(), signal.SIGTERM)

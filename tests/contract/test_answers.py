@@ -36,6 +36,7 @@ CASES = {
     "folds join": "folds join {data}/folds {data}/lists.0 {data}/lists.1 --output {new}/joined",
     "rerank": "rerank {run}/model {data}/test.nbest.gz",
     "decode": "decode {data}/test.nbest.gz",
+    "vote": "vote {data}/samples.jsonl --samples 20 --folds 2",
 }
 OTHERS = ("serve",)  # do not end by themselves; tests/cli/test_serving.py has their answers
 NUMBER = re.compile(r"(?<![\w.:|/(-])[+-]?\d[\d,]*(?:\.\d+)?(?![\w.:|/-]*[A-Za-z:|/])")
@@ -55,6 +56,8 @@ def places(
     small.write_lists(data / "lists.0", lists[:20])
     small.write_lists(data / "lists.1", lists[20:])
     (data / "weights.txt").write_text("base 0.5\n")
+    sample = {"candidates": [{"text": "a", "answer": a, "lm": n, "gain": n % 2} for n, a in enumerate("112")]}
+    (data / "samples.jsonl").write_text(f"{json.dumps(sample)}\n" * 6)
     split([str(data / "gold.txt")], 2, data / "folds")
     (data / "mine.yaml").write_text(json.dumps(small.settings(small_data, training={"epochs": 1, "vote": False})))
     several = small.settings(small_data, training={"epochs": 1}, grid={"training.epochs": [1, 2]}, seeds=[1])

@@ -89,10 +89,12 @@ def test_lists_that_come_in_parts_are_one_pass(learner: Any, average: Any) -> No
         ranker.partial_fit(X[rows], gain[rows], sizes[first:last], base=None if based is None else base[rows])
     assert ranker.coef_ == pytest.approx(whole.coef_, rel=1e-12)
     assert ranker.base_weight_ == whole.base_weight_
-    with pytest.raises(ValueError, match="begin with partial_fit"):
-        whole.partial_fit(X, gain, sizes)
-    with pytest.raises(ValueError, match="needs all lists at once"):
-        ListRanker().partial_fit(X, gain, sizes)
+    twice = ListRanker(learner=learner, average=average, epochs=2, shuffle=False).fit(X, gain, sizes, base=based)
+    assert whole.partial_fit(X, gain, sizes, base=based).coef_ == pytest.approx(twice.coef_, rel=1e-12)
+    weighed = ListRanker(learner="perceptron").fit(X, gain, sizes, base=base)
+    with pytest.raises(ValueError, match="a weight of base scores that was found on other lists"):
+        weighed.partial_fit(X, gain, sizes, base=base)
+    assert not hasattr(ListRanker(), "partial_fit")  # an optimum is of all lists
 
 
 def test_is_the_perceptron_of_the_paper() -> None:
@@ -403,6 +405,14 @@ class OneList(ListRanker):
         return super().score(X, y, group=[X.shape[0] if hasattr(X, "shape") else len(X)])
 
 
-@parametrize_with_checks([OneList(learner="perceptron"), OneList()])
+class OneListInParts(OneList):
+    """The same for a learner that goes on."""
+
+    def partial_fit(self, X: Any, y: Any) -> Any:
+        """See ``ListRanker.partial_fit``."""
+        return super().partial_fit(X, y, group=[X.shape[0] if hasattr(X, "shape") else len(X)])
+
+
+@parametrize_with_checks([OneListInParts(learner="perceptron"), OneList()])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)

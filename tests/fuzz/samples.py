@@ -216,8 +216,7 @@ def moses() -> list[Files]:
 @cache
 def jsonl() -> list[Files]:
     found = [{"lists": JSONL}]
-    for name in ("asr", "llm"):
-        found += [{"lists": head(REPOSITORY / f"data/{name}/{split}.jsonl.gz", 4)} for split in SPLITS]
+    found += [{"lists": head(REPOSITORY / f"data/asr/{split}.jsonl.gz", 4)} for split in SPLITS]
     return found
 
 

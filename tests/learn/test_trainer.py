@@ -114,9 +114,11 @@ def test_history(predictor: str) -> None:
         seen.append(weights)
         return float(len(seen))
 
-    training = fit(
-        epochs=3, predictor=predictor, evaluate_train=lambda _: 0.25, evaluate_dev=evaluate, on_epoch=lines.append
-    )
+    def tell(line: dict[str, Any], weights: Weights) -> None:
+        assert weights is seen[-1]
+        lines.append(line)
+
+    training = fit(epochs=3, predictor=predictor, evaluate_train=lambda _: 0.25, evaluate_dev=evaluate, on_epoch=tell)
     assert lines == training.history
     ran = run(LEARNERS[1], CORPUS, 3, points=POINTS)
     for epoch, line in enumerate(training.history):

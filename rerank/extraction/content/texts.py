@@ -88,8 +88,9 @@ class TextContent(Content[TextView]):
         )
 
     def read_blocks(self, data: SplitSettings, split: str) -> Iterator[Item]:
-        files = data.files_of(split)
-        if not self.flat or len(data.sources_of(split)) > 1 or files.get("sources") or files.get("references"):
+        sources = data.sources_of(split)
+        files = data.files_of(sources[0]) if self.flat and len(sources) == 1 else {}
+        if not files or files.get("sources") or files.get("references"):
             return self.read(data, split)
         return read_in(
             data.encoding, lists_of(make_reader(data.reader).knowing(self.shown), data.lists(split), blocks=True)

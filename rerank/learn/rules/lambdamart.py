@@ -34,6 +34,9 @@ EXTRA = "pip install 'rerank-nbest[trees]'"
 class LambdaMart(Learner):
     """Trees of columns, each grown along the gradient of NDCG, by LightGBM (extra ``trees``): no epochs, no votes.
 
+    >>> LambdaMart(trees=100, rate=0.1).leaves
+    15
+
     Reference: Burges 2010 (MSR-TR-2010-82); Ke et al. 2017 (NeurIPS). Memory: all lists at once, 12 bytes a nonzero.
 
     The base score is one more column. It also weighs ``base`` beside the trees, which are grown on top of that; with
