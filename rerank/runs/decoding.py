@@ -10,6 +10,7 @@ from rerank.data.shards import Lists, parts, reference_rows
 from rerank.engines.settings import Engine
 from rerank.extraction.content.trees import Parses
 from rerank.extraction.extraction import Extracted
+from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
 from rerank.metrics.base import Metric, chosen_rows
 from rerank.metrics.decoding.bracket_model import BracketModel
@@ -24,7 +25,8 @@ from rerank.runs.corpora import Data, last_lists, shared_lists
 from rerank.runs.ensembles import deviation_of, spread
 from rerank.runs.learned_fusion import check_learning, learn_brackets
 from rerank.runs.lists_again import ListAgain, Reading, run_scores, see_again
-from rerank.runs.run import Run
+from rerank.runs.run import Run, weight_counts
+from rerank.runs.training import NOT_BEATEN, base_alone
 
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
@@ -219,10 +221,25 @@ def tune_decoding(
     for run, extracted, scores, sweeps in tried:
         best = _score_of(extracted.corpus, scores, metric)
         tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in sweeps.items()}
-        if dev is None:  # scores of trainings on fewer lists are on another scale
+        if _unbeaten(run, extracted.corpus, metric, [best, *(entry["dev"] for entry in tuned.values())]):
+            log.warning(NOT_BEATEN)
+            run.weights, tuned = base_alone(run.weights), {}
+            run.training["base"]["kept"] = True
+            run.training |= weight_counts(run.weights, run.recipe.training.predictor)
+        elif dev is None:  # scores of trainings on fewer lists are on another scale
             final = spread(data.training.corpus, run.weights[recipe.predictor])
             tuned = {kind: entry | {"deviation": final} for kind, entry in tuned.items()}
         run.training["decode"] = {"use": _used(recipe, tuned, best, metric), "best": best, **tuned}
+
+
+def _unbeaten(run: Run, lists: Lists, metric: Metric, scores: list[float | None]) -> bool:
+    """Whether no use of what a run has learned is better on ``lists`` than the base is, where that was left open."""
+    base = run.training["base"]
+    if base["beaten"] is not False or base["setting"] != AUTO or base["kept"] or run.recipe.data.dev is not None:
+        return False
+    sign = -1.0 if metric.lower_is_better else 1.0
+    alone = _score_of(lists, np.concatenate([part.base for _, part in parts(lists)]), metric)
+    return max(sign * score for score in scores if score is not None) <= sign * alone + EQUAL
 
 
 def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.ndarray] | None:

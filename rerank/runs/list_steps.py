@@ -67,13 +67,11 @@ class ListSteps(Steps[ListRecipe]):
         content_of(recipe)
         make_reader(recipe.data.reader)
         check_figures(recipe)
-        if recipe.decode.kinds is not None:  # else the lists decide
-            check_decoding(recipe)
+        check_decoding(recipe)
         for single in recipe.expand():
             check_single(single.recipe)
         open_files(recipe, self.inputs)
         self.recipe = recipe = with_set(recipe)
-        check_decoding(recipe)
         self.singles = recipe.expand()
         self.metric = metric_of(recipe)
         self.tested = recipe.data.tests if self.tests else ()

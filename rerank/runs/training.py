@@ -38,6 +38,7 @@ from rerank.storage.results import KeptResult
 
 log = logging.getLogger("rerank")
 HELD_OUT = "held-out training lists"  # what stands in for a dev split where there is none
+NOT_BEATEN = "nothing that was learned beats the base score: the model is the base itself"
 NOTHING = 1e-100  # weights below it say nothing
 
 
@@ -108,7 +109,7 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
     training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", engine, lists)
     base = _judge_base(recipe, training, split, metric)
     if base["kept"]:
-        log.warning("nothing that was learned beats the base score: the model is the base itself")
+        log.warning(NOT_BEATEN)
     elif any(line["mistakes"] for line in training.history) and not any(
         np.abs(weights.strength).max(initial=0) > NOTHING for weights in training.weights.values()
     ):
@@ -205,11 +206,13 @@ def _judge_base(recipe: ListRecipe, training: Training, split: str | None, metri
     folds = training.about.get("columns", {})
     if folds.get("lists"):
         beaten = folds["beaten"]
-    kept = beaten is False and setting == AUTO
+    # What is decoded may beat the base though best candidates do not: that is then found out when decoding is tuned.
+    later = recipe.task == "ranking" and recipe.data.dev is None and bool(recipe.decoders)
+    kept = beaten is False and setting == AUTO and not later
     start = getattr(training.learner, "base", 0.0)
     moved = training.weights["last"].base - training.learner.last(training.state).base
     if kept:
-        training.weights = {name: Weights(np.zeros_like(other.w), 1.0) for name, other in training.weights.items()}
+        training.weights = base_alone(training.weights)
     return {
         "setting": setting,
         "training": start,
@@ -220,6 +223,11 @@ def _judge_base(recipe: ListRecipe, training: Training, split: str | None, metri
         "beaten": beaten,
         "kept": kept,
     }
+
+
+def base_alone(weights: dict[str, Weights]) -> dict[str, Weights]:
+    """The weights of a model that is the base itself, in place of others."""
+    return {name: Weights(np.zeros_like(other.w), 1.0) for name, other in weights.items()}
 
 
 def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:

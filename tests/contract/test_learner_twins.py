@@ -93,7 +93,7 @@ def test_all_that_is_done_with_any_parameters_is_what_the_twin_does(
     assert len(found) == len(trace.predictors) == learner.updates(ran.state) + 1
     for one, two in zip([*found, learner.last(ran.state)], [*trace.predictors, trace.predictors[-1]], strict=True):
         np.testing.assert_allclose(one.w, two.w, **close)
-        assert one[1] == pytest.approx(two.beta, rel=rounding, abs=1e-11)
+        assert getattr(one, "beta", getattr(one, "base", None)) == pytest.approx(two.beta, rel=rounding, abs=1e-11)
     assert not sure or not np.any((learner.last(ran.state).w == 0) != (trace.predictors[-1].w == 0))
     assert learner.nonzero_weights(ran.state) == np.count_nonzero(learner.last(ran.state).w)
     np.testing.assert_allclose(learner.average(ran.state).w, w, **close)
