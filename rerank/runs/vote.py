@@ -18,7 +18,6 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Pair
 from rerank.features.answers import WEIGHTED, agreement
 from rerank.kernels.compile import kernel
 from rerank.learn.rules.lambdamart import LambdaMart
@@ -205,12 +204,7 @@ def gathered(
     sizes, ids, parts = [0], list[str](), list[tuple[np.ndarray, ...]]()
     references = list[np.ndarray]()
     count = SkipCount(policy)
-
-    def pair(nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
-        """A list that can be used, with its reference."""
-        return content.pair(nbest, count)
-
-    for found in usable(_rows(lists), pair, count):
+    for found in usable(_rows(lists), content.pair, count):
         nbest = found.nbest.named()
         if not len(nbest):
             continue
