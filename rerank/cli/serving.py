@@ -3,20 +3,17 @@
 import logging
 import os
 import resource
-import signal
 import socket
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from types import FrameType
 from typing import Annotated
 
 import typer
 
 from rerank.base.errors import RunError
-from rerank.base.interrupts import SIGNALS
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import ModelPlace, Predictor, Trusted, command
 from rerank.models.service import DEFAULTS, Limits
@@ -41,7 +38,10 @@ def serve(
     upstream: Annotated[
         str | None, typer.Option(metavar="URL", help="A server of OpenAI's interface, as https://host/v1, for chats.")
     ] = None,
-    n: Annotated[int, typer.Option("--n", min=1, max=128, help="Its samples that a chat is answered from.")] = 16,
+    n: Annotated[
+        int | None,
+        typer.Option("--n", min=1, max=128, help="Its samples that a chat is answered from.", show_default="16"),
+    ] = None,
     temperature: Annotated[
         float | None, typer.Option(min=0, help="Their temperature, where a chat has none.", show_default="the server's")
     ] = None,
@@ -65,12 +65,15 @@ def serve(
     under way are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can
     reach it.
     """
+    if upstream is None and (n is not None or temperature is not None):
+        raise typer.BadParameter("--n and --temperature are of chats, and need --upstream")
     try:
         import uvicorn
 
         from rerank.models.service.app import make_app, warm_up
         from rerank.models.service.chat import Chats
         from rerank.models.service.connections import Connection, Seldom
+        from rerank.models.service.server import Server
         from rerank.models.service.upstream import Upstream
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
@@ -79,39 +82,14 @@ def serve(
     from rerank.engines.settings import cores
     from rerank.models.reranker import load
 
-    class Server(uvicorn.Server):
-        """The server, for which a signal is the orderly end."""
-
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-            """Finish what is under way."""
-            self.should_exit = True
-
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """Take over all signals that stop a command, and none that it was started to ignore."""
-            taken = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-            before = {number: signal.signal(number, self.handle_exit) for number in taken}
-            try:
-                yield
-            finally:
-                for number, handler in before.items():
-                    signal.signal(number, handler)
-
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            """End connections: those of clients, then those to the upstream server."""
-            await super().shutdown(sockets)
-            if chats is not None:
-                await chats.upstream.close()
-
     threads = threads or cores()
     pool = ThreadPoolExecutor(threads, WORKER)
     with _bound(host, port) as listener:
         served = load(model, predictor, trust=trust)
         warm_up(served)
         limits = Limits(max_bytes, max_words, max_depth, max_seconds)
-        chats = None
-        if upstream is not None:
-            chats = Chats(served, Upstream(upstream, upstream_seconds, _most(max_connections)), n, temperature)
+        server_of = None if upstream is None else Upstream(upstream, upstream_seconds, _most(max_connections))
+        chats = None if server_of is None else Chats(served, server_of, n or 16, temperature)
         hosts = [host, *(allow_host or ())]
         app = make_app(served, limits=limits, threads=threads, pool=pool, hosts=hosts, chats=chats)
         config = uvicorn.Config(
@@ -124,7 +102,7 @@ def serve(
         with _refused(host, port):
             listener.listen()  # whoever can connect is answered at once
         _tell(listener)
-        server = Server(config)
+        server = Server(config, server_of)
         server.run([listener])
     log.info("stopped after %d requests", server.server_state.total_requests)
     _end(pool)

@@ -9,6 +9,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
+from commands import Command
 from programs import PATIENCE
 from service import Served, sample_model, serving
 
@@ -149,6 +150,12 @@ def test_what_is_refused(upstream: str, caplog: pytest.LogCaptureFixture, monkey
     with pytest.raises(ModelError, match=r"cannot rank samples of a server: .*reward"):
         Chats(sample_model(), server, 2, None)
     assert summed([{"a": 1, "b": {"c": 2}, "d": None}, {"a": 2, "b": {"c": 1}}, {"b": None}]) == {"a": 3, "b": {"c": 3}}
+
+
+@pytest.mark.parametrize("option", ["--n", "--temperature"])
+def test_what_is_of_chats_alone_needs_a_server_of_them(option: str, rerank: Command) -> None:
+    result = rerank("serve", "model", option, "1")
+    assert (result.code, "need --upstream" in result.err) == (2, True)
 
 
 def test_documents_are_ranked_for_a_query(served: Served) -> None:
