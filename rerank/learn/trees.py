@@ -90,6 +90,8 @@ def read_trees(text: bytes, width: int) -> BoostedTrees:
     ValueError: they are no trees over these columns whose every path ends at a leaf.
     """
     blocks = re.split(r"^Tree=\d+\n", text.decode("ascii").partition(END)[0], flags=re.MULTILINE)[1:]
+    if not blocks:
+        raise ValueError("there are no trees in it")
     grown = [_numbers(block) for block in blocks]
     first = np.cumsum([0, *(2 * tree[LEAF].size - 1 for tree in grown)], dtype=np.int64)
     feature, child = np.full(first[-1], -1), np.zeros((first[-1], 2), np.int64)
@@ -112,7 +114,12 @@ def read_trees(text: bytes, width: int) -> BoostedTrees:
 def _numbers(block: str) -> dict[str, np.ndarray]:
     """The numbers of one tree by key."""
     lines = dict(line.split("=", 1) for line in block.splitlines() if line)
-    numbers = {key: np.array(lines[key].split(), kind) for key, kind in KINDS.items()}
+    if missing := {*KINDS, "num_cat", "is_linear"} - lines.keys():
+        raise ValueError(f"one of its trees lacks {min(missing)}")
+    try:
+        numbers = {key: np.array(lines[key].split(), kind) for key, kind in KINDS.items()}
+    except OverflowError as error:
+        raise ValueError(f"one of its trees has a number that is too large ({error})") from None
     if any(array.size != numbers[LEAF].size - (key != LEAF) for key, array in numbers.items()):
         raise ValueError(f"one of its trees has not as many splits as its {numbers[LEAF].size} leaves need")
     if lines["num_cat"] != "0" or lines["is_linear"] != "0" or not np.isin(numbers["decision_type"], NUMERIC).all():

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
@@ -18,13 +18,25 @@ from rerank.base.errors import ModelError, RecipeError
 
 pytest.importorskip("openai")
 import openai
+from starlette.responses import Response
 
-from rerank.models.service.chat import Chats, summed
-from rerank.models.service.upstream import Upstream
+from rerank.base.interrupts import Deadline
+from rerank.models.service import DEFAULTS
+from rerank.models.service.chat import ChatRequest, Chats, summed
+from rerank.models.service.upstream import Reply, Upstream
 
 KEY, WORDS = "sk-very-secret", [f"w{k}" for k in range(8)]
 CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "say w4"}], "seed": 0}
 CALL = {"content": None, "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
+
+
+ODD: dict[str, Callable[[Any], Any]] = {  # what a server may make of its answer
+    "usage": lambda content: {**content, "usage": "abc"},
+    "value": lambda content: {**content, "choices": [*content["choices"], "x", {"message": 1}]},
+    "more": lambda content: {**content, "choices": content["choices"] * 3},
+    "list": lambda _: [1],
+    "nothing": lambda _: {"choices": None},
+}
 
 
 class Server(BaseHTTPRequestHandler):
@@ -48,7 +60,8 @@ class Server(BaseHTTPRequestHandler):
         else:
             words = WORDS[first : first + (1 if kind == "ignores" else n)]
             choices = [{"index": 0, "message": CALL if kind == "tools" else {"content": word}} for word in words]
-            self.answer(200, {"id": "1", "choices": choices, "usage": {"prompt_tokens": 2, "total_tokens": 3}})
+            content = {"id": "1", "choices": choices, "usage": {"prompt_tokens": 2, "total_tokens": 3}}
+            self.answer(200, ODD[kind](content) if kind in ODD else content)
 
     def answer(self, status: int, content: Any) -> None:
         body = json.dumps(content, indent=1).encode()
@@ -123,6 +136,16 @@ def test_the_client_of_openai(served: Served) -> None:
     assert (failed.value.code, failed.value.response.headers["x-request-id"]) == ("limit", "r1")
     with pytest.raises(openai.BadRequestError, match="found 7; expected at most 6"):
         ask(model="takes", n=7, **CHAT)
+    for kind in ("usage", "value", "more"):
+        odd = ask(model=kind, **CHAT)
+        assert (odd.choices[0].message.content, odd.rerank["samples"]) == ("w4", 6), kind
+    for kind in ("list", "nothing"):
+        with pytest.raises(openai.InternalServerError, match="no response to a chat"):
+            ask(model=kind, **CHAT)
+    Server.asked.clear()
+    with pytest.raises(openai.BadRequestError, match="NUL"):
+        ask(model="takes", messages=[{"role": "user", "content": "a\0"}])
+    assert not Server.asked  # nothing was paid for
     with pytest.raises(openai.APITimeoutError):
         ask(model="slow", timeout=0.5, **CHAT)
     assert Server.gone.wait(PATIENCE)  # the upstream request has ended too
@@ -152,6 +175,25 @@ def test_what_is_refused(upstream: str, caplog: pytest.LogCaptureFixture, monkey
     assert summed([{"a": 1, "b": {"c": 2}, "d": None}, {"a": 2, "b": {"c": 1}}, {"b": None}]) == {"a": 3, "b": {"c": 3}}
 
 
+def test_no_answer_is_a_refusal(upstream: str) -> None:
+    candidates = [{"text": f"{k}", "answer": f"{k}", "gain": k % 2} for k in range(4)]
+    model = rerank.fit(
+        [{"candidates": candidates}] * 40,
+        recipe={"decode": {"kinds": ["mbr"], "use": "mbr", "margin": 0.9}},
+        answer="text",
+    )
+    choices = [{"message": {"content": text}} for text in "1133"]
+    reply = Reply(Response("{}"), choices, {"choices": choices})
+    asked, deadline = ChatRequest(model="m", messages=[{"content": "q"}]), Deadline(PATIENCE)
+    response, _ = Chats(model, Upstream(upstream, 1, 1), 4, None).answer(
+        model, (asked, [reply]), DEFAULTS, deadline, model.drift()
+    )
+    content = json.loads(bytes(response.body))
+    (choice,) = content["choices"]
+    assert (choice["message"]["content"], "do not agree" in choice["message"]["refusal"]) == (None, True)
+    assert (content["rerank"]["place"], [answer for answer, _ in content["rerank"]["answers"]]) == (None, ["1", "3"])
+
+
 @pytest.mark.parametrize("option", ["--n", "--temperature"])
 def test_what_is_of_chats_alone_needs_a_server_of_them(option: str, rerank: Command) -> None:
     result = rerank("serve", "model", option, "1")
@@ -164,5 +206,9 @@ def test_documents_are_ranked_for_a_query(served: Served) -> None:
     result = {"index": 1, "relevance_score": score, "document": {"text": "w5"}}
     expected = {"model": None, "results": [result], "usage": {"total_tokens": 6}}
     assert served.client.post("/v1/rerank", json=asked).json() == expected
-    answer = served.client.post("/v1/rerank", json={**asked, "query": "a " * 10_001})
-    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "query")
+    for change, field in (
+        ({"query": "a " * 10_001}, "query"), ({"query": "a\0"}, "query"), ({"documents": ["a", "b\0"]}, "documents[1]"),
+        ({"documents": [{"tx": "a"}]}, "documents[0].text"),
+    ):  # fmt: skip
+        answer = served.client.post("/v1/rerank", json=asked | change)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, field)

@@ -26,6 +26,7 @@ from rerank.learn.workspace import EpochStats
 from rerank.metrics.oracle import oracles
 
 LABELS = np.arange(31.0)  # of LightGBM
+MOST = 10_000  # candidates of a list that LightGBM takes
 EXTRA = "pip install 'rerank-nbest[trees]'"
 
 
@@ -77,6 +78,8 @@ class LambdaMart(Learner):
         """
         lightgbm, start, sets = require_lightgbm(), time.perf_counter(), list[Any]()
         corpora = [whole(part) for part in (lists, dev) if part is not None]
+        if (longest := max(int(np.diff(corpus.lists).max(initial=0)) for corpus in corpora)) > MOST:
+            raise RunError(f"lambdamart: found a list of {longest:,} candidates; LightGBM takes up to {MOST:,}, cut it")
         exact = all(np.isin(corpus.gain, LABELS).all() for corpus in corpora)
         settings = {
             "objective": "lambdarank", "label_gain": 2.0**LABELS - 1 if exact else LABELS, "metric": "ndcg",

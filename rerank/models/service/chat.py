@@ -33,6 +33,11 @@ MOST = 128  # samples of a chat
 HERE = {"n", "best_of", "stream", "stream_options", "logprobs"}  # settings of a chat that are not the server's
 SAMPLE = {"message": {"content": "a"}, "logprobs": {"content": [{"logprob": -1.0}]}}
 READER = OpenAiReader(ids="ordinal")
+# What is handed back where the model gives no answer, in the field in which OpenAI's models say that they give none.
+UNSURE = {
+    "message": {"role": "assistant", "content": None, "refusal": "the samples do not agree enough for an answer"},
+    "finish_reason": "stop",
+}
 
 
 class ChatRequest(Section):
@@ -85,6 +90,8 @@ class Chats:
             sent["temperature"] = self.temperature
         if self.scored or asked.logprobs:
             sent["logprobs"] = True
+        if "\0" in (_source(asked) or ""):
+            raise GivenError("found a NUL byte; expected a text", "messages[-1].content")
         return asked, await self.upstream.samples(sent, request.headers, samples)
 
     def answer(
@@ -93,32 +100,33 @@ class Chats:
         """The response to a chat, and how many samples were ranked for it; see ``requests.answer``. Where no sample has
         a text, as with calls of tools, it is the first."""
         asked, replies = given
-        choices = [choice for reply in replies for choice in reply.choices]
+        n = asked.best_of or self.n
+        choices = [choice for reply in replies for choice in reply.choices][:n]
         if not choices:
             return replies[0].response, 0
-        details: dict[str, Any] = {"n": asked.best_of or self.n, "samples": len(choices)}
+        details: dict[str, Any] = {"n": n, "samples": len(choices)}
         texts = [choice for choice in choices if choice["message"].get("content") and not _calls(choice)]
         if texts:
-            last = asked.messages[-1].get("content")
             try:
                 with deadline.held():
-                    ranking, texts = self._rank(texts, last if isinstance(last, str) else None)
+                    ranking, texts = self._rank(texts, _source(asked))
             except GivenError as error:
                 raise HTTPException(502, f"the samples of the upstream server cannot be ranked: {error}") from None
             drift.watch(ranking.nbest)
             order = ranking.order.tolist()
-            choices = [texts[y] for y in order]
+            choices = [UNSURE] if ranking.place is None else [texts[y] for y in order]
             details |= {"place": ranking.place, "order": order, "scores": ranking.scores.tolist()}
+            details |= {"answers": ranking.answers, "margin": ranking.margin} if ranking.answers else {}
         more = {} if asked.logprobs else {"logprobs": None}
         choices = [{**choice, "index": k, **more} for k, choice in enumerate(choices[: asked.n or 1])]
-        usage = summed(reply.item.get("usage") or {} for reply in replies)
+        usage = summed(usage for reply in replies if isinstance(usage := reply.item.get("usage"), dict))
         response = {**replies[0].item, "choices": choices, "usage": usage, "rerank": {**details, "ranked": len(texts)}}
         kind, headers = "application/json", kept(replies[0].response.headers)
         if asked.stream:
             kind, response["object"] = "text/event-stream", "chat.completion.chunk"
             for choice in choices:
                 calls = [{"index": k, **call} for k, call in enumerate(_calls(choice))]
-                choice["delta"] = choice.pop("message") | ({"tool_calls": calls} if calls else {})
+                choice["delta"] = {**choice.pop("message"), **({"tool_calls": calls} if calls else {})}
         text = as_json(response, allow_nan=True)
         return Response(f"data: {text}\n\ndata: [DONE]\n\n" if asked.stream else text, 200, headers, kind), len(texts)
 
@@ -142,13 +150,21 @@ def summed(usages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     total = dict[str, Any]()
     for usage in usages:
         for name, value in usage.items():
+            known = total.get(name)
             if isinstance(value, dict):
-                total[name] = summed([total.get(name) or {}, value])
-            elif isinstance(value, int | float):
-                total[name] = (total.get(name) or 0) + value
+                total[name] = summed([known if isinstance(known, dict) else {}, value])
+            elif isinstance(value, int | float) and not isinstance(known, dict):
+                total[name] = (known or 0) + value
     return total
+
+
+def _source(asked: ChatRequest) -> str | None:
+    """The text of the last message, if it is one."""
+    last = asked.messages[-1].get("content")
+    return last if isinstance(last, str) else None
 
 
 def _calls(choice: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The calls of tools in a choice."""
-    return choice["message"].get("tool_calls") or []
+    calls = choice["message"].get("tool_calls")
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []

@@ -68,6 +68,14 @@ class RankRequest(Section):
     decode: bool = False
 
 
+class GivenDocument(Section):
+    """A document: its text, and fields that play no part."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    text: str
+
+
 class DocumentsRequest(Section):
     """Documents to rank for a query, as Cohere and Jina ask. top_n: how many of them are in the answer;
     return_documents: whether it has their texts; ``model`` is repeated."""
@@ -75,7 +83,7 @@ class DocumentsRequest(Section):
     model_config = ConfigDict(strict=True, extra="allow")
 
     query: str
-    documents: list[Given] = Field(min_length=1, max_length=MOST)
+    documents: list[Annotated[GivenDocument, BeforeValidator(_as_object)]] = Field(min_length=1, max_length=MOST)
     model: str | None = None
     top_n: Annotated[int, Range(1)] | None = None
     return_documents: bool = False
@@ -128,11 +136,15 @@ def answer_documents(model: Reranker, body: bytes, limits: Limits, deadline: Dea
     _, asked = as_asked(DocumentsRequest, body)
     if not model.sees_source:
         raise GivenError("the model has no features that look at a source; it cannot rank for a query", "query")
-    texts = [document.text or "" for document in asked.documents]
+    texts = [document.text for document in asked.documents]
     fields = [(f"documents[{y}]", text) for y, text in enumerate(texts)]
     _check_sizes([*fields, ("query", asked.query)], limits, trees=False)
-    with deadline.held():
-        ranking = model.rank(texts, asked.query)
+    try:
+        with deadline.held():
+            ranking = model.rank(texts, asked.query)
+    except GivenError as error:
+        field = re.sub("^source", "query", re.sub("^candidates", "documents", error.field))
+        raise GivenError(error.message, field) from None
     drift.watch(ranking.nbest)
     results = [
         {"index": y, "relevance_score": score} | ({"document": {"text": texts[y]}} if asked.return_documents else {})

@@ -102,12 +102,23 @@ class Upstream:
         response = Response(body, answer.status, kept(answer.headers), answer.headers.get("content-type"))
         try:
             item = json.loads(body) if answer.status == 200 else {}
-            return Reply(response, [choice for choice in item["choices"] if isinstance(choice["message"], dict)], item)
+            choices = item["choices"] if answer.status == 200 else []
+            return Reply(response, [choice for choice in choices if _holds_message(choice)], item)
         except (ValueError, TypeError, LookupError, RecursionError):
-            return Reply(response)
+            if path == "/models":
+                return Reply(response)
+            message = "the upstream server answered with what is no response to a chat"
+            log.warning("%s", message)
+            return Reply(JSONResponse({"error": {"message": message}}, 502))
+
+
+def _holds_message(choice: Any) -> bool:
+    """Whether a choice is one, and not some other value."""
+    return isinstance(choice, dict) and isinstance(choice.get("message"), dict)
 
 
 def kept(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers that are passed on."""
     dropped = UNKEPT.union(re.split(r"[\s,]+", headers.get("connection", "").lower()))
-    return {name: value for name, value in headers.items() if name.lower() not in dropped}
+    passed = {name: value for name, value in headers.items() if name.lower() not in dropped}
+    return {name: value for name, value in passed.items() if (name + value).isascii()}
