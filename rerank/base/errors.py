@@ -55,7 +55,7 @@ class DataError(RerankError):
         self, message: str, *, path: str | None = None, line: int | None = None, list_id: str | None = None
     ) -> None:
         self.message, self.path, self.line, self.list_id = message, path, line, list_id
-        place = ":".join(str(part) for part in (path and shown(path), line) if part is not None)
+        place = ":".join(str(part) for part in (path and shown(path), line) if part)
         if list_id is not None:
             place = f"{place}: list {_start(list_id)}" if place else f"list {_start(list_id)}"
         super().__init__(placed(place, message))

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.cli.answer import show, shown_as_json
 from rerank.cli.application import ModelPlace, OutputFile, Predictor, command
 
@@ -44,7 +44,10 @@ def export(
     loaded = Model.load(model, trust=True)  # nothing that it names is imported for this
     decision, asked = loaded.decision, predictor
     predictor = asked or decision.ranked_by
-    weights, left_out = loaded.weights_of(predictor), Counter[str]()
+    try:
+        weights, left_out = loaded.weights_of(predictor), Counter[str]()
+    except ModelError as error:
+        raise ModelError(error.message, path=str(model)) from None
     if form == "moses":
         lines = moses_lines(loaded.table, weights, left_out, top=top)
     else:

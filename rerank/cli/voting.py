@@ -43,8 +43,10 @@ def vote(
     """What majority votes, votes weighted by scores, the best by each score, and learned ways choose from n samples.
 
     One table without a recipe or a model. What is learned is by cross-validation over lists; every row is tested
-    against majority vote. --save trains a model as `rerank.fit` does, by its defaults.
+    against majority vote. --save trains a model as `rerank.fit` does, by its defaults: from all numbers and texts.
     """
+    if save is not None and columns is not None:
+        raise typer.BadParameter("--columns chooses what the table looks at; --save learns from all, leave out one")
     from rerank.readers.given.reading import read
     from rerank.recipes.settings import named
     from rerank.runs.fitting import fit
@@ -52,17 +54,15 @@ def vote(
 
     chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
     lists = [read(path, reader or "jsonl", on_bad_list=on_bad_list, **chosen) for path in files]
-    how: dict[str, Any] = {
-        "folds": folds,
-        "samples": samples,
-        "seed": seed,
-        "use": columns.split(",") if columns else None,
-    }
-    table = table_of_votes(lists, named(metric), curve=curve is not None, **how)
+    once = any(path == "-" or (Path(path).exists() and not Path(path).is_file()) for path in files)
+    every: Any = lists if save is None or (not once and len(lists) == 1) else list(chain.from_iterable(lists))
+    how: dict[str, Any] = {"folds": folds, "samples": samples, "seed": seed}
+    how["use"] = columns.split(",") if columns else None
+    table = table_of_votes(every, named(metric), curve=curve is not None, **how)
     show(table.table().rich(), **table.as_data())
     show(table.table().note)
     if curve is not None:
         write_curve(table, curve)
     if save is not None:
-        every = lists[0] if len(lists) == 1 else list(chain.from_iterable(lists))
-        fit(every, metric=named(metric), seed=seed, **chosen).save(save)
+        fit(every[0] if every is lists else every, metric=named(metric), seed=seed, **chosen).save(save)
+        show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")

@@ -107,7 +107,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         ValueError: names the argument or parameter that is wrong, what was found and what is expected.
         """
         check_parameters(self, CHECKED)
-        self._state: tuple[Any, float] | None = None
+        self._state: tuple[Learner, Any] | None = None  # what partial_fit goes on with
         X = validate_data(self, X, **MATRIX)
         if gain is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: it is the gain")
@@ -130,8 +130,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
         self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
         beaten = search is None or max(self.validation_scores_) > search.base_score
-        if search is None:
-            self._state = training.state, learner.base
+        if search is None and not isinstance(learner, LambdaMart):
+            self._state = learner, training.state
         return self._keep(training.weights[self.average], beaten, base is not None)
 
     @available_if(lambda self: not learner_of(self.learner, self.loss)[0].batch)  # type: ignore[untyped-decorator]
@@ -151,20 +151,19 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         with as_value_errors(type(self).__name__):
             lists = lists_of(X, gain, group, qid, base)
             learner, automatic = learner_of(self.learner, self.loss)
-            if not hasattr(self, "coef_"):
+            if hasattr(self, "coef_"):
+                former, state = self._to_go_on_with(learner, base is not None)
+                learner = replace(learner, base=former.base)
+            else:
                 start = start_weight(lists) if automatic and base is not None else getattr(learner, "base", 0.0)
-                self._state = learner.init(lists.width, lists.candidate_count), start
-            elif self._state is None:
-                message = "found a weight of base scores that was found on other lists; expected a number as base"
-                raise RecipeError(message, key="learner")
-            state, start = self._state
-            learner = replace(learner, base=start)
+                learner = replace(learner, base=start)
+                state = learner.init(lists.width, lists.candidate_count)
             how: dict[str, Any] = {"shuffle": False, "any_ties": self._any_ties(lists, base is not None)}
             how |= {"pairs": pairs_of(self.pairs, learner), "predictor": self.average}
             warm = learner.for_corpus(state, lists.candidate_count), 0
             training = train(learner, lists, oracles(lists), epochs=1, seed=0, warm=warm, **how)
         assert training.state is not None
-        self._state = training.state, start
+        self._state = learner, training.state
         self.n_iter_ = self.best_iteration_ = getattr(self, "n_iter_", 0) + 1
         self.validation_scores_ = list[float]()
         return self._keep(training.weights[self.average], True, base is not None)
@@ -265,6 +264,21 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         self._based = based
         self.coef_, self.trees_, self.base_weight_ = weights.w, weights.trees, weights.base if based else 0.0
         return self
+
+    def _to_go_on_with(self, learner: Learner, based: bool) -> tuple[Learner, Any]:
+        """The learner and the state that ``partial_fit`` goes on with. Raises RecipeError."""
+        if based != self._based:
+            raise RecipeError(f"found {'base scores' if based else 'none'}; expected the same as before", key="base")
+        if self._state is None:
+            message = "found a weight of base scores that was found on other lists; expected a number as base"
+            message = message if self.trees_ is None else "found trees, which do not go on learning; expected a new fit"
+            raise RecipeError(message, key="learner")
+        former, state = self._state
+        given, kept = ([array.shape for array in one.init(self.coef_.size)] for one in (learner, former))
+        if type(learner) is not type(former) or given != kept:
+            message = f"found {learner.name}; expected {former.name} with what it remembers, as before, or a new fit"
+            raise RecipeError(message, key="learner")
+        return former, state
 
     def _any_ties(self, lists: Corpus, based: bool) -> bool:
         return self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))

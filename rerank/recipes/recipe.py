@@ -184,6 +184,16 @@ class ListRecipe(TaskRecipe):
             object.__setattr__(self, "features", self.features.model_copy(update={"centred": False}))
         return self
 
+    @model_validator(mode="after")
+    def _margin_counts(self) -> Self:
+        """A margin is one of expected gains."""
+        if self.decode.margin > 0 and "mbr" not in self.decoders:
+            raise ValueError(
+                f"decode.margin: found {self.decode.margin:g}, but nothing is decoded by mbr here, whose margin it is; "
+                "expected decode.kinds with mbr, and lists to tune it on (data.dev) or decode.sharpness"
+            )
+        return self
+
     @property
     def splits(self) -> tuple[str, ...]:
         """All splits that are read, the training split first."""
@@ -200,7 +210,7 @@ class ListRecipe(TaskRecipe):
         kinds: tuple[str, ...] = () if self.metric.get("name") == "ter" else DECODERS.get(self.task, ())
         if self.decode.kinds is not None:
             kinds = self.decode.kinds
-        elif getattr(self.data, "answer", None) is not None:
+        elif getattr(self.data, "answer", None) is not None or (self.decode.margin > 0 and self.task == "ranking"):
             kinds = ("mbr",)
         if self.data.dev is None and self.decode.sharpness is None:  # rankings are tuned on lists held out
             kinds = tuple(kind for kind in kinds if kind == "mbr" and self.task == "ranking")

@@ -130,7 +130,8 @@ def first_fault(model: type[BaseModel], error: ValidationError) -> tuple[list[in
     value, said = repr(first["input"]), first["msg"]
     value = value if len(value) <= 200 else f"{value[:200]}..."
     if first["type"] == "value_error":
-        return place, f"found {value}: {said.removeprefix('Value error, ')}"
+        said = said.removeprefix("Value error, ")
+        return place, f"found {value}: {said}" if place else said
     constrained = first["type"].startswith(("string_pattern", "string_too", "too_"))  # beyond the words for its type
     if words := FORMS.get(first["type"]) or ("" if constrained else described(hint)):
         return place, f"found {value}; expected {words}"

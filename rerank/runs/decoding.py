@@ -204,6 +204,9 @@ def tune_decoding(
             sharpness = settings.sharpness or MEANT
             run.brackets = learn_brackets(recipe, data, run, sharpness, engine)
         seen = _tuned_on(recipe, data, run)
+        if seen is None and settings.margin > 0:
+            message = f"found {settings.margin:g}, but no lists were held out in training that tell what scores mean"
+            raise RecipeError(f"{message}; name data.dev, or decode.sharpness", key="decode.margin")
         if seen is None:
             log.info("decoding is not tuned: no lists were held out in training; name data.dev, or decode.sharpness")
             continue
@@ -218,6 +221,7 @@ def tune_decoding(
         if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
             extracted = group[0][1]
             _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
+    again = list[Run]()
     for run, extracted, scores, sweeps in tried:
         best = _score_of(extracted.corpus, scores, metric)
         tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in sweeps.items()}
@@ -226,10 +230,13 @@ def tune_decoding(
             run.weights, tuned = base_alone(run.weights), {}
             run.training["base"]["kept"] = True
             run.training |= weight_counts(run.weights, run.recipe.training.predictor)
+            again += [run] if settings.margin > 0 else []
         elif dev is None:  # scores of trainings on fewer lists are on another scale
             final = spread(data.training.corpus, run.weights[recipe.predictor])
             tuned = {kind: entry | {"deviation": final} for kind, entry in tuned.items()}
         run.training["decode"] = {"use": _used(recipe, tuned, best, metric), "best": best, **tuned}
+    if again:  # a margin of the base's scores
+        tune_decoding(recipe, data, again, metric, engine)
 
 
 def _unbeaten(run: Run, lists: Lists, metric: Metric, scores: list[float | None]) -> bool:

@@ -26,7 +26,7 @@ from rerank.models.reranker import Reranker, load
 from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
 from rerank.readers.block import Item, ListBlock
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
-from rerank.readers.given.nbest import NBest, ObjectLists, told
+from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, told
 from rerank.readers.given.reading import ListFile, first_list, holds_trees, lists_from, lists_given
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
@@ -156,6 +156,10 @@ def fit(
         lists, or lists that cannot be used.
     """
     check_keys("fit", columns)
+    if start is not None and not isinstance(start, Reranker | str | os.PathLike):
+        raise RecipeError(f"found {type(start).__name__}; expected a model or its directory", key="start")
+    if callback is not None and not callable(callback):
+        raise RecipeError(f"found {type(callback).__name__}; expected a function of one event", key="callback")
     if dev is lists and isinstance(lists, Iterator):
         raise DataError("dev: found the same iterator as lists, which yields each list only once; expected a list")
     answer = None if is_frame(lists) or is_table(lists) else check_rule(columns.pop("answer", None))
@@ -229,10 +233,10 @@ def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool, start: Re
         lists |= {"sources": None, "references": None} if texts else {"gold": None}
         if start is not None:
             start.save(Path(place, "start"))
-            settings["training"] = {
-                **_mapping(settings.get("training"), "training"),
-                "start": str(Path(place, "start")),
-            }
+            training = dict(_mapping(settings.get("training"), "training"))
+            if twice := [key for key in ("start", "warm_start") if training.pop(key, None) is not None]:
+                raise RecipeError("found a second model to start from, beside start=...", key=f"training.{twice[0]}")
+            settings["training"] = {**training, "start": str(Path(place, "start"))}
         policy = {"on_bad_list": held[TRAIN].data["on_bad_list"]} if "on_bad_list" in held[TRAIN].data else {}
         recipe = read_settings({"name": "fit", **settings, "data": {**policy, **asked, **lists}})
         assert isinstance(recipe, ListRecipe)
@@ -306,7 +310,7 @@ def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
     columns = columns or ScoreColumns(names, names[shown.column])
     data: Settings = {}
     if kind.texts:
-        dense = [name for name in columns.names if name != columns.base]
+        dense = [name for name in columns.names if name not in (columns.base, kind.gains and GAIN)]
         data = {"nbest": "{root}/{split}.jsonl.gz", "reader": {"name": "jsonl", "base": columns.base, "dense": dense}}
         data |= {"sources": None, "references": None}
     return Held(lambda _: iter(rows), digest_of(rows), data, columns)

@@ -141,9 +141,15 @@ def evaluate(
     """
     check_keys("evaluate", columns)
     validate(Sampling, {"samples": samples, "seed": seed})
-    if isinstance(model, (list, tuple)) and len(model) == 2 and all(isinstance(one, Reranker) for one in model):
+    model = list(model) if isinstance(model, Iterator) else model
+    models = list(model) if isinstance(model, (list, tuple)) and any(isinstance(m, Reranker) for m in model) else []
+    if len(models) > 2:
+        raise RecipeError(f"found {len(models)} models; expected one, or two to compare", key="model")
+    if len(models) == 1:
+        model = models[0]
+    if len(models) == 2:
         lists = list(lists) if isinstance(lists, Iterator) else lists
-        first, other = (_measured(one, lists, metric, decode, columns) for one in model)
+        first, other = (_measured(one, lists, metric, decode, columns) for one in models)
         if first[0].signature != other[0].signature:
             raise RecipeError(f"found {first[0].signature} and {other[0].signature}; name one", key="metric")
         if [nbest.id for nbest in first[2]] != [nbest.id for nbest in other[2]]:

@@ -5,7 +5,7 @@ Without training: the first sample, the best by each column, the vote of all sam
 columns, columns and agreement, the vote that these weigh, and trees if LightGBM is installed.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -31,6 +31,7 @@ from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
 from rerank.readers.given.reading import ListFile, lists_from, lists_given
 from rerank.readers.nbest import numbered
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
@@ -188,10 +189,8 @@ def gathered(
     settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": {"answer": rule}}
     recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
     assert isinstance(recipe, ListRecipe)
-    rows, policy = _rows(lists), "error" if file is None else file.on_bad_list
-    first = next((nbest for nbest in rows if isinstance(nbest, NBestList) and len(nbest)), None)
-    if first is None:
-        raise DataError("no list with candidates")
+    count = SkipCount("error" if file is None else file.on_bad_list)
+    first, rows = _with_first(_rows(lists), count, None if file is None else file.path)
     shown = first.named()
     content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
     names = [name for name in content.held if name in shown.names and not (first.unscored and name == content.held[0])]
@@ -203,8 +202,7 @@ def gathered(
         names = [name for name in names if name in use]
     sizes, ids, parts = [0], list[str](), list[tuple[np.ndarray, ...]]()
     references = list[np.ndarray]()
-    count = SkipCount(policy)
-    for found in usable(_rows(lists), content.pair, count):
+    for found in usable(rows, content.pair, count):
         nbest = found.nbest.named()
         if not len(nbest):
             continue
@@ -215,6 +213,8 @@ def gathered(
         sizes.append(len(nbest))
         ids.append(nbest.id)
     count.warn()
+    if not ids:
+        raise count.nothing("" if file is None else file.path)
     if len(ids) < folds:
         raise DataError(f"found {len(ids)} lists with candidates; expected {folds} or more, one for each fold")
     answers, columns, stats = zip(*parts, strict=True)
@@ -230,6 +230,28 @@ def _rows(lists: Sequence[Any]) -> Iterator[NBestList | SkippedList]:
     if lists and isinstance(lists[0], ListFile):
         return chain.from_iterable(file.rows() for file in lists)
     return lists_given(lists, texts=True, gains=True)
+
+
+def _with_first(
+    rows: Iterable[NBestList | SkippedList], count: SkipCount, path: str | None
+) -> tuple[TextList, Iterator[NBestList | SkippedList]]:
+    """The first list with candidates and all lists, which are read once.
+
+    Raises
+    ------
+    DataError: there is none, or it is one of trees.
+    """
+    ahead, rest = list[NBestList | SkippedList](), iter(rows)
+    for item in rest:
+        ahead.append(item)
+        if isinstance(item, TextList) and len(item):
+            return item, chain(ahead, rest)
+        if isinstance(item, NBestList) and len(item):
+            raise DataError("found a list of trees; votes are for texts, `rerank run` is for parses", path=item.path)
+    for item in ahead:
+        if isinstance(item, SkippedList):
+            count.bad(item)
+    raise count.nothing(path or "")
 
 
 class Gathered(NamedTuple):
@@ -280,7 +302,8 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
 
         ways[LEARNED + "columns and agreement"] = lambda lists: best_by(lists, _scored(lists, both, agree=True))
         ways["learned vote"] = by_vote
-    if find_spec("lightgbm") is not None and (answered or len(samples.columns)):
+    enough = min(map(len, rest)) >= 2  # one to grow trees on, one to choose their number
+    if enough and find_spec("lightgbm") is not None and (answered or len(samples.columns)):
         forests = [_forest(part, bool(answered), seed) for part in parts]
 
         def by_trees(lists: Samples) -> np.ndarray:
@@ -395,15 +418,18 @@ def table_of_votes(
     folds: ≥ 2; of the cross-validation.
     samples, seed: of intervals and tests, of folds and draws.
     curve: also for 1, 2, 4, ... candidates of every list, drawn DRAWS times.
-    use: the numbers of candidates that are looked at; by default all.
+    use: the numbers of candidates that are looked at, by name; by default all.
     columns: of a data frame, as in ``read``.
 
     Raises
     ------
-    DataError: lists that cannot be used, or fewer than folds. RecipeError: an unknown metric, or too few folds.
+    DataError: lists that cannot be used, or fewer than folds. RecipeError: an unknown metric, too few folds or samples.
     """
-    if folds < 2:
-        raise RecipeError(f"found {folds}; expected 2 or more", key="folds")
+    for key, number, least in (("folds", folds, 2), ("samples", samples, 1)):
+        if number < least:
+            raise RecipeError(f"found {number}; expected {least} or more", key=key)
+    if isinstance(use, str):
+        use = [use]
     if isinstance(lists, ListFile):
         lists = [lists]
     files = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
@@ -472,7 +498,8 @@ def figure_of(curve: VoteCurve, metric: Metric) -> Figure:
 
 
 def write_curve(table: VoteTable, path: Path) -> None:
-    """Write the curve as SVG, and as JSON beside it."""
+    """Write the curve as SVG, and as JSON beside it; ``path`` may end in either."""
     assert table.curve is not None
-    write_text(path.with_suffix(".svg"), figure_of(table.curve, table.metric).standalone())
-    write_text(path.with_suffix(".json"), as_json(table.curve._asdict(), indent=1) + "\n")
+    name = path.name.removesuffix(".svg").removesuffix(".json")
+    write_text(path.with_name(f"{name}.svg"), figure_of(table.curve, table.metric).standalone())
+    write_text(path.with_name(f"{name}.json"), as_json(table.curve._asdict(), indent=1) + "\n")

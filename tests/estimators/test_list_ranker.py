@@ -94,6 +94,10 @@ def test_lists_that_come_in_parts_are_one_pass(learner: Any, average: Any) -> No
     weighed = ListRanker(learner="perceptron").fit(X, gain, sizes, base=base)
     with pytest.raises(ValueError, match="a weight of base scores that was found on other lists"):
         weighed.partial_fit(X, gain, sizes, base=base)
+    for wrong, message in (({"base": base if based is None else None}, "base: found"), ({}, "found arow; expected")):
+        other = ranker if "base" in wrong else ranker.set_params(learner="arow")
+        with pytest.raises(ValueError, match=message):
+            other.partial_fit(X, gain, sizes, **{"base": based, **wrong})
     assert not hasattr(ListRanker(), "partial_fit")  # an optimum is of all lists
 
 

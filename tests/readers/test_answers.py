@@ -20,7 +20,8 @@ def found(rule: str, *texts: str) -> list[str | None]:
     ("rule", "texts", "answer"),
     [
         ("last-number", ["1,000", "it is 1000.0.", "= 1e3", "2, then 1,000, and no more", "5 kg+1000"], "1000"),
-        ("last-number", ["-5", "x = −5.00", "(-5)"], "-5"),
+        ("last-number", ["-5", "x = −5.00", "(-5)", "-$5", "1,-5.0"], "-5"),
+        ("last-number", ["1,2,5", "1,0000,5", "$5", "5 = 0x10"], "5"),
         ("last-number", ["9-5", "5kg", "5%", "H2O: 5"], "5"),
         ("last-number", ["none", "H2O", "v1.5", ""], None),
         ("last-number", ["0.10000000000000000000000000000001"], "0.10000000000000000000000000000001"),
@@ -30,6 +31,7 @@ def found(rule: str, *texts: str) -> list[str | None]:
         ("boxed", ["\\boxed{}", "\\boxed{1", "{{}}", "}}}"], None),
         ("letter", ["(B)", "**B**", "Answer: B", "A? No: B.", "\\text{B}"], "B"),
         ("letter", ["Because", "F", "AB", "A1", "b"], None),
+        ("text", [".5", "(.5)", "0.5.", ".50"], "0.5"),
         ("text", ["The CAT!", " the cat ", '"The cat."'], "the cat"),
         ("json:x", ['{"x": 17}', '{"x": "17.0"}', '`{"y": {"x": 2}, "x": "17"}` {"x', '[{"x": 1}, {"x": 17}]'], "17"),
         ("json:x", ['{"x": {"b": [1.0, null], "a": "c"}}'], '{"a": "c", "b": ["1", null]}'),
@@ -51,6 +53,7 @@ def test_numbers_are_equal_as_they_are_written(number: object) -> None:
 def test_a_pattern_without_an_end_is_stopped() -> None:
     with pytest.raises(DataError, match=r"list 7.*ends sooner"):
         found("regex:(a|aa)+$", "a" * 60 + "b")
+    assert found("last-number", "1,000" + ",000" * 200_000 + ",00") == ["0"]
     assert found("boxed", "\\boxed{" * 100_000) == found("json:x", '{"a":' * 100_000) == [None]
     for wrong in ("number", "json:", "regex:("):
         with pytest.raises(RecipeError, match="expect"):

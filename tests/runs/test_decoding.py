@@ -117,6 +117,20 @@ def answered(lists: int, seed: int) -> list[dict[str, Any]]:
     return found
 
 
+def test_a_margin_is_never_ignored() -> None:
+    lists = [
+        {"id": i, "candidates": [{"text": "a", "score": 2.0, "gain": 1.0}, {"text": "b", "score": 1.0, "gain": 0.0}]}
+        for i in range(30)
+    ]
+    model = rerank.fit(lists, recipe={"decode": {"margin": 0.1, "below": "base"}})  # nothing beats the base
+    assert (model.predictor, model.model.settings["decode"]["margin"]) == ("mbr", 0.1)
+    assert model.rank(next(iter(rerank.read(lists)))).margin > 0.1
+    with pytest.raises(RecipeError, match=r"decode.margin: found 0.1, but no lists were held out"):
+        rerank.fit(lists[:1], features="base", recipe={"decode": {"margin": 0.1}})
+    with pytest.raises(RecipeError, match=r"decode.margin: found 0.1, but nothing is decoded by mbr"):
+        rerank.fit(lists, recipe={"decode": {"margin": 0.1, "kinds": []}})
+
+
 def test_answers_are_voted_on_and_may_be_held_back(workspace: Path) -> None:
     train, tests = answered(60, 1), answered(40, 2)
     model = rerank.fit(train, answer="last-number", features="base")  # tuned on lists held out

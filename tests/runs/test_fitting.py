@@ -218,6 +218,17 @@ def test_two_models_are_tested_against_each_other(tasks: dict[str, Task]) -> Non
     assert both.against_other.difference == pytest.approx(alone[0].score - alone[1].score)
     assert "against the other model" in str(both)
     assert alone[0].against_other is None
+    assert rerank.evaluate(iter([one]), test).scores == alone[0].scores
+    with pytest.raises(rerank.RerankError, match=r"model: found 3 models; expected one, or two"):
+        rerank.evaluate([one, other, one], test)
+    for wrong, message in (
+        ({"start": 7}, "start: found int; expected a model"),
+        ({"callback": 7}, "callback: found int; expected a function"),
+        ({"start": one, "training": {"start": "nowhere"}}, "training.start: found a second model to start from"),
+        ({"answer": 7}, "data.answer: found '7'; expected boxed"),
+    ):
+        with pytest.raises(rerank.RerankError, match=message):
+            rerank.fit(lists, **wrong)
 
 
 @rerank.feature

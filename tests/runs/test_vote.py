@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rerank
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.runs.vote import ANY, MAJORITY, expect_best, gathered, softmax, table_of_votes, voted
 
 
@@ -97,3 +97,43 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
         assert rerank("vote", tmp_path / "a.jsonl", *wrong).code in (1, 2)
     (tmp_path / "b.jsonl").write_text('{"candidates": [{"text": "a"}]}\n')
     assert rerank("vote", tmp_path / "b.jsonl").code == 2  # no gain
+
+
+def test_what_the_command_reads_only_once(tmp_path: Path, rerank: Any) -> None:
+    text = "".join(f"{json.dumps(line)}\n" for line in lists_of(40))
+    (tmp_path / "a.jsonl").write_text(text)
+    file, piped = ("vote", tmp_path / "a.jsonl"), ("vote", "-")
+    how = ("--samples", "50", "--json")
+    assert json.loads(rerank(*file, *how).out) == json.loads(rerank(*piped, *how, stdin=text.encode()).out)
+    saved = rerank(
+        *piped, "--samples", "50", "--save", tmp_path / "model", "--curve", tmp_path / "acc.k8", stdin=text.encode()
+    )
+    assert (saved.code, (tmp_path / "model" / "model.json").exists()) == (0, True), saved
+    assert (tmp_path / "acc.k8.svg").exists()
+    scored = rerank(
+        "rerank", tmp_path / "model", "-", stdin=text.replace(', "gain": 1.0', "").replace(', "gain": 0.0', "").encode()
+    )
+    assert (scored.code, len(scored.out.splitlines())) == (0, 40)  # gains are no column that it needs
+    both = rerank(*file, "--save", tmp_path / "other", "--columns", "reward")
+    assert (both.code, "--columns chooses" in both.err) == (2, True)
+
+
+def test_lists_that_cannot_vote(tmp_path: Path, rerank: Any) -> None:
+    (tmp_path / "bad.jsonl").write_text("{\n")
+    for policy, expected in (
+        ("skip", "no usable list in the file; skipped for 'json'"),
+        ("error", "bad.jsonl:1: list"),
+    ):
+        found = rerank("vote", tmp_path / "bad.jsonl", "--on-bad-list", policy)
+        assert (found.code, expected in found.err) == (2, True), found
+    (tmp_path / "trees").write_text("1\ta\n-1\n(S1 (NP (NN a)))\n\n")
+    found = rerank("vote", tmp_path / "trees", "--reader", "charniak")
+    assert (found.code, "votes are for texts" in found.err) == (2, True), found
+
+
+def test_few_lists_and_wrong_numbers() -> None:
+    lists = rerank.read(lists_of(2, seed=3))
+    assert "LambdaMART" not in table_of_votes(lists, folds=2, samples=10).rows
+    with pytest.raises(RecipeError, match="samples: found 0; expected 1 or more"):
+        table_of_votes(lists, folds=2, samples=0)
+    assert "best score" not in table_of_votes(lists, folds=2, samples=10, use="reward").rows

@@ -26,6 +26,7 @@ from rerank.metrics.gain import Gain
 from rerank.metrics.text import TextMetric
 from rerank.readers.base import NBestList, SkipCount, SkippedList, lists_of
 from rerank.readers.block import Item, ListBlock
+from rerank.readers.problems import Problem
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import read_in
 from rerank.readers.texts.answers import with_answers
@@ -132,7 +133,10 @@ class TextContent(Content[TextView]):
 
         The scores are those of ``columns`` where these are known: a list that lacks one is bad, and others are ignored.
         """
-        texts = with_answers(text_list(nbest), self.answer)
+        try:
+            texts = with_answers(text_list(nbest), self.answer)
+        except Problem as problem:
+            return SkippedList.of(problem, nbest.id, nbest.path, nbest.line)
         if self.lexical is not None and texts.source is None:
             return SkippedList.of(NO_SOURCE, texts.id, texts.path, texts.line)
         held = self.hold(texts if self.columns is None else self._measured_aside(texts))

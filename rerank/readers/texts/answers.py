@@ -21,8 +21,9 @@ from typing import Any, TypeVar
 import regex  # type: ignore[import-untyped] # unlike re, it can be told when to stop
 
 from rerank.base.encoding import decoded, encoded
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import RecipeError
 from rerank.readers.nbest import NBestList
+from rerank.readers.problems import Problem
 from rerank.storage.strict_json import as_json
 
 SECONDS = 1.0  # that a pattern may take with a text
@@ -31,8 +32,12 @@ PLAIN = 30  # digits before or behind the point, from which on a number is writt
 EXACT = Context(prec=MAX_PREC)
 OUTER = " .,;:!?…\"'`´“”„‘’«»*_()[]{}<>"
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d|,\d)|\d+)(?:\.\d+)?|\.\d+"
-NUMBER = regex.compile(rf"(?:(?<![\w.)])[-+−])?(?<![\w.])(?:{_DIGITS})(?:[eE][-+]?\d{{1,4}}(?!\d))?")
+NUMBER = regex.compile(
+    r"(?:(?<![\w.)])[-+−](?:\\?[$€£¥])?)?(?<![\w.])(?!0[xX][\da-fA-F])"
+    r"(?:\d+(?:,\d+)*+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,4}(?!\d))?"
+)
+GROUPED = regex.compile(r"[^\d,]*+\d{1,3}(?:,\d{3})++(?![\d,])")  # what commas in a number are for
+CURRENCY = str.maketrans("−", "-", ",\\$€£¥")
 LETTER = regex.compile(r"(?<![\w'’])[A-E](?![\w'’])")
 BOX = regex.compile(r"\\boxed\s*\{|\\.|[{}]", regex.DOTALL)
 
@@ -44,9 +49,9 @@ def plain(text: str) -> str:
     """A text with its white space brought to one form or, if it is a number, the way in which that is written most
     simply: equal for equal numbers."""
     text = " ".join(text.split())
-    if not NUMBER.fullmatch(text):
+    if not NUMBER.fullmatch(text) or ("," in text and not GROUPED.match(text)):
         return text
-    number = EXACT.normalize(Decimal(text.replace(",", "").replace("−", "-")))
+    number = EXACT.normalize(Decimal(text.translate(CURRENCY)))
     return "0" if not number else f"{number:f}" if abs(number.adjusted()) < PLAIN else str(number)
 
 
@@ -55,6 +60,17 @@ def _last(pattern: Any, text: str) -> str | None:
     for match in pattern.finditer(text, timeout=SECONDS):
         found = match[1 if pattern.groups else 0]
     return found
+
+
+def _last_number(text: str) -> str | None:
+    found = _last(NUMBER, text)
+    return found if found is None or "," not in found or GROUPED.match(found) else found.rpartition(",")[2]
+
+
+def _without_punctuation(text: str) -> str:
+    text = text.casefold().strip()
+    inner = text.strip(OUTER)
+    return f".{inner}" if inner[:1].isdigit() and f".{inner}" in text else inner
 
 
 def _boxed(text: str) -> str | None:
@@ -84,9 +100,9 @@ def _of_json(key: str, text: str) -> str | None:
 
 _FINDERS: dict[str, Finder] = {
     "boxed": _boxed,
-    "last-number": partial(_last, NUMBER),
+    "last-number": _last_number,
     "letter": partial(_last, LETTER),
-    "text": lambda text: text.casefold().strip().strip(OUTER),
+    "text": _without_punctuation,
 }
 
 
@@ -115,12 +131,17 @@ def finder(rule: str) -> Finder:
 def check_rule(rule: str | None) -> str | None:
     """``rule``, which may be None; a RecipeError if it is no rule."""
     if rule is not None:
-        finder(rule)
+        finder(rule if isinstance(rule, str) else repr(rule))
     return rule
 
 
 def with_answers(nbest: N, rule: str | None) -> N:
-    """A list with the answers that a rule finds in its candidates, besides those that it has already."""
+    """A list with the answers that a rule finds in its candidates, besides those that it has already.
+
+    Raises
+    ------
+    Problem: a pattern takes too long with a candidate.
+    """
     if rule is None:
         return nbest
     answers = list(nbest.answers or [None] * len(nbest))
@@ -130,5 +151,5 @@ def with_answers(nbest: N, rule: str | None) -> N:
                 answers[y] = encoded(plain(found)) or None
     except TimeoutError:
         message = f"{rule!r} takes more than {SECONDS:g} s with a candidate; expected a pattern that ends sooner"
-        raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id) from None
+        raise Problem("answer", message).at(nbest.id, nbest.path, nbest.line) from None
     return nbest.changed(answers=answers)
