@@ -127,7 +127,9 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
     collisions, seen = CollisionCount(0), SeenLists(content.held)
     items = chain.from_iterable(partly_flat(content, item) for item in block.lists)
-    pairs: Iterator[Pair | FlatPair] = usable(items, partial(_pair, content), count, before=block.number * BLOCK_LISTS)
+    pairs: Iterator[Pair | FlatPair] = usable(
+        items, partial(pair_of, content), count, before=block.number * BLOCK_LISTS
+    )
     for pair in pairs:
         if isinstance(pair, FlatPair):
             flat = flat_features(content.extractor, content.symbols, pair)
@@ -167,7 +169,9 @@ def _add_flat(rows: RowBuilder, flat: FlatFeatures, numbers: np.ndarray, pair: F
     rows.add_lists(np.diff(pair.block.lists), flat.counts, numbers[flat.place], *values, base, gain, stats, reference)
 
 
-def _pair(content: Content[Any], item: FlatPair | NBestList | SkippedList, count: SkipCount) -> Pair | FlatPair | None:
+def pair_of(
+    content: Content[Any], item: FlatPair | NBestList | SkippedList, count: SkipCount
+) -> Pair | FlatPair | None:
     """A list with its reference, or a block with what is known of it; counted."""
     if not isinstance(item, FlatPair):
         return content.pair(item, count)
@@ -182,7 +186,7 @@ def partly_flat(content: Content[Any], item: Item) -> Iterator[FlatPair | NBestL
         yield item
     elif (pair := content.flat_pair(item)) is not None:
         yield pair
-    elif len(item) == 1 or not content.flat or item.rows.answers is not None:
+    elif len(item) == 1 or not content.flat:
         yield from item
     else:
         for first, last in pairwise((0, len(item) // 2, len(item))):

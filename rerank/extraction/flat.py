@@ -66,7 +66,7 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, pair: FlatP
     kinds, full, names, columns = list[int](), list[int](), list[list[int]](), list[np.ndarray]()
     for kind, template in enumerate(extractor.templates):
         for name, values in (template.columns(pair.held, pair.block.lists) or {}).items():
-            names.append([] if name is None else [symbols.hash_of(name)])
+            names.append(list(map(symbols.hash_of, name)))
             full.append(combined(template.seed, *names[-1]))
             kinds.append(kind)
             columns.append(values)

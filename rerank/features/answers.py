@@ -7,9 +7,9 @@ import numpy as np
 from rerank.features.marks import BASE, DISTINCT, FIRST, RANK, SHARE
 from rerank.features.scores import ScoreTemplate, ScoreView
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import templates
+from rerank.features.template import Symbols, templates
 from rerank.kernels.compile import kernel
-from rerank.readers.nbest import NBestList
+from rerank.readers.nbest import NBestList, numbered
 
 SHARES, RANKS, FIRSTS, COUNTS, WEIGHTED = range(5)  # columns of agreement; the last and all after it are weighted
 
@@ -89,6 +89,14 @@ def agreement(
                 _weigh(columns[k, a:b], answers[a:b], weight, out[WEIGHTED + k, a:b])
 
 
+def agreement_of(first: np.ndarray, answers: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """float64 [WEIGHTED + K, n]: what ``agreement`` finds."""
+    found, V = np.zeros((WEIGHTED + len(columns), answers.size)), int(answers.max(initial=0)) + 1
+    ahead = np.zeros(int(np.diff(first).max(initial=0)) + 2, np.int64)
+    agreement(first, answers, columns, np.zeros(V, np.int64), np.zeros(V), ahead, found)
+    return found
+
+
 @kernel
 def _emit(names: np.ndarray, found: np.ndarray, sink: Sink, ids: np.ndarray, seeds: np.ndarray) -> None:
     for v in range(ids.shape[0]):
@@ -108,10 +116,7 @@ def _fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _opti
         return
     others = np.flatnonzero(view.names)
     columns = np.ascontiguousarray(np.vstack([view.base, view.scores[:, others].T]))
-    found = np.zeros((WEIGHTED + len(columns), N))
-    V = int(view.answers.max()) + 1
-    scratch = np.zeros(V, np.int64), np.zeros(V), np.zeros(N + 2, np.int64)
-    agreement(np.array([0, N]), view.answers, columns, *scratch, found)
+    found = agreement_of(np.array([0, N]), view.answers, columns)
     fixed = [[SHARE, 0], [RANK, 0], [FIRST, 0], [DISTINCT, 0], [SHARE, BASE]]
     names = np.array([*fixed, *([SHARE, name] for name in view.names[others])], np.uint64)
     _emit(names, found, sink, ids, seeds)
@@ -135,6 +140,11 @@ class Agreement(ScoreTemplate):
 
     fire = staticmethod(_fire)
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[str | None, np.ndarray]:  # noqa: ARG002
-        """None: lists with answers are seen one by one."""
-        return {}
+    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
+        if rows.answers is None:
+            return {}
+        others = [k for k in range(len(rows.names)) if k != rows.column]
+        scores = np.ascontiguousarray(np.vstack([rows.base, rows.scores[:, others].T]))
+        found = agreement_of(lists, numbered(rows), scores)
+        names = ["share"], ["rank"], ["first"], ["distinct"], ["share", "(base score)"]
+        return dict(zip(map(tuple, [*names, *(["share", rows.names[k]] for k in others)]), found, strict=True))

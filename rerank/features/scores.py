@@ -9,7 +9,7 @@ from rerank.base.ranges import Range
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.features.marks import mark
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import EITHER, Template, templates
+from rerank.features.template import EITHER, Symbols, Template, templates
 from rerank.kernels.compile import kernel
 from rerank.readers.nbest import NBestList, numbered
 from rerank.readers.problems import Problem
@@ -81,8 +81,8 @@ class Dense(ScoreTemplate):
 
     fire = staticmethod(_fire_dense)
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[str | None, np.ndarray]:  # noqa: ARG002
-        return {name: rows.scores[:, k] for k, name in enumerate(rows.names) if k != rows.column}
+    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
+        return {(name,): rows.scores[:, k] for k, name in enumerate(rows.names) if k != rows.column}
 
 
 @kernel
@@ -108,8 +108,8 @@ class BaseScore(ScoreTemplate):
 
     fire = staticmethod(_fire_base)
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[str | None, np.ndarray]:  # noqa: ARG002
-        return {None: np.clip(rows.base, -FLOAT32_MAX, FLOAT32_MAX)}
+    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
+        return {(): np.clip(rows.base, -FLOAT32_MAX, FLOAT32_MAX)}
 
 
 @kernel

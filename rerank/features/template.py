@@ -15,6 +15,7 @@ from rerank.base.registry import Registry
 from rerank.data.symbols import text_hash
 from rerank.readers.nbest import NBestList
 
+Symbols = tuple[str, ...]  # of a feature, as texts
 EITHER = "lists"  # the content of templates that look at lists whatever their candidates are
 
 
@@ -66,9 +67,9 @@ class Template(Checked, ABC):
         """How many ancestors it looks at (scope UPWARD)."""
         return 0
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[str | None, np.ndarray] | None:  # noqa: ARG002
+    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray] | None:  # noqa: ARG002
         """What it gives for many lists at once, if it can: the values (float64 [N]) of a feature for every candidate,
-        by the one symbol of the feature, None for one without symbols.
+        by the symbols of the feature, of which there may be none.
 
         rows: the candidates of all lists as those of one; lists: int64 [L + 1], those of list i are
         lists[i]..lists[i + 1].

@@ -1,6 +1,6 @@
 """What maxent learns from, and with which penalty: cross-validation over the training lists.
 
-The lists are cut into FOLDS sections of neighbours (lists of one document stay together), each of which is held out in
+The lists (of dense columns alone, the last ENOUGH) are cut into FOLDS sections of neighbours (lists of one document stay together), each of which is held out in
 turn. Dense columns alone are tried with every penalty, all columns with the smaller ones, from the largest down to the
 first that brings nothing. Dense columns alone are taken unless all columns are better by more than one standard error
 of the difference (Breiman et al. 1984, section 3.4.3), and the base score alone unless they are by half of one.
@@ -28,6 +28,7 @@ FOLDS = 5
 PENALTIES = (1e3, 100.0, 10.0, 1.0)
 SPARSE_PENALTIES = (100.0, 10.0, 1.0)  # with all columns, where not all are dense
 FEW = 10.0  # the penalty where there is only one list
+ENOUGH = 10_000  # lists, the last ones, for a choice among dense columns: their few weights need no more
 BUDGET = 2e7  # nonzeros of all columns in all folds together: with more, fewer folds are held out, one at least
 HURRY = 40  # iterations in a fold with columns that are not dense
 ONE_ERROR, SAMPLES = 0.6827, 1000  # the middle of a normal distribution within ±1 deviation; bootstrap samples
@@ -127,6 +128,8 @@ def choose(
     trials: dict[Columns, list[FoldTrial]] = {kind: [] for kind in kinds}
     for kind, tried in trials.items():
         corpus = dense_alone(lists) if kind == "dense" else lists
+        if corpus.free == corpus.width:
+            corpus = section(corpus, max(0, corpus.list_count - ENOUGH), corpus.list_count)
         slow = kind == "all" and several
         folds = list(held_out(corpus))
         states = [cut_state(begun, corpus.width) for _ in folds]

@@ -17,8 +17,11 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import Corpus
+from rerank.extraction.blocks import pair_of, partly_flat
 from rerank.extraction.content import content_of
-from rerank.features.answers import WEIGHTED, agreement
+from rerank.extraction.content.base import Pair
+from rerank.extraction.flat import FlatPair
+from rerank.features.answers import agreement_of
 from rerank.kernels.compile import kernel
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
@@ -28,6 +31,7 @@ from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
+from rerank.readers.block import Item, ListBlock
 from rerank.readers.given.reading import ListFile, lists_from, lists_given
 from rerank.readers.nbest import numbered
 from rerank.readers.score_columns import ScoreColumns
@@ -40,6 +44,7 @@ from rerank.runs.report.table import TextTable, plain_text
 from rerank.storage.files import write_text
 from rerank.storage.strict_json import as_json
 
+GROWN = 2_000  # lists that trees are grown on, which take more time
 PENALTY = 10.0  # of maxent: with some ten columns and hundreds of lists any from 1 to 100 gives the same choices
 MOST = 10_000  # lists that a fold learns from, drawn from the others: weights of some ten columns need no more
 SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one that is best on what a fold learns from
@@ -81,11 +86,7 @@ class Samples(NamedTuple):
         """float64 [D, n]: the columns and, if asked for, those of agreement; less their lists' means."""
         every = [self.columns]
         if agree:
-            votes = np.zeros((WEIGHTED + len(self.columns), self.gain.size))
-            numbers, longest = int(self.answers.max(initial=0)) + 1, int(np.diff(self.first).max(initial=0))
-            scratch = np.zeros(numbers, np.int64), np.zeros(numbers), np.zeros(longest + 2, np.int64)
-            agreement(self.first, self.answers, np.ascontiguousarray(self.columns), *scratch, votes)
-            every.append(votes)
+            every.append(agreement_of(self.first, self.answers, np.ascontiguousarray(self.columns)))
         found, sizes = np.concatenate(every), np.diff(self.first)
         if found.size:
             found -= np.repeat(np.add.reduceat(found, self.first[:-1], axis=1) / sizes, sizes, axis=1)
@@ -200,54 +201,58 @@ def gathered(
                 f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns"
             )
         names = [name for name in names if name in use]
-    sizes, ids, parts = [0], list[str](), list[tuple[np.ndarray, ...]]()
+    sizes, parts = [0], list[tuple[np.ndarray, ...]]()
     references = list[np.ndarray]()
-    for found in usable(rows, content.pair, count):
-        nbest = found.nbest.named()
+    items = chain.from_iterable(partly_flat(content, item) for item in rows)
+    pairs: Iterator[Pair | FlatPair] = usable(items, partial(pair_of, content), count)
+    for found in pairs:
+        if isinstance(found, Pair):
+            nbest, own = found.nbest.named(), [len(found.nbest)]
+            reference, stats = content.stats(*found)
+        else:
+            nbest, reference, stats = found.held, found.reference, found.stats
+            own = np.diff(found.block.lists).tolist()
         if not len(nbest):
             continue
-        reference, stats = content.stats(*found)
         values = nbest.scores[:, [nbest.names.index(name) for name in names]]
         parts.append((numbered(nbest), values.T, stats))
-        references.append(reference)
-        sizes.append(len(nbest))
-        ids.append(nbest.id)
+        references += [reference] * len(own)
+        sizes += own
     count.warn()
-    if not ids:
+    if not parts:
         raise count.nothing("" if file is None else file.path)
-    if len(ids) < folds:
-        raise DataError(f"found {len(ids)} lists with candidates; expected {folds} or more, one for each fold")
+    if len(references) < folds:
+        raise DataError(f"found {len(references)} lists with candidates; expected {folds} or more, one for each fold")
     answers, columns, stats = zip(*parts, strict=True)
     reference, statistics, starts = np.stack(references), np.concatenate(stats), np.cumsum(sizes)
     gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
-    fold = np.random.default_rng(seed).permutation(len(ids)) % folds
+    fold = np.random.default_rng(seed).permutation(len(references)) % folds
     every = Samples(starts, np.concatenate(answers), np.concatenate(columns, axis=1), gain, fold)
     return Gathered(every, tuple(names), content.metric, statistics, reference)
 
 
-def _rows(lists: Sequence[Any]) -> Iterator[NBestList | SkippedList]:
+def _rows(lists: Sequence[Any]) -> Iterator[Item]:
     """The lists as readers give them."""
     if lists and isinstance(lists[0], ListFile):
-        return chain.from_iterable(file.rows() for file in lists)
+        return chain.from_iterable(file.blocks() for file in lists)
     return lists_given(lists, texts=True, gains=True)
 
 
-def _with_first(
-    rows: Iterable[NBestList | SkippedList], count: SkipCount, path: str | None
-) -> tuple[TextList, Iterator[NBestList | SkippedList]]:
+def _with_first(rows: Iterable[Item], count: SkipCount, path: str | None) -> tuple[TextList, Iterator[Item]]:
     """The first list with candidates and all lists, which are read once.
 
     Raises
     ------
     DataError: there is none, or it is one of trees.
     """
-    ahead, rest = list[NBestList | SkippedList](), iter(rows)
+    ahead, rest = list[Item](), iter(rows)
     for item in rest:
         ahead.append(item)
-        if isinstance(item, TextList) and len(item):
-            return item, chain(ahead, rest)
-        if isinstance(item, NBestList) and len(item):
-            raise DataError("found a list of trees; votes are for texts, `rerank run` is for parses", path=item.path)
+        first = next(iter(item)) if isinstance(item, ListBlock) else item
+        if isinstance(first, TextList) and len(first):
+            return first, chain(ahead, rest)
+        if isinstance(first, NBestList) and len(first):
+            raise DataError("found a list of trees; votes are for texts, `rerank run` is for parses", path=first.path)
     for item in ahead:
         if isinstance(item, SkippedList):
             count.bad(item)
@@ -304,14 +309,15 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
         ways["learned vote"] = by_vote
     enough = min(map(len, rest)) >= 2  # one to grow trees on, one to choose their number
     if enough and find_spec("lightgbm") is not None and (answered or len(samples.columns)):
-        forests = [_forest(part, bool(answered), seed) for part in parts]
+        few = [samples.lists(np.sort(lists[:GROWN])) for lists in rest]
+        forests = [_forest(part, bool(answered), seed) for part in few]
 
         def by_trees(lists: Samples) -> np.ndarray:
             """The candidate that trees find best."""
-            found, total = lists.corpus(agree=bool(answered)), np.empty(lists.gain.size)
-            held = np.repeat(lists.fold, np.diff(lists.first))
+            total, held = np.empty(lists.gain.size), np.repeat(lists.fold, np.diff(lists.first))
             for fold, forest in enumerate(forests):
-                total[held == fold] = scores(found, forest)[held == fold]
+                own = lists.lists(np.flatnonzero(lists.fold == fold))
+                total[held == fold] = scores(own.corpus(agree=bool(answered)), forest)
             return best_by(lists, total)
 
         ways["LambdaMART"] = by_trees

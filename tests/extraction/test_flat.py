@@ -29,6 +29,7 @@ def lines(seed: int, number: int = 300) -> Iterator[str]:
         entries: list[Any] = [
             {"text": f" {rng.choice('abc')} {rng.choice('de')}:é", "score": round(rng.gauss(0, 1), 3), "stop": "eos"}
             | {"lm": rng.choice([-0.0, 0, 1, 2.5, -7]), "n": rng.randrange(400), "gain": rng.randrange(2)}
+            | {"answer": rng.choice(["1", "2", " 2 ", "ä", "", None])}
             for _ in range(rng.choice([1, 1, 2, 3, 8, 140]))
         ]
         item: dict[str, Any] = {"id": i, "candidates": entries}
@@ -56,6 +57,14 @@ def lines(seed: int, number: int = 300) -> Iterator[str]:
                 one["gain"] = rng.choice([1e29, -0.0, None, 0.1])
             case 8:
                 one["features"] = {"lm": 1}
+            case 10:
+                one["answer"] = rng.choice([1, "a\0b", "\ud800", ["1"]])
+            case 11:
+                for entry in entries:
+                    entry["answer"] = None
+            case 12:
+                for entry in entries:
+                    del entry["answer"]
             case 9:
                 for entry in entries:
                     del entry["score"]
@@ -79,7 +88,7 @@ def write(place: Path, seed: int) -> None:
     place.write_bytes(gzip.compress(text if seed % 3 else text.replace("é".encode(), b"\xff", 2), 1))
 
 
-def recipe(root: Path, **features: Any) -> TextRecipe:
+def recipe(root: Path, answer: str | None = None, **features: Any) -> TextRecipe:
     data: dict[str, Any] = {
         "root": str(root),
         "train": "1",
@@ -87,7 +96,7 @@ def recipe(root: Path, **features: Any) -> TextRecipe:
         "tests": ["3"],
         "nbest": "{root}/{split}.jsonl.gz",
     }
-    data |= {"reader": {"name": "jsonl"}, "sources": None, "references": None, "on_bad_list": "skip"}
+    data |= {"reader": {"name": "jsonl"}, "sources": None, "references": None, "on_bad_list": "skip", "answer": answer}
     made = read_settings({"name": "flat", "task": "ranking", "features": features, "data": data})
     assert isinstance(made, TextRecipe)
     return made
@@ -108,7 +117,12 @@ def same(one: Extracted, other: Extracted, tables: tuple[Table, Table]) -> None:
 
 
 @pytest.mark.parametrize(
-    "features", [{"set": "dense"}, {"set": None, "templates": ["Given", "Dense"]}, {"set": "dense", "centred": False}]
+    "features",
+    [
+        {"set": "dense", "answer": "regex:[de]"},
+        {"set": None, "templates": ["Given", "Dense"]},
+        {"set": "dense", "centred": False},
+    ],
 )
 def test_blocks_give_what_lists_give(features: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for split in (1, 2, 3):

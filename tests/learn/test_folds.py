@@ -91,6 +91,14 @@ def test_large_lists_hold_out_the_last_sections(monkeypatch: pytest.MonkeyPatch)
     assert {each.columns: len(each.rows) for each in found.tried} == {"dense": 60, "all": 24}
 
 
+def test_few_lists_are_enough_for_dense_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = lists(60, dense=2.0)
+    monkeypatch.setattr(folds, "ENOUGH", 30)
+    found, last = chosen(corpus), chosen(corpus.slice(30, 60))
+    assert (found.columns, found.lists, found.held.size) == ("dense", 30, 30 * 6)
+    assert [each.score for each in found.tried][:4] == [each.score for each in last.tried][:4]
+
+
 def test_the_text_says_what_was_compared() -> None:
     found = chosen(lists(60, dense=2.0))
     said = found.text(Gain())

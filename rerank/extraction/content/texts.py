@@ -115,11 +115,14 @@ class TextContent(Content[TextView]):
     @property
     def flat(self) -> bool:
         made = self.extractor
-        plain = isinstance(self.metric, Gain) and not self.user and made.bits == 64 and self.answer is None
+        plain = isinstance(self.metric, Gain) and not self.user and made.bits == 64
         return plain and all(template.gives_columns() for template in made.templates)
 
     def flat_pair(self, block: ListBlock) -> FlatPair | None:
-        rows = cast(TextList, block.rows)
+        try:
+            rows = with_answers(cast(TextList, block.rows), self.answer)
+        except Problem:  # of one of the lists
+            return None
         held = self.hold(self._measured_aside(rows))
         if not self.flat or isinstance(held, SkippedList) or unfit(held):
             return None

@@ -8,7 +8,7 @@ import numpy as np
 from rerank.base.ranges import Range
 from rerank.features.marks import NUMBER, NUMBER_OFFSET, RANK_FROM, RANKS
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import TextTemplate, templates
+from rerank.features.template import Symbols, TextTemplate, templates
 from rerank.features.text.agreement import bin_of
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
@@ -111,6 +111,6 @@ class Given(TextTemplate):
 
     fire = staticmethod(_fire_given)
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[str | None, np.ndarray]:  # noqa: ARG002
+    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
         """None: lists with sparse features are in no block."""
         return {}

@@ -1,22 +1,23 @@
 """Runs of lists that are built alike, taken from JSON objects to blocks without a look at every number."""
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.data.corpus import offsets
 from rerank.readers.block import MOST, ListBlock
-from rerank.readers.nbest import plain_texts, repeats_of
+from rerank.readers.nbest import answers_of, plain_texts, repeats_of
 from rerank.readers.texts.text_list import NUMBERS, Pieces, TextList
 
 LARGEST = 1 << 22  # bytes of texts in a block
 # Keys of a candidate that say more than a number: whoever adds one names it here, or takes it to the rows of the block.
-_SPECIAL = {"columns", "features", "segmentation", "alignment", "answer"}
-_TEXT, _NUMERIC = itemgetter("text"), {float, int}
+_SPECIAL = {"columns", "features", "segmentation", "alignment"}
+_TEXT, _ANSWER, _NUMERIC = itemgetter("text"), itemgetter("answer"), {float, int}
 
 
 class ListShape(NamedTuple):
@@ -28,6 +29,7 @@ class ListShape(NamedTuple):
     places: tuple[int, ...]  # of its columns that candidates have; the others are 0
     numbers: Callable[[dict[str, Any]], tuple[Any, ...]]  # of a candidate: the first column, then all
     others: Callable[[dict[str, Any]], tuple[Any, ...]] | None  # its values besides
+    answered: bool
 
     @staticmethod
     def of(nbest: TextList) -> "ListShape | None":
@@ -37,12 +39,13 @@ class ListShape(NamedTuple):
             return None
         places = tuple(k for k, name in enumerate(nbest.names) if name in keys)
         names = [nbest.names[k] for k in places]
-        rest = [key for key in keys if key not in ("text", *names)]
+        rest = [key for key in keys if key not in ("text", "answer", *names)]
         if not names or not _SPECIAL.union(NUMBERS).isdisjoint(rest):
             return None
         return ListShape(
-            keys, nbest, places, itemgetter(names[0], *names), itemgetter(rest[0], *rest) if rest else None
-        )
+            keys, nbest, places, itemgetter(names[0], *names), itemgetter(rest[0], *rest) if rest else None,
+            "answer" in keys,
+        )  # fmt: skip
 
 
 def _shared_keys(entries: Any) -> tuple[str, ...] | None:
@@ -51,6 +54,12 @@ def _shared_keys(entries: Any) -> tuple[str, ...] | None:
         return None
     keys = set(map(tuple, entries))
     return keys.pop() if len(keys) == 1 else None
+
+
+def _answers(entries: list[dict[str, Any]]) -> Sequence[bytes | None] | None:
+    """The answers of candidates; None if one is no text."""
+    answers = list(map(_ANSWER, entries))
+    return plain_texts([answer or "" for answer in answers]) if {str, NoneType}.issuperset(map(type, answers)) else None
 
 
 class AlikeLists:
@@ -63,6 +72,7 @@ class AlikeLists:
     def __init__(self, shapes: Mapping[tuple[str, ...], ListShape], *, drop: bool) -> None:
         self._shapes, self._drop, self._shape, self._size = shapes, drop, None, 0
         self._values, self._texts, self._ids = array("d"), list[bytes](), list[str]()
+        self._answers = list[bytes | None]()
         self._lists = list[tuple[int, int, int, Pieces, bytes | None, tuple[bytes, ...]]]()
 
     _shape: ListShape | None
@@ -95,7 +105,11 @@ class AlikeLists:
         repeats = repeats_of(texts or ())
         if texts is None or (repeats and self._drop):
             return False
+        answers = _answers(entries) if shape.answered else [None] * len(texts)
+        if answers is None:
+            return False
         self._shape = shape
+        self._answers += answers
         self._values += numbers
         self._texts += texts
         self._ids.append(name)
@@ -110,6 +124,9 @@ class AlikeLists:
         scores = np.zeros((len(self._texts), len(like.names)))
         scores[:, places] = np.frombuffer(self._values).reshape(len(self._texts), len(places) + 1)[:, 1:]
         lines, sizes, repeats, raw, sources, references = zip(*self._lists, strict=True)
-        rows = like.changed(texts=self._texts, lines=np.repeat(lines, sizes).tolist(), scores=scores, raw=None)
+        rows = like.changed(
+            texts=self._texts, lines=np.repeat(lines, sizes).tolist(), scores=scores, raw=None,
+            answers=answers_of(self._answers),
+        )  # fmt: skip
         sides = {"raw": raw, "source": sources, "references": references}
         return ListBlock(rows, offsets(sizes), self._ids, lines, repeats, sides)
