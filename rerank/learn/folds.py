@@ -1,9 +1,10 @@
 """What maxent learns from, and with which penalty: cross-validation over the training lists.
 
-The lists (of dense columns alone, the last ENOUGH) are cut into FOLDS sections of neighbours (lists of one document stay together), each of which is held out in
-turn. Dense columns alone are tried with every penalty, all columns with the smaller ones, from the largest down to the
-first that brings nothing. Dense columns alone are taken unless all columns are better by more than one standard error
-of the difference (Breiman et al. 1984, section 3.4.3), and the base score alone unless they are by half of one.
+The lists (of dense columns alone, the last ENOUGH) are cut into FOLDS sections of neighbours (lists of one document
+stay together), each of which is held out in turn. Dense columns alone are tried with every penalty, all columns with
+the smaller ones, from the largest down to the first that brings nothing. Dense columns alone are taken unless all
+columns are better by more than one standard error of the difference (Breiman et al. 1984, section 3.4.3), and the base
+score alone unless they are by half of one.
 """
 
 from collections.abc import Callable, Iterator

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Protocol, get_args
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.shards import Lists, parts, reference_rows
+from rerank.data.corpus import offsets
+from rerank.data.shards import Lists, list_sizes, parts, reference_rows
 from rerank.engines.settings import Engine
 from rerank.extraction.content.trees import Parses
 from rerank.extraction.extraction import Extracted
@@ -19,6 +20,7 @@ from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
 from rerank.models.decoding import agreed, best_expected, gain_functions, probabilities, require_trees, settled
 from rerank.models.provenance import LEAST, Decoding, Kind
+from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.trees.trees import brackets
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, last_lists, shared_lists
@@ -27,6 +29,7 @@ from rerank.runs.learned_fusion import check_learning, learn_brackets
 from rerank.runs.lists_again import ListAgain, Reading, run_scores, see_again
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.training import NOT_BEATEN, base_alone
+from rerank.runs.ways import Answered
 
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
@@ -337,8 +340,14 @@ def evaluate_decoding(
     every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
     if not every:
         return None
-    _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
-    answers = None
+    sizes, columns = list_sizes(extracted.corpus), ScoreColumns.of_table(data.table.about)
+    votes = Answered(columns.without({metric.column}).names) if isinstance(metric, Gain) and columns else None
+    readings: list[Reading] = [*every, *([] if votes is None else [votes])]
+    _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, readings, engine), every)
+    answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
+    for name, places in others.items():
+        chosen.add_selection(split, name, statistics_of(extracted.corpus, places), metric, places)
+    chosen.training.setdefault("votes", {})[split] = list(others)
     for run, sweeps_of_run in zip(runs, tried, strict=True):
         for kind, sweep in sweeps_of_run.items():
             choice = sweep.candidates if isinstance(sweep, GainSweep) and sweep.decided else None

@@ -5,7 +5,7 @@ Without training: the first sample, the best by each column, the vote of all sam
 columns, columns and agreement, the vote that these weigh, and trees if LightGBM is installed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -16,12 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import Corpus
 from rerank.extraction.blocks import pair_of, partly_flat
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair
 from rerank.extraction.flat import FlatPair
-from rerank.features.answers import agreement_of
 from rerank.kernels.compile import kernel
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
@@ -41,6 +39,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
 from rerank.runs.report.plot import Figure, FigureLine, draw, logarithmic
 from rerank.runs.report.table import TextTable, plain_text
+from rerank.runs.ways import BY_COLUMN, FIRST, MAJORITY, Choose, Samples, best_by, softmax, systems, voted
 from rerank.storage.files import write_text
 from rerank.storage.strict_json import as_json
 
@@ -49,91 +48,8 @@ PENALTY = 10.0  # of maxent: with some ten columns and hundreds of lists any fro
 MOST = 10_000  # lists that a fold learns from, drawn from the others: weights of some ten columns need no more
 SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one that is best on what a fold learns from
 DRAWS = 4  # samples of k candidates of each list, for the curve
-FIRST, MAJORITY, ANY = "first", "majority vote", "any (oracle, pass@n)"
+ANY = "any (oracle, pass@n)"
 LEARNED = "learned from "  # what scores of candidates are learned from
-BY_COLUMN = "best ", "vote by "  # and the name of the column
-
-Choose = Callable[["Samples"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
-
-
-class Samples(NamedTuple):
-    """Lists of candidates: candidates of list i are first[i]..first[i + 1] (int64 [L + 1]).
-
-    answers: int32 [n], equal for equal ones of a list, -1 for none; columns: float64 [K, n]; gain: float64 [n]; fold:
-    int64 [L], in which part of the cross-validation a list is held out.
-    """
-
-    first: np.ndarray
-    answers: np.ndarray
-    columns: np.ndarray
-    gain: np.ndarray
-    fold: np.ndarray
-
-    def some(self, places: np.ndarray, first: np.ndarray) -> "Samples":
-        """The candidates ``places``, in lists that begin at ``first``."""
-        return self._replace(
-            first=first, answers=self.answers[places], columns=self.columns[:, places], gain=self.gain[places]
-        )
-
-    def lists(self, chosen: np.ndarray) -> "Samples":
-        """The lists ``chosen`` (int64 [L'])."""
-        sizes = np.diff(self.first)[chosen]
-        first = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.repeat(self.first[chosen] - first[:-1], sizes) + np.arange(first[-1])
-        return self.some(places, first)._replace(fold=self.fold[chosen])
-
-    def features(self, *, agree: bool) -> np.ndarray:
-        """float64 [D, n]: the columns and, if asked for, those of agreement; less their lists' means."""
-        every = [self.columns]
-        if agree:
-            every.append(agreement_of(self.first, self.answers, np.ascontiguousarray(self.columns)))
-        found, sizes = np.concatenate(every), np.diff(self.first)
-        if found.size:
-            found -= np.repeat(np.add.reduceat(found, self.first[:-1], axis=1) / sizes, sizes, axis=1)
-        return found
-
-    def corpus(self, *, agree: bool) -> Corpus:
-        """The lists with their ``features`` as dense columns."""
-        found = self.features(agree=agree).T.astype(np.float32)
-        n, D = found.shape
-        columns = np.tile(np.arange(D, dtype=np.int32), n)
-        L, nothing = len(self.first) - 1, np.zeros(n)
-        rows, stats, reference = np.arange(n + 1) * D, self.gain[:, None], np.ones((L, 1))
-        return Corpus(
-            self.first, rows, columns, found.ravel(), nothing, self.gain, stats, reference, np.ones(L), D, free=D
-        )
-
-
-@kernel
-def vote(first: np.ndarray, answers: np.ndarray, weight: np.ndarray, totals: np.ndarray, chosen: np.ndarray) -> None:
-    """Choose from every list the heaviest candidate of the answer with the most weight (float64 [n]).
-
-    Without an answer a candidate votes for none; if none has one, the heaviest is chosen; the first of equals. totals:
-    zeros float64 [V], scratch; chosen: int64 [L].
-    """
-    for i in range(chosen.shape[0]):
-        a, b, best = first[i], first[i + 1], -1
-        for y in range(a, b):
-            if answers[y] >= 0:
-                totals[answers[y]] += weight[y]
-        for y in range(a, b):
-            if answers[y] < 0:
-                continue
-            if (
-                best < 0
-                or totals[answers[y]] > totals[answers[best]]
-                or (answers[y] == answers[best] and weight[y] > weight[best])
-            ):
-                best = y
-        if best < 0:
-            best = a
-            for y in range(a, b):
-                if weight[y] > weight[best]:
-                    best = y
-        for y in range(a, b):
-            if answers[y] >= 0:
-                totals[answers[y]] = 0.0
-        chosen[i] = best
 
 
 @kernel
@@ -151,30 +67,6 @@ def expect_best(first: np.ndarray, gain: np.ndarray, k: int, expected: np.ndarra
             total += weight * gain[first[i] + n - r]
             weight *= (r - few) / max(r - 1, 1)
         expected[i] = total
-
-
-def voted(samples: Samples, weight: np.ndarray) -> np.ndarray:
-    """int64 [L]: what ``vote`` chooses."""
-    chosen = np.empty(len(samples.first) - 1, np.int64)
-    vote(samples.first, samples.answers, weight, np.zeros(int(samples.answers.max(initial=0)) + 1), chosen)
-    return chosen
-
-
-def best_by(samples: Samples, values: np.ndarray) -> np.ndarray:
-    """int64 [L]: the candidate with the highest value (float64 [n]), of equals the first."""
-    return voted(samples._replace(answers=np.full(values.size, -1, np.int32)), values)
-
-
-def softmax(samples: Samples, values: np.ndarray, *, scaled: bool) -> np.ndarray:
-    """float64 [n]: e^value over the sum of those of the list; ``scaled``: in units of the deviation in the list."""
-    sizes, starts = np.diff(samples.first), samples.first[:-1]
-    away = values - np.repeat(np.maximum.reduceat(values, starts), sizes)
-    if scaled:
-        mean = np.add.reduceat(away, starts) / sizes
-        spread = np.sqrt(np.add.reduceat((away - np.repeat(mean, sizes)) ** 2, starts) / sizes)
-        away = away / np.repeat(np.where(spread > 0, spread, 1.0), sizes)
-    raised = np.exp(away)
-    return np.asarray(raised / np.repeat(np.add.reduceat(raised, starts), sizes))
 
 
 def gathered(
@@ -267,23 +159,6 @@ class Gathered(NamedTuple):
     metric: Metric
     stats: np.ndarray
     reference: np.ndarray
-
-
-def systems(samples: Samples, names: Sequence[str]) -> dict[str, Choose]:
-    """Ways to choose, by name, that need no training."""
-    ways: dict[str, Choose] = {
-        FIRST: lambda lists: lists.first[:-1],
-        MAJORITY: lambda lists: voted(lists, np.ones(lists.gain.size)),
-    }
-    if samples.answers.max(initial=-1) < 0:
-        del ways[MAJORITY]
-    for k, name in enumerate(names):
-        ways[BY_COLUMN[0] + name] = partial(lambda lists, k: best_by(lists, lists.columns[k]), k=k)
-        if MAJORITY in ways:
-            ways[BY_COLUMN[1] + name] = partial(
-                lambda lists, k: voted(lists, softmax(lists, lists.columns[k], scaled=True)), k=k
-            )
-    return ways
 
 
 def learned(samples: Samples, seed: int) -> dict[str, Choose]:

@@ -1,6 +1,7 @@
 """Decoding in a run: tuned on dev by exact scores, evaluated and tested as the other predictors are."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -159,3 +160,12 @@ def test_answers_are_voted_on_and_may_be_held_back(workspace: Path) -> None:
     assert curve["aurc"] == pytest.approx(1 - sum(curve["score"]) / len(rankings))
     assert rerank.evaluate(held_back, rerank.read(folder / "test.jsonl", "jsonl")).score == pytest.approx(right)
     assert "AURC" in (workspace / "run" / "report.html").read_text()
+    votes = [Counter(each["text"] for each in item["candidates"]).most_common() for item in tests[20:]]
+    sure = [winners for winners in votes if len(winners) < 2 or winners[0][1] > winners[1][1]]
+    least = sum(winners[0][0] == "so 0" for winners in sure) / len(votes)
+    systems = metrics["splits"]["test"]
+    assert least <= systems["majority vote"]["gain"] <= least + 1 - len(sure) / len(votes)
+    assert systems["first"]["gain"] == np.mean([item["candidates"][0]["gain"] for item in tests[20:]])
+    best = [max(item["candidates"], key=lambda each: each["score"])["gain"] for item in tests[20:]]
+    assert systems["best score"]["gain"] == pytest.approx(np.mean(best))
+    assert "best gain" not in systems

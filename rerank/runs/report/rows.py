@@ -163,7 +163,8 @@ def splits_of(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str] | None = None) -> list[Row]:
-    """The lines of the results on ``split``: what is in BESIDE, and each group's ``predictors`` where it has them.
+    """The lines of the results on ``split``: what is in BESIDE, ways to choose that need no training where candidates
+    have answers (``runs.ways``), and each group's ``predictors`` where it has them.
 
     By default these are all except "last", which is included where the recipe is about it.
     """
@@ -171,7 +172,8 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
         predictors = (*(["last"] if metrics.get("ranked_by") == "last" else []), *PREDICTORS)
     systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
     base, rows = _get(systems, "base", primary), []
-    for name, (label, by) in BESIDE.items():
+    votes = {name: (name, "") for name in _get(metrics, "training", "votes", split) or ()}
+    for name, (label, by) in (BESIDE | votes).items():
         if name in systems:
             scores = {key: Spread.known([value]) for key, value in systems[name].items()}
             test = compare_with_base([metrics], split, name)
