@@ -15,6 +15,7 @@ one under ``answer`` is what the candidate comes to.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from rerank.base.encoding import decoded
@@ -24,14 +25,15 @@ from rerank.readers.block import Item, ListBlock
 from rerank.readers.lines import LineReader, Place, Record
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, Writable, open_stream
-from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of, texts_of
+from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, texts_of
 from rerank.readers.texts.runs import AlikeLists, ListShape
+from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, TextList, each
 
 
 @readers.add("jsonl")
 @dataclass(frozen=True)
-class JsonlReader(JsonReader):
+class JsonlReader(SampleReader):
     """Lists in JSON lines.
 
     >>> (nbest,) = JsonlReader().parse(b'{"candidates": [{"text": "Yes .", "score": -1.5, "lm": -2}]}')
@@ -40,7 +42,7 @@ class JsonlReader(JsonReader):
 
     Parameters
     ----------
-    duplicates, ids: see ``JsonReader``.
+    duplicates, ids, steps, labels: see ``SampleReader``.
     base: the name of the number that is the base score; in a file without any "score", all base scores are 0.
     dense: the names of the dense columns in addition to the base score; by default the file's first list decides.
     """
@@ -103,7 +105,7 @@ class JsonlReader(JsonReader):
                 run = AlikeLists(shapes, drop=drop)
             if not taken:
                 nbest = self.list_of(record, name, lines, make, seen)
-                if isinstance(nbest, TextList) and (shape := ListShape.of(nbest)) is not None:
+                if isinstance(nbest, TextList) and (shape := ListShape.of(nbest, self)) is not None:
                     shapes[shape.keys] = shape
                 yield nbest
         if len(run):
@@ -114,7 +116,19 @@ class JsonlReader(JsonReader):
         if not isinstance(entries, list):
             raise Problem("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
         source, references = _sides(content)
-        return Draft(each(entries, _candidate), entries, content, source=source, references=references)
+        made = each(entries, partial(self._candidate, stepped=stepped(entries)))
+        return Draft(made, entries, content, source=source, references=references)
+
+    def _candidate(self, entry: Any, k: int, stepped: tuple[str, ...]) -> Entry:
+        """Candidate ``k``. Raises Problem."""
+        if not isinstance(entry, dict):
+            return Entry(text_of(entry, f"candidate {k}"), {})
+        segmentation, alignment, answer = (_part(entry, key) for key in ("segmentation", "alignment", "answer"))
+        if "text" not in entry:
+            raise Problem("text", f"candidate {k} has no 'text'")
+        numbers = _numbers(entry, k) | self.derived(entry, stepped, k)
+        text = text_of(entry["text"], f"candidate {k}")
+        return Entry(text, numbers, segmentation, alignment, answer, self.labelled(entry))
 
 
 def _taken(run: AlikeLists, name: str, record: Record) -> bool:
@@ -129,16 +143,6 @@ def _taken(run: AlikeLists, name: str, record: Record) -> bool:
 def _sides(item: Mapping[str, Any]) -> tuple[bytes | None, tuple[bytes, ...]]:
     """The source and the references of an object. Raises Problem."""
     return None if item.get("source") is None else text_of(item["source"], "the source"), _references(item)
-
-
-def _candidate(entry: Any, k: int) -> Entry:
-    """Candidate ``k``. Raises Problem."""
-    if not isinstance(entry, dict):
-        return Entry(text_of(entry, f"candidate {k}"), {})
-    parts = (_part(entry, key) for key in ("segmentation", "alignment", "answer"))
-    if "text" not in entry:
-        raise Problem("text", f"candidate {k} has no 'text'")
-    return Entry(text_of(entry["text"], f"candidate {k}"), _numbers(entry, k), *parts)
 
 
 def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
