@@ -16,7 +16,7 @@ one under ``answer`` is what the candidate comes to.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
@@ -25,10 +25,14 @@ from rerank.readers.block import Item, ListBlock
 from rerank.readers.lines import LineReader, Place, Record
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, Writable, open_stream
+from rerank.readers.texts.answers import check_rule
+from rerank.readers.texts.forms import as_lists
 from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, texts_of
 from rerank.readers.texts.runs import AlikeLists, ListShape
 from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, TextList, each
+
+OTHERS = {"choices": "openai", "response": "openai", "chosen": "preferences", "responses": "parallel"}  # by a key
 
 
 @readers.add("jsonl")
@@ -45,12 +49,15 @@ class JsonlReader(SampleReader):
     duplicates, ids, steps, labels: see ``SampleReader``.
     base: the name of the number that is the base score; in a file without any "score", all base scores are 0.
     dense: the names of the dense columns in addition to the base score; by default the file's first list decides.
+    answer: the rule for answers where the right one is known; by default as that suggests.
     """
 
     form: ClassVar[str] = "jsonl"
+    general: ClassVar[bool] = True
 
     base: str = SCORE
     dense: tuple[str, ...] | None = None
+    answer: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,6 +65,7 @@ class JsonlReader(SampleReader):
             raise RecipeError(f"found {self.base!r}; expected the name of a number", key="base")
         if self.dense is not None:
             check_names(self.dense, "dense")
+        check_rule(self.answer)
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """A new score is "score", the old one "base_score" unless there is one already.
@@ -73,6 +81,10 @@ class JsonlReader(SampleReader):
             for i in chosen
         ]
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
+
+    def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+        known = () if self.known is None else self.known.names
+        return as_lists(super().objects(lines), self.answer, {*(self.dense or ()), *known, *self.labels})
 
     def blocks(self, path: PathLike) -> Iterator[Item]:
         with open_stream(path, strict=False) as stream:
@@ -111,8 +123,11 @@ class JsonlReader(SampleReader):
         if len(run):
             yield run.block()
 
-    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:
         entries = content.get("candidates")
+        if other := next((name for key, name in OTHERS.items() if entries is None and key in content), ""):
+            kind = cast(type[SampleReader], readers.get(other))
+            return kind(steps=self.steps, labels=self.labels).draft(content, names)
         if not isinstance(entries, list):
             raise Problem("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
         source, references = _sides(content)
