@@ -1,6 +1,5 @@
 """The command that compares ways to choose the best of n."""
 
-import os
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,9 +51,7 @@ def vote(
     from rerank.runs.vote import table_of_votes, write_curve
 
     chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
-    opened = [read(path, reader, on_bad_list=on_bad_list, **chosen) for path in files]
-    once = not all(map(os.path.isfile, files))  # a pipe cannot be read again
-    lists: Any = list(chain.from_iterable(opened)) if once else opened
+    lists = [read(path, reader or "jsonl", on_bad_list=on_bad_list, **chosen) for path in files]
     how: dict[str, Any] = {
         "folds": folds,
         "samples": samples,
@@ -67,5 +64,5 @@ def vote(
     if curve is not None:
         write_curve(table, curve)
     if save is not None:
-        every = lists if once else opened[0] if len(opened) == 1 else list(chain.from_iterable(opened))
+        every = lists[0] if len(lists) == 1 else list(chain.from_iterable(lists))
         fit(every, metric=named(metric), seed=seed, **chosen).save(save)

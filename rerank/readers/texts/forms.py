@@ -76,12 +76,12 @@ class Form:
         made = [self.prepared(row) for row in rows]
         head, keep = made[0], {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in named)}
         right = _first(head, self.right)
-        find, answer = (None, None) if right in (None, "") else _finder_of(str(right), rule)
+        find, answers = (None, set()) if right in (None, "") else _finder_of(str(right), rule)
         candidates = [one for row in made for one in self._candidates(row, {**keep, **self.columns})]
         for one in candidates:
             if find is not None and isinstance(one["text"], str):
                 found = find(one.get("answer", one["text"]))
-                one |= {"answer": found, "gain": one.get("gain", float(found == answer))}
+                one |= {"answer": found, "gain": one.get("gain", float(found in answers))}
         whole = {"id": _first(head, self.id), "source": _said(_first(head, self.source), every=True)}
         whole |= {"reference": _said(_first(head, self.reference)), "candidates": candidates}
         kind = Doubtful if any(isinstance(row, Doubtful) for row in rows) else dict
@@ -137,8 +137,8 @@ def _content(content: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _finder_of(right: str, rule: str | None) -> tuple[Callable[[str], str | None], str]:
-    """What finds the answer in a text, and the right one. Raises Problem where a pattern takes too long."""
+def _finder_of(right: str, rule: str | None) -> tuple[Callable[[str], str | None], set[str | None]]:
+    """What finds the answer in a text, and the answers that are right. Raises Problem where a rule takes too long."""
     right = right.rpartition("####")[2].strip()
     right = finder("boxed")(right) or right
     core = right.strip(OUTER + "$%")
@@ -146,13 +146,14 @@ def _finder_of(right: str, rule: str | None) -> tuple[Callable[[str], str | None
 
     def find(text: str) -> str | None:
         try:
-            found = finder(rule)(text) if rule else finder(kind)(finder("boxed")(text) or text)
+            boxed = None if rule else finder("boxed")(text)
+            found = boxed if boxed and kind == "text" else finder(rule or kind)(boxed or text)
         except TimeoutError:
             message = f"the rule {rule!r} takes more than {SECONDS:g} s; expected a pattern that ends sooner"
             raise Problem("text", message) from None
-        return plain(found) if found else None
+        return (plain(found) or None) if found else None
 
-    return find, find(right) or plain(right)
+    return find, {find(right), plain(right)} - {None}
 
 
 def _logged(item: Object) -> Object:
