@@ -24,7 +24,7 @@
   reference, if there is one, is `reference`.
 
 Where the right answer is known, that of a candidate is what the rule for [answers](#answers) finds or, without a rule,
-what is of its kind: what is in `\\\\boxed{}`, else the last number or letter, else the whole text. The gain, unless the
+what is of its kind: what is in `\\boxed{}`, else the last number or letter, else the whole text. The gain, unless the
 file has one, is 1 if they are equal. A right answer may stand at the end of a solution: `#### 42`.
 """
 
