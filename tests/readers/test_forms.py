@@ -1,6 +1,9 @@
 """Files of other programs, as their documentation or source shows them, read without naming a format."""
 
+import gzip
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +176,16 @@ def test_forms(name: str, array: bool, tmp_path: Path) -> None:
     assert (again.id, again.rows.texts, again.rows.scores.tolist(), again.rows.answers, again.source) == (
         one.id, one.rows.texts, one.rows.scores.tolist(), one.rows.answers, one.source,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+@pytest.mark.parametrize("name", ["verifiers", "hyporadise"])
+def test_forms_come_through_pipes(name: str, compress: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    items, (ids, texts, *_) = FILES[name]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(compress(json.dumps(items).encode()))))
+    found = list(rerank.read("-"))
+    assert [one.id for one in found] == ids
+    assert [candidate.text for candidate in found[0].candidates] == texts
 
 
 def test_every_form_has_a_sample() -> None:

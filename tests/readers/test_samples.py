@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from outcomes import good, written
 
-from rerank.base.errors import RecipeError
+from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
 from rerank.readers.block import ListBlock
+from rerank.readers.given.lists import list_given
 from rerank.readers.texts.text_list import TextList
 
 PRM = ("prm:min", "prm:mean", "prm:last", "prm:prod")
@@ -112,3 +113,17 @@ def test_texts_are_sparse_features_where_they_are_asked_for(name: str, tmp_path:
 def test_other_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(RecipeError, match=f"data.reader.{min(options)}: found .*; expected"):
         make_reader({"name": "jsonl", **options})
+
+
+def test_candidates_in_memory_have_what_lines_have(tmp_path: Path) -> None:
+    entries: list[dict[str, Any]] = [
+        {"text": "a", "prm": [0.5, 0.25, 1], "finish_reason": "length"},
+        {"text": "b", "prm": [0.75], "finish_reason": {"type": "stop"}, "ids": [1]},
+    ]
+    one = good(*read(tmp_path, "jsonl", {"candidates": entries}))
+    entries[0]["prm"] = np.array(entries[0]["prm"])
+    given = list_given(entries, texts=True)
+    assert set(given.names) == set(one.names)
+    assert given.scores[:, [given.names.index(name) for name in one.names]].tolist() == one.scores.tolist()
+    with pytest.raises(DataError, match="found NaN; expected a score under 'prm' of candidate 1 as a finite number"):
+        list_given([{"text": "a", "prm": [0.5, float("nan")]}], texts=True)

@@ -54,24 +54,33 @@ class SampleReader(JsonReader):
             raise RecipeError(f"found {min(unknown)!r}; expected some of {', '.join(STEPS)}", key="steps")
 
     def derived(self, entry: Mapping[str, Any], stepped: Iterable[str], k: int = 0) -> dict[str, float]:
-        """The numbers that follow from how candidate ``k`` ended, and from scores of its steps under the keys
-        ``stepped``. Raises Problem."""
-        numbers = {CUT: _is_cut(entry[FINISH])} if FINISH in entry else {}
-        for key in stepped:
-            if key in entry:
-                values = entry[key]
-                if not isinstance(values, list) or not values:
-                    found = "an empty list" if values == [] else shown(values)
-                    message = f"found {found} as {key!r} of candidate {k}; expected the scores of its steps, numbers"
-                    raise Problem("columns", message)
-                values = [number_of(value, f"a score under {key!r} of candidate {k}", "columns") for value in values]
-                numbers |= {f"{key}:{name}": STEPS[name](values) for name in self.steps}
-        return numbers
+        """The numbers of ``derived`` that are asked for."""
+        return derived(entry, stepped, self.steps, k)
 
     def labelled(self, entry: Mapping[str, Any]) -> tuple[str, ...]:
         """The sparse features that the texts of a candidate are."""
+        if not self.labels:
+            return ()
         pairs = ((key, entry.get(key)) for key in self.labels)
         return tuple(f"{key}={value}" for key, value in pairs if isinstance(value, str) and value)
+
+
+def derived(
+    entry: Mapping[str, Any], stepped: Iterable[str], steps: Iterable[str] = STEPS, k: int = 0
+) -> dict[str, float]:
+    """The numbers that follow from how candidate ``k`` ended, and from scores of its steps under the keys ``stepped``.
+    Raises Problem."""
+    numbers = {CUT: _is_cut(entry[FINISH])} if FINISH in entry else {}
+    for key in stepped:
+        if key in entry:
+            values = entry[key]
+            if not isinstance(values, list) or not values:
+                found = "an empty list" if values == [] else shown(values)
+                message = f"found {found} as {key!r} of candidate {k}; expected the scores of its steps, numbers"
+                raise Problem("columns", message)
+            values = [number_of(value, f"a score under {key!r} of candidate {k}", "columns") for value in values]
+            numbers |= {f"{key}:{name}": STEPS[name](values) for name in steps}
+    return numbers
 
 
 def stepped(entries: Sequence[Any], but: str = "") -> tuple[str, ...]:
