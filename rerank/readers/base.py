@@ -24,6 +24,7 @@ a score column of the training lists is missing     bad list "columns"; see ``re
 not as many scores as texts                         bad list "columns"
 phrase spans that are malformed or leave the texts  bad candidate "segmentation"
 the same for a word alignment                       bad candidate "alignment"
+a pattern that takes too long to find the answer    bad list "answer"
 text that is not a tree where one is expected       bad candidate "tree"
 unbalanced brackets, a word without preterminal     bad candidate "brackets"
 a NUL byte                                          bad candidate "nul"; bad list if in no candidate's line or text
@@ -141,6 +142,7 @@ class Reader(ABC):
     # file, so it counts only where it finds base scores.
     trial: ClassVar[Mapping[str, Any]] = {}
     holds: ClassVar[str] = ""  # what its lists hold: "trees" or "texts"; others are not told apart
+    general: ClassVar[bool] = False  # whether it reads files of other formats too, whose readers are then the advice
 
     known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own
     normal: ClassVar[bool] = False

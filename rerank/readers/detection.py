@@ -44,6 +44,7 @@ class Reads(Protocol):
 
     trial: ClassVar[Mapping[str, Any]]
     holds: ClassVar[str]
+    general: ClassVar[bool]
 
     @property
     def within(self) -> "tuple[Reads, ...]": ...
@@ -68,6 +69,7 @@ def advice_on(reader: Reads, others: Readers, path: str) -> str:
     shares = {name: (_share(other, path, start), type(other)) for name, other in _made(others, needing=False)}
     best = max((share for share, _ in shares.values()), default=0.0)
     kinds = {name: kind for name, (share, kind) in shares.items() if share == best > MOSTLY}
+    kinds = {name: kind for name, kind in kinds.items() if not kind.general} or kinds
     if any(type(leaf) in kinds.values() for leaf in leaves):  # what its options ask for is not there
         return ""
     for name, kind in kinds.items():

@@ -53,6 +53,21 @@ class LineReader:
             self.take(1)
         return False
 
+    def begins(self) -> bytes:
+        """The first byte that follows and is no white space, without taking it; b"" at the end."""
+        while True:
+            text = b"\n".join([*self._lines[self._at :], *self._carry]).lstrip()
+            if text or not self._fill():
+                return text[:1]
+
+    def rest(self) -> bytes:
+        """All that follows, in memory at once, with lines of any length."""
+        pieces = [line + b"\n" for line in self._lines[self._at :]] + self._carry
+        while data := self._stream.read(self._chunk):
+            pieces.append(data)
+        self._lines, self._at, self._carry, self._ended = [], 0, [], True
+        return b"".join(pieces)
+
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """(number, line) of all remaining lines."""
         while self._at < len(self._lines) or self.ahead(1):

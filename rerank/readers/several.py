@@ -56,7 +56,7 @@ def make_reader(spec: Any, key: str) -> Reader:
     """
     if isinstance(spec, Reader):
         return spec
-    settings = _settings(spec, key)
+    settings = settings_of(spec, key)
     sign = settings.pop("scores", None)
     reader = build(readers, settings, key)
     if sign is None:
@@ -67,8 +67,8 @@ def make_reader(spec: Any, key: str) -> Reader:
     return CostReader(reader) if sign == "cost" else reader
 
 
-def _settings(spec: Any, key: str) -> dict[str, Any]:
-    """A reader's name and options."""
+def settings_of(spec: Any, key: str) -> dict[str, Any]:
+    """A reader's name and options, of its name, a mapping of both, or its YAML."""
     if isinstance(spec, str) and spec.lstrip().startswith("{"):
         try:
             spec = read_yaml(spec)
@@ -81,7 +81,7 @@ def _settings(spec: Any, key: str) -> dict[str, Any]:
 
 def reader_names(spec: Any) -> Iterator[str]:
     """The names of the reader that ``spec`` describes and of all that it reads through; none of them is made."""
-    settings = _settings(spec, "data.reader")
+    settings = settings_of(spec, "data.reader")
     yield str(settings.get("name", ""))
     inner = settings.get("of", ())
     for setting in inner if isinstance(inner, list | tuple) else [inner]:

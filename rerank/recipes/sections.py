@@ -78,7 +78,7 @@ class SplitSettings(Section):
     tests: the splits that are evaluated and reranked. Splits are names (letters, digits, ``_``, with ``.+-`` and spaces
     between them), not paths.
     nbest: where the lists of a split are.
-    reader: the format of the lists, with its options.
+    reader: the format of the lists, with its options; of texts by default ``jsonl`` if ``nbest`` names files of JSON.
     encoding: that of all text files, if it is not UTF-8, as Python calls it: ``latin-1``, ``cp1252``, ``gbk``.
     on_bad_list: whether a list that cannot be used is an error, or is left out and counted.
     shard_size: how many MB (10^6 bytes) a shard takes at most, unless it is a single list. A larger corpus is stored in

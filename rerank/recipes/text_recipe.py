@@ -1,5 +1,6 @@
 """Recipes over lists of texts: translations, transcripts, samples of a language model."""
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -15,6 +16,7 @@ LEARNERS = {"translation": "vrda", "speech": "maxent", "ranking": "maxent"}
 METRICS = {"translation": "bleu", "speech": "wer", "ranking": "gain"}
 AUTO, DERIVED, UNDERIVED = "auto", "dptm", "text"  # the set of translations: what stands for one of the other two
 SETS = {"translation": AUTO, "speech": "speech", "ranking": "text"}
+_JSON = re.compile(r"\.jsonl?(\.\w+)?$")  # by the name of a file, compressed or not
 
 
 class TextDataSettings(SplitSettings):
@@ -33,6 +35,20 @@ class TextDataSettings(SplitSettings):
     form: Literal["lines", "tab", "id"] = "lines"
     answer: Annotated[str | None, AfterValidator(check_rule)] = None
     reader: Annotated[Settings, part("moses")] = Field(default={}, validate_default=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_json(cls, values: Any) -> Any:
+        """Lists in files of JSON are read as such, and hold sources and references themselves, unless others are named;
+        where they hold the right answers the rule for answers is the reader's too."""
+        if not isinstance(values, dict) or not isinstance(reader := named(values.get("reader", {})), dict):
+            return values
+        if "name" not in reader and _JSON.search(str(values.get("nbest"))):
+            reader = {"name": "jsonl", **reader}
+            values = {"sources": None, "references": None, **values, "reader": reader}
+        if reader.get("name") == "jsonl" and values.get("answer") is not None:
+            values = {**values, "reader": {"answer": values["answer"], **reader}}
+        return values
 
     def files_of(self, source: str) -> dict[str, list[str]]:
         files = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}

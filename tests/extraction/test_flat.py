@@ -58,7 +58,7 @@ def lines(seed: int, number: int = 300) -> Iterator[str]:
             case 8:
                 one["features"] = {"lm": 1}
             case 10:
-                one["answer"] = rng.choice([1, "a\0b", "\ud800", ["1"]])
+                one["answer"] = rng.choice([1, 2.0, True, "a\0b", "\ud800", ["1"]])
             case 11:
                 for entry in entries:
                     entry["answer"] = None

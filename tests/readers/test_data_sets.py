@@ -1,5 +1,6 @@
 """Data sets with pairs of what was chosen and rejected, and with parallel lists."""
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 from outcomes import good, written
 
-from rerank.base.errors import RecipeError
+from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import SkippedList
+from rerank.readers.base import SkippedList, read_lists
 from rerank.readers.texts.text_list import TextList
 
 USER, FOUR, FIVE = (
@@ -90,15 +91,52 @@ def test_faults(name: str, item: dict[str, Any], reason: str, message: str, tmp_
     assert message in bad.message
 
 
-@pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize("name", ["openai", "preferences", "parallel", "jsonl"])
-def test_json_that_is_not_one_object_per_line_is_told_how_to_become_so(
-    name: str, indent: int | None, tmp_path: Path
-) -> None:
-    for value, advice in (([{"a": 1}], "jq -c '.[]'"), ({"a": 1}, "jq -c .")):
-        (tmp_path / "lists").write_text(json.dumps(value, indent=indent))
-        first, *_ = make_reader({"name": name}).read(tmp_path / "lists")
-        assert (advice[:5] in first.message) == (indent is not None or advice.endswith("'"))
+def test_an_object_that_is_spread_over_lines_is_told_how_to_become_one_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text(json.dumps({"a": 1}, indent=1))
+    first, *_ = make_reader({"name": name}).read(tmp_path / "lists")
+    assert "jq -c ." in first.message
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_array_is_read_like_lines(indent: int | None, tmp_path: Path) -> None:
+    items = [PARALLEL, PARALLEL | {"id": 8, "responses": ["\udce9"] * 3}, PARALLEL | {"id": 9}]
+    text = json.dumps(items, indent=indent, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    (tmp_path / "lists").write_bytes(b"\n \n" + text)
+    found = list(make_reader("parallel").read(tmp_path / "lists"))
+    assert [one.line for one in found] == ([3, 3, 3] if indent is None else [4, 36, 68])
+    assert good(found[0]).texts == good(found[2]).texts == [b"4", b"5", b"22"]
+    assert good(found[1]).texts == [b"\xe9"] * 3
+    (tmp_path / "lists").write_bytes(gzip.compress(b" [ ]\n"))
+    assert not list(make_reader("parallel").read(tmp_path / "lists"))
+
+
+def test_a_line_of_any_length_may_hold_an_array(tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text(json.dumps([{"responses": ["a" * 1000] * 100}] * 200))
+    assert sum(map(len, make_reader("parallel").read(tmp_path / "lists"))) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ('[{"responses": ["a"]},\n {"responses": ', 2, "found the end of the file; expected a JSON array of objects"),
+        ('[{"responses": ["a"]}\n\n{', 3, "found '{'; expected a comma and the next object, or the end of the array"),
+        ('[{"responses": ["a"]}]\n[{}]', 2, "found '[{}]'; expected nothing after the array, or objects on lines"),
+        ("[" * 100_000, 1, "expected objects without thousands of digits or levels"),
+    ],
+)
+def test_a_damaged_array_is_an_error_whatever_is_skipped(text: str, line: int, message: str, tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text(text)
+    with pytest.raises(DataError) as caught:
+        list(read_lists(make_reader("parallel"), tmp_path / "lists", "skip"))
+    assert caught.value.line == line
+    assert message in caught.value.message
+
+
+def test_what_is_no_object_in_an_array_is_a_bad_list(tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text('[7,\n{"responses": ["a"], "responses": []}, {"responses": [NaN]}]')
+    one, two, three = make_reader("parallel").read(tmp_path / "lists")
+    assert [(bad.reason, bad.line) for bad in (one, two, three)] == [("json", 1), ("json", 2), ("text", 2)]
 
 
 def test_numbers_that_are_asked_for_must_be_there(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import problem_of
 
+import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import NBestList, Problem, SkipCount, SkippedList, read_lists
 from rerank.readers.moses.reader import Moses
@@ -332,3 +333,11 @@ def test_reading_equals_its_twin_and_writing_gives_the_same_back(place: Path, it
     again = one(place, written(found, order, scores))
     assert again.base.tolist() == [float(k) for k in order]
     assert again.texts == [found.texts[k] for k in order]
+
+
+def test_answers_may_be_numbers() -> None:
+    given = [{"text": "a", "gain": 1, "answer": answer} for answer in (42, 42.0, "42", 1e3, None)]
+    (nbest,) = rerank.read([{"id": "q", "candidates": given}])
+    assert [candidate.answer for candidate in nbest.candidates] == ["42", "42", "42", "1000", None]
+    with pytest.raises(DataError, match="'answer'"):
+        list(rerank.read([{"id": "q", "candidates": [{"text": "a", "gain": 1, "answer": True}]}]))

@@ -59,8 +59,8 @@ def read(root: Path, *items: dict[str, Any], **options: Any) -> list[TextList | 
 def test_completions(tmp_path: Path) -> None:
     one = good(*read(tmp_path, COMPLETION))
     assert (one.id, one.texts) == (COMPLETION["id"], [b"This is a test", b"No."])
-    assert (one.names, one.column) == (("score", "mean", "min", "length"), 0)
-    np.testing.assert_allclose(one.scores, [[-2.0, -2.0 / 3, -1.25, 3.0], [-3.0, -1.5, -2.0, 2.0]])
+    assert (one.names, one.column) == (("score", "mean", "min", "length", "finish_length"), 0)
+    np.testing.assert_allclose(one.scores, [[-2.0, -2.0 / 3, -1.25, 3.0, 1.0], [-3.0, -1.5, -2.0, 2.0, 0.0]])
 
 
 def test_chats_and_what_batches_of_them_give(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_chats_and_what_batches_of_them_give(tmp_path: Path) -> None:
     ):
         one = good(*found)
         assert (one.id, one.texts) == (name, [b"Hello!", b"Hello?"])
-        assert one.scores.tolist() == [[-0.75, -0.375, -0.5, 2.0], [-1.75, -0.875, -1.5, 2.0]]
+        assert one.scores.tolist() == [[-0.75, -0.375, -0.5, 2.0, 0.0], [-1.75, -0.875, -1.5, 2.0, 0.0]]
 
 
 def test_without_log_probabilities_all_base_scores_are_0(tmp_path: Path) -> None:

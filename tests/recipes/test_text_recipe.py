@@ -131,3 +131,20 @@ def test_models_know_their_task() -> None:
     assert isinstance(recipe_of(model(recipe(task="speech").model_dump(mode="json"))), TextRecipe)
     with pytest.raises(ModelError, match="classification"):
         recipe_of(model({"task": "classification"}))
+
+
+@pytest.mark.parametrize("nbest", ["{root}/{split}.jsonl", "{split}.json", "{root}/{split}.jsonl.gz"])
+def test_files_of_json_are_read_as_such_and_hold_what_no_other_file_is_named_for(nbest: str) -> None:
+    data = recipe(task="ranking", data={"nbest": nbest, "reader": {"base": "rm"}, "answer": "boxed"}).data
+    assert data.reader == {"answer": "boxed", "name": "jsonl", "base": "rm"}
+    assert (data.sources, data.references) == (None, None)
+    assert recipe(data=data.model_dump(mode="json")).data == data
+    data = recipe(data={"nbest": nbest, "sources": "s", "references": "r"}).data
+    assert (data.reader, data.sources, data.references) == ({"name": "jsonl"}, "s", ("r",))
+    data = recipe(data={"nbest": nbest, "reader": "openai", "answer": "boxed"}).data
+    assert (data.reader, data.sources) == ({"name": "openai"}, "{root}/{split}.src.gz")
+
+
+def test_other_files_are_those_of_moses() -> None:
+    for nbest in ({}, {"nbest": "{split}.jsonl/list"}, {"nbest": "{split}.json5"}):
+        assert recipe(data=nbest).data.reader == {"name": "moses"}

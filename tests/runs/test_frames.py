@@ -388,7 +388,7 @@ def test_pairs_are_read_and_evaluated() -> None:
         ([*PAIRS, {"prompt": "a", "chosen": "b"}], "list 30: there is no 'rejected'"),
         ([*PAIRS, 5], "list 30: found int; expected a dict like the first"),
         ([{"chosen": {1}, "rejected": "b"}], "list 0: a dict that is no JSON object: found set"),
-        ([{"a": 1}], "list 0: there is no 'chosen'"),
+        ([{"a": 1}], "list 0: found null under 'candidates'"),
     ):
         for use in (rerank.fit, lambda each: list(rerank.read(each))):
             with pytest.raises(rerank.RerankError) as caught:

@@ -17,8 +17,9 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.readers.given.nbest import CandidateLike, GivenError, is_tree
 from rerank.readers.nbest import NOTHING, Candidate, NBestList, answers_of, plain_texts
-from rerank.readers.problems import NUL
+from rerank.readers.problems import NUL, Problem
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.samples import FINISH, derived, stepped
 from rerank.readers.texts.text_list import NUMBERS, SCORE, SparseScores, TextList
 
 # The keys of a candidate that is a dict.
@@ -31,7 +32,7 @@ class FlatCandidate(Candidate):
     """A candidate with ``numbers`` by name, of which the list decides whether they are columns or features."""
 
     __slots__ = ("numbers",)
-    numbers: Mapping[str, float]
+    numbers: dict[str, float]
 
 
 def candidate_of(given: CandidateLike, k: int) -> Candidate:
@@ -68,6 +69,10 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> Candidate:
     )  # fmt: skip
     if isinstance(candidate, FlatCandidate):
         candidate.numbers = {name: given[name] for name in names if _is_number(given[name])}
+        if lists := {name: _listed(given[name]) for name in names if isinstance(given[name], list | np.ndarray)}:
+            candidate.numbers |= _of_steps(lists, k)
+        if FINISH in names:
+            candidate.numbers |= derived({FINISH: given[FINISH]}, ())
         if twice := [name for name in candidate.numbers if name in columns or name in features]:
             message = f"candidate {k} has two numbers called {twice[0]!r}; rename one of them"
             raise GivenError(message, _place(k, twice[0]))
@@ -90,6 +95,18 @@ def _keys(keys: tuple[Any, ...]) -> tuple[str | None, tuple[str, ...]]:
         named = ", ".join(map(repr, keys)) or "none"
         return f"expected either 'text' or 'tree' among its keys, which are {named}", ()
     return None, tuple(key for key in keys if isinstance(key, str) and key not in KEYS)
+
+
+def _listed(values: list[Any] | np.ndarray) -> list[Any]:
+    return values if isinstance(values, list) else values.tolist()
+
+
+def _of_steps(lists: Mapping[str, list[Any]], k: int) -> dict[str, float]:
+    """The columns that lists of candidate ``k`` are, where they are the scores of steps."""
+    try:
+        return derived(lists, stepped([lists]), k=k)
+    except Problem as problem:
+        raise GivenError(problem.message, _place(k)) from None
 
 
 def _is_number(value: Any) -> bool:

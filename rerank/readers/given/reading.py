@@ -94,8 +94,8 @@ def read(
     given: a file or URL, or those that the format takes; compressed or not, "-" for standard input. Or a data frame of
         pandas, polars, pyarrow or another library, where a row is a candidate (a lazy one is collected); or a file of
         one, by its ending: .parquet, .arrow or .feather. Or dicts, each what a line of a JSON format holds.
-    format: the name of the format ("charniak", "moses", "jsonl", ...) or a mapping of name and options; of dicts,
-        by default "jsonl" if the first has ``candidates``, else "preferences".
+    format: the name of the format ("charniak", "moses", "jsonl", ...) or a mapping of name and options; by default
+        "jsonl", which reads all forms of JSON.
     references: the files of references or, for lists of trees, of gold trees; not for lists that hold their own. Of a
         data frame, the column of references.
     sources: a file with the input of every list, one per line; not for lists that hold their own.
@@ -122,9 +122,7 @@ def read(
     if not isinstance(given, str | os.PathLike):
         check_for_files("dicts", references=references, sources=sources, encoding=encoding)
         return _of_objects(given, format, on_bad_list, answer)
-    if format is None:
-        raise RecipeError(f"found {os.fspath(given)!r}; expected the format of its lists", key="format")
-    settings = {"name": format} if isinstance(format, str) else dict(format)
+    settings = _settings(format, answer)
     try:
         encoding = None if encoding is None else check_encoding(encoding)
     except ValueError as error:
@@ -136,20 +134,22 @@ def read(
     return ListFile(os.fspath(given), reader, settings, right_files, source_file, form, on_bad_list, encoding, answer)
 
 
+def _settings(format: str | Mapping[str, Any] | None, answer: str | None) -> dict[str, Any]:
+    """Those of a reader: by default the one of all JSON, which looks for right answers itself."""
+    settings = several.settings_of("jsonl" if format is None else format, "format")
+    return {"answer": answer, **settings} if answer is not None and settings.get("name") == "jsonl" else settings
+
+
 def _of_objects(
     given: Any, format: str | Mapping[str, Any] | None, on_bad_list: OnBadList, answer: str | None
 ) -> ObjectLists:
     """Dicts as lists."""
     if not isinstance(given, Iterable):
         raise DataError(f"found {type(given).__name__}; expected a path, a data frame, or several dicts")
-    if format is None:
-        first = next(rest := iter(given), None)
-        given = chain([first], rest) if rest is given else given
-        format = "jsonl" if isinstance(first, Mapping) and "candidates" in first else "preferences"
-    reader = several.make_reader(format, "format")
+    settings = _settings(format, answer)
+    reader = several.make_reader(settings, "format")
     if not isinstance(reader, JsonReader):
-        name = format if isinstance(format, str) else format.get("name")
-        message = f"{name!r} is no format of JSON lines, which dicts could have"
+        message = f"{settings.get('name')!r} is no format of JSON lines, which dicts could have"
         raise RecipeError(f"{message}; expected jsonl, preferences or parallel", key="format")
     return ObjectLists(given, reader, on_bad_list, answer)
 

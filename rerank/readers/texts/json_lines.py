@@ -1,4 +1,4 @@
-"""Lists as JSON objects, one per line: what the formats of this kind share."""
+"""Lists as JSON objects, one per line or in one array: what the formats of this kind share."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from rerank.storage.strict_json import as_json
 
 @dataclass(frozen=True)
 class JsonReader(TextReader):
-    """A reader of JSON lines, one object per list; empty lines are ignored.
+    """A reader of JSON lines, one object per list, or of an array of these; empty lines are ignored.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ class JsonReader(TextReader):
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         named: bool | None = None  # whether lists have ids, as the first one shows
-        for number, line in lines:
-            if not line.strip():
-                continue
+        item: Any
+        for number, item in self.objects(lines):
             name = None if named is False else nameless(number)
             try:
-                item: Any = parse_object(line)
+                if isinstance(item, Problem):
+                    raise item
                 given = list_id(item, self.id_key) if self.ids == "file" else None
                 named = given is not None if named is None else named
                 if named != (given is not None):
@@ -58,6 +58,15 @@ class JsonReader(TextReader):
             except Problem as problem:
                 item = problem
             yield Record(name, number, item)
+
+    def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+        """The objects of a file, or what is wrong with them, each with the line where it begins."""
+        for number, text in array_items(lines) if lines.begins() == b"[" else lines:
+            if text.strip():
+                try:
+                    yield number, parse_object(text)
+                except Problem as problem:
+                    yield number, problem
 
     def blocks_of(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Item]:
         """``lists``, in blocks where a format makes some."""
@@ -91,6 +100,45 @@ def parse_object(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         pass
     return _parse_strictly(line)
+
+
+_SPACE = re.compile(r"\s*")
+
+
+def array_items(lines: LineReader) -> Iterator[tuple[int, bytes]]:
+    """The texts of what is in a JSON array, which is all that follows, each with the line where it begins.
+
+    Raises DataError where the array is damaged: what follows cannot be told apart.
+    """
+    text, decoder = lines.rest().decode("utf-8", "surrogateescape"), json.JSONDecoder()
+
+    def behind_space(at: int) -> int:
+        space = _SPACE.match(text, at)
+        assert space is not None, "it matches anything"
+        return space.end()
+
+    def damaged(at: int, expected: str) -> DataError:
+        found = excerpt(encoded(text[at : at + 41])) if at < len(text) else "the end of the file"
+        return DataError(f"found {found}; expected {expected}", path=lines.path, line=1 + text.count("\n", 0, at))
+
+    at = behind_space(text.index("[") + 1)
+    more, line, counted = text[at : at + 1] != "]", 1, 0
+    while more:
+        line, counted = line + text.count("\n", counted, at), at
+        try:
+            end = decoder.raw_decode(text, at)[1]
+        except json.JSONDecodeError as error:
+            raise damaged(error.pos, f"a JSON array of objects: {error.msg}") from None
+        except (ValueError, RecursionError):
+            raise damaged(at, "objects without thousands of digits or levels") from None
+        yield line, encoded(text[at:end])
+        after = behind_space(end)
+        if text[after : after + 1] not in ("]", ","):
+            raise damaged(after, "a comma and the next object, or the end of the array")
+        more = text[after] == ","
+        at = behind_space(after + 1) if more else after
+    if (after := behind_space(at + 1)) < len(text):
+        raise damaged(after, "nothing after the array, or objects on lines of their own")
 
 
 def _keys(value: Any) -> int:

@@ -15,7 +15,8 @@ one under ``answer`` is what the candidate comes to.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, cast
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
@@ -24,14 +25,19 @@ from rerank.readers.block import Item, ListBlock
 from rerank.readers.lines import LineReader, Place, Record
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, Writable, open_stream
-from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of, texts_of
+from rerank.readers.texts.answers import check_rule, plain
+from rerank.readers.texts.forms import as_lists
+from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, texts_of
 from rerank.readers.texts.runs import AlikeLists, ListShape
+from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, TextList, each
+
+OTHERS = {"choices": "openai", "response": "openai", "chosen": "preferences", "responses": "parallel"}  # by a key
 
 
 @readers.add("jsonl")
 @dataclass(frozen=True)
-class JsonlReader(JsonReader):
+class JsonlReader(SampleReader):
     """Lists in JSON lines.
 
     >>> (nbest,) = JsonlReader().parse(b'{"candidates": [{"text": "Yes .", "score": -1.5, "lm": -2}]}')
@@ -40,15 +46,18 @@ class JsonlReader(JsonReader):
 
     Parameters
     ----------
-    duplicates, ids: see ``JsonReader``.
+    duplicates, ids, steps, labels: see ``SampleReader``.
     base: the name of the number that is the base score; in a file without any "score", all base scores are 0.
     dense: the names of the dense columns in addition to the base score; by default the file's first list decides.
+    answer: the rule for answers where the right one is known; by default as that suggests.
     """
 
     form: ClassVar[str] = "jsonl"
+    general: ClassVar[bool] = True
 
     base: str = SCORE
     dense: tuple[str, ...] | None = None
+    answer: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,6 +65,7 @@ class JsonlReader(JsonReader):
             raise RecipeError(f"found {self.base!r}; expected the name of a number", key="base")
         if self.dense is not None:
             check_names(self.dense, "dense")
+        check_rule(self.answer)
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """A new score is "score", the old one "base_score" unless there is one already.
@@ -71,6 +81,10 @@ class JsonlReader(JsonReader):
             for i in chosen
         ]
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
+
+    def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+        known = () if self.known is None else self.known.names
+        return as_lists(super().objects(lines), self.answer, {*(self.dense or ()), *known, *self.labels})
 
     def blocks(self, path: PathLike) -> Iterator[Item]:
         with open_stream(path, strict=False) as stream:
@@ -103,18 +117,33 @@ class JsonlReader(JsonReader):
                 run = AlikeLists(shapes, drop=drop)
             if not taken:
                 nbest = self.list_of(record, name, lines, make, seen)
-                if isinstance(nbest, TextList) and (shape := ListShape.of(nbest)) is not None:
+                if isinstance(nbest, TextList) and (shape := ListShape.of(nbest, self)) is not None:
                     shapes[shape.keys] = shape
                 yield nbest
         if len(run):
             yield run.block()
 
-    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:
         entries = content.get("candidates")
+        if other := next((name for key, name in OTHERS.items() if entries is None and key in content), ""):
+            kind = cast(type[SampleReader], readers.get(other))
+            return kind(steps=self.steps, labels=self.labels).draft(content, names)
         if not isinstance(entries, list):
             raise Problem("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
         source, references = _sides(content)
-        return Draft(each(entries, _candidate), entries, content, source=source, references=references)
+        made = each(entries, partial(self._candidate, stepped=stepped(entries)))
+        return Draft(made, entries, content, source=source, references=references)
+
+    def _candidate(self, entry: Any, k: int, stepped: tuple[str, ...]) -> Entry:
+        """Candidate ``k``. Raises Problem."""
+        if not isinstance(entry, dict):
+            return Entry(text_of(entry, f"candidate {k}"), {})
+        segmentation, alignment, answer = (_part(entry, key) for key in ("segmentation", "alignment", "answer"))
+        if "text" not in entry:
+            raise Problem("text", f"candidate {k} has no 'text'")
+        numbers = _numbers(entry, k) | self.derived(entry, stepped, k)
+        text = text_of(entry["text"], f"candidate {k}")
+        return Entry(text, numbers, segmentation, alignment, answer, self.labelled(entry))
 
 
 def _taken(run: AlikeLists, name: str, record: Record) -> bool:
@@ -129,16 +158,6 @@ def _taken(run: AlikeLists, name: str, record: Record) -> bool:
 def _sides(item: Mapping[str, Any]) -> tuple[bytes | None, tuple[bytes, ...]]:
     """The source and the references of an object. Raises Problem."""
     return None if item.get("source") is None else text_of(item["source"], "the source"), _references(item)
-
-
-def _candidate(entry: Any, k: int) -> Entry:
-    """Candidate ``k``. Raises Problem."""
-    if not isinstance(entry, dict):
-        return Entry(text_of(entry, f"candidate {k}"), {})
-    parts = (_part(entry, key) for key in ("segmentation", "alignment", "answer"))
-    if "text" not in entry:
-        raise Problem("text", f"candidate {k} has no 'text'")
-    return Entry(text_of(entry["text"], f"candidate {k}"), _numbers(entry, k), *parts)
 
 
 def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
@@ -162,8 +181,10 @@ def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
 
 
 def _part(entry: dict[str, Any], key: str) -> bytes | None:
-    """The text under ``key``, if there is one. Raises Problem."""
+    """The text under ``key``, if there is one; an answer may be a number. Raises Problem."""
     value = entry.get(key)
+    if key == "answer" and type(value) in (int, float):
+        return plain(str(value)).encode()
     return None if value is None else text_of(value, f"'{key}'")
 
 

@@ -8,7 +8,8 @@ Three lines this reads (the last one is of the output of a batch)::
     {"id": "batch_req_1", "custom_id": "a", "response": {"status_code": 200, "body": {"choices": []}}, "error": null}
 
 Where choices have the log probabilities of their tokens, the base score is their sum, and their mean, minimum and
-number are columns; elsewhere all base scores are 0. Numbers called ``score``, ``base_score`` and ``gain`` in a choice,
+number are columns; elsewhere all base scores are 0. The column ``finish_length`` is 1 where ``finish_reason`` says that
+a choice was cut at the limit of its length, else 0. Numbers called ``score``, ``base_score`` and ``gain`` in a choice,
 and its ``answer``, which no server writes, count as in ``jsonl``. The response to several prompts is refused where it
 tells them apart, as vLLM's with ``prompt_token_ids`` does; most do not.
 """
@@ -20,14 +21,15 @@ from rerank.base.errors import RecipeError
 from rerank.readers.base import NBestList, Order, Problem, Scores, readers
 from rerank.readers.lines import word_scores
 from rerank.readers.streams import Writable
-from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of
+from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of
 from rerank.readers.texts.jsonl import rescored
+from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, TextList, each
 
 
 @readers.add("openai")
 @dataclass(frozen=True)
-class OpenAiReader(JsonReader):
+class OpenAiReader(SampleReader):
     """Lists of the choices in responses.
 
     >>> (nbest,) = OpenAiReader().parse(b'{"choices": [{"text": "4", "logprobs": {"token_logprobs": [-0.25]}}]}')
@@ -36,7 +38,7 @@ class OpenAiReader(JsonReader):
 
     Parameters
     ----------
-    duplicates, ids: see ``JsonReader``.
+    duplicates, ids, steps, labels: see ``SampleReader``.
     id: the key of the list's id, as ``custom_id`` in the output of a batch.
     """
 
@@ -71,7 +73,27 @@ class OpenAiReader(JsonReader):
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         choices = _choices(content)
-        return Draft(each(choices, _candidate), choices, content)
+        keys = stepped(choices, but="logprobs")
+        return Draft(each(choices, lambda choice, k: self._candidate(choice, k, keys)), choices, content)
+
+    def _candidate(self, choice: Any, k: int, stepped: tuple[str, ...]) -> Entry:
+        """Choice ``k``. Raises Problem."""
+        if not isinstance(choice, dict):
+            raise Problem("text", f"found {shown(choice)}; expected choice {k}, an object")
+        if "delta" in choice:
+            raise Problem("text", f"choice {k} is a piece of a stream; ask for whole responses, without 'stream'")
+        message = choice.get("message")
+        if "text" not in choice and isinstance(message, dict):
+            text = text_of(message.get("content"), f"the content of the message of choice {k}")
+        else:
+            text = text_of(choice.get("text"), f"the text of choice {k}")
+        numbers = _log_probabilities(choice.get("logprobs"), k) | self.derived(choice, stepped, k)
+        for name in NUMBERS:
+            if choice.get(name) is not None:
+                numbers[name] = number_of(choice[name], f"{name!r} of choice {k}")
+        given = choice.get("answer")
+        answer = None if given is None else text_of(given, f"the answer of choice {k}")
+        return Entry(text, numbers, answer=answer, labels=self.labelled(choice))
 
 
 def _choices(item: dict[str, Any]) -> list[Any]:
@@ -92,25 +114,6 @@ def _choices(item: dict[str, Any]) -> list[Any]:
         message = f"the choices are answers to {len(prompts)} prompts; send every prompt in a request of its own"
         raise Problem("text", message)
     return choices
-
-
-def _candidate(choice: Any, k: int) -> Entry:
-    """Choice ``k``. Raises Problem."""
-    if not isinstance(choice, dict):
-        raise Problem("text", f"found {shown(choice)}; expected choice {k}, an object")
-    if "delta" in choice:
-        raise Problem("text", f"choice {k} is a piece of a stream; ask for whole responses, without 'stream'")
-    message = choice.get("message")
-    if "text" not in choice and isinstance(message, dict):
-        text = text_of(message.get("content"), f"the content of the message of choice {k}")
-    else:
-        text = text_of(choice.get("text"), f"the text of choice {k}")
-    numbers = _log_probabilities(choice.get("logprobs"), k)
-    for name in NUMBERS:
-        if choice.get(name) is not None:
-            numbers[name] = number_of(choice[name], f"{name!r} of choice {k}")
-    given = choice.get("answer")
-    return Entry(text, numbers, answer=None if given is None else text_of(given, f"the answer of choice {k}"))
 
 
 def _log_probabilities(given: Any, k: int) -> dict[str, float]:

@@ -9,14 +9,15 @@ Three lines this reads::
 A text may be a conversation, of which the last message counts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.base.errors import RecipeError
 from rerank.readers.base import NBestList, Order, Problem, Scores, readers
 from rerank.readers.streams import Writable
-from rerank.readers.texts.json_lines import JsonReader, is_conversation, json_line, number_of, said, shown, whole
+from rerank.readers.texts.json_lines import is_conversation, json_line, number_of, said, shown, whole
+from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import BASE_SCORE, SCORE, Draft, Entry, TextList, each
 
 USUAL = {SCORE: "scores", BASE_SCORE: "base_scores", "gain": "gains"}  # the keys of numbers, where there are any
@@ -24,7 +25,7 @@ USUAL = {SCORE: "scores", BASE_SCORE: "base_scores", "gain": "gains"}  # the key
 
 @readers.add("parallel")
 @dataclass(frozen=True)
-class ParallelReader(JsonReader):
+class ParallelReader(SampleReader):
     """Lists of texts with parallel lists of numbers.
 
     >>> (nbest,) = ParallelReader().parse(b'{"prompt": "2+2?", "responses": ["4", "5"], "scores": [-0.5, -0.75]}')
@@ -34,7 +35,8 @@ class ParallelReader(JsonReader):
 
     Parameters
     ----------
-    duplicates, ids: see ``JsonReader``.
+    duplicates, ids, steps: see ``SampleReader``.
+    labels: the keys of lists of texts, such as ``models``, whose entries are sparse features: ``models=a``.
     prompt, texts, reference, id: the keys of these; all but ``texts`` may be missing from the file. A reference is a
         text, or a list of several.
     numbers: the keys of lists of numbers by the name of their column, ``{score: logprobs, gain: ratings}``; by default
@@ -89,19 +91,22 @@ class ParallelReader(JsonReader):
                 said = f"{len(values)} entries" if isinstance(values, list) else shown(values)
                 message = f"found {said} under {key!r} for the column {name!r}; expected one for each of "
                 raise Problem("columns", f"{message}{len(texts)} texts")
-        named, once = (self.texts, *keys.values()), (self.prompt, self.reference, self.id)
+        named, once = (self.texts, *keys.values(), *self.labels), (self.prompt, self.reference, self.id)
         lists = [key for key, value in content.items() if isinstance(value, list) and len(value) == len(texts)]
         along = [key for key in lists if key in named or key not in once]
         rows = [{key: content[key][k] for key in along} for k in range(len(texts))]
         source, reference = content.get(self.prompt), content.get(self.reference)
         given: list[Any] = reference if isinstance(reference, list) and not is_conversation(reference) else [reference]
-        candidates = each(rows, lambda row, k: self._candidate(row, k, keys))
+        steps = stepped([{name: row[key] for name, key in keys.items()} for row in rows])
+        candidates = each(rows, lambda row, k: self._candidate(row, k, keys, steps))
         source = None if source is None else whole(source, f"{self.prompt!r}")
         references = tuple(whole(one, f"{self.reference!r}") for one in given if one is not None)
         return Draft(candidates, rows, content, source=source, references=references)
 
-    def _candidate(self, row: dict[str, Any], k: int, keys: Mapping[str, str]) -> Entry:
-        """Candidate ``k``. Raises Problem."""
+    def _candidate(self, row: dict[str, Any], k: int, keys: Mapping[str, str], steps: Collection[str]) -> Entry:
+        """Candidate ``k``; steps: the columns of scores of its steps. Raises Problem."""
         text = said(row[self.texts], f"text {k}").text
-        given = {name: (row[key], key) for name, key in keys.items() if row[key] is not None}
-        return Entry(text, {name: number_of(value, f"entry {k} of {key!r}") for name, (value, key) in given.items()})
+        given = {name: (row[key], key) for name, key in keys.items() if row[key] is not None and name not in steps}
+        numbers = {name: number_of(value, f"entry {k} of {key!r}") for name, (value, key) in given.items()}
+        numbers |= self.derived({name: row[keys[name]] for name in steps}, steps, k)
+        return Entry(text, numbers, labels=self.labelled(row))

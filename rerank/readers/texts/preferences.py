@@ -14,12 +14,14 @@ them was chosen.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from rerank.base.errors import RecipeError
 from rerank.readers.base import Problem, readers
-from rerank.readers.texts.json_lines import JsonReader, is_conversation, number_of, said, whole
+from rerank.readers.texts.json_lines import is_conversation, number_of, said, whole
 from rerank.readers.texts.jsonl import WrittenAsJsonl
+from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import Draft, Entry, each
 
 GAIN = "gain"
@@ -31,11 +33,12 @@ class _Answer(NamedTuple):
     text: Any
     gain: float
     numbers: dict[str, Any]
+    labels: dict[str, Any]
 
 
 @readers.add("preferences")
 @dataclass(frozen=True)
-class PreferencesReader(WrittenAsJsonl, JsonReader):
+class PreferencesReader(WrittenAsJsonl, SampleReader):
     """Lists of what was chosen, with the gain 1, and of what was rejected, with the gain 0.
 
     >>> (nbest,) = PreferencesReader().parse(b'{"prompt": "2+2?", "chosen": "4", "rejected": "5"}')
@@ -45,7 +48,9 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
 
     Parameters
     ----------
-    duplicates, ids: see ``JsonReader``.
+    duplicates, ids, steps: see ``SampleReader``.
+    labels: the keys of texts, without that of the answers before them, that are sparse features: ``model`` for those
+        under ``chosen_model`` and ``rejected_model``.
     prompt, chosen, rejected, id: the keys of these; prompt and id may be missing from the file.
     numbers: the keys of numbers by the name of their column, that of what was chosen first:
         ``{gain: [score_chosen, score_rejected]}``.
@@ -67,7 +72,8 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         answers = [*self._answers(content, 0), *self._answers(content, 1)]
-        read = each(answers, self._candidate)
+        steps = stepped([answer.numbers for answer in answers])
+        read = each(answers, partial(self._candidate, steps=steps))
         order = sorted(range(len(read)), key=lambda k: str(answers[k].text))
         candidates = [one if isinstance(one, Problem) else one[0] for one in (read[k] for k in order)]
         before = dict.fromkeys(one[1] for one in read if not isinstance(one, Problem) and one[1])
@@ -77,12 +83,13 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
         source = None if (given := content.get(self.prompt)) is None else whole(given, f"{self.prompt!r}")
         return Draft(candidates, [answers[k] for k in order], None, source=source or next(iter(before), source))
 
-    def _candidate(self, answer: _Answer, _: int) -> tuple[Entry, bytes | None]:
+    def _candidate(self, answer: _Answer, k: int, steps: tuple[str, ...]) -> tuple[Entry, bytes | None]:
         """The candidate that an answer is, and what was said before it. Raises Problem."""
         text, before = said(answer.text, f"{self.chosen!r} or {self.rejected!r}")
-        given = {name: value for name, value in answer.numbers.items() if value is not None}
+        given = {name: value for name, value in answer.numbers.items() if value is not None and name not in steps}
         numbers = {name: number_of(value, f"the number {name!r} of an answer") for name, value in given.items()}
-        return Entry(text, {GAIN: answer.gain} | numbers), before
+        numbers = {GAIN: answer.gain} | numbers | self.derived(answer.numbers, steps, k)
+        return Entry(text, numbers, labels=self.labelled(answer.labels)), before
 
     def _answers(self, content: dict[str, Any], side: int) -> list[_Answer]:
         """What was chosen (0) or rejected (1). Raises Problem."""
@@ -100,10 +107,15 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
             if len(columns[name]) != len(texts):
                 message = f"found {len(columns[name])} numbers under {keys[side]!r}; expected one for each text"
                 raise Problem("columns", f"{message} under {key!r}")
+        named = {label: content.get(f"{key}_{label}") for label in self.labels}
+        labels = {label: found if isinstance(found, list) else [found] * len(texts) for label, found in named.items()}
         return [
-            _Answer(text, 1.0 - side, {name: values[k] for name, values in columns.items()})
+            _Answer(
+                text, 1.0 - side, {name: values[k] for name, values in columns.items()},
+                {label: values[k] for label, values in labels.items() if len(values) == len(texts)},
+            )
             for k, text in enumerate(texts)
-        ]
+        ]  # fmt: skip
 
 
 def _are_numbers(found: Any) -> bool:

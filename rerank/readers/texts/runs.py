@@ -12,6 +12,8 @@ import numpy as np
 from rerank.data.corpus import offsets
 from rerank.readers.block import MOST, ListBlock
 from rerank.readers.nbest import answers_of, plain_texts, repeats_of
+from rerank.readers.problems import Problem
+from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import NUMBERS, Pieces, TextList
 
 LARGEST = 1 << 22  # bytes of texts in a block
@@ -30,21 +32,25 @@ class ListShape(NamedTuple):
     numbers: Callable[[dict[str, Any]], tuple[Any, ...]]  # of a candidate: the first column, then all
     others: Callable[[dict[str, Any]], tuple[Any, ...]] | None  # its values besides
     answered: bool
+    steps: tuple[str, ...]  # the keys of scores of steps
+    derived: Callable[[dict[str, Any]], dict[str, float]] | None  # the columns that are not under keys of their own
 
     @staticmethod
-    def of(nbest: TextList) -> "ListShape | None":
+    def of(nbest: TextList, reader: SampleReader) -> "ListShape | None":
         """That of a list, if its candidates have all keys in common and no other numbers than its columns."""
         keys = _shared_keys(nbest.raw.candidates)
         if keys is None or nbest.bad or nbest.sparse is not None:
             return None
-        places = tuple(k for k, name in enumerate(nbest.names) if name in keys)
+        steps = stepped(nbest.raw.candidates)
+        derived = reader.derived(nbest.raw.candidates[0], steps)
+        places = tuple(k for k, name in enumerate(nbest.names) if name in keys or name in derived)
         names = [nbest.names[k] for k in places]
         rest = [key for key in keys if key not in ("text", "answer", *names)]
-        if not names or not _SPECIAL.union(NUMBERS).isdisjoint(rest):
+        if not names or not _SPECIAL.union(NUMBERS, reader.labels).isdisjoint(rest):
             return None
         return ListShape(
             keys, nbest, places, itemgetter(names[0], *names), itemgetter(rest[0], *rest) if rest else None,
-            "answer" in keys,
+            "answer" in keys, steps, (lambda entry: reader.derived(entry, steps)) if derived else None,
         )  # fmt: skip
 
 
@@ -94,9 +100,15 @@ class AlikeLists:
         shape = None if keys is None else self._shapes.get(keys)
         if shape is None or (self._shape is not None and self._shape.places != shape.places):
             return False
-        values = list(chain.from_iterable(map(shape.numbers, entries)))
-        others = () if shape.others is None else chain.from_iterable(map(shape.others, entries))
-        if not _NUMERIC.issuperset(map(type, values)) or not _NUMERIC.isdisjoint(map(type, others)):
+        kinds = set() if shape.others is None else set(map(type, chain.from_iterable(map(shape.others, entries))))
+        if not _NUMERIC.isdisjoint(kinds) or (list in kinds and stepped(entries) != shape.steps):
+            return False
+        try:
+            rows = entries if shape.derived is None else [{**entry, **shape.derived(entry)} for entry in entries]
+        except Problem:
+            return False
+        values = list(chain.from_iterable(map(shape.numbers, rows)))
+        if not _NUMERIC.issuperset(map(type, values)):
             return False
         try:
             texts, numbers = plain_texts(list(map(_TEXT, entries))), array("d", values)

@@ -142,6 +142,7 @@ class Entry(NamedTuple):
     segmentation: bytes | None = None
     alignment: bytes | None = None
     answer: bytes | None = None  # None or empty: it has none
+    labels: tuple[str, ...] = ()  # sparse features with the value 1
 
 
 @dataclass(slots=True)
@@ -199,6 +200,9 @@ def text_list(
     named = [one.numbers for one in good if isinstance(one.numbers, dict)]
     rows: list[Any] = [[numbers.pop(key) for key in names] for numbers in named] or [one.numbers for one in good]
     scores = np.array(rows, np.float64)
+    for one in good:
+        if one.labels and isinstance(one.numbers, dict):
+            one.numbers.update(dict.fromkeys(one.labels, 1.0))
     return TextList(
         id=name, path=path, line=line, texts=[one.text for one in good], lines=lines,
         scores=scores.reshape(len(good), len(names)), form=form, bad=tuple(bad), names=names, others=others,

@@ -1,0 +1,273 @@
+"""Files of other programs, as their documentation or source shows them, read without naming a format."""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rerank
+from rerank.base.errors import DataError
+from rerank.readers.nbest import NBestList
+from rerank.readers.problems import SkippedList
+from rerank.readers.several import make_reader
+from rerank.readers.texts.forms import FORMS
+from rerank.readers.texts.text_list import TextList
+
+USER, SYSTEM = {"role": "user", "content": "2+2?"}, {"role": "system", "content": "Add."}
+
+
+# lm_eval/loggers/evaluation_tracker.py of https://github.com/EleutherAI/lm-evaluation-harness: what it makes of samples
+def logged(doc: int, responses: list[str], filtered: list[Any], filter: str, **metrics: Any) -> dict[str, Any]:
+    return {
+        "doc_id": doc, "doc": {"question": "2+2?", "answer": "It is 2+2.\n#### 4"}, "target": "It is 2+2.\n#### 4",
+        "arguments": {"gen_args_0": {"arg_0": "Question: 2+2?\nAnswer:", "arg_1": {"until": ["Question:"]}}},
+        "resps": [responses], "filtered_resps": filtered, "filter": filter, "metrics": ["exact_match"],
+        "doc_hash": f"{doc:064x}", "prompt_hash": "0", "target_hash": "0", **metrics,
+    }  # fmt: skip
+
+
+LM_EVAL = [
+    logged(0, ["So 4.", "Is 2+2=5?", "4.0!"], ["4"], "strict-match", exact_match=1.0),  # majority vote
+    logged(1, ["So 4.", "So 5.", "x"], [["4", "5", "[invalid]"]], "strict-match", exact_match=0.0),  # take_first_k
+    logged(2, ["So 5.", "6"], [["4", "4"]], "strict-match", exact_match=[0, 1]),
+    logged(0, ["So 4.", "Is 2+2=5?", "4.0!"], ["4"], "flexible-extract", exact_match=1.0),
+]
+# src/sal/search/best_of_n.py and src/sal/utils/score.py of https://github.com/huggingface/search-and-learn
+SEARCH = {
+    "problem": "Half of one?", "solution": "\\boxed{\\frac{1}{2}}", "answer": "\\frac{1}{2}", "subject": "Algebra",
+    "level": 1, "unique_id": "test/algebra/1.json", "scores": [[0.5, 0.25], [0.75]], "agg_scores": [0.25, 0.75],
+    "completions": ["So $\\boxed{\\frac{1}{2}}$.", "\\boxed{2}"], "completion_tokens": [9, 3], "pred": "\\boxed{2}",
+    "pred_maj@2": "\\boxed{2}",
+}  # fmt: skip
+# verifiers/utils/eval_utils.py of https://github.com/PrimeIntellect-ai/verifiers; later versions call the id example_id
+VERIFIERS = [
+    {
+        "example_id": example, "prompt": [SYSTEM, {"role": "user", "content": question}], "task": "default",
+        "completion": [{"role": "assistant", "content": "Let me see."}, USER, {"role": "assistant", "content": text}],
+        "answer": "4", "reward": reward, "correct_answer": reward, "format": 0.5, "generation_ms": 7.5, "info": {},
+    }
+    for example, question, text, reward in [(0, "2+2?", "So 4", 1.0), (1, "1+3?", "5", 0.0), (0, "2+2?", "x 5", 0.25)]
+]  # fmt: skip
+# https://docs.vllm.ai/en/latest/api/vllm/outputs/: RequestOutput and CompletionOutput
+VLLM = {
+    "request_id": "7", "prompt": "2+2?", "prompt_token_ids": [1, 2], "finished": True, "outputs": [
+        {"index": 0, "text": " 4", "token_ids": [3, 4], "cumulative_logprob": -0.5, "logprobs": None,
+         "finish_reason": "stop", "stop_reason": None},
+        {"index": 1, "text": " 5 or", "token_ids": [3, 4, 5], "cumulative_logprob": -1.5, "logprobs": None,
+         "finish_reason": "length", "stop_reason": None},
+    ],
+}  # fmt: skip
+# https://docs.sglang.io/docs/basic_usage/native_api, with the prompt beside what the engine gives
+SGLANG = [
+    {
+        "prompt": "2+2?", "text": text, "meta_info": {
+            "id": "a", "prompt_tokens": 4, "completion_tokens": 2, "finish_reason": finish,
+            "output_token_logprobs": [[-0.5, 1, None], [-0.25 * k, 2, None]]},
+    }
+    for k, (text, finish) in enumerate([("4", {"type": "stop", "matched": 2}), ("5", {"type": "length", "length": 2})])
+]  # fmt: skip
+# https://platform.openai.com/docs/api-reference/responses/object
+RESPONSES = [
+    {
+        "id": f"resp_{k}", "object": "response", "status": status, "model": "m", "metadata": {"q": group},
+        "incomplete_details": None if status == "completed" else {"reason": "max_output_tokens"}, "output": [
+            {"id": "rs_1", "type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "?"}]},
+            {"id": "msg_1", "type": "message", "role": "assistant", "status": status,
+             "content": [{"type": "output_text", "text": "It is ", "annotations": []},
+                         {"type": "output_text", "text": f"{k}", "annotations": []}]}],
+    }
+    for k, (status, group) in enumerate([("completed", "a"), ("incomplete", "a"), ("completed", "b")])
+]  # fmt: skip
+BATCH = [{"id": "b", "custom_id": f"{k}", "response": {"status_code": 200, "body": one}, "error": None}
+         for k, one in enumerate(RESPONSES)]  # fmt: skip
+# https://huggingface.co/datasets/openbmb/UltraFeedback
+ULTRA = {
+    "source": "sharegpt", "instruction": "2+2?", "models": ["a", "b"], "completions": [
+        {"model": "a", "principle": "honesty", "response": "4", "overall_score": 8.5, "annotations": {}},
+        {"model": "b", "principle": "honesty", "response": "5", "overall_score": 3.0, "annotations": {}}],
+}  # fmt: skip
+# generate_data/whisper/generate_hp_dataset.py of https://github.com/Hypotheses-Paradise/Hypo2Trans
+HYPORADISE = {"input": ["it is rain", "it is rains"], "output": "it is raining", "ac_score": [-0.25, -0.5]}
+# scripts of https://github.com/NVIDIA/NeMo that transcribe a manifest, by two models
+NEMO = [{"audio_filepath": f"{a}.wav", "duration": 2.5, "text": "it is raining", "pred_text": text}
+        for text, a in [("it rains", 1), ("it is", 2), ("it rain", 1), ("is it", 2)]]  # fmt: skip
+# https://github.com/k2-fsa/sherpa-onnx/pull/3953
+SHERPA = {"text": "it rains", "tokens": ["it"], "timestamps": [0.5], "hypotheses": [
+    {"text": "it rains", "tokens": ["it"], "timestamps": [0.5], "ys_log_probs": [-0.5, -0.25], "score": -0.75},
+    {"text": "it rain", "tokens": ["it"], "timestamps": [0.5], "ys_log_probs": [-1.0], "score": -1.0}]}  # fmt: skip
+# https://huggingface.co/datasets/allenai/reward-bench and allenai/reward-bench-2
+REWARD_BENCH = {"prompt": "2+2?", "chosen": "4", "chosen_model": "a", "rejected": "5", "rejected_model": "b",
+                "subset": "math", "id": 7}  # fmt: skip
+REWARD_BENCH_2 = {"id": "7", "prompt": "2+2?", "chosen": ["4"], "rejected": ["5", "6", "7"], "num_correct": 1,
+                  "num_incorrect": 3, "total_completions": 4, "models": ["human"], "subset": "Math"}  # fmt: skip
+CHAT = {"id": "c", "choices": [{"index": 0, "message": {"role": "assistant", "content": "4"}, "finish_reason": "stop"}]}
+
+# Ids, texts, columns, scores of the first list, its answers, source and reference.
+Found = tuple[list[str], list[str], tuple[str, ...], list[list[float]], Any, str | None, tuple[str, ...]]
+FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
+    "lm-evaluation-harness": (LM_EVAL, (
+        ["0", "1", "2"], ["So 4.", "Is 2+2=5?", "4.0!"], ("score", "gain"), [[0, 1], [0, 0], [0, 1]], ["4", "5", "4"],
+        "Question: 2+2?\nAnswer:", ())),
+    "search-and-learn": ([SEARCH], (
+        ["test/algebra/1.json"], SEARCH["completions"],
+        ("score", "scores:min", "scores:mean", "scores:last", "scores:prod", "agg_scores", "completion_tokens", "gain"),
+        [[0, 0.25, 0.375, 0.25, 0.125, 0.25, 9, 1], [0, 0.75, 0.75, 0.75, 0.75, 0.75, 3, 0]],
+        ["\\frac{1}{2}", "2"], "Half of one?", ())),
+    "verifiers": (VERIFIERS, (
+        ["0", "1"], ["So 4", "x 5"], ("score", "gain"), [[0, 1], [0, 0.25]], ["4", "5"], "Add.\n2+2?", ())),
+    "vllm": ([VLLM], (
+        ["7"], ["4", "5 or"], ("score", "length", "finish_length"), [[-0.5, 2, 0], [-1.5, 3, 1]], None, "2+2?", ())),
+    "sglang": (SGLANG, (
+        ["0"], ["4", "5"], ("score", "length", "finish_length"), [[-0.5, 2, 0], [-0.75, 2, 1]], None, "2+2?", ())),
+    "responses": (RESPONSES, (
+        ["resp_0", "resp_2"], ["It is 0", "It is 1"], ("score", "finish_length"), [[0, 0], [0, 1]], None, None, ())),
+    "batch of responses": (BATCH, (
+        ["resp_0", "resp_2"], ["It is 0", "It is 1"], ("score", "finish_length"), [[0, 0], [0, 1]], None, None, ())),
+    "ultrafeedback": ([ULTRA], (["0"], ["4", "5"], ("score", "gain"), [[0, 8.5], [0, 3]], None, "2+2?", ())),
+    "hyporadise": ([HYPORADISE], (
+        ["0"], HYPORADISE["input"], ("score", "ac_score"), [[0, -0.25], [0, -0.5]], None, None, ("it is raining",))),
+    "nemo": (NEMO, (
+        ["1.wav", "2.wav"], ["it rains", "it rain"], ("score",), [[0], [0]], None, None, ("it is raining",))),
+    "sherpa-onnx": ([SHERPA], (
+        ["0"], ["it rains", "it rain"],
+        ("score", "ys_log_probs:min", "ys_log_probs:mean", "ys_log_probs:last", "ys_log_probs:prod"),
+        [[-0.75, -0.5, -0.375, -0.25, 0.125], [-1, -1, -1, -1, -1]], None, None, ())),
+    "reward-bench": ([REWARD_BENCH], (["7"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, "2+2?", ())),
+    "reward-bench-2": ([REWARD_BENCH_2], (
+        ["7"], ["4", "5", "6", "7"], ("score", "gain"), [[0, 1], [0, 0], [0, 0], [0, 0]], None, "2+2?", ())),
+    "chat": ([CHAT], (["c"], ["4"], ("score", "finish_length"), [[0, 0]], None, None, ())),
+    "parallel": ([{"prompt": "2+2?", "responses": ["4"], "scores": [1]}], (
+        ["0"], ["4"], ("score",), [[1]], None, "2+2?", ())),
+}  # fmt: skip
+
+
+def rows(path: Path, items: list[Any] | Any, array: bool = False, **options: Any) -> list[NBestList | SkippedList]:
+    text = json.dumps(items, indent=1) if array else "".join(json.dumps(item) + "\n" for item in items)
+    path.write_text(text)
+    return list(make_reader({"name": "jsonl", **options}, "").read(path))
+
+
+@pytest.mark.parametrize("array", [False, True], ids=["lines", "array"])
+@pytest.mark.parametrize("name", FILES)
+def test_forms(name: str, array: bool, tmp_path: Path) -> None:
+    items, (ids, texts, columns, scores, answers, source, references) = FILES[name]
+    found = rows(tmp_path / "lists", items, array)
+    assert [one.id for one in found if isinstance(one, NBestList)] == ids
+    one, *_ = rerank.read(tmp_path / "lists")
+    assert one.rows is not None
+    assert [text.decode() for text in one.rows.texts] == texts
+    assert set(one.rows.names) == set(columns)
+    assert one.rows.scores[:, [one.rows.names.index(name) for name in columns]].tolist() == scores
+    assert [answer and answer.decode() for answer in one.rows.answers or []] == (answers or [])
+    assert (one.source, tuple(one.references)) == (source, references)
+    dicts, *_ = rerank.read(items)
+    assert dicts.rows is not None
+    assert (dicts.id, dicts.rows.texts) == (one.id, one.rows.texts)
+    with (tmp_path / "written").open("wb") as out:
+        for nbest in found:
+            assert isinstance(nbest, TextList)
+            make_reader("jsonl", "").write(out, nbest)
+    again, *_ = rerank.read(tmp_path / "written")
+    assert again.rows is not None
+    assert (again.id, again.rows.texts, again.rows.scores.tolist(), again.rows.answers, again.source) == (
+        one.id, one.rows.texts, one.rows.scores.tolist(), one.rows.answers, one.source,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+@pytest.mark.parametrize("name", ["verifiers", "hyporadise"])
+def test_forms_come_through_pipes(name: str, compress: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    items, (ids, texts, *_) = FILES[name]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(compress(json.dumps(items).encode()))))
+    found = list(rerank.read("-"))
+    assert [one.id for one in found] == ids
+    assert [candidate.text for candidate in found[0].candidates] == texts
+
+
+def test_every_form_has_a_sample() -> None:
+    seen = [FILES[name][0][0] for name in FILES]
+    assert all(any(form.keys.keys() <= one.keys() for one in seen) for form in FORMS)
+
+
+def gains(nbest: Any) -> list[float]:
+    return [float(value) for value in nbest.scores[:, nbest.names.index("gain")]]
+
+
+def test_answers_that_a_filter_gives_for_each_response_and_metrics_of_each(tmp_path: Path) -> None:
+    _, two, three = rows(tmp_path / "lists", LM_EVAL)
+    assert isinstance(two, TextList)
+    assert (two.answers, gains(two)) == ([b"4", b"5", None], [1, 0, 0])
+    assert isinstance(three, TextList)
+    assert (three.answers, gains(three)) == ([b"4", b"4"], [0, 1])
+    assert isinstance(rows(tmp_path / "lists", [logged(0, ["x"], ["4"], "none", exact_match=True)])[0], TextList)
+
+
+@pytest.mark.parametrize(
+    ("target", "rule", "texts", "right"),
+    [
+        ("1,000", None, ["It is 1000.0, or 2?", "1e3"], [0, 1]),
+        ("$18", None, ["18 dollars", "\\boxed{18} of 20"], [1, 1]),
+        ("(C)", None, ["Of A and C: C.", "A"], [1, 0]),
+        ("Paris", None, ["paris.", "In Paris"], [1, 0]),
+        ("$\\boxed{(1, x)}$", None, ["\\boxed{(1,  x)} or 2", "(1, x)", "(1, X)", "\\boxed{(1, X)}"], [1, 1, 1, 0]),
+        ("4", "boxed", ["\\boxed{4} or 5", "4"], [1, 0]),
+        ("4", "json:a", ['{"a": 4.0} 5', "4"], [1, 0]),
+        ("(c)", "regex:is (.*)", ["it is (c)", "it is c"], [1, 0]),
+    ],
+)
+def test_the_right_answer_says_how_others_are_found(
+    target: str, rule: str | None, texts: list[str], right: list[int], tmp_path: Path
+) -> None:
+    item = {"problem": "?", "completions": texts, "answer": target}
+    (one,) = rows(tmp_path / "lists", [item], answer=rule)
+    assert gains(one) == right
+    (nbest,) = rerank.read(tmp_path / "lists", answer=rule) if rule else rerank.read(tmp_path / "lists")
+    assert list(nbest.gains or ()) == right
+
+
+def test_scores_of_rubrics_are_columns_where_they_are_named(tmp_path: Path) -> None:
+    one, _ = rows(tmp_path / "lists", VERIFIERS, dense=["format"], labels=["task"])
+    assert isinstance(one, TextList)
+    assert one.sparse is not None
+    assert (one.names, one.sparse.names) == (("score", "format", "gain"), [b"task=default"] * 2)
+
+
+def test_models_of_preferences_are_labels(tmp_path: Path) -> None:
+    for item, names in ((REWARD_BENCH, [b"model=a", b"model=b"]), (ULTRA, [b"model=a", b"model=b"])):
+        (one,) = rows(tmp_path / "lists", [item], labels=["model"])
+        assert isinstance(one, TextList)
+        assert one.sparse is not None
+        assert one.sparse.names == names
+
+
+@pytest.mark.parametrize(
+    ("item", "reason", "message"),
+    [
+        (SEARCH | {"scores": [[0.5]]}, "columns", "found 1 entries under 'scores'; expected one for each of 2 texts"),
+        (SEARCH | {"agg_scores": 7}, "columns", "found 7 under 'agg_scores'; expected one for each of 2 texts"),
+        (SEARCH | {"completions": [1, 2]}, "text", "found 1; expected candidate 1 as a string"),
+        (LM_EVAL[0] | {"resps": [[["-1.5", "False"]], [["-2", "True"]]]}, "text", "are log probabilities of given"),
+        (LM_EVAL[0] | {"arguments": [["a", " b"]], "resps": [["-1.5", "False"]]}, "text", "are log probabilities of"),
+        (VLLM | {"outputs": [{"index": 0}]}, "text", "found null; expected candidate 1 as a string"),
+        (SGLANG[0] | {"meta_info": {"output_token_logprobs": ["x"]}}, "score", "found a list; expected 'score' of"),
+    ],
+)
+def test_faults(item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:
+    (bad,) = rows(tmp_path / "lists", [item])
+    assert isinstance(bad, SkippedList)
+    assert (bad.reason, bad.line) == (reason, 1)
+    assert message in bad.message
+
+
+def test_a_pattern_that_never_ends_and_nan_are_errors_with_their_line(tmp_path: Path) -> None:
+    slow = SEARCH | {"completions": ["a" * 60 + "b", "b"]}
+    (bad,) = rows(tmp_path / "lists", [slow], answer="regex:(a|aa)+$")
+    assert isinstance(bad, SkippedList)
+    assert "takes more than 1 s; expected a pattern that ends sooner" in bad.message
+    (tmp_path / "lists").write_text("\n" + json.dumps(SEARCH | {"agg_scores": [0.5, float("nan")]}))
+    with pytest.raises(DataError, match=r"lists:2: .*found NaN; expected 'agg_scores' of candidate 2 as a finite"):
+        list(rerank.read(tmp_path / "lists"))

@@ -1,0 +1,129 @@
+"""Scores of steps, reasons to end and labels of samples, in all formats of JSON that have them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from outcomes import good, written
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.extraction.content.base import make_reader
+from rerank.readers.block import ListBlock
+from rerank.readers.given.lists import list_given
+from rerank.readers.texts.text_list import TextList
+
+PRM = ("prm:min", "prm:mean", "prm:last", "prm:prod")
+STEPS, VALUES = [[0.5, 0.25, 1], [0.75]], [[0.25, 1.75 / 3, 1.0, 0.125], [0.75, 0.75, 0.75, 0.75]]
+SHAPES: dict[str, Any] = {
+    "jsonl": lambda key, one: {
+        "candidates": [{"text": text, key: value} for text, value in zip("ab", one, strict=True)]
+    },
+    "openai": lambda key, one: {"choices": [{"text": text, key: value} for text, value in zip("ab", one, strict=True)]},
+    "parallel": lambda key, one: {"responses": ["a", "b"], key: one},
+}
+
+
+def read(root: Path, name: str, *items: Any, **options: Any) -> list[Any]:
+    (root / "lists").write_text("".join(json.dumps(item) + "\n" for item in items))
+    return list(make_reader({"name": name, **options}).read(root / "lists"))
+
+
+def of(name: str) -> dict[str, Any]:
+    return {"numbers": {"prm": "prm"}} if name == "parallel" else {}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_scores_of_steps_are_columns(name: str, tmp_path: Path) -> None:
+    item = SHAPES[name]("prm", STEPS)
+    one = good(*read(tmp_path, name, item, **of(name)))
+    assert one.names == ("score", *PRM)
+    np.testing.assert_array_equal(one.scores[:, 1:], VALUES)
+    assert json.loads(written(make_reader({"name": name, **of(name)}), one)) == item
+    one = good(*read(tmp_path, name, item, steps=["last", "min"], **of(name)))
+    assert (one.names, one.scores[0].tolist()) == (("score", "prm:last", "prm:min"), [0.0, 1.0, 0.25])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ([], "an empty list"),
+        (0.5, "0.5"),
+        (None, "null"),
+        ([0.5, "x"], '"x"; expected a score under'),
+        ([True], "true"),
+    ],
+)
+def test_what_is_no_list_of_scores_beside_some_is_bad(name: str, value: Any, found: str, tmp_path: Path) -> None:
+    if value is None and name == "parallel":
+        pytest.skip("a null of a parallel list is a number that is missing")
+    one = good(*read(tmp_path, name, SHAPES[name]("prm", [[0.5], value]), **of(name)))
+    (bad,) = one.bad
+    assert (bad.reason, bad.place) == ("columns", 1)
+    assert f"found {found}" in bad.message
+
+
+def test_lists_of_whole_numbers_are_ids_of_tokens_and_products_have_a_largest(tmp_path: Path) -> None:
+    numbers = {"ids": [1, 2], "lm": [-9.5] * 401, "x": [1e300] * 2, "y": [1e300, 1e300, 0]}
+    one = good(*read(tmp_path, "jsonl", {"candidates": [{"text": "a", **numbers}]}, steps=["prod"]))
+    assert one.names == ("score", "lm:prod", "x:prod", "y:prod")
+    largest = float(np.finfo(np.float32).max)
+    assert one.scores.tolist() == [[0.0, -largest, largest, 0.0]]
+
+
+def test_blocks_hold_what_lists_do(tmp_path: Path) -> None:
+    """Runs of lists built alike end where the scores of steps are others, or none."""
+    alike = {"candidates": [{"text": "a", "prm": [0.5, 1], "finish_reason": "length", "tags": ["x"]}]}
+    other = {"candidates": [alike["candidates"][0] | {"finish_reason": {"type": "stop"}, "tags": [0.5]}]}
+    bad = {"candidates": [alike["candidates"][0] | {"prm": []}]}
+    items = [alike, alike, alike | {"id": None}, bad, alike, other, alike]
+    found = read(tmp_path, "jsonl", *items)
+    kinds = list(make_reader("jsonl").blocks(tmp_path / "lists"))
+    assert [len(item) for item in kinds if isinstance(item, ListBlock)] == [2, 1, 1]
+    again = [one for item in kinds for one in (item if isinstance(item, ListBlock) else [item])]
+    assert [getattr(one, "reason", "") for one in again] == ["", "", "", "columns", "", "", ""]
+    for one, two in zip(found, again, strict=True):
+        if isinstance(one, TextList) and isinstance(two, TextList):
+            assert (one.names, one.scores.tolist(), one.id) == (two.names, two.scores.tolist(), two.id)
+    assert found[0].names == ("score", "finish_length", *PRM)
+    assert (found[0].scores[0, 1], found[5].scores[0, 1]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("reason", "cut"), [("length", 1.0), ("incomplete", 1.0), ("stop", 0.0), (None, 0.0), (7, 0.0)]
+)
+def test_a_reason_to_end_is_a_column(reason: Any, cut: float, tmp_path: Path) -> None:
+    for name in ("jsonl", "openai"):
+        one = good(*read(tmp_path, name, SHAPES[name]("finish_reason", [reason, "stop"])))
+        assert (one.names, one.scores[:, 1].tolist()) == (("score", "finish_length"), [cut, 0.0])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_texts_are_sparse_features_where_they_are_asked_for(name: str, tmp_path: Path) -> None:
+    items = SHAPES[name]("model", ["x", "y"]), SHAPES[name]("model", ["x", None])
+    assert all(one.sparse is None for one in read(tmp_path, name, *items))
+    one, two = (good(found) for found in read(tmp_path, name, *items, labels=["model", "system"]))
+    assert (one.names, one.sparse.names, one.sparse.values.tolist()) == (("score",), [b"model=x", b"model=y"], [1, 1])
+    assert (two.sparse.names, two.sparse.first.tolist()) == ([b"model=x"], [0, 1, 1])
+
+
+@pytest.mark.parametrize("options", [{"steps": ["max"]}, {"steps": "min"}, {"labels": "model"}, {"labels": [""]}])
+def test_other_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(RecipeError, match=f"data.reader.{min(options)}: found .*; expected"):
+        make_reader({"name": "jsonl", **options})
+
+
+def test_candidates_in_memory_have_what_lines_have(tmp_path: Path) -> None:
+    entries: list[dict[str, Any]] = [
+        {"text": "a", "prm": [0.5, 0.25, 1], "finish_reason": "length"},
+        {"text": "b", "prm": [0.75], "finish_reason": {"type": "stop"}, "ids": [1]},
+    ]
+    one = good(*read(tmp_path, "jsonl", {"candidates": entries}))
+    entries[0]["prm"] = np.array(entries[0]["prm"])
+    given = list_given(entries, texts=True)
+    assert set(given.names) == set(one.names)
+    assert given.scores[:, [given.names.index(name) for name in one.names]].tolist() == one.scores.tolist()
+    with pytest.raises(DataError, match="found NaN; expected a score under 'prm' of candidate 1 as a finite number"):
+        list_given([{"text": "a", "prm": [0.5, float("nan")]}], texts=True)
