@@ -46,6 +46,7 @@ a number of lines other than n for each list        error (opennmt): nothing tel
 joined scores after a list of unknown length        error: nothing tells whose they are
 keys of an archive that are not those of another    error: both need the same keys in the same order
 a truncated or damaged archive, UTF-16              error
+a JSON array that is cut short or damaged           error: what follows cannot be told apart
 a line or tree of more than 16 MiB                  error
 an empty file                                       no lists; whatever needs some says so
 CRLF line ends, a UTF-8 byte order mark             accepted

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,8 @@ def logged(doc: int, responses: list[str], filtered: list[Any], filter: str, **m
         "doc_id": doc, "doc": {"question": "2+2?", "answer": "It is 2+2.\n#### 4"}, "target": "It is 2+2.\n#### 4",
         "arguments": {"gen_args_0": {"arg_0": "Question: 2+2?\nAnswer:", "arg_1": {"until": ["Question:"]}}},
         "resps": [responses], "filtered_resps": filtered, "filter": filter, "metrics": ["exact_match"],
-        "doc_hash": f"{doc:064x}", "prompt_hash": "0", "target_hash": "0", **metrics,
-    }  # fmt: skip
+        "doc_hash": f"{doc:064x}", "prompt_hash": "0", "target_hash": "0",
+    } | metrics  # fmt: skip
 
 
 LM_EVAL = [
@@ -203,7 +204,11 @@ def test_answers_that_a_filter_gives_for_each_response_and_metrics_of_each(tmp_p
     assert (two.answers, gains(two)) == ([b"4", b"5", None], [1, 0, 0])
     assert isinstance(three, TextList)
     assert (three.answers, gains(three)) == ([b"4", b"4"], [0, 1])
-    assert isinstance(rows(tmp_path / "lists", [logged(0, ["x"], ["4"], "none", exact_match=True)])[0], TextList)
+    one, two = rows(tmp_path / "lists", [
+        logged(0, ["x"], ["4"], "none", exact_match=False),
+        logged(1, ["x"], ["4"], "none", bypass=999, metrics=["bypass"]),
+    ])  # fmt: skip
+    assert (gains(one), gains(two)) == ([0], [1])
 
 
 @pytest.mark.parametrize(
@@ -252,6 +257,7 @@ def test_models_of_preferences_are_labels(tmp_path: Path) -> None:
         (SEARCH | {"completions": [1, 2]}, "text", "found 1; expected candidate 1 as a string"),
         (LM_EVAL[0] | {"resps": [[["-1.5", "False"]], [["-2", "True"]]]}, "text", "are log probabilities of given"),
         (LM_EVAL[0] | {"arguments": [["a", " b"]], "resps": [["-1.5", "False"]]}, "text", "are log probabilities of"),
+        (RESPONSES[0] | {"error": {"message": "busy"}}, "text", 'the request has no response: "busy"; send it again'),
         (VLLM | {"outputs": [{"index": 0}]}, "text", "found null; expected candidate 1 as a string"),
         (SGLANG[0] | {"meta_info": {"output_token_logprobs": ["x"]}}, "score", "found a list; expected 'score' of"),
     ],
@@ -271,3 +277,22 @@ def test_a_pattern_that_never_ends_and_nan_are_errors_with_their_line(tmp_path: 
     (tmp_path / "lists").write_text("\n" + json.dumps(SEARCH | {"agg_scores": [0.5, float("nan")]}))
     with pytest.raises(DataError, match=r"lists:2: .*found NaN; expected 'agg_scores' of candidate 2 as a finite"):
         list(rerank.read(tmp_path / "lists"))
+
+
+def mutated(value: Any, draw: random.Random) -> Any:
+    """A JSON value in which some parts are others, or missing."""
+    if draw.random() < 0.05:
+        return draw.choice([None, 0, 1.5, True, "", [], {}, [0.5], {"a": 1}, [[]], float("nan"), ["a", 1], 10**400])
+    if isinstance(value, dict):
+        return {key: mutated(part, draw) for key, part in value.items() if draw.random() > 0.02}
+    return [mutated(part, draw) for part in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_whatever_is_in_an_object_is_read_or_a_bad_list(name: str, tmp_path: Path) -> None:
+    draw, read = random.Random(name), 0
+    for _ in range(100):
+        items = [{key: mutated(value, draw) for key, value in item.items()} for item in FILES[name][0]]
+        found = rows(tmp_path / "lists", items)
+        read += sum(isinstance(one, NBestList) for one in found)
+    assert read

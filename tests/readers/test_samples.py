@@ -121,7 +121,6 @@ def test_candidates_in_memory_have_what_lines_have(tmp_path: Path) -> None:
         {"text": "b", "prm": [0.75], "finish_reason": {"type": "stop"}, "ids": [1]},
     ]
     one = good(*read(tmp_path, "jsonl", {"candidates": entries}))
-    entries[0]["prm"] = np.array(entries[0]["prm"])
     given = list_given(entries, texts=True)
     assert set(given.names) == set(one.names)
     assert given.scores[:, [given.names.index(name) for name in one.names]].tolist() == one.scores.tolist()

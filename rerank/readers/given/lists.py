@@ -69,7 +69,7 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> Candidate:
     )  # fmt: skip
     if isinstance(candidate, FlatCandidate):
         candidate.numbers = {name: given[name] for name in names if _is_number(given[name])}
-        if lists := {name: _listed(given[name]) for name in names if isinstance(given[name], list | np.ndarray)}:
+        if lists := {name: given[name] for name in names if type(given[name]) is list}:
             candidate.numbers |= _of_steps(lists, k)
         if FINISH in names:
             candidate.numbers |= derived({FINISH: given[FINISH]}, ())
@@ -95,10 +95,6 @@ def _keys(keys: tuple[Any, ...]) -> tuple[str | None, tuple[str, ...]]:
         named = ", ".join(map(repr, keys)) or "none"
         return f"expected either 'text' or 'tree' among its keys, which are {named}", ()
     return None, tuple(key for key in keys if isinstance(key, str) and key not in KEYS)
-
-
-def _listed(values: list[Any] | np.ndarray) -> list[Any]:
-    return values if isinstance(values, list) else values.tolist()
 
 
 def _of_steps(lists: Mapping[str, list[Any]], k: int) -> dict[str, float]:

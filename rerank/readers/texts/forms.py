@@ -28,7 +28,7 @@ what is of its kind: what is in `\\boxed{}`, else the last number or letter, els
 file has one, is 1 if they are equal. A right answer may stand at the end of a solution: `#### 42`.
 """
 
-import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -118,9 +118,12 @@ def _first(item: Any, paths: Paths) -> Any:
 
 
 def _sum(values: list[Any]) -> Any:
-    """The sum of numbers, or of the first entries of lists, as SGLang has log probabilities; the list if it is none."""
+    """The sum of numbers, or of the first entries of lists, as SGLang has them; the list if there is none."""
     firsts = [value[0] if isinstance(value, list) and value else value for value in values]
-    return sum(firsts) if {int, float}.issuperset(map(type, firsts)) else values
+    try:
+        return math.fsum(firsts)
+    except (TypeError, ValueError, OverflowError):
+        return values
 
 
 def _said(value: Any, *, every: bool = False) -> Any:
@@ -166,10 +169,11 @@ def _logged(item: Object) -> Object:
     made = {"id": item["doc_id"], "texts": texts, "prompt": prompt, "target": item.get("target")}
     if len(filtered) == len(texts):
         made["answer"] = [text if isinstance(text, str) and text != "[invalid]" else "" for text in filtered]
-    for name in item.get("metrics") or METRICS:
-        values = item[name] if isinstance(item.get(name), list) else [item.get(name)]
+    names = _values(item.get("metrics")) or METRICS
+    for name in (name for name in names if isinstance(name, str) and name != "bypass"):  # that of a run without metrics
+        values: list[Any] = item[name] if isinstance(item.get(name), list) else [item.get(name)]
         if len(values) == len(texts) and all(isinstance(value, int | float) for value in values):
-            return made | {"gain": list(map(float, values))}
+            return made | {"gain": [value + 0 for value in values]}  # true is 1
     return made
 
 
@@ -190,8 +194,12 @@ def _flat(values: Any) -> list[Any]:
 
 def _response(item: Object) -> Object:
     """The text of a response of OpenAI's."""
-    outputs = item["output"] if isinstance(item["output"], list) else []
-    parts = [part for one in outputs if isinstance(one, dict) for part in one.get("content") or ()]
+    if item.get("error"):
+        raise Problem(
+            "text", f"the request has no response: {shown(_first(item, ('error.message', 'error')))}; send it again"
+        )
+    contents = [one.get("content") for one in item["output"] if isinstance(one, dict)]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
     texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "output_text"]
     return {**item, "text": "".join(text for text in texts if isinstance(text, str)), FINISH: item.get("status")}
 
@@ -266,9 +274,9 @@ def as_lists(
         if found is None:
             yield number, item
         elif shared := [value for path in found[0].group if (value := _first(found[1], (path,))) not in (None, {})]:
-            groups.setdefault(json.dumps(shared, sort_keys=True), (number, found[0], []))[2].append(found[1])
+            groups.setdefault(repr(shared), (number, found[0], []))[2].append(found[1])
         else:
             yield number, made(found[0], [found[1]])
     for number, form, rows in groups.values():
-        rows = [row for row in rows if row.get("filter") == rows[0].get("filter")]
-        yield number, made(form, rows)
+        first = repr(rows[0].get("filter"))
+        yield number, made(form, [row for row in rows if repr(row.get("filter")) == first])
