@@ -36,6 +36,7 @@ class PlainConsole(Console):
 console = PlainConsole(stderr=True, emoji=False)
 
 SECONDS_BETWEEN_LINES = 15.0
+DETAIL = "detail"  # the mark of log records that a bar makes superfluous
 
 
 def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str = "lists") -> Iterator[T]:

@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 from rerank import __version__
 from rerank.base.errors import DataError, RecipeError, RerankError, StoppedError, UnforeseenError
 from rerank.base.interrupts import Interrupted
-from rerank.base.progress import console
+from rerank.base.progress import DETAIL, console
 from rerank.cli.answer import Command, answering, command_line, out, unforeseen
 
 if TYPE_CHECKING:
@@ -199,13 +199,17 @@ Encoding = Annotated[
 OutputFile = Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")]
 
 
-def set_logging(level: str) -> None:
-    """Messages to stderr: rich on a terminal, plain lines elsewhere."""
+def set_logging(level: str, *, verbose: bool = False) -> None:
+    """Messages to stderr: rich on a terminal, plain lines elsewhere.
+
+    On a terminal, where a bar shows the progress, there is a line for every epoch only if ``verbose``.
+    """
     handler: logging.Handler
     if console.is_terminal:
         from rich.logging import RichHandler
 
         handler = RichHandler(console=console, show_path=False)
+        handler.addFilter(lambda record: verbose or not getattr(record, DETAIL, False))
     else:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
@@ -228,20 +232,21 @@ class PathsCommand(TyperCommand):
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show a line for every epoch on a terminal too.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show results and errors alone.")]
 
 
 def command(name: str | None = None, group: typer.Typer | None = None) -> Callable[[Callable[..., None]], Any]:
     """The decorator that makes a function a command of ``group``, or of the program, called ``name`` or as it is.
 
-    Its options are the function's parameters, --json and --quiet; a parameter whose type is a dataclass stands for an
-    option for every field. What it imports is imported when it runs, so that help and completion need not wait for
+    Its options are the function's parameters, --json, --quiet and --verbose; a parameter whose type is a dataclass
+    stands for an option for every field. What it imports is imported when it runs, so that help and completion need not wait for
     compilers and readers.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
-        keyword, common = inspect.Parameter.KEYWORD_ONLY, {"json": Json, "quiet": Quiet}
+        keyword, common = inspect.Parameter.KEYWORD_ONLY, {"json": Json, "quiet": Quiet, "verbose": Verbose}
         parameters, groups = list[inspect.Parameter](), dict[str, Any]()
         for parameter in signature.parameters.values():
             kind: Any = parameter.annotation
@@ -254,9 +259,11 @@ def command(name: str | None = None, group: typer.Typer | None = None) -> Callab
         parameters = [parameter.replace(kind=keyword) for parameter in parameters]
 
         @functools.wraps(function)
-        def called(*, json: bool, quiet: bool, **given: Any) -> None:
+        def called(*, json: bool, quiet: bool, verbose: bool, **given: Any) -> None:
             if quiet:
                 set_logging("error")
+            elif verbose:
+                set_logging("info", verbose=True)
             for key, kind in groups.items():
                 given[key] = kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
             with answering(json):

@@ -1,6 +1,10 @@
 """The command that lists the parts that a recipe can name."""
 
+import re
+import textwrap
 from importlib import import_module
+from itertools import groupby
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import typer
@@ -15,16 +19,34 @@ REGISTRIES = {  # their modules, in which they are called like their kind
     "metrics": "rerank.metrics.base",
     "learners": "rerank.learn.base",
 }
+RECOMMENDED = {"maxent", "lambdamart", "vrda", "perceptron", "arow", "arda"}  # learners; see docs/choosing.md
+USES = {  # of recipes, by their task
+    "ranking": "samples", "speech": "transcripts", "translation": "translations", "parse": "parses",
+    "tagging": "sequences", "classification": "examples",
+}  # fmt: skip
+PAPERS, WIDTH = "papers", 120
 
 
 @command("list")
-def list_(kind: Annotated[Kind | None, typer.Argument(help="What to list; everything by default.")] = None) -> None:
-    """List the parts that a recipe can name, with their settings."""
+def list_(
+    kind: Annotated[Kind | None, typer.Argument(help="What to list; everything by default.")] = None,
+    *,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="All learners, not those alone that docs/choosing.md recommends, and settings."),
+    ] = False,
+) -> None:
+    """List the parts that a recipe can name; with --all or --json, with their settings."""
     for registry in [kind] if kind else get_args(Kind):
         if kind is None and not shown_as_json():
             out.print(registry, style="bold")
         parts = _parts(registry)
-        show(*map(_line, parts), **{registry: parts})
+        shown = [part for part in parts if every or registry != "learners" or part["name"] in RECOMMENDED]
+        show(
+            *(_by_use(parts) if registry == "recipes" else (_line(part, every) for part in shown)), **{registry: parts}
+        )
+        if len(shown) < len(parts):
+            show(f"and {len(parts) - len(shown)} more: rerank list learners --all")
         if registry == "templates":
             from rerank.features.sets import SETS
 
@@ -40,11 +62,17 @@ def _parts(kind: Kind) -> list[dict[str, Any]]:
     if kind == "recipes":
         from rerank.recipes.shipped import about_recipe, shipped_recipes
 
-        return [{"name": name, "about": about_recipe(path)} for name, path in shipped_recipes().items()]
+        return [
+            {"name": name, "about": about_recipe(path), "use": _use(name, path)}
+            for name, path in shipped_recipes().items()
+        ]
     if kind == "losses":
         from rerank.learn.losses import LOSSES
 
         return [{"name": name} for name in sorted(LOSSES)]
+    if kind == "templates":  # which register themselves
+        import_module("rerank.features.parse")
+        import_module("rerank.features.text")
     return [_part(name, part) for name, part in getattr(import_module(REGISTRIES[kind]), kind)]
 
 
@@ -60,8 +88,23 @@ def _part(name: str, part: type) -> dict[str, Any]:
     }
 
 
-def _line(part: dict[str, Any]) -> str:
-    """A part with its settings and their defaults, and the first sentence of its documentation."""
+def _use(name: str, path: Path) -> str:
+    """What a recipe is for: its task, or a paper."""
+    task = re.search(r"^task: *(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return PAPERS if name.startswith(f"{PAPERS}/") else USES[task[1] if task else "parse"]
+
+
+def _by_use(recipes: list[dict[str, Any]]) -> list[str]:
+    """Recipes in groups, those of papers last."""
+    uses = [*USES.values(), PAPERS]
+    ordered = sorted(recipes, key=lambda recipe: uses.index(recipe["use"]))
+    groups = groupby(ordered, key=lambda recipe: str(recipe["use"]))
+    return [line for use, group in groups for line in (f"{use}:", *(f"  {_line(recipe)}" for recipe in group))]
+
+
+def _line(part: dict[str, Any], full: bool = False) -> str:
+    """A part and what it is in one line; ``full``: with its settings and their defaults, however long that is."""
     settings = [key if default is None else f"{key}={default}" for key, default in part.get("settings", {}).items()]
-    name = f"{part['name']}({', '.join(settings)})" if "settings" in part else part["name"]
-    return "  ".join(filter(None, [name, part.get("about", "")]))
+    name = f"{part['name']}({', '.join(settings)})" if full and "settings" in part else part["name"]
+    line = "  ".join(filter(None, [name, part.get("about", "")]))
+    return line if full else textwrap.shorten(line, WIDTH, placeholder=" ...").replace(f"{name} ", f"{name}  ", 1)

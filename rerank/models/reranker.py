@@ -63,6 +63,11 @@ class Reranker:
         self._scorer, self._told = Scorer(model, predictor), set[str]()  # unknown columns that a warning has named
         self._texts = isinstance(self._scorer.recipe, TextRecipe)
 
+    def __repr__(self) -> str:
+        weights = self.model.weights[self.ranked_by]
+        size = "trees" if weights.trees is not None else f"{np.count_nonzero(weights.w):,} weights"
+        return f"<Reranker, {self.recipe.task}: {self.model.about['learner']}, {size}, chooses by {self.predictor}>"
+
     @cached_property
     def _columns(self) -> ScoreColumns | None:
         """The score columns that candidates must have; None: those of the first candidate."""

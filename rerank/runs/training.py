@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.progress import counting
+from rerank.base.progress import DETAIL, counting
 from rerank.data.shards import Lists, parts, section, shared
 from rerank.engines.settings import Engine
 from rerank.extraction.content import metric_of
@@ -108,6 +108,10 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
     lists = trained_on(task.digests[0], recipe)
     training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", engine, lists)
     base = _judge_base(recipe, training, split, metric)
+    if len(training.history) > 1:
+        kept = next((line for line in training.history if line["epoch"] == training.epoch), {})
+        shown = "".join(f", {key} {metric.text(kept[key])}" for key in ("train", "dev") if key in kept)
+        log.info("epoch %d of %d is kept%s", training.epoch, training.history[-1]["epoch"], shown)
     if base["kept"]:
         log.warning(NOT_BEATEN)
     elif any(line["mistakes"] for line in training.history) and not any(
@@ -291,6 +295,7 @@ def _train(
             "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s%s",
             line["epoch"], f"{line['mistakes']:,}", f"{line['nonzero_weights']:,}", shown, line["seconds"],
             line["nonzeros_per_second"] / 1e6, f", {count.remaining}" if count.remaining else "",
+            extra={DETAIL: True},
         )  # fmt: skip
         _tell(task, stage, line, weights)
 

@@ -20,6 +20,7 @@ from commands import Result, failed
 from programs import PATIENCE
 
 from rerank import __version__
+from rerank.cli.listing import WIDTH
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
@@ -398,12 +399,18 @@ def test_list(rerank, tmp_path, monkeypatch):
         ("losses", sorted(LOSSES)),
         ("templates", ["Rule", "Heads", "set cj2005"]),
     ):
-        result = rerank("list", kind)
+        result = rerank("list", kind, "--all")
         assert result.code == 0
         for name in names:
             assert re.search(rf"^{name}\b", result.out, re.MULTILINE)
     monkeypatch.chdir(tmp_path)
-    assert "\nquickstart  What `make quickstart` runs" in rerank("list", "recipes").out
+    recipes = rerank("list", "recipes").out
+    assert "\n  quickstart  What `make quickstart` runs" in recipes
+    assert recipes.index("samples:\n  llm ") < recipes.index("\nparses:\n") < recipes.index("\npapers:\n")
+    few = rerank("list", "learners").out
+    assert "\nmaxent  " in few
+    assert "and 16 more: rerank list learners --all" in few
+    assert max(map(len, (recipes + few).splitlines())) <= WIDTH + 3  # of which two before and one behind a name
     everything = rerank("list").out
     assert all(kind in everything.splitlines() for kind in ("readers", "templates", "metrics", "learners", "losses"))
     usage(rerank("list", "learner"), "'learner' is not one of")
