@@ -240,8 +240,8 @@ def command(name: str | None = None, group: typer.Typer | None = None) -> Callab
     """The decorator that makes a function a command of ``group``, or of the program, called ``name`` or as it is.
 
     Its options are the function's parameters, --json, --quiet and --verbose; a parameter whose type is a dataclass
-    stands for an option for every field. What it imports is imported when it runs, so that help and completion need not wait for
-    compilers and readers.
+    stands for an option for every field. What it imports is imported when it runs, so that help and completion need not
+    wait for compilers and readers.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
