@@ -4,8 +4,8 @@
     U01:%x[-1,0]/%x[0,0]
     B
 
-A line is a template. ``%x[row,column]`` stands for a column of the token ``row`` places away, ``_B-1`` or ``_B+1`` where
-that is beyond the sentence; a template gives an attribute per token, its line with these filled in. Besides ``x`` there
+A line is a template. ``%x[row,column]`` stands for a column of the token ``row`` places away, ``_B-1`` or ``_B+1``
+where that is beyond the sentence; a template gives an attribute per token, its line with these filled in. Besides ``x`` there
 are ``lower``, ``shape``, ``short``, ``marks``, ``prefix3`` and ``suffix3`` (of any length), and the names of clusters
 (``brown``, or ``brown4`` for the first four characters) and gazetteers. A template gives nothing for a token whose word
 is shorter, or unknown to a cluster.
@@ -137,7 +137,7 @@ def template_file(path: str | Path) -> list[str]:
 
 
 def default_patterns(width: int) -> list[str]:
-    """The lines of the default set for tokens of so many columns: words, affixes, shapes, and windows of all columns."""
+    """The lines of the default set for tokens of so many columns: words, affixes, shapes, windows of all columns."""
     lower = [f"%lower[{row},0]" for row in range(-2, 3)]
     texts = ["%x[0,0]", *lower, *(f"%{kind}{size}[0,0]" for kind in SIZED for size in range(1, 5))]
     texts += ["/".join(lower[1:3]), "/".join(lower[2:4]), "/".join((lower[1], lower[3]))]
