@@ -1,9 +1,9 @@
 """Measures of labels: spans as conlleval counts them, and the share of tokens that are right.
 
 Texts are words with their labels behind a slash, ``Words/B-NP matter/O``. A label is O, outside of all spans, or a
-prefix, a hyphen and a type: B begins a span, I goes on, E ends one, S is one alone (L and U are E and S, M is I). A span begins
-where IOB1, IOB2 or BIOES say so, or another type than before goes on, as in conlleval (Tjong Kim Sang & Buchholz 2000,
-https://www.clips.uantwerpen.be/conll2000/chunking/output.html).
+prefix, a hyphen and a type: B begins a span, I goes on, E ends one, S is one alone (L and U are E and S, M is I). A
+span begins where IOB1, IOB2 or BIOES say so, or another type than before goes on, as in conlleval (Tjong Kim Sang &
+Buchholz 2000, https://www.clips.uantwerpen.be/conll2000/chunking/output.html).
 """
 
 from collections.abc import Iterable, Sequence

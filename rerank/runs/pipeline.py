@@ -81,11 +81,15 @@ def check(
 
 
 def _kind(task: str) -> type[Steps[Any]]:
-    """Lists or examples; each is imported with what the other has no use for."""
+    """Lists, examples or sentences; each is imported with what the others have no use for."""
     if task == "classification":
         from rerank.runs.examples.steps import ExampleSteps
 
         return ExampleSteps
+    if task == "tagging":
+        from rerank.runs.tagging.steps import TaggingSteps
+
+        return TaggingSteps
     from rerank.runs.list_steps import ListSteps
 
     return ListSteps
