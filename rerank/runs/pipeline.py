@@ -112,6 +112,9 @@ def _stages(steps: Steps[Any], work: Stages) -> Metrics:
             model.save(steps.directory / "model")
     with work.stage("evaluate", **steps.size):
         metrics = steps.evaluate()
+    if (second := steps.second()) is not None:
+        with work.stage("rerank"):
+            steps.add_second(metrics, run(*second, engine=steps.engine))
     if steps.tests:
         with work.stage("predict", **steps.size):
             steps.predict()
