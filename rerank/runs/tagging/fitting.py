@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -118,8 +119,9 @@ def _chains(
             names=labels,
         )  # fmt: skip
     except DataError as error:
-        example, _, rest = error.message.partition(": ")
-        place = sentences[int(example.rpartition(" ")[2]) - 1]
+        named = re.match("example ([0-9]+)(?:, |: )", error.message)
+        assert named is not None
+        place, rest = sentences[int(named[1]) - 1], error.message[named.end() :]
         raise DataError(rest, path=place.path or None, line=place.line or None, list_id=place.id or None) from None
 
 
