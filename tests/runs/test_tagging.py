@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from commands import Command, failed
+from service import serving
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.models.tagger import Tagger
@@ -132,6 +133,23 @@ def test_commands(rerank: Command, ran: tuple[Path, dict[str, Any], dict[str, An
     failed(rerank("tag", model, test, "--reader", "conl"), 2, "did you mean conll")
     (tmp_path / "bad").write_text("a\n")
     failed(rerank("tag", model, tmp_path / "bad"), 2, "bad:1: list 0: found 1 columns; expected 2 or more")
+
+
+def test_a_service_tags(ran: tuple[Path, dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
+    tagger = Tagger.load(ran[0] / "run" / "model")
+    sentence = [["Ann", "N"], ["meets", "V"]]
+    with serving(ran[0] / "run" / "model", tmp_path) as service:
+
+        def post(**asked: Any) -> Any:
+            return service.client.post("/tag", json=asked).json()
+
+        assert post(sentences=[sentence, []]) == {"labels": [tagger.tag(sentence), []]}
+        best = [{"labels": labels, "score": score} for labels, score in tagger.nbest(sentence, 2)]
+        assert post(sentences=[sentence], n=2) == {"nbest": [best]}
+        assert "expected 2 columns" in post(sentences=[["Ann"]])["error"]
+        assert post(sentences="Ann")["field"] == "sentences"
+        assert service.client.get("/health").json()["model"] == {"task": "tagging", "labels": list(tagger.labels)}
+        assert service.client.post("/rank", json={}).status_code == 404
 
 
 @pytest.mark.parametrize(
