@@ -21,7 +21,7 @@ class BestRoom(NamedTuple):
     scores: np.ndarray  # [M, K, k]
     label: np.ndarray  # int32 [M, K, k]: the next label on the way
     way: np.ndarray  # int32 [M, K, k]: and the way from there
-    count: np.ndarray  # int32 [M, K]: how many ways there are
+    known: np.ndarray  # int32 [M, K]: how many ways there are
     heads: np.ndarray  # int32 [K]: how many of each label's ways have been taken
     total: np.ndarray  # [k]: scores of what was found
     output: np.ndarray  # int32 [k, M]
@@ -49,11 +49,11 @@ def best_k_labels(state: Any, i: int, k: int, room: BestRoom, chains: Chains) ->
     for back in range(length):
         t = length - 1 - back
         for x in range(K):
-            room.count[t, x] = 0
+            room.known[t, x] = 0
             if emissions[t, x] == -np.inf:
                 continue
             if back == 0:
-                room.scores[t, x, 0], room.count[t, x] = emissions[t, x], 1
+                room.scores[t, x, 0], room.known[t, x] = emissions[t, x], 1
             else:
                 find_ways(t, x, k, room)
     return read_ways(length, k, room)
@@ -67,7 +67,7 @@ def find_ways(t: int, x: int, k: int, room: BestRoom) -> None:
     for r in range(k):
         top, highest = -1, -np.inf
         for y in range(room.heads.shape[0]):
-            if room.heads[y] < room.count[t + 1, y]:
+            if room.heads[y] < room.known[t + 1, y]:
                 score = transitions[y, x] + scores[y, room.heads[y]]
                 if score > highest:
                     top, highest = y, score
@@ -76,7 +76,7 @@ def find_ways(t: int, x: int, k: int, room: BestRoom) -> None:
         room.scores[t, x, r] = room.chain.emissions[t, x] + highest
         room.label[t, x, r], room.way[t, x, r] = top, room.heads[top]
         room.heads[top] += 1
-        room.count[t, x] += 1
+        room.known[t, x] += 1
 
 
 @kernel
@@ -86,7 +86,7 @@ def read_ways(length: int, k: int, room: BestRoom) -> int:
     for r in range(k):
         top, highest = -1, -np.inf
         for y in range(room.heads.shape[0]):
-            if room.heads[y] < room.count[0, y] and room.scores[0, y, room.heads[y]] > highest:
+            if room.heads[y] < room.known[0, y] and room.scores[0, y, room.heads[y]] > highest:
                 top, highest = y, room.scores[0, y, room.heads[y]]
         if top < 0:
             return r

@@ -35,7 +35,7 @@ class Chains(NamedTuple):
     attribute_count: int  # A
 
     @property
-    def count(self) -> int:
+    def example_count(self) -> int:
         """L."""
         return self.starts.size - 1
 
@@ -99,7 +99,7 @@ def chains_of(
         attribute_count=int(attribute_count),
     )  # fmt: skip
     fits = mask.shape[0] == K + 2 and K > 0 and starts[0] == rows[0] == 0 and starts[-1] == tokens
-    fits &= chains.gold.size == tokens and chains.weight.size == chains.count and chains.width < 2**32
+    fits &= chains.gold.size == tokens and chains.weight.size == chains.example_count and chains.width < 2**32
     fits &= rows[-1] == chains.attributes.size and chains.values.size in (0, chains.attributes.size)
     if not (fits and (np.diff(starts) >= 0).all() and (np.diff(rows) >= 0).all()):
         raise ValueError("the arrays of these chains do not belong together; see Chains")
@@ -156,7 +156,7 @@ def room_for(chains: Chains, kind: Any = np.float64) -> ChainRoom:
 
 def entries_of(chains: Chains) -> int:
     """The most columns in which two outputs of an example can differ."""
-    nonzeros = np.diff(chains.rows[chains.starts]) if chains.count else np.zeros(1, np.int64)
+    nonzeros = np.diff(chains.rows[chains.starts]) if chains.example_count else np.zeros(1, np.int64)
     return 2 * (int(nonzeros.max(initial=0)) + chains.longest) + 1
 
 

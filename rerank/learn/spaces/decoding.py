@@ -54,7 +54,7 @@ def k_best(chains: Chains, weights: np.ndarray, k: int) -> tuple[np.ndarray, np.
     """
     if k < 1:
         raise ValueError(f"found k={k}; expected 1 or more")
-    scores, labels = np.full((chains.count, k), -np.inf), np.full((k, chains.rows.size - 1), UNKNOWN, np.int32)
+    scores, labels = np.full((chains.example_count, k), -np.inf), np.full((k, chains.rows.size - 1), UNKNOWN, np.int32)
     find_k_best(chains, _checked(chains, weights), k, best_room(chains, k, weights.dtype.type), scores, labels)
     return scores, labels
 

@@ -15,7 +15,7 @@ from rerank.learn.predictor import State
 from rerank.learn.spaces.chain import ChainRoom, Chains, read_transitions, room_for, score_tokens
 
 SMALL = 1e-80  # products of three such numbers are far from underflow
-NOTHING = 1e-18  # what an expected count of 1 does not notice
+NOTHING = 1e-17  # what a probability of 1 does not notice
 
 
 class MarginalRoom(NamedTuple):
@@ -28,7 +28,7 @@ class MarginalRoom(NamedTuple):
     e: np.ndarray  # float64 [M, K]: e^(emission − the token's highest)
     forward: np.ndarray  # float64 [M, K]; in the end P(label)
     backward: np.ndarray  # float64 [M, K]
-    scales: np.ndarray  # float64 [M]: what ``backward`` was divided by
+    onward: np.ndarray  # float64 [M, K]: e·backward
     sums: np.ndarray  # float64 [K]
     pairs: np.ndarray  # float64 [K, K] (from, to): Σ P(transition), together with ``quotients`` times ``factors``
     quotients: np.ndarray  # float64 [K, K] (from, to)
@@ -41,7 +41,7 @@ def marginal_room(chains: Chains) -> MarginalRoom:
     square, wide = (K, K), (M, K)
     return MarginalRoom(
         chain, np.zeros(square), np.zeros(square), np.zeros(2), np.zeros(wide), np.zeros(wide), np.zeros(wide),
-        np.zeros(M), np.zeros(K), np.zeros(square), np.zeros(square),
+        np.zeros(wide), np.zeros(K), np.zeros(square), np.zeros(square),
     )  # fmt: skip
 
 
@@ -64,15 +64,15 @@ def read_factors(room: MarginalRoom) -> None:
 
 
 @kernel
-def label_probabilities(length: int, weight: float, room: MarginalRoom) -> float:
+def label_probabilities(length: int, weight: float, least: float, room: MarginalRoom) -> float:
     """P(label) into ``room.forward``, and the P(transition), times ``weight``, are added up; returns log Z.
 
-    The scores are those of the last ``score_tokens``.
+    least: what a probability of 1 is not to notice. The scores are those of the last ``score_tokens``.
     """
     if length == 0:
         return 0.0
     if room.top[1] == 0.0:
-        log_z, safe = by_scaling(length, weight, room)
+        log_z, safe = by_scaling(length, weight, least, room)
         if safe:
             return log_z
     return by_logarithms(length, weight, room)
@@ -99,59 +99,66 @@ def add_multiple(row: np.ndarray, x: float, other: np.ndarray) -> None:
 
 
 @kernel
-def by_scaling(length: int, weight: float, room: MarginalRoom) -> tuple[float, bool]:
-    """``label_probabilities``, unless a number is too small: then False, and nothing was added."""
-    K, forward, backward, e = room.sums.shape[0], room.forward, room.backward, room.e
+def add_product(row: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
+    """row ← row + x·matrix, four rows of the matrix at a time: the row is read and written less often."""
+    K = row.shape[0]
+    for y in range(0, K - 3, 4):
+        one, two, three, four = matrix[y], matrix[y + 1], matrix[y + 2], matrix[y + 3]
+        a, b, c, d = x[y], x[y + 1], x[y + 2], x[y + 3]
+        for z in range(np.uint64(K)):
+            row[z] += (a * one[z] + b * two[z]) + (c * three[z] + d * four[z])
+    for y in range(K - K % 4, K):
+        add_multiple(row, x[y], matrix[y])
+
+
+@kernel
+def by_scaling(length: int, weight: float, least: float, room: MarginalRoom) -> tuple[float, bool]:
+    """``label_probabilities``, unless a number is too small: then False, and nothing was added.
+
+    Only the way back, which log Z follows from, is over all pairs of labels. On the way forward, what comes from labels
+    that are no more probable than ``least`` is left out: mostly that is nearly all.
+    """
+    K, forward, backward, onward = room.sums.shape[0], room.forward, room.backward, room.onward
     log_z, safe = (length - 1) * room.top[0], True
-    for t in range(length):
-        emissions, highest = room.chain.emissions[t], -np.inf
+    for back in range(length):
+        t, highest = length - 1 - back, -np.inf
+        emissions, row = room.chain.emissions[t], backward[t]
         for y in range(K):
             highest = max(highest, emissions[y])
-        for y in range(K):
-            e[t, y] = math.exp(emissions[y] - highest)
-            safe &= e[t, y] >= SMALL or emissions[y] == -np.inf
-            forward[t, y] = e[t, y] if t == 0 else 0.0
-        if t > 0:
-            for x in range(K):
-                add_multiple(forward[t], forward[t - 1, x], room.factors[x])
-            for y in range(K):
-                forward[t, y] *= e[t, y]
-        total, fits = scale(forward[t])
-        safe &= fits
+            row[y] = 0.0 if back > 0 else 1.0
+        if back > 0:
+            add_product(row, onward[t + 1], room.across)
+        total, fits = scale(row)
         log_z += highest + math.log(total)
-    for y in range(K):
-        backward[length - 1, y] = 1.0 / K
-    for back in range(1, length):
-        t = length - 1 - back
-        for y in range(K):
-            e[t + 1, y] *= backward[t + 1, y]
-            backward[t, y] = 0.0
-        for y in range(K):
-            add_multiple(backward[t], e[t + 1, y], room.across[y])
-        room.scales[t], fits = scale(backward[t])
         safe &= fits
+        for y in range(K):
+            room.e[t, y] = math.exp(emissions[y] - highest)
+            safe &= room.e[t, y] >= SMALL or emissions[y] == -np.inf
+            onward[t, y] = room.e[t, y] * row[y]
     if not safe:
         return 0.0, False
     for t in range(length):
         total = 0.0
         for y in range(K):
-            total += forward[t, y] * backward[t, y]
-        if t + 1 < length and weight != 0.0:
-            add_pairs(weight / (total * room.scales[t]), t, total, room)
+            room.sums[y] = 1.0 if t == 0 else 0.0
+        if t > 0:
+            for x in range(K):
+                if forward[t - 1, x] * backward[t - 1, x] > least:
+                    add_multiple(room.sums, forward[t - 1, x], room.factors[x])
         for y in range(K):
-            forward[t, y] *= backward[t, y] / total
+            total += room.sums[y] * onward[t, y]
+        for y in range(K):
+            forward[t, y] = room.sums[y] * (room.e[t, y] / total)
+        if t == 0:
+            log_z += math.log(total)
+        elif weight != 0.0:
+            for x in range(K):
+                if forward[t - 1, x] * backward[t - 1, x] > least:
+                    add_multiple(room.quotients[x], weight / total * forward[t - 1, x], onward[t])
+    for t in range(length):
+        for y in range(K):
+            forward[t, y] *= backward[t, y]
     return log_z, True
-
-
-@kernel
-def add_pairs(share: float, t: int, total: float, room: MarginalRoom) -> None:
-    """Add the P(x, y) of tokens t and t + 1, divided by the factors and times ``share``·``total``, to ``quotients``.
-
-    What an expected count does not notice is left out: most labels of most tokens.
-    """
-    for x in range(room.sums.shape[0]):
-        if room.forward[t, x] * room.backward[t, x] > NOTHING * total:
-            add_multiple(room.quotients[x], share * room.forward[t, x], room.e[t + 1])
 
 
 @kernel
@@ -202,7 +209,7 @@ def all_marginals(chains: Chains, state: State, room: MarginalRoom, labels: np.n
     read_factors(room)
     for i in range(chains.starts.shape[0] - 1):
         length, first = score_tokens(chains, i, state, room.chain), chains.starts[i]
-        label_probabilities(length, 0.0, room)
+        label_probabilities(length, 0.0, NOTHING, room)
         for t in range(length):
             for y in range(labels.shape[1]):
                 labels[first + t, y] = room.forward[t, y]

@@ -85,7 +85,7 @@ def train_chains(
     visitor = ChainVisitor(learner, chains)
     with deferred():
         while progress.epoch < last and not progress.stopped(patience):
-            order = epoch_order(chains.count, seed, progress.epoch, shuffle)
+            order = epoch_order(chains.example_count, seed, progress.epoch, shuffle)
             start = time.perf_counter()
             progress.stats = visitor.epoch(order, progress.state)
             progress.seconds, progress.nonzeros = time.perf_counter() - start, chains.attributes.size
