@@ -7,7 +7,8 @@ import pytest
 
 from rerank.base.errors import DataError
 from rerank.metrics.significance import compare
-from rerank.metrics.spans import SpanScore, TagAccuracy, counts_by_label, counts_by_type, spans_of
+from rerank.metrics.spans import SpanScore, TagAccuracy, counts_by_label, counts_by_type
+from rerank.readers.sequences.spans import spans_of
 
 # The example in the documentation of conlleval's port to Python (https://github.com/kaniblu/conlleval), its right and
 # guessed labels, and what it prints.

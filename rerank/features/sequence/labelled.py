@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.base.encoding import decoded
-from rerank.metrics.spans import has_spans, spans_of
+from rerank.readers.sequences.spans import has_spans, spans_of
 
 
 class LabelArrays(NamedTuple):

@@ -19,10 +19,10 @@ from rerank.learn.base_weight import make_learner
 from rerank.learn.spaces.chain import Chains, chains_of
 from rerank.learn.spaces.training import require_structured, train_chains
 from rerank.learn.trainer import Training
-from rerank.metrics.spans import has_spans, parts_of
 from rerank.models.provenance import provenance
 from rerank.models.tagger import Tagger, token_features
 from rerank.readers.sequences.base import SequenceReader, TaggedSentence, sentences_of, sequence_readers
+from rerank.readers.sequences.spans import has_spans, parts_of
 from rerank.readers.skip_count import SkipCount
 from rerank.readers.streams import PathLike, read_in
 from rerank.recipes.loading import read_settings

@@ -15,9 +15,10 @@ from rerank.base.errors import ModelError, RecipeError
 from rerank.base.registry import build
 from rerank.kernels.sources import TAGGING
 from rerank.metrics.base import metrics
-from rerank.metrics.spans import LabelMetric, has_spans
+from rerank.metrics.spans import LabelMetric
 from rerank.models.tagger import Tagger
 from rerank.readers.sequences.base import TaggedSentence
+from rerank.readers.sequences.spans import has_spans
 from rerank.readers.skip_count import SkipCount
 from rerank.readers.streams import open_output
 from rerank.recipes.loading import read_settings
