@@ -1,4 +1,4 @@
-"""scikit-learn estimators: a ranker, a tagger, and a classifier per family of learners; needs ``rerank[estimators]``."""
+"""scikit-learn estimators: a ranker, a tagger, a classifier per family of learners; needs ``rerank[estimators]``."""
 
 try:
     import sklearn  # noqa: F401

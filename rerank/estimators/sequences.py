@@ -105,7 +105,9 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """For every token {label: its probability}; of "maxent" alone, whose scores are logarithms of probabilities."""
         chains = self._read(X)
         if not self._probable:
-            raise ValueError(f"predict_marginals needs probabilities, which learner={self.learner!r} has not; maxent has")
+            raise ValueError(
+                f"predict_marginals needs probabilities, which learner={self.learner!r} has not; maxent has"
+            )
         found = _parted(chains, marginals(chains, self._weights))
         return [[dict(zip(self.classes_, token, strict=True)) for token in tokens.tolist()] for tokens in found]
 

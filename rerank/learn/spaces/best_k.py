@@ -91,7 +91,8 @@ def read_ways(length: int, k: int, room: BestRoom) -> int:
         if top < 0:
             return r
         room.total[r] = highest
-        x, way = top, np.int64(room.heads[top])
+        x: Any = top
+        way: Any = np.int64(room.heads[top])
         room.heads[top] += 1
         for t in range(length):
             room.output[r, t] = x

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rerank.base.errors import DataError
 from rerank.kernels.by_type import by_type
@@ -66,15 +67,15 @@ class Chains(NamedTuple):
 
 
 def chains_of(
-    starts: np.ndarray,
-    rows: np.ndarray,
-    attributes: np.ndarray,
-    gold: np.ndarray | None,
-    allowed: np.ndarray | int,
+    starts: ArrayLike,
+    rows: ArrayLike,
+    attributes: ArrayLike,
+    gold: ArrayLike | None,
+    allowed: ArrayLike | int,
     *,
     attribute_count: int,
-    values: np.ndarray | None = None,
-    weight: np.ndarray | None = None,
+    values: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
     names: Sequence[str] = (),
 ) -> Chains:
     """Check arrays and freeze them as ``Chains``, which describes them.
@@ -125,12 +126,14 @@ def _require_allowed(chains: Chains, names: Sequence[str]) -> None:
     before = np.where(begins, K, np.roll(gold, 1))
     bad = (mask[before, gold] == 0) | (ends & (mask[K + 1, gold] == 0))
     for t in np.flatnonzero(bad & (gold >= 0) & (before >= 0)):
-        i = int(np.searchsorted(starts, t, "right"))
+        number = int(np.searchsorted(starts, t, "right"))  # from 1
         label = names[gold[t]] if names else f"label {gold[t]}"
         at = "at the start" if begins[t] else f"after {names[gold[t - 1]] if names else f'label {gold[t - 1]}'}"
         if mask[before[t], gold[t]]:
             at = "at the end"
-        raise DataError(f"example {i}, token {t - starts[i - 1] + 1}: found {label} {at}, which is not allowed")
+        raise DataError(
+            f"example {number}, token {t - starts[number - 1] + 1}: found {label} {at}, which is not allowed"
+        )
 
 
 class ChainRoom(NamedTuple):
@@ -199,7 +202,7 @@ def add_shrunk_row(
     cells: np.ndarray, v: np.ndarray, first: int, value: float, tau: float, slope: float, out: np.ndarray
 ) -> None:
     """``add_row`` under a threshold."""
-    j = np.uint64(first)
+    j: Any = np.uint64(first)
     for y in range(np.uint64(out.shape[0])):
         threshold = tau * (v[j + y] if v.shape[0] > 0 else slope)
         out[y] += shrink(a_of(cells, j + y), threshold) * value

@@ -12,6 +12,7 @@ from rerank.kernels.compile import kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
 from rerank.learn.losses import PAIRWISE
+from rerank.learn.predictor import SEEN, SURVIVED, sums_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.spaces.chain import Chains, entries_of, room_for
 from rerank.learn.spaces.crf import solve_chains
@@ -54,13 +55,15 @@ def train_chains(
     shuffle: bool = True,
     predictor: str = "average",
     patience: int | None = None,
+    average_after: int = 0,
     warm: tuple[State, int] | None = None,
     on_epoch: Callable[[dict[str, Any], Weights], None] | None = None,
 ) -> Training:
     """Train for ``epochs`` passes over ``chains`` and keep the best by accuracy on ``dev``, the last without one.
 
     ``maxent`` finds its optimum in place of epochs. Arguments are those of ``rerank.learn.trainer.train``; the weights
-    of the result are ``training.weights[predictor].w``.
+    of the result are ``training.weights[predictor].w``. average_after: after so many epochs the average begins anew,
+    without the predictors before; with a threshold that leaves few weights other than 0 in it.
 
     Raises
     ------
@@ -73,7 +76,8 @@ def train_chains(
         raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
     evaluate = None if dev is None else lambda weights: accuracy(dev, weights.w)
     hooks = EvaluationHooks(predictor, None, evaluate, None, on_epoch)
-    progress = TrainingState.begin(learner, chains, warm)
+    lists: Any = chains  # of so many columns
+    progress = TrainingState.begin(learner, lists, warm)
     last = progress.epoch + epochs
     if isinstance(learner, Maxent):
         start = time.perf_counter()
@@ -85,6 +89,8 @@ def train_chains(
     visitor = ChainVisitor(learner, chains)
     with deferred():
         while progress.epoch < last and not progress.stopped(patience):
+            if average_after and progress.epoch == average_after:
+                restart_average(progress.state)
             order = epoch_order(chains.example_count, seed, progress.epoch, shuffle)
             start = time.perf_counter()
             progress.stats = visitor.epoch(order, progress.state)
@@ -94,11 +100,18 @@ def train_chains(
     return progress.training
 
 
+def restart_average(state: State) -> None:
+    """Between epochs: leave all predictors so far out of the average."""
+    sums_of(state)[:] = 0.0
+    state.numbers[SURVIVED], state.counts[SEEN] = 0.0, 0
+
+
 class ChainVisitor:
     """A learner's passes over chains, with the scratch space for them."""
 
     def __init__(self, learner: Learner, chains: Chains) -> None:
-        self.learner, self.chains, self.params = learner, chains, learner.settings()
+        self.learner, self.params = learner, learner.settings()
+        self.chains: Any = chains  # a corpus of so many columns to the learner
         self.room, self.pair = room_for(chains), pair_for(entries_of(chains))
 
     def epoch(self, order: np.ndarray, state: State) -> list[Any]:
@@ -114,7 +127,7 @@ class ChainVisitor:
     def visit(self, order: np.ndarray, state: State, sums: Any) -> np.ndarray:
         """A part of an epoch, between ``begin`` and ``finish``; returns a tally."""
         self.room.stamp[0] = -1  # other transitions than those of an earlier state
-        kernel, tally = kernel_of(structured_pass, type(self.learner)), np.zeros(6)
-        pair = self.pair
+        kind: Any = type(self.learner)
+        kernel, tally, pair = kernel_of(structured_pass, kind), np.zeros(6), self.pair
         kernel(order, state, sums, pair.data, pair.scratch, pair.log, tally, self.room, self.chains, self.params)
         return tally

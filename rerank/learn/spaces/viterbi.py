@@ -85,7 +85,8 @@ def trace(length: int, room: ChainRoom) -> float:
 def differing_columns(data: ListArrays, i: int, room: ChainRoom, chains: Chains) -> tuple[int, float]:
     """The columns of tokens with other labels than the right ones, and of their transitions; the cost is how many."""
     first, K, count, wrong = chains.starts[i], room.highest.shape[0], 0, 0
-    before, best_before = 0, 0
+    before: Any = 0
+    best_before: Any = 0
     for t in range(first, chains.starts[i + 1]):
         gold, best = np.int64(chains.gold[t]), np.int64(room.output[t - first])
         if gold != best:
@@ -101,13 +102,13 @@ def differing_columns(data: ListArrays, i: int, room: ChainRoom, chains: Chains)
         before, best_before = gold, best
     for r in range(count):
         clear(room.slots, data.columns[r])
-    return count if wrong > 0 else -1, float(wrong)
+    return int(count) if wrong > 0 else -1, float(wrong)
 
 
 @kernel
 def slot_of(slots: np.ndarray, column: int) -> int:
     """Where the search for a column begins."""
-    return int((HASH * np.uint64(column)) >> HIGH) & (slots.shape[0] - 1)
+    return int(int((HASH * np.uint64(column)) >> HIGH) & (slots.shape[0] - 1))
 
 
 @kernel

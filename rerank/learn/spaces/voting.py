@@ -31,13 +31,15 @@ def vote(
     """
     require_structured(learner)
     if learner.batch:
-        raise RecipeError(f"the learner {learner.name!r} has one predictor; expected one that learns online", key="learner")
+        raise RecipeError(
+            f"the learner {learner.name!r} has one predictor; expected one that learns online", key="learner"
+        )
     visitor, state = ChainVisitor(learner, chains), learner.init(chains.width)
     ballot, seen = Ballot(test), 0
     ballot.enter(state, seen)
     for epoch in range(epochs):
         order = epoch_order(chains.example_count, seed, epoch, shuffle)
-        sums = learner.begin(chains, order.size, state)
+        sums = learner.begin(visitor.chains, order.size, state)
         for at in range(order.size):
             before = state.counts[UPDATES]
             visitor.visit(order[at : at + 1], state, sums)
@@ -75,5 +77,5 @@ class Ballot:
     def winners(self, seen: int) -> np.ndarray:
         """int32 [T]: the sequences with the most votes after ``seen`` examples."""
         self._count(np.arange(self.lengths.size), seen)
-        best = [min(votes, key=lambda sequence: (-votes[sequence], sequence)) for votes in self.votes]  # noqa: B023
+        best = [min(votes, key=lambda sequence: (-votes[sequence], sequence)) for votes in self.votes]
         return np.array([label for sequence in best for label in sequence], np.int32)
