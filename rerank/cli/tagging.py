@@ -1,10 +1,12 @@
 """The commands that tag words, and write the best sequences of labels as lists."""
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable
+from itertools import tee
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rerank.base.encoding import encoded
 from rerank.base.progress import track
 from rerank.cli.answer import show, shown_as_json
 from rerank.cli.application import (
@@ -61,19 +63,12 @@ def tag(
     check_files(file, None, output, model)
     tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
     form = _reader(tagger, reader)
-    held = list[TaggedSentence]() if TYPE_CHECKING else []
-
-    def tokens() -> Iterator[Any]:
-        for sentence in track(_sentences(tagger, form, file, count), "tag", unit="sentences"):
-            held.append(sentence)
-            yield sentence.tokens
-
+    known, seen = tee(track(_sentences(tagger, form, file, count), "tag", unit="sentences"))
     with open_output(output) as out:
-        for labels in tagger.tag_many(tokens()):
-            sentence = held.pop(0)
+        for sentence, labels in zip(known, tagger.tag_many(each.tokens for each in seen), strict=True):
             if shown_as_json():
                 line = {"id": sentence.id, "words": sentence.words, "labels": labels}
-                out.write(f"{as_json(line)}\n".encode())
+                out.write(encoded(f"{as_json(line)}\n"))
             else:
                 form.write(out, sentence, labels)
     warn_of_skipped(count)
@@ -118,11 +113,9 @@ def nbest(
         if folds is None:
             found = best_of(tagger, _sentences(tagger, form, file, count), n)
         else:
-            from rerank.readers.sequences.base import sentences_of
-
             recipe = read_settings(tagger.settings)
             assert isinstance(recipe, TaggingRecipe)
-            sentences = list(sentences_of(form.read(file), count))
+            sentences = list(_sentences(tagger, form, file, count, labelled=True))
             found = jackknifed(recipe, sentences, folds, n, int(tagger.about.get("epochs", recipe.training.epochs)))
         written = write_lists(out, track(found, "nbest", unit="sentences"))
     warn_of_skipped(count)
@@ -142,8 +135,12 @@ def _reader(tagger: "Tagger", given: str | None, *, labelled: bool = False) -> "
     return sequence_reader("words" if words else trained)
 
 
-def _sentences(tagger: "Tagger", form: "SequenceReader", file: str, count: "SkipCount") -> "Iterable[TaggedSentence]":
-    """The usable sentences of a file, with labels or without."""
+def _sentences(
+    tagger: "Tagger", form: "SequenceReader", file: str, count: "SkipCount", *, labelled: bool = False
+) -> "Iterable[TaggedSentence]":
+    """The usable sentences of a file, with labels or, unless they have to be ``labelled``, without."""
     from rerank.readers.sequences.base import sentences_of
+    from rerank.readers.streams import read_in
 
-    return sentences_of(form.read(file, tagger.width), count)
+    found = form.read(file, None if labelled else tagger.width)
+    return sentences_of(read_in(tagger.settings["data"]["encoding"], found), count)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.base.registry import Registry
 from rerank.features.sequence.attributes import Own, TokenFeatures
@@ -108,8 +108,8 @@ class Tagger:
             lexicons = read_object(place / LEXICONS)
             gazetteers = {name: Gazetteer(kinds) for name, kinds in lexicons["gazetteers"].items()}
             known = *lexicons["clusters"], *gazetteers
-            text = read_array(place / "attributes.npy", np.uint8, 1).tobytes().decode("utf-8", "surrogatepass")
-            ids = {name: j for j, name in enumerate(text.split("\n")[:-1])}
+            text = read_array(place / "attributes.npy", np.uint8, 1).tobytes()
+            ids = {name: j for j, name in enumerate(decoded(text).split("\n")[:-1])}
             functions = {name: token_features.get(path) for name, path in header["functions"].items()}
             patterns = read_patterns(header["patterns"], known)
             features = TokenFeatures(patterns, lexicons["clusters"], gazetteers, functions, ids)

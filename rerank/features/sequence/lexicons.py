@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import PathLike, open_stream
@@ -65,4 +66,4 @@ def _rows(path: PathLike) -> Iterator[tuple[int, list[str]]]:
     with open_stream(path) as stream:
         for number, line in LineReader(stream):
             if line.strip():
-                yield number, line.decode().split("\t")
+                yield number, decoded(line).split("\t")

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
 from rerank.readers.streams import open_stream
@@ -133,7 +134,7 @@ def read_patterns(lines: Iterable[str], known: Collection[str] = (), key: str = 
 def template_file(path: str | Path) -> list[str]:
     """The lines of a file of templates."""
     with open_stream(path) as stream:
-        return b"".join(iter(lambda: stream.read(1 << 16), b"")).decode().splitlines()
+        return decoded(b"".join(iter(lambda: stream.read(1 << 16), b""))).splitlines()
 
 
 def default_patterns(width: int) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from rerank.base.encoding import decoded
 from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
 from rerank.readers.lines import LineReader
@@ -86,7 +87,7 @@ class SequenceReader(Checked, ABC):
         for number, line in lines:
             if line and not line.isspace():
                 first = first if rows else number
-                rows.append(line.decode())
+                rows.append(decoded(line))
             elif rows:
                 yield LineBlock(first, rows)
                 rows = []

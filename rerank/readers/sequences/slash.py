@@ -6,7 +6,7 @@ Words/NNS matter/VBP ./.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem
@@ -50,7 +50,7 @@ class SlashReader(SequenceReader):
 
 def lines_of(lines: LineReader) -> Iterator[LineBlock]:
     """Every line that is not blank."""
-    return (LineBlock(number, [line.decode()]) for number, line in lines if line and not line.isspace())
+    return (LineBlock(number, [decoded(line)]) for number, line in lines if line and not line.isspace())
 
 
 def slashed(words: Sequence[str], labels: Sequence[str], mark: str = "/") -> str:

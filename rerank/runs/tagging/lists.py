@@ -5,7 +5,9 @@ the reference is the text with the right labels, where these are known.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import tee
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.models.tagger import Tagger, Tagging
 from rerank.readers.sequences.base import TaggedSentence
@@ -20,15 +22,8 @@ Best = Iterator[tuple[TaggedSentence, list[Tagging]]]  # sentences with their be
 
 def best_of(tagger: Tagger, sentences: Iterable[TaggedSentence], n: int) -> Best:
     """Sentences with their ``n`` best sequences."""
-    held = list[TaggedSentence]()
-
-    def tokens() -> Iterator[Sequence[Sequence[str]]]:
-        for sentence in sentences:
-            held.append(sentence)
-            yield sentence.tokens
-
-    for taggings in tagger.nbest_many(tokens(), n):
-        yield held.pop(0), taggings
+    known, seen = tee(sentences)
+    return zip(known, tagger.nbest_many((sentence.tokens for sentence in seen), n), strict=True)
 
 
 def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds: int, n: int, epochs: int) -> Best:
@@ -70,5 +65,5 @@ def write_lists(out: Writable, best: Best) -> int:
             {"text": slashed(words, labels), "score": score, "answer": " ".join(labels)} for labels, score in taggings
         ]
         line = {"id": name, "source": " ".join(words), **references, "candidates": candidates}
-        out.write(f"{as_json(line)}\n".encode("utf-8", "surrogateescape"))
+        out.write(encoded(f"{as_json(line)}\n"))
     return number + 1
