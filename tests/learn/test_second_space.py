@@ -103,7 +103,7 @@ def test_learners_train_over_lattices_as_over_lists_of_all_paths(name: str) -> N
         gold = next(r for r, path in enumerate(every) if space.gold[path].all())
         scores = phi @ w
         ties = np.flatnonzero(scores > scores.max() - ROUNDING)
-        best = min(ties, key=lambda r: every[r][::-1])  # of equals, that with the first arcs, from the end
+        best: Any = min(ties, key=lambda r: every[r][::-1])  # of equals, that with the first arcs, from the end
         chosen = phi[[gold] if best == gold else [gold, best]]
         n, z = len(chosen), chosen != 0
         corpus = Corpus(
