@@ -47,6 +47,7 @@ NAMED = {  # parts that are no registry's
     "pairs": PairSource,
     "local": LocalTree,
     "ranker": estimators.ListRanker,
+    "tagger": estimators.SequenceTagger,
     "classifier": OnlineClassifier,
 }
 REGISTRIES: dict[str, Any] = {"learner": learners, "reader": readers, "metric": metrics, "template": templates}
