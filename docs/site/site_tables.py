@@ -49,6 +49,7 @@ NAMED = {  # parts that are no registry's
     "pairs": PairSource,
     "local": LocalTree,
     "ranker": estimators.ListRanker,
+    "tagger": estimators.SequenceTagger,
     "classifier": OnlineClassifier,
 }
 REGISTRIES: dict[str, Any] = {

@@ -1,6 +1,8 @@
 """``SequenceTagger`` on dictionaries of attributes."""
 
+import doctest
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,6 +94,13 @@ def test_tokens_are_read_as_python_crfsuite_reads_them() -> None:
 def test_what_is_no_sequence_is_named(tokens: Any, labels: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SequenceTagger().fit(tokens, labels)
+
+
+def test_the_examples_of_the_page_are_true() -> None:
+    page = Path(__file__).parents[2] / "docs" / "structures.md"
+    failed, run = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert run > 15
+    assert failed == 0
 
 
 def test_wrong_parameters_are_named() -> None:
