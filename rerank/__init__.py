@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from rerank.features.own import feature
     from rerank.models.ranking import Ranking
     from rerank.models.reranker import Reranker, load
+    from rerank.models.tagger import Tagger
     from rerank.readers.given.nbest import NBest
     from rerank.readers.given.reading import read
     from rerank.readers.nbest import Candidate
     from rerank.runs.callbacks import TrainingEvent
     from rerank.runs.fitting import fit
     from rerank.runs.measuring import Evaluation, evaluate
+    from rerank.runs.tagging.fitting import tagger
 
 __version__ = "0.1.0"
 
@@ -39,17 +41,19 @@ _PLACES = {
     "NBest": "rerank.readers.given.nbest",
     "Ranking": "rerank.models.ranking",
     "Reranker": "rerank.models.reranker",
+    "Tagger": "rerank.models.tagger",
     "TrainingEvent": "rerank.runs.callbacks",
     "evaluate": "rerank.runs.measuring",
     "feature": "rerank.features.own",
     "fit": "rerank.runs.fitting",
     "load": "rerank.models.reranker",
     "read": "rerank.readers.given.reading",
+    "tagger": "rerank.runs.tagging.fitting",
 }
 
 __all__ = [
-    "Candidate", "Evaluation", "NBest", "Ranking", "RerankError", "Reranker", "TrainingEvent", "__version__",
-    "evaluate", "feature", "fit", "load", "read",
+    "Candidate", "Evaluation", "NBest", "Ranking", "RerankError", "Reranker", "Tagger", "TrainingEvent", "__version__",
+    "evaluate", "feature", "fit", "load", "read", "tagger",
 ]  # fmt: skip
 
 

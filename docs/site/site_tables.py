@@ -34,8 +34,10 @@ from rerank.learn.pairs import PairSource
 from rerank.metrics.base import metrics
 from rerank.readers import base
 from rerank.readers.base import readers
+from rerank.readers.sequences.base import sequence_readers
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.recipe import Recipe
+from rerank.recipes.tagging_recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe
 
 load_commands()
@@ -47,9 +49,16 @@ NAMED = {  # parts that are no registry's
     "pairs": PairSource,
     "local": LocalTree,
     "ranker": estimators.ListRanker,
+    "tagger": estimators.SequenceTagger,
     "classifier": OnlineClassifier,
 }
-REGISTRIES: dict[str, Any] = {"learner": learners, "reader": readers, "metric": metrics, "template": templates}
+REGISTRIES: dict[str, Any] = {
+    "learner": learners,
+    "reader": readers,
+    "metric": metrics,
+    "template": templates,
+    "sentences": sequence_readers,
+}
 
 
 def expanded(page: str) -> str:
@@ -88,9 +97,10 @@ def option_table(kind: str, name: str = "") -> str:
 
 
 def setting_table(task: str, *names: str) -> str:
-    """The keys of recipes: of ``lists`` (of trees and of texts) or of ``classification``."""
-    if task == "classification":
-        made = {"": (ClassificationRecipe, ClassificationRecipe(name="x").model_dump(mode="json"))}
+    """The keys of recipes: of ``lists`` (of trees and of texts), ``classification`` or ``tagging``."""
+    if task != "lists":
+        kind = ClassificationRecipe if task == "classification" else TaggingRecipe
+        made = {"": (kind, kind(name="x").model_dump(mode="json"))}
         return _settings(settings(made, list(names)), "key")
     made = {"trees": (Recipe, Recipe(name="x").model_dump(mode="json"))}
     texts = TextRecipe.model_validate({"name": "x", "task": "translation"})

@@ -26,8 +26,10 @@ def show_counts(recipe: TaskRecipe, corpora: Mapping[str, Any]) -> None:
     """Show what was read: ``corpora`` of metrics.json."""
     if not isinstance(recipe, ListRecipe):
         from rerank.runs.examples.tables import sets_table
+        from rerank.runs.tagging.tagging_page import sizes_table
 
-        show(fitting(sets_table(corpora).rich()), corpora=corpora)
+        sizes = sizes_table if recipe.task == "tagging" else sets_table
+        show(fitting(sizes(corpora).rich()), corpora=corpora)
         return
     table = Table("split", "lists", "candidates", "nonzeros", "columns", "skipped lists", "skipped candidates")
     for split, counts in corpora.items():
@@ -49,7 +51,7 @@ def show_training(result: Metrics, model: Path) -> None:
 
 def show_results(recipe: TaskRecipe, result: Metrics) -> None:
     """Show ``result``, the content of metrics.json."""
-    if not isinstance(recipe, ListRecipe):
+    if recipe.task == "classification":
         from rerank.recipes.example_recipe import ClassificationRecipe
         from rerank.runs.examples.tables import tables_of
 
@@ -59,7 +61,7 @@ def show_results(recipe: TaskRecipe, result: Metrics) -> None:
         show(metrics=result)
         return
     after = [] if out.is_terminal else ["\n"]
-    for split in dict.fromkeys(recipe.data.tests):
+    for split in result["splits"]:
         show(fitting(results_on_terminal(result, split, wide=not out.is_terminal)), *after)
     show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
     if said := headline(result):

@@ -59,7 +59,8 @@ def serve(
     ] = 30,
 ) -> None:
     """Answer requests to rank over HTTP: POST /rank, /v1/rerank, /health, /metrics, and at / a page to try it. With
-    --upstream, answer chats too, POST /v1/chat/completions, by the best of n samples.
+    --upstream, answer chats too, POST /v1/chat/completions, by the best of n samples. A model that tags words answers
+    POST /tag, with a body such as {"sentences": [["The", "dog"]]}.
 
     It prints its address when it is ready. SIGTERM, SIGHUP or Ctrl-C ends it, with the exit code 0, once the requests
     under way are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can
@@ -81,11 +82,14 @@ def serve(
         raise RunError(MISSING.format(error.name)) from None
     from rerank.engines.settings import cores
     from rerank.models.reranker import load
+    from rerank.models.tagger import Tagger
 
     threads = threads or cores()
     pool = ThreadPoolExecutor(threads, WORKER)
     with _bound(host, port) as listener:
         served = load(model, predictor, trust=trust)
+        if isinstance(served, Tagger) and (upstream is not None or predictor is not None):
+            raise typer.BadParameter("--upstream and --predictor are for models that rank; this one tags words")
         warm_up(served)
         limits = Limits(max_bytes, max_words, max_depth, max_seconds)
         server_of = None if upstream is None else Upstream(upstream, upstream_seconds, _most(max_connections))

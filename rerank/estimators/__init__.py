@@ -1,4 +1,4 @@
-"""scikit-learn estimators: a ranker, and a classifier per family of learners; needs ``rerank[estimators]``."""
+"""scikit-learn estimators: a ranker, a tagger, a classifier per family of learners; needs ``rerank[estimators]``."""
 
 try:
     import sklearn  # noqa: F401
@@ -21,6 +21,7 @@ from rerank.estimators.classifiers import (
     WinnowClassifier,
 )
 from rerank.estimators.ranker import ListRanker
+from rerank.estimators.sequences import SequenceTagger
 
 __all__ = [
     "ARDAClassifier",
@@ -35,6 +36,7 @@ __all__ = [
     "SCWClassifier",
     "SGDClassifier",
     "SecondOrderPerceptronClassifier",
+    "SequenceTagger",
     "TruncatedGradientClassifier",
     "WinnowClassifier",
 ]

@@ -54,4 +54,9 @@ SETS: dict[str, list[str]] = {
         ConsensusNGram; Given
     """),
     "speech": _named(f"Dense; {_NGRAMS}; EditOps; ConsensusNGram; ConsensusEdits; Given"),
+    "labels": _named("""
+        LabelNGram(n=3); LabelNGram(n=4); LabelNGram(n=5); LabelNGram(n=3, words=last); LabelNGram(n=2, words=all);
+        LabelSpan; LabelSpan(see=ends); LabelSpan(see=outside); LabelSpan(see=length);
+        SpanNGram; SpanNGram(n=4, words=False)
+    """),
 }

@@ -25,6 +25,10 @@ TRAINING = (
     *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/mert.py",
     "runs/ensembles.py", "runs/run.py", "runs/training.py",
 )  # fmt: skip
+TAGGING = (
+    *COMPILATION, "data", "features/sequence", "kernels/by_type.py", "learn", "metrics", "models/tagger.py", "readers",
+    "runs/tagging",
+)  # fmt: skip
 CLASSIFICATION = (
     *COMPILATION, "data", "features/dense.py", "kernels/by_type.py", "learn", "metrics",
     "models/predictions.py", "readers", "runs/examples",

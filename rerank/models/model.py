@@ -11,6 +11,8 @@ import hashlib
 import os
 import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -127,38 +129,46 @@ class Model:
         that of these modules.
         """
         source = str(directory)
-        try:
-            model = _load(_fetched(source) if is_url(source) else standing(Path(source)))
+        with stored_model(source, ModelHeader) as place:
+            model = _load(place)
             require_trusted(model.settings, model.about, trust, source)
             return model
-        except NotADirectoryError:
-            raise ModelError("is a file; expected the directory of a model", path=source) from None
-        except FileNotFoundError as error:
-            within, missing = Path(source, "model"), f"no model here: {Path(error.filename).name} is missing"
-            meant = f"; did you mean {within}?" if (within / HEADER).is_file() else ""
-            message = (
-                f"{missing}{meant}" if Path(source).is_dir() or is_url(source) else "no such directory; check the name"
-            )
-            raise ModelError(message, path=source) from None
-        except MemoryError:
-            raise ModelError("the model needs more memory than there is", path=source) from None
-        except RecursionError:
-            raise ModelError("not a readable model: nested too deep", path=source) from None
-        except DAMAGE as error:
-            raise ModelError(f"not a readable model: {error}", path=source) from None
 
 
-def _fetched(url: str) -> Path:
+@contextmanager
+def stored_model(source: str, kind: type[BaseModel]) -> Iterator[Path]:
+    """Within the block, the folder of a model whose header is of this ``kind``, fetched if ``source`` is a URL; what
+    cannot be read is a ``ModelError``."""
+    try:
+        yield _fetched(source, kind) if is_url(source) else standing(Path(source))
+    except NotADirectoryError:
+        raise ModelError("is a file; expected the directory of a model", path=source) from None
+    except FileNotFoundError as error:
+        within, missing = Path(source, "model"), f"no model here: {Path(error.filename).name} is missing"
+        meant = f"; did you mean {within}?" if (within / HEADER).is_file() else ""
+        message = (
+            f"{missing}{meant}" if Path(source).is_dir() or is_url(source) else "no such directory; check the name"
+        )
+        raise ModelError(message, path=source) from None
+    except MemoryError:
+        raise ModelError("the model needs more memory than there is", path=source) from None
+    except RecursionError:
+        raise ModelError("not a readable model: nested too deep", path=source) from None
+    except DAMAGE as error:
+        raise ModelError(f"not a readable model: {error}", path=source) from None
+
+
+def _fetched(url: str, kind: type[BaseModel]) -> Path:
     """A copy of the model in a folder by URL, whose header says which files belong to it."""
     with TemporaryDirectory() as place:
         shutil.copy(local_path(below(url, HEADER)), Path(place, HEADER))
-        header = _read_header(Path(place))
+        header = read_header(Path(place), kind)
     return local_directory(url, [HEADER, *header["files"]], header["digest"])
 
 
 def _load(source: Path) -> Model:
-    header = _read_header(source)
-    _check_files(source, header["files"])
+    header = read_header(source, ModelHeader)
+    check_files(source, header["files"])
     table = load_table(source)
     kinds: dict[str, dict[str, np.ndarray]] = {"state": {}, "votes": {}, "brackets": {}, "weights": {}}
     for name in header["files"]:
@@ -204,24 +214,30 @@ def _load(source: Path) -> Model:
     return model
 
 
-def _read_header(source: Path) -> dict[str, Any]:
+def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:
+    """The header of the model in a folder, which has to be of this ``kind``."""
     path = source / HEADER
     if path.is_symlink():
         raise ValueError(f"{HEADER} is a link; copy the model with the files that its links lead to")
     header = read_object(path)
     if header.get("version") != FORMAT_VERSION:
         raise ValueError(f"format version {header.get('version')!r}; this program reads {FORMAT_VERSION}")
+    if ("labels" in header) != ("labels" in kind.model_fields):
+        what = "`rerank tag` and `rerank nbest` take it" if "labels" in header else "expected one that tags"
+        raise ModelError(
+            f"a model that {'tags words' if 'labels' in header else 'reranks lists'}; {what}", path=str(source)
+        )
     try:
-        ModelHeader.model_validate(header)
+        kind.model_validate(header)
     except ValidationError as error:
-        place, message = first_fault(ModelHeader, error)
+        place, message = first_fault(kind, error)
         raise ValueError(f"{HEADER}: {'.'.join(map(str, place))}: {message}") from None
     if header["digest"] != header_digest(header):
         raise ModelError(CHANGED, path=str(path))
     return header
 
 
-def _check_files(source: Path, digests: dict[str, str]) -> None:
+def check_files(source: Path, digests: dict[str, str]) -> None:
     """Check that the directory has the plain files of ``digests`` and no others; hidden files do not count."""
     present = {entry.name: entry for entry in os.scandir(source) if not entry.name.startswith(".")}
     for name in sorted(present.keys() - digests.keys() - {HEADER}):

@@ -6,7 +6,7 @@ registers, which have plain names, run anyway.
 """
 
 import platform
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
@@ -157,8 +157,12 @@ Trust = bool | str | Collection[str]  # all code, or none; or that of a module o
 
 def require_trusted(settings: Mapping[str, Any], about: Mapping[str, Any], trust: Trust, path: str) -> None:
     """Refuse a model with these ``settings`` and this provenance if it names code that ``trust`` does not allow."""
-    names = [f"{key}: {name}" for key, name in _parts(settings, about) if ":" in name and not _allowed(name, trust)]
-    if names:
+    require_trusted_parts(_parts(settings, about), trust, path)
+
+
+def require_trusted_parts(parts: Iterable[tuple[str, str]], trust: Trust, path: str) -> None:
+    """Refuse parts, keys with names, that ``trust`` does not allow."""
+    if names := [f"{key}: {name}" for key, name in parts if ":" in name and not _allowed(name, trust)]:
         message = f"names code by import path ({', '.join(names)}), and none of it was imported"
         how = "allow it with --trust, in Python with trust=True or the names of its modules"
         raise ModelError(f"{message}; if you trust it and whoever made the model, {how}", path=path)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from rerank.models.model import Model
 from rerank.models.provenance import Trust
 from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
+from rerank.models.tagger import Tagger, is_tagger
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import NBestList, OnBadList, SkipCount, SkippedList
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table, table
@@ -41,7 +42,8 @@ BATCH = 64  # lists that are voted on together
 
 
 def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> "Reranker":
-    """The model in a directory that ``rerank run``, or ``Reranker.save``, has left, or the URL of one.
+    """The model in a directory that ``rerank run``, or ``Reranker.save``, has left, or the URL of one; a ``Tagger`` if
+    it tags words.
 
     predictor: "average", "last", "mert" or "voted", for the best candidate by it, or "mbr", "fuse" or "learned", to
         decode lists, where the model has it; by default what was decided on dev.
@@ -53,6 +55,8 @@ def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) 
     ModelError: not a model, damaged, not one of lists, without the predictor, or names code that is not trusted.
         DataError: a URL that cannot be fetched.
     """
+    if is_tagger(os.fspath(path)):
+        return cast(Reranker, Tagger.load(os.fspath(path), trust))
     return Reranker(Model.load(os.fspath(path), trust), predictor)
 
 

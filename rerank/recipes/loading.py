@@ -14,7 +14,7 @@ from rerank.storage.bounded_yaml import read_yaml, yaml_options
 
 log = logging.getLogger("rerank")
 LARGEST_RECIPE = 1 << 20  # bytes of a recipe; a larger file is something else
-TASKS = "parse", *METRICS, "classification"
+TASKS = "parse", *METRICS, "classification", "tagging"
 
 
 def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: bool = False) -> TaskRecipe:
@@ -81,6 +81,10 @@ def _class_of(task: Any, path: str) -> type[TaskRecipe]:
         from rerank.recipes.example_recipe import ClassificationRecipe  # which lists have no use for
 
         return ClassificationRecipe
+    if task == "tagging":
+        from rerank.recipes.tagging_recipe import TaggingRecipe
+
+        return TaggingRecipe
     return TextRecipe if task in METRICS else Recipe
 
 

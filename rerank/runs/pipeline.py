@@ -81,11 +81,15 @@ def check(
 
 
 def _kind(task: str) -> type[Steps[Any]]:
-    """Lists or examples; each is imported with what the other has no use for."""
+    """Lists, examples or sentences; each is imported with what the others have no use for."""
     if task == "classification":
         from rerank.runs.examples.steps import ExampleSteps
 
         return ExampleSteps
+    if task == "tagging":
+        from rerank.runs.tagging.steps import TaggingSteps
+
+        return TaggingSteps
     from rerank.runs.list_steps import ListSteps
 
     return ListSteps
@@ -108,6 +112,9 @@ def _stages(steps: Steps[Any], work: Stages) -> Metrics:
             model.save(steps.directory / "model")
     with work.stage("evaluate", **steps.size):
         metrics = steps.evaluate()
+    if (second := steps.second()) is not None:
+        with work.stage("rerank"):
+            steps.add_second(metrics, run(*second, engine=steps.engine))
     if steps.tests:
         with work.stage("predict", **steps.size):
             steps.predict()

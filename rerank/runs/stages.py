@@ -18,6 +18,7 @@ from rerank.base.usage import Usage
 from rerank.engines.settings import Engine
 from rerank.kernels.sources import code_digest, user_digest
 from rerank.models.model import Model
+from rerank.models.tagger import Tagger
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.storage.files import reason, write_text
@@ -165,12 +166,19 @@ class Steps(ABC, Generic[R]):
         """Tune how lists are decoded."""
 
     @abstractmethod
-    def model(self) -> Model | None:
+    def model(self) -> Model | Tagger | None:
         """The model that is served, if the recipe makes one."""
 
     @abstractmethod
     def evaluate(self) -> Metrics:
         """The content of metrics.json, except for what later stages add."""
+
+    def second(self) -> tuple[TaskRecipe, Path] | None:
+        """The recipe of another run that goes on from here, and its directory, if there is one."""
+        return None
+
+    def add_second(self, found: Metrics, results: Metrics) -> None:
+        """Add to what this run has found the results, metrics.json, of the ``second``."""
 
     @abstractmethod
     def predict(self) -> None:

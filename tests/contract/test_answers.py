@@ -11,6 +11,7 @@ import pytest
 import small
 from commands import COMMANDS, Command
 
+from rerank import tagger
 from rerank.readers.folds import split
 
 CASES = {
@@ -36,6 +37,8 @@ CASES = {
     "folds join": "folds join {data}/folds {data}/lists.0 {data}/lists.1 --output {new}/joined",
     "rerank": "rerank {run}/model {data}/test.nbest.gz",
     "decode": "decode {data}/test.nbest.gz",
+    "tag": "tag {data}/tagger {data}/words.txt",
+    "nbest": "nbest {data}/tagger {data}/words.txt -n 2 --output {new}/lists.jsonl",
     "vote": "vote {data}/samples.jsonl --samples 20 --folds 2",
 }
 OTHERS = ("serve",)  # do not end by themselves; tests/cli/test_serving.py has their answers
@@ -59,6 +62,8 @@ def places(
     sample = {"candidates": [{"text": "a", "answer": a, "lm": n, "gain": n % 2} for n, a in enumerate("112")]}
     (data / "samples.jsonl").write_text(f"{json.dumps(sample)}\n" * 6)
     split([str(data / "gold.txt")], 2, data / "folds")
+    tagger([[("a", "X"), ("b", "Y")]] * 2, reader="slash").save(data / "tagger")
+    (data / "words.txt").write_text("a b\n")
     (data / "mine.yaml").write_text(json.dumps(small.settings(small_data, training={"epochs": 1, "vote": False})))
     several = small.settings(small_data, training={"epochs": 1}, grid={"training.epochs": [1, 2]}, seeds=[1])
     (data / "several.yaml").write_text(json.dumps(several))

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import reference_labels  # noqa: F401 - registers twins
 from hypothesis import given, settings
 from reference_texts import EIN_MANN, TWINS, Lines, One, expected, extracted, lists_of_texts
 
@@ -18,7 +19,8 @@ SPECS_TEXT = """
     CoOccurrence(words=3); CoOccurrence(band=1); TargetNGram; TargetNGram(n=2); TargetNGram(n=3); LengthRatio;
     Length; Length(binned=False); Lexical; Copy; Punctuation; Punctuation(most=1); Rank; BaseGap; BaseGap(bin=20);
     ConsensusNGram; ConsensusNGram(n=2, scale=0); ConsensusEdits; ConsensusEdits(top=1);
-    ConsensusEdits(top=3, scale=2); EditOps; Agreement; Within; Within(bins=3)
+    ConsensusEdits(top=3, scale=2); EditOps; Agreement; Within; Within(bins=3);
+    LabelNGram; LabelSpan; SpanNGram
 """
 SPECS = [" ".join(spec.split()) for spec in SPECS_TEXT.split(";")]
 REAL = (  # values beyond counts

@@ -16,7 +16,10 @@ from rerank.metrics.parseval import Parseval
 from rerank.metrics.prm import read_prm
 from rerank.readers.base import NBestList, Problem, Reader, SkippedList
 from rerank.readers.examples.svmlight import read_folds, read_svmlight, write_svmlight
+from rerank.readers.sequences.base import TaggedSentence, sentences_of, sequence_readers
+from rerank.readers.sequences.slash import SlashReader
 from rerank.readers.several import format_of, make_reader
+from rerank.readers.skip_count import SkipCount
 from rerank.readers.texts.jsonl import WrittenAsJsonl
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import read_lines, read_references
@@ -208,6 +211,26 @@ def check_svmlight(directory: Path, rng: Rng) -> int:
     for part in ("rows", "columns", "values", "label", "classes", "group"):
         holds(np.array_equal(getattr(again, part), getattr(found, part)), f"{part}, written and read again")
     return found.size
+
+
+def check_sentences(directory: Path, rng: Rng) -> int:
+    """Labelled sentences: as many labels as tokens, and what is written with labels can be read again."""
+    name = str(rng.choice(sequence_readers.names()))
+    reader, width = sequence_readers.get(name)(), [None, 1, 2][int(rng.integers(3))]
+    read = reader.read(directory / "sentences", width if name != "words" else 1)
+    found = list(sentences_of(read, SkipCount("skip")))
+    for sentence in found:
+        holds(bool(sentence.tokens) and all(map(all, sentence.tokens)), "tokens")
+        holds(len(sentence.labels) in (0, len(sentence.tokens)) and all(sentence.labels), "labels")
+    with (directory / "written").open("wb") as out:
+        for sentence in found:
+            reader.write(out, sentence, ["X"] * len(sentence.tokens))
+    form = SlashReader() if name in ("words", "trees") else reader
+    again = [each for each in form.read(directory / "written") if isinstance(each, TaggedSentence)]
+    if name in ("slash", "conllu"):
+        holds([each.words for each in again] == [each.words for each in found], "words, written and read again")
+        holds(all({*each.labels} == {"X"} for each in again), "labels, written and read again")
+    return len(found)
 
 
 def check_folds(directory: Path, _: Rng) -> int:

@@ -152,6 +152,13 @@ EQ_LABEL ADVP PRT
 EQ_WORD Example example
 """
 FOLDS = b"0\n1\n2\n"
+SENTENCES = (
+    b"-DOCSTART- -X- O\n\nBoeing NNP B-NP\n's POS B-NP\n\n# # B-NP\n5 CD I-NP\n",
+    b"The/DT dog/NN\nand/or/CC //SYM\n",
+    b"# sent_id = a\n1-2\tdel\t_\t_\t_\t_\t_\t_\t_\t_\n1\tde\tde\tADP\tIN\t_\t0\troot\t_\t_\n"
+    b"2\tel\tel\tDET\tDT\tGender=Masc\t1\tdet\t_\t_\n2.1\tx\tx\tX\tX\t_\t_\t_\t_\t_\n",
+    b"(S1 (S (NP (DT The) (NN dog)) (VP (VBZ barks))))\n(S1 (NP (NN dog)))\n",
+)
 VOCABULARY = b"".join(b"word%d\n" % k for k in range(1, 18))
 DOCUMENTS = b"pos\ta fine film , really\nneg\tbad , bad , bad\npos\tI liked it\nneg\tno\n"
 SCORES = b"# nmt lm\n-12.5 -30.25\n-13 -29.5\n-1 -2\n"

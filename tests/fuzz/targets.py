@@ -184,6 +184,7 @@ TARGETS: dict[str, Target] = {
     ),
     "references": Target(_references, reading.check_references, weight=2.0),
     "svmlight": Target(_each("examples", svmlight), reading.check_svmlight, weight=4.0),
+    "sentences": Target(_each("sentences", lambda: list(given.SENTENCES)), reading.check_sentences, weight=3.0),
     "folds": Target(_named(folds=given.FOLDS), reading.check_folds, weight=0.5),
     "vocabulary": Target(_named(words=given.VOCABULARY), reading.check_vocabulary, weight=0.5),
     "documents": Target(_named(texts=given.DOCUMENTS), reading.check_documents, weight=0.5),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from pages import FENCE, PAGES, ROOT, fences, files, text_of
 from pydantic import BaseModel
+from reference_labels import DOG
 from reference_texts import EIN_MANN, extracted
 from rendered_features import names_of, parsed
 from typer.main import get_command
@@ -148,7 +149,8 @@ def test_every_template_has_an_example() -> None:
 def test_example_names_are_real(example: str) -> None:
     template = make_template(example.partition("|")[0])
     if template.content != "trees":
-        assert example in {name for features in extracted([template.name], EIN_MANN) for name in features}
+        lists = [*extracted([template.name], EIN_MANN), *extracted([template.name], DOG)]
+        assert example in {name for features in lists for name in features}
         return
     extractor = Extractor([template], SymbolTable(), centred=False)
     found = set()
@@ -221,11 +223,14 @@ from rerank.extraction.content import content_of
 from rerank.readers.inputs import Inputs
 from rerank.runs.pipeline import check
 from rerank.recipes.loading import load_recipe
+from rerank.recipes.tagging_recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe
 for path in sys.argv[1:]:
     recipe = load_recipe(path, ["data.root=data/quickstart"])
     if isinstance(recipe, ClassificationRecipe):
         recipe.data.named_sets("one"), recipe.expand()  # the files are the reader's own
+    elif isinstance(recipe, TaggingRecipe):
+        recipe.expand()
     elif isinstance(recipe, TextRecipe):
         content_of(recipe), recipe.expand()
     else:

@@ -76,7 +76,7 @@ def examples(root: Path) -> None:
 
 WRITERS = {
     "parse": parses, "translation": texts, "speech": json_lines("asr"), "ranking": json_lines("llm"),
-    "classification": examples,
+    "classification": examples, "tagging": parses,
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.data.tokens import tokenise
 from rerank.features.scores import FLOAT32_MAX, UNFIT, score_view
+from rerank.features.sequence.labelled import label_arrays
 from rerank.kernels.compile import kernel
 from rerank.readers.problems import Problem
 from rerank.readers.texts.text_list import TextList
@@ -53,6 +54,11 @@ class TextView(NamedTuple):
     given_first: np.ndarray  # int64 [N + 1]
     given_names: np.ndarray  # uint64 [G]: names of the sparse features in the list
     given: np.ndarray  # float64 [G]
+    forms: np.ndarray  # uint64 [W]: words without their labels; this and what follows as in ``LabelArrays``
+    labels: np.ndarray  # uint64 [W]
+    span_first: np.ndarray  # int64 [N + 1]
+    spans_of_labels: np.ndarray  # int64 [S, 2]
+    types: np.ndarray  # uint64 [S]
 
 
 @kernel
@@ -205,9 +211,9 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
             point_first, points = _within(point_first, points, S, lengths)
     seen = score_view(nbest, symbols)
     given_first, given_names, given = none, seen.names[:0], np.empty(0)
+    hash_of = known_hash if symbols is None else symbols.hash_of
     if nbest.sparse is not None:
         given_first, given = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
-        hash_of = known_hash if symbols is None else symbols.hash_of
         given_names = np.array([hash_of(name) for name in nbest.sparse.names], np.uint64)
     if (y := first_unfit(seen.scores, FLOAT32_MAX)) >= 0:
         raise _fault("infinite score", UNFIT, nbest, y)
@@ -216,7 +222,8 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
         raise _fault("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
     words = tokens.hashes[:S], kinds[:S], first, tokens.hashes[S:], kinds[S:]
     derivations = phrase_first, spans, point_first, points
-    return TextView(*words, *derivations, *seen, given_first, given_names, given)
+    labels = label_arrays(nbest.texts, hash_of)
+    return TextView(*words, *derivations, *seen, given_first, given_names, given, *labels)
 
 
 def _derivation(

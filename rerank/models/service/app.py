@@ -1,4 +1,5 @@
-"""The service: POST /rank, /v1/rerank and /v1/chat/completions, /health, /metrics, and at / a page to try it."""
+"""The service: POST /rank, /v1/rerank and /v1/chat/completions, /health, /metrics, and at / a page to try it; of models
+that tag words, POST /tag."""
 
 import asyncio
 import logging
@@ -28,7 +29,8 @@ from rerank.models.service import DEFAULTS, Limits
 from rerank.models.service.chat import Chats
 from rerank.models.service.connections import PATIENCE
 from rerank.models.service.middleware import GuardedApp, MeasuredApp, Measures
-from rerank.models.service.requests import answer, answer_documents
+from rerank.models.service.requests import answer, answer_documents, answer_tags
+from rerank.models.tagger import Tagger
 from rerank.readers.given.nbest import GivenError
 from rerank.recipes.text_recipe import TextRecipe
 
@@ -53,7 +55,7 @@ POLICY = (
 
 
 def make_app(
-    model: Reranker,
+    model: Reranker | Tagger,
     *,
     threads: int,
     pool: Executor,
@@ -63,16 +65,19 @@ def make_app(
 ) -> Starlette:
     """The application that serves ``model`` within ``limits``, in ``threads`` of a pool; ``hosts``: what clients call
     it beside the names of the machine itself; ``chats``: what answers chats."""
-    drift = model.drift()
+    drift = Drift({}) if isinstance(model, Tagger) else model.drift()
     measures = Measures(drift)
     ranking = partial(_rank, model, measures, drift, limits, threads, pool)
     endpoints: dict[str, tuple[str, Endpoint]] = {
-        "/": ("GET", _page),
         "/health": ("GET", _health(model)),
         "/metrics": ("GET", _metrics(measures)),
-        "/rank": ("POST", ranking(answer)),
-        "/v1/rerank": ("POST", ranking(answer_documents)),
     }
+    if isinstance(model, Tagger):
+        endpoints["/tag"] = "POST", ranking(answer_tags)
+    else:
+        endpoints["/"] = "GET", _page
+        endpoints["/rank"] = "POST", ranking(answer)
+        endpoints["/v1/rerank"] = "POST", ranking(answer_documents)
     if chats is not None:
         endpoints["/v1/chat/completions"] = "POST", ranking(chats.answer, chats.samples)
         endpoints["/v1/models"] = "GET", chats.models
@@ -85,9 +90,14 @@ def make_app(
     return app
 
 
-def warm_up(model: Reranker) -> None:
-    """Rank and decode a list, so that the first request need not wait for compiled code. Features of one's own may not
-    take it."""
+def warm_up(model: Reranker | Tagger) -> None:
+    """Rank and decode a list, or tag a word, so that the first request need not wait for compiled code. Features of
+    one's own may not take it."""
+    if isinstance(model, Tagger):
+        token = ["a"] * model.width
+        model.tag([token])
+        model.nbest([token], 2)
+        return
     text, source = ("a", "a") if isinstance(model.recipe, TextRecipe) else ("(S1 (S (NN a)))", None)
     columns = dict.fromkeys(model.columns[1:], 0.0)
     try:
@@ -100,8 +110,8 @@ def warm_up(model: Reranker) -> None:
 
 
 def _rank(
-    model: Reranker, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor, answer: Work,
-    sampled: Callable[[Request, bytes], Awaitable[Any]] | None = None,
+    model: Reranker | Tagger, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor,
+    answer: Work, sampled: Callable[[Request, bytes], Awaitable[Any]] | None = None,
 ) -> Endpoint:  # fmt: skip
     """Where requests to rank are answered by ``answer``, from their bodies or what ``sampled`` makes of these."""
     places, turns = asyncio.Semaphore(UNDER_WAY), asyncio.Semaphore(threads)
@@ -177,8 +187,12 @@ async def _body(request: Request, most: int) -> bytes:
     raise HTTPException(413, f"the body has more than {most} bytes")
 
 
-def _health(model: Reranker) -> Endpoint:
-    about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
+def _health(model: Reranker | Tagger) -> Endpoint:
+    about: dict[str, Any]
+    if isinstance(model, Tagger):
+        about = {"task": "tagging", "labels": model.labels}
+    else:
+        about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
     state = {"status": "ok", "version": __version__, "model": about}
 
     async def health(_: Request) -> Response:

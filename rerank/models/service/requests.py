@@ -17,6 +17,7 @@ from rerank.models.drift import Drift
 from rerank.models.ranking import Ranking
 from rerank.models.reranker import Reranker
 from rerank.models.service import DEFAULTS, Limits
+from rerank.models.tagger import Tagger
 from rerank.readers.given.nbest import GivenError
 from rerank.readers.nbest import Candidate
 from rerank.readers.trees.trees import CLOSE, OPEN
@@ -87,6 +88,30 @@ class DocumentsRequest(Section):
     model: str | None = None
     top_n: Annotated[int, Range(1)] | None = None
     return_documents: bool = False
+
+
+class TagRequest(Section):
+    """Sentences to tag, of words or of tokens with several columns. n: so many sequences of labels of each, with their
+    scores."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    sentences: list[list[str] | list[list[str]]] = Field(min_length=1, max_length=MOST)
+    n: Annotated[int | None, Range(1, 1000)] = None
+
+
+def answer_tags(model: Tagger, body: bytes, limits: Limits, deadline: Deadline, _: Any) -> tuple[str, int]:
+    """The answer to a request to tag, as JSON, and how many sentences it has."""
+    _, asked = as_asked(TagRequest, body)
+    _check_names(asked)
+    for i, sentence in enumerate(asked.sentences):
+        if len(sentence) > limits.words:
+            raise GivenError(f"found {len(sentence):,} words; at most {limits.words:,} are tagged", f"sentences[{i}]")
+    with deadline.held():
+        if asked.n is None:
+            return as_json({"labels": list(model.tag_many(asked.sentences))}), len(asked.sentences)
+        found = [[tagging._asdict() for tagging in best] for best in model.nbest_many(asked.sentences, asked.n)]
+        return as_json({"nbest": found}), len(asked.sentences)
 
 
 def answer(

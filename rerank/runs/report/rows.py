@@ -14,7 +14,12 @@ from rerank.storage.strict_json import as_json
 
 PREDICTORS = ("average", "voted", "mert", "mbr", "fuse", "learned")
 # What runs are compared with: its name, and the predictor.
-BESIDE = {"base": ("base", ""), "oracle": ("oracle", ""), "logistic": ("dense columns alone", "logistic")}
+BESIDE = {
+    "base": ("base", ""),
+    "oracle": ("oracle", ""),
+    "reranked": ("reranked", ""),
+    "logistic": ("dense columns alone", "logistic"),
+}
 LEVEL = 0.05
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
 

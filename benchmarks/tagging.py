@@ -1,0 +1,167 @@
+"""Part-of-speech tagging beside CRFsuite: CPU seconds of training, accuracy on dev, tokens tagged in a CPU second.
+
+    python benchmarks/tagging.py [--root ../shared/data/parse/gum] [--only NAME ...] [--rounds 1]
+
+The words and tags of train.gold.gz and dev.gold.gz, trees in brackets, a line each; 12 attributes a word. Both sides
+have their data in memory, and are measured in turn in this process. CRFsuite is that of the package python-crfsuite;
+where it is not installed, the rest is measured alone.
+"""
+
+import argparse
+import gzip
+import importlib
+import importlib.util
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import rerank.learn  # noqa: F401 - registers the learners
+from rerank.base.registry import build
+from rerank.learn.base import learners
+from rerank.learn.spaces.chain import Chains, chains_of
+from rerank.learn.spaces.decoding import decode
+from rerank.learn.spaces.training import train_chains
+
+LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)")
+OURS: dict[str, dict[str, Any]] = {
+    "perceptron": {"name": "perceptron"},
+    "arow": {"name": "arow", "r": 100.0},
+    "pa-cost": {"name": "pa", "loss": "cost"},
+    "vrda": {"name": "vrda"},
+    "vrda-l1": {"name": "vrda", "l1": 2e-4},
+    "crf-l2-1": {"name": "maxent", "l2": 1.0},
+    "crf": {"name": "maxent", "l2": 2.0},  # c2·‖w‖² is CRFsuite's penalty
+}
+EPOCHS = 10
+TRAINED: dict[str, dict[str, Any]] = {"vrda-l1": {"epochs": 30, "average_after": 26}}  # else EPOCHS
+THEIRS: dict[str, tuple[str, dict[str, Any]]] = {
+    "perceptron": ("averaged-perceptron", {"max_iterations": EPOCHS}),
+    "arow": ("arow", {"max_iterations": EPOCHS}),
+    "pa-cost": ("passive-aggressive", {"max_iterations": EPOCHS}),
+    "crf": ("lbfgs", {"c2": 1.0}),
+}
+Sentence = list[tuple[str, str]]
+
+
+def sentences(path: Path) -> list[Sentence]:
+    """(word, tag) of every leaf of every tree."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [[(word, tag) for tag, word in LEAF.findall(line)] for line in lines]
+
+
+def shape(word: str) -> str:
+    """The word with its letters and digits by kind, no kind more than twice in a row."""
+    kinds = re.sub(r"[A-Z]", "X", re.sub(r"[a-z]", "x", re.sub(r"\d", "d", word)))
+    return re.sub(r"(.)\1\1+", r"\1\1", kinds)
+
+
+def attributes(words: list[str], t: int) -> list[str]:
+    """The 12 attributes of word t."""
+    padded = ["<s>", "<s>", *words, "</s>", "</s>"]
+    before2, before, word, after, after2 = padded[t : t + 5]
+    return [
+        f"w={word.lower()}", f"w-1={before.lower()}", f"w-2={before2.lower()}", f"w+1={after.lower()}",
+        f"w+2={after2.lower()}", f"s1={word[-1:]}", f"s2={word[-2:]}", f"s3={word[-3:]}", f"p2={word[:2]}",
+        f"shape={shape(word)}", f"s-1={before[-3:]}", f"s+1={after[-3:]}",
+    ]  # fmt: skip
+
+
+def chains(read: list[list[list[str]]], tags: list[list[str]], names: list[str], known: dict[str, int]) -> Chains:
+    """Sentences as arrays; attributes that are not ``known`` are left out."""
+    ids = [[known[a] for a in token if a in known] for sentence in read for token in sentence]
+    place = {name: number for number, name in enumerate(names)}
+    return chains_of(
+        np.cumsum([0, *map(len, read)]), np.cumsum([0, *map(len, ids)]),
+        np.array([j for token in ids for j in token], np.uint32),
+        np.array([place.get(tag, -1) for sentence in tags for tag in sentence]),
+        len(names), attribute_count=len(known),
+    )  # fmt: skip
+
+
+def crfsuite(algorithm: str, parameters: dict[str, Any], train: Any, dev: Any) -> tuple[float, np.ndarray, float, int]:
+    """CPU seconds of training, the tags of dev, CPU seconds of tagging, nonzero weights."""
+    pycrfsuite: Any = importlib.import_module("pycrfsuite")
+    trainer = pycrfsuite.Trainer(algorithm=algorithm, verbose=False)
+    trainer.set_params(parameters)
+    for sentence, tags in zip(*train, strict=True):
+        trainer.append(sentence, tags)
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.process_time()
+        trainer.train(f"{folder}/model")
+        seconds, tagger = time.process_time() - start, pycrfsuite.Tagger()
+        tagger.open(f"{folder}/model")
+        items = [pycrfsuite.ItemSequence(sentence) for sentence in dev[0]]
+        start = time.process_time()
+        tagged = [tagger.tag(sentence) for sentence in items]
+        tagging = time.process_time() - start
+        return seconds, flat(tagged), tagging, len(tagger.info().state_features)
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call gives, and its CPU seconds."""
+    start = time.process_time()
+    result = call()
+    return result, time.process_time() - start
+
+
+def flat(tags: Iterable[Iterable[str]]) -> np.ndarray:
+    """All tags one after the other."""
+    return np.array([tag for sentence in tags for tag in sentence])
+
+
+def main() -> None:
+    """Print a line for every learner."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path("../shared/data/parse/gum"))
+    parser.add_argument("--only", nargs="*", default=list(OURS))
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    arguments = parser.parse_args()
+    read, tags = {}, {}
+    for split in ("train", "dev"):
+        given = sentences(arguments.root / f"{split}.gold.gz")
+        tags[split] = [[tag for _, tag in sentence] for sentence in given]
+        words = [[word for word, _ in sentence] for sentence in given]
+        read[split] = [[attributes(sentence, t) for t in range(len(sentence))] for sentence in words]
+    names = sorted(set(flat(tags["train"]).tolist()))
+    known: dict[str, int] = {}
+    for sentence in read["train"]:
+        for token in sentence:
+            for attribute in token:
+                known.setdefault(attribute, len(known))
+    train, dev = (chains(read[split], tags[split], names, known) for split in ("train", "dev"))
+    gold = flat(tags["dev"])
+    print(f"{train.rows.size - 1:,} tokens, {len(known):,} attributes, {len(names)} tags; dev {gold.size:,} tokens")
+    few = chains(read["train"][:20], tags["train"][:20], names, known)
+    print(f"{'learner':12} {'':8} {'train s':>8} {'dev %':>7} {'weights':>10} {'tokens/s':>10}")
+    for name in arguments.only:
+        learner = build(learners, OURS[name], "learner")
+        train_chains(learner, few, epochs=1)  # compiles
+        decode(few, np.zeros(few.width, np.float32))
+        for _ in range(arguments.rounds):
+            how = {"epochs": arguments.epochs, "seed": 1} | TRAINED.get(name, {})
+            training, seconds = timed(lambda: train_chains(learner, train, **how))  # noqa: B023
+            for predictor in ("average",) if learner.batch else ("average", "last"):
+                w = training.weights[predictor].w
+                weights = w.astype(np.float32)
+                found, tagging = timed(lambda: decode(dev, weights))  # noqa: B023
+                right = float((np.array(names)[found] == gold).mean())
+                line = f"{seconds:8.2f} {100 * right:7.2f} {np.count_nonzero(w):10,} {gold.size / tagging:10,.0f}"
+                print(f"{name:12} {predictor:8} {line}", flush=True)
+            if name in THEIRS and importlib.util.find_spec("pycrfsuite"):
+                algorithm, parameters = THEIRS[name]
+                parameters = parameters if name == "crf" else parameters | {"max_iterations": arguments.epochs}
+                sides = [(read[split], tags[split]) for split in ("train", "dev")]
+                seconds, tagged, tagging, weights = crfsuite(algorithm, parameters, *sides)
+                right = float((tagged == gold).mean())
+                line = f"{seconds:8.2f} {100 * right:7.2f} {weights:10,} {gold.size / tagging:10,.0f}"
+                print(f"{name:12} {'CRFsuite':8} {line}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""The commands that tag words, and write the best sequences of labels as lists."""
+
+from collections.abc import Iterable
+from itertools import tee
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rerank.base.encoding import encoded
+from rerank.base.progress import track
+from rerank.cli.answer import show, shown_as_json
+from rerank.cli.application import (
+    Encoding,
+    ModelPlace,
+    OnBadList,
+    OutputFile,
+    Trusted,
+    check_files,
+    command,
+    own_parts,
+    warn_of_skipped,
+)
+
+if TYPE_CHECKING:
+    from rerank.models.tagger import Tagger
+    from rerank.readers.sequences.base import SequenceReader, TaggedSentence
+    from rerank.readers.skip_count import SkipCount
+
+Sentences = Annotated[str, typer.Argument(metavar="FILE", help="Sentences; - for standard input.")]
+SentenceReader = Annotated[
+    str | None,
+    typer.Option(
+        "--reader",
+        help="Format of the sentences, by name or with options, as conllu or {name: conll, columns: [2]}.",
+        show_default="that of training, or words",
+        callback=own_parts,
+    ),
+]
+
+
+@command()
+def tag(
+    model: ModelPlace,
+    file: Sentences = "-",
+    output: OutputFile = "-",
+    *,
+    reader: SentenceReader = None,
+    trust: Trusted = False,
+    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
+    on_bad_list: OnBadList = "error",
+) -> None:
+    """Tag the words of sentences, in the format that they are in, as they come.
+
+    Columns get one more with the label; CoNLL-U gets it in its place; lines of words become words with labels behind
+    slashes. Models that were trained on words with tags, or on trees, expect lines of words, unless --reader names
+    another format. With --json every line is an object with the id, the words and the labels.
+    """
+    from rerank.models.tagger import Tagger
+    from rerank.readers.skip_count import SkipCount
+    from rerank.readers.streams import open_output
+    from rerank.storage.strict_json import as_json
+
+    check_files(file, None, output, model)
+    tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
+    form = _reader(tagger, reader)
+    known, seen = tee(track(_sentences(tagger, form, file, count), "tag", unit="sentences"))
+    with open_output(output) as out:
+        for sentence, labels in zip(known, tagger.tag_many(each.tokens for each in seen), strict=True):
+            if shown_as_json():
+                line = {"id": sentence.id, "words": sentence.words, "labels": labels}
+                out.write(encoded(f"{as_json(line)}\n"))
+            else:
+                form.write(out, sentence, labels)
+    warn_of_skipped(count)
+
+
+@command()
+def nbest(
+    model: ModelPlace,
+    file: Sentences = "-",
+    output: OutputFile = "-",
+    *,
+    n: Annotated[int, typer.Option("-n", min=1, help="So many sequences of labels for a sentence.")] = 20,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="FILE is what the model was trained on: tag each of so many parts of it by a tagger of the others.",
+            show_default=False,
+        ),
+    ] = None,
+    reader: SentenceReader = None,
+    trust: Trusted = False,
+    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
+    on_bad_list: OnBadList = "error",
+) -> None:
+    """Write the best sequences of labels of every sentence as lists in JSON lines, for `rerank run` to rerank.
+
+    A candidate is its words with labels behind slashes; the right ones, where the file has them, are the reference. A
+    tagger knows the sentences that it was trained on too well: with --folds their lists are like those of others.
+    """
+    from rerank.models.tagger import Tagger
+    from rerank.readers.skip_count import SkipCount
+    from rerank.readers.streams import open_output
+    from rerank.recipes.loading import read_settings
+    from rerank.recipes.tagging_recipe import TaggingRecipe
+    from rerank.runs.tagging.lists import best_of, jackknifed, write_lists
+
+    check_files(file, None, output, model)
+    tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
+    form = _reader(tagger, reader, labelled=folds is not None)
+    with open_output(output) as out:
+        if folds is None:
+            found = best_of(tagger, _sentences(tagger, form, file, count), n)
+        else:
+            recipe = read_settings(tagger.settings)
+            assert isinstance(recipe, TaggingRecipe)
+            sentences = list(_sentences(tagger, form, file, count, labelled=True))
+            found = jackknifed(recipe, sentences, folds, n, int(tagger.about.get("epochs", recipe.training.epochs)))
+        written = write_lists(out, track(found, "nbest", unit="sentences"))
+    warn_of_skipped(count)
+    if output != "-":
+        show(f"{written:,} lists: {output}", lists=written, output=output)
+
+
+def _reader(tagger: "Tagger", given: str | None, *, labelled: bool = False) -> "SequenceReader":
+    """The reader that is named, by default that of training; or of words, where that needs labels."""
+    from rerank.runs.tagging.fitting import sequence_reader
+    from rerank.storage.bounded_yaml import read_yaml
+
+    if given is not None:
+        return sequence_reader(read_yaml(given) if given.lstrip().startswith("{") else given, "--reader")
+    trained = tagger.settings["data"]["reader"]
+    words = not labelled and trained["name"] in ("slash", "trees") and tagger.width == 1
+    return sequence_reader("words" if words else trained)
+
+
+def _sentences(
+    tagger: "Tagger", form: "SequenceReader", file: str, count: "SkipCount", *, labelled: bool = False
+) -> "Iterable[TaggedSentence]":
+    """The usable sentences of a file, with labels or, unless they have to be ``labelled``, without."""
+    from rerank.readers.sequences.base import sentences_of
+    from rerank.readers.streams import read_in
+
+    found = form.read(file, None if labelled else tagger.width)
+    return sentences_of(read_in(tagger.settings["data"]["encoding"], found), count)

@@ -1,0 +1,1 @@
+"""Attributes of the tokens of a sentence, and features of whole label sequences."""

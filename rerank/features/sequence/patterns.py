@@ -1,0 +1,158 @@
+"""Templates of attributes of tokens, in the syntax of CRF++ (https://taku910.github.io/crfpp/#templ); a default set.
+
+    # a comment
+    U01:%x[-1,0]/%x[0,0]
+    B
+
+A line is a template. ``%x[row,column]`` stands for a column of the token ``row`` places away, ``_B-1`` or ``_B+1``
+where that is beyond the sentence; a template gives an attribute per token, its line with these filled in. Besides
+``x`` there are ``lower``, ``shape``, ``short``, ``marks``, ``prefix3`` and ``suffix3`` (of any length), and the names
+of clusters (``brown``, or ``brown4`` for the first four characters) and gazetteers. A template gives nothing for a
+token whose word is shorter, or unknown to a cluster.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from rerank.base.encoding import decoded
+from rerank.base.errors import RecipeError
+from rerank.base.registry import nearest
+from rerank.readers.streams import open_stream
+
+_MACRO = re.compile(r"%([A-Za-z_]+)([0-9]*)\[\s*(-?[0-9]+)\s*,\s*([0-9]+)\s*\]")
+SIZED = "prefix", "suffix"
+
+
+class Macro(NamedTuple):
+    """What a template looks at: a function of a column of the token ``row`` places away; size: of an affix, 0: all."""
+
+    function: str
+    size: int
+    row: int
+    column: int
+
+
+class Pattern(NamedTuple):
+    """A template: its line, the texts between its macros, one more than these, and the macros."""
+
+    line: str
+    texts: tuple[str, ...]
+    macros: tuple[Macro, ...]
+
+
+def shape(word: str) -> str:
+    """Its letters as x and X, its digits as 9.
+
+    >>> shape("McDonald's-7")
+    "XxXxxxxx'x-9"
+    """
+    return "".join("X" if c.isupper() else "x" if c.isalpha() else "9" if c.isdigit() else c for c in word)
+
+
+def short(word: str) -> str:
+    """Its shape with every run of one kind as one.
+
+    >>> short("McDonald's-7")
+    "XxXx'x-9"
+    """
+    return re.sub(r"(.)\1+", r"\1", shape(word))
+
+
+def marks(word: str) -> str | None:
+    """What it holds: digits, a hyphen, capitals at the start, within, or nothing else.
+
+    >>> marks("Mid-1990s")
+    'digit hyphen first'
+    """
+    found = {
+        "digit": any(c.isdigit() for c in word),
+        "hyphen": "-" in word,
+        "first": word[:1].isupper(),
+        "within": any(c.isupper() for c in word[1:]),
+        "all": word.isupper(),
+    }
+    return " ".join(name for name, is_so in found.items() if is_so) or None
+
+
+FUNCTIONS: dict[str, Callable[[str], str | None]] = {
+    "x": lambda word: word,
+    "lower": str.lower,
+    "shape": shape,
+    "short": short,
+    "marks": marks,
+}
+
+
+def value_of(macro: Macro, word: str) -> str | None:
+    """What a macro's function gives for a word, None for nothing."""
+    if macro.function in SIZED:
+        part = word[: macro.size] if macro.function == "prefix" else word[-macro.size :]
+        return part if len(word) >= macro.size else None
+    return FUNCTIONS[macro.function](word)
+
+
+def read_patterns(lines: Iterable[str], known: Collection[str] = (), key: str = "features.templates") -> list[Pattern]:
+    """The templates that lines are; known: names of clusters and gazetteers.
+
+    Raises
+    ------
+    RecipeError: a line that is no template, or asks for what there is not.
+    """
+    patterns = []
+    for number, line in enumerate(lines, start=1):
+        line = line.strip()
+        if not line or line.startswith("#") or line == "B":  # every transition has a weight anyway
+            continue
+        place = f"line {number}: "
+        if line.startswith("B"):
+            message = f"{place}found {line!r}; transitions have weights of their own that do not look at words: write B"
+            raise RecipeError(message, key=key)
+        if not line.startswith("U"):
+            raise RecipeError(
+                f"{place}found {line!r}; expected U, a name, and what is looked at: U01:%x[-1,0]", key=key
+            )
+        macros = [
+            Macro(name, int(size or 0), int(row), int(column)) for name, size, row, column in _MACRO.findall(line)
+        ]
+        for macro in macros:
+            if macro.function not in (*FUNCTIONS, *SIZED, *known):
+                message = (
+                    f"unknown function {macro.function!r}; {nearest(macro.function, [*FUNCTIONS, *SIZED, *known])}"
+                )
+                raise RecipeError(f"{place}{message}", key=key)
+            if (macro.function in SIZED) != (macro.size > 0) and macro.function not in known:
+                raise RecipeError(f"{place}found {macro.function}{macro.size or ''}; expected x, prefix3, ...", key=key)
+        texts = tuple(_MACRO.sub("\0", line).split("\0"))
+        if "%" in "".join(texts) and not all(text.count("%") == text.count("%%") * 2 for text in texts):
+            raise RecipeError(f"{place}found {line!r}; expected a macro as %x[-1,0] after %", key=key)
+        patterns.append(Pattern(line, texts, tuple(macros)))
+    return patterns
+
+
+def template_file(path: str | Path) -> list[str]:
+    """The lines of a file of templates."""
+    with open_stream(path) as stream:
+        return decoded(b"".join(iter(lambda: stream.read(1 << 16), b""))).splitlines()
+
+
+def default_patterns(width: int) -> list[str]:
+    """The lines of the default set for tokens of so many columns: words, affixes, shapes, windows of all columns."""
+    lower = [f"%lower[{row},0]" for row in range(-2, 3)]
+    texts = ["%x[0,0]", *lower, *(f"%{kind}{size}[0,0]" for kind in SIZED for size in range(1, 5))]
+    texts += ["/".join(lower[1:3]), "/".join(lower[2:4]), "/".join((lower[1], lower[3]))]
+    texts += [
+        "%shape[0,0]",
+        "%short[-1,0]",
+        "%short[0,0]",
+        "%short[1,0]",
+        "%marks[0,0]",
+        "%suffix3[-1,0]",
+        "%suffix3[1,0]",
+    ]
+    for column in range(1, width):
+        window = [f"%x[{row},{column}]" for row in range(-2, 3)]
+        runs = [window[first : first + size] for size in (1, 2, 3) for first in range(6 - size)]
+        texts += ["/".join(run) for run in runs] + [f"{lower[2]}/{window[2]}"]
+    return ["U:", *(f"U{number:02}:{text}" for number, text in enumerate(texts))]

@@ -1,0 +1,133 @@
+"""Training over chains: epochs in a seeded order, the accuracy on dev after each, and the best of them."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.interrupts import check, deferred
+from rerank.kernels.compile import kernel_of
+from rerank.learn.base import Learner, State, Weights
+from rerank.learn.contract import accepted
+from rerank.learn.losses import PAIRWISE
+from rerank.learn.predictor import SEEN, SURVIVED, sums_of
+from rerank.learn.rules.maxent import Maxent
+from rerank.learn.spaces.chain import Chains, entries_of, room_for
+from rerank.learn.spaces.crf import solve_chains
+from rerank.learn.spaces.decoding import decode
+from rerank.learn.spaces.space import pair_for, structured_pass
+from rerank.learn.trainer import EvaluationHooks, Training, TrainingState, epoch_order
+from rerank.learn.workspace import parts, stats_of
+
+POINTS = 20  # points of the curves of an epoch
+
+
+def require_structured(learner: Learner) -> None:
+    """Refuse a learner that cannot learn over outputs too many to list."""
+    reason = ""
+    if isinstance(learner, Maxent):
+        return
+    if learner.batch:
+        reason = "it looks at every candidate of a list at once, and outputs are too many to list"
+    elif learner.dual:
+        reason = "it keeps a variable for every candidate, and outputs are too many to list"
+    elif learner.settings().loss not in PAIRWISE:
+        reason = f"its loss {getattr(learner, 'loss', '')} sums over all outputs; take the learner maxent, which does"
+    if reason:
+        raise RecipeError(f"the learner {learner.name!r} cannot train over structures: {reason}", key="learner")
+
+
+def accuracy(chains: Chains, weights: np.ndarray) -> float:
+    """The share of tokens whose label is right, of those whose label is known."""
+    known = chains.gold >= 0
+    return float((decode(chains, weights) == chains.gold)[known].mean()) if known.any() else 1.0
+
+
+def train_chains(
+    learner: Learner,
+    chains: Chains,
+    dev: Chains | None = None,
+    *,
+    epochs: int = 10,
+    seed: int = 0,
+    shuffle: bool = True,
+    predictor: str = "average",
+    patience: int | None = None,
+    average_after: int = 0,
+    warm: tuple[State, int] | None = None,
+    on_epoch: Callable[[dict[str, Any], Weights], None] | None = None,
+) -> Training:
+    """Train for ``epochs`` passes over ``chains`` and keep the best by accuracy on ``dev``, the last without one.
+
+    ``maxent`` finds its optimum in place of epochs. Arguments are those of ``rerank.learn.trainer.train``; the weights
+    of the result are ``training.weights[predictor].w``. average_after: after so many epochs the average begins anew,
+    without the predictors before; with a threshold that leaves few weights other than 0 in it.
+
+    Raises
+    ------
+    RecipeError: the learner needs all outputs, or cannot keep a state for so many columns.
+    DataError: a token of ``chains`` has no label.
+    """
+    require_structured(accepted(learner))
+    if (chains.gold < 0).any():
+        i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
+        raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
+    evaluate = None if dev is None else lambda weights: accuracy(dev, weights.w)
+    hooks = EvaluationHooks(predictor, None, evaluate, None, on_epoch)
+    lists: Any = chains  # of so many columns
+    progress = TrainingState.begin(learner, lists, warm)
+    last = progress.epoch + epochs
+    if isinstance(learner, Maxent):
+        start = time.perf_counter()
+        progress.stats = [solve_chains(learner, chains, progress.state)]
+        progress.seconds = time.perf_counter() - start
+        progress.nonzeros = learner.updates(progress.state) * chains.attributes.size
+        progress.finish_epoch(hooks)
+        last = progress.epoch
+    visitor = ChainVisitor(learner, chains)
+    with deferred():
+        while progress.epoch < last and not progress.stopped(patience):
+            if average_after and progress.epoch == average_after:
+                restart_average(progress.state)
+            order = epoch_order(chains.example_count, seed, progress.epoch, shuffle)
+            start = time.perf_counter()
+            progress.stats = visitor.epoch(order, progress.state)
+            progress.seconds, progress.nonzeros = time.perf_counter() - start, chains.attributes.size
+            progress.finish_epoch(hooks)
+            check()
+    return progress.training
+
+
+def restart_average(state: State) -> None:
+    """Between epochs: leave all predictors so far out of the average."""
+    sums_of(state)[:] = 0.0
+    state.numbers[SURVIVED], state.counts[SEEN] = 0.0, 0
+
+
+class ChainVisitor:
+    """A learner's passes over chains, with the scratch space for them."""
+
+    def __init__(self, learner: Learner, chains: Chains) -> None:
+        self.learner, self.params = learner, learner.settings()
+        self.chains: Any = chains  # a corpus of so many columns to the learner
+        self.room, self.pair = room_for(chains), pair_for(entries_of(chains))
+
+    def epoch(self, order: np.ndarray, state: State) -> list[Any]:
+        """Pass over the examples ``order`` (int64) once and update ``state``; see ``Learner.epoch``."""
+        sums = self.learner.begin(self.chains, order.size, state)
+        stats = []
+        for part in parts(order, POINTS):
+            stats.append(stats_of(self.visit(part, state, sums), 0))
+        self.learner.finish(state, sums)
+        stats[-1] = stats[-1]._replace(nonzero_weights=self.learner.nonzero_weights(state))
+        return stats
+
+    def visit(self, order: np.ndarray, state: State, sums: Any) -> np.ndarray:
+        """A part of an epoch, between ``begin`` and ``finish``; returns a tally."""
+        self.room.stamp[0] = -1  # other transitions than those of an earlier state
+        kind: Any = type(self.learner)
+        kernel, tally, pair = kernel_of(structured_pass, kind), np.zeros(6), self.pair
+        kernel(order, state, sums, pair.data, pair.scratch, pair.log, tally, self.room, self.chains, self.params)
+        return tally

@@ -1,0 +1,147 @@
+"""Measures of labels: spans as conlleval counts them, and the share of tokens that are right.
+
+Texts are words with their labels behind a slash, ``Words/B-NP matter/O``. Spans are those of
+``rerank.readers.sequences.spans``.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rerank.base.encoding import decoded
+from rerank.base.errors import DataError
+from rerank.metrics.base import metrics
+from rerank.metrics.text import TextMetric, check_references
+from rerank.readers.sequences.spans import spans_of
+
+
+def labels_of(text: bytes) -> list[str]:
+    """The labels of the words of a text.
+
+    Raises
+    ------
+    DataError: a word without one.
+    """
+    pairs = [word.rpartition("/") for word in decoded(text).split()]
+    if bare := next((label for word, slash, label in pairs if not (word and slash and label)), None):
+        raise DataError(f"found {bare[:40]!r}; expected a word, a slash and its label")
+    return [label for _, _, label in pairs]
+
+
+class LabelMetric(TextMetric):
+    """A metric of labels: rows for labels that are guessed, beside those that are right."""
+
+    def row(self, labels: Sequence[str], right: Sequence[str]) -> list[float]:
+        """The statistics of a sentence: [K]."""
+        raise NotImplementedError
+
+    def reference_row(self, right: Sequence[str]) -> list[float]:
+        """Those of what is right: [R]."""
+        raise NotImplementedError
+
+    def rows(self, guessed: Iterable[Sequence[str]], right: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """float64 [R] and [N, K] of N guesses for one sentence.
+
+        Raises
+        ------
+        DataError: a guess for another number of words.
+        """
+        made = []
+        for labels in guessed:
+            if len(labels) != len(right):
+                raise DataError(f"found {len(labels)} labels for {len(right)} words; expected one for each")
+            made.append(self.row(labels, right))
+        return np.array(self.reference_row(right), np.float64), np.array(made, np.float64).reshape(
+            len(made), len(self.columns)
+        )
+
+    def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        check_references(references)
+        return self.rows(map(labels_of, texts), labels_of(references[0]))
+
+
+@metrics.add("spans")
+@dataclass(frozen=True)
+class SpanScore(LabelMetric):
+    """F1 of spans: 2 · correct / (found + right), where a span is correct that has both ends and the type; 1 if there
+    are none at all.
+
+    >>> SpanScore().corpus(["a/B-NP b/O c/B-VP"], [["a/B-NP b/I-NP c/B-VP"]])
+    {'f1': 0.5, 'precision': 0.5, 'recall': 0.5}
+
+    A text has one reference. Reference: Tjong Kim Sang & Buchholz 2000.
+    """
+
+    primary = "f1"
+    columns = ("correct", "found")
+    reference_columns = ("spans",)
+
+    def row(self, labels: Sequence[str], right: Sequence[str]) -> list[float]:
+        found = spans_of(labels)
+        return [float(len(set(found) & set(spans_of(right)))), float(len(found))]
+
+    def reference_row(self, right: Sequence[str]) -> list[float]:
+        return [float(len(spans_of(right)))]
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        total = stats[..., 1] + reference[..., 0]
+        return np.where(total > 0, 2.0 * stats[..., 0] / np.maximum(total, 1.0), 1.0)
+
+    def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+        correct, found = (float(value) for value in stats)
+        return {
+            "f1": float(self.scores(stats, reference)),
+            "precision": correct / max(found, 1.0),
+            "recall": correct / max(float(reference[0]), 1.0),
+        }
+
+
+@metrics.add("tags")
+@dataclass(frozen=True)
+class TagAccuracy(LabelMetric):
+    """The share of words whose label is right; 1 without words.
+
+    >>> TagAccuracy().corpus(["a/DT b/NN"], [["a/DT b/VB"]])
+    {'accuracy': 0.5}
+
+    A text has one reference.
+    """
+
+    primary = "accuracy"
+    columns = ("right",)
+    reference_columns = ("words",)
+
+    def row(self, labels: Sequence[str], right: Sequence[str]) -> list[float]:
+        return [float(sum(map(str.__eq__, labels, right)))]
+
+    def reference_row(self, right: Sequence[str]) -> list[float]:
+        return [float(len(right))]
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        words = reference[..., 0]
+        return np.where(words > 0, stats[..., 0] / np.maximum(words, 1.0), 1.0)
+
+
+def counts_by_type(guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> dict[str, list[int]]:
+    """By type of span: how many are correct, found and right, as conlleval lists them."""
+    return _counts(
+        ((set(spans_of(labels)), set(spans_of(gold))) for labels, gold in zip(guessed, right, strict=True)), 2
+    )
+
+
+def counts_by_label(guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> dict[str, list[int]]:
+    """By label: for how many words it is correct, found and right."""
+    pairs = ((set(enumerate(labels)), set(enumerate(gold))) for labels, gold in zip(guessed, right, strict=True))
+    return _counts(pairs, 1)
+
+
+def _counts(pairs: Iterable[tuple[set[Any], set[Any]]], name: int) -> dict[str, list[int]]:
+    """Counts of what stands at the place ``name`` of every item: in both of two sets, the first, the second."""
+    counts = dict[str, list[int]]()
+    for found, right in pairs:
+        for k, items in enumerate((found & right, found, right)):
+            for item in items:
+                counts.setdefault(str(item[name]), [0, 0, 0])[k] += 1
+    return dict(sorted(counts.items()))

@@ -1,0 +1,1 @@
+"""Files of sentences whose tokens have labels."""

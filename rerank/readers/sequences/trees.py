@@ -1,0 +1,62 @@
+"""Trees of a treebank, whose words have their tags, or base noun phrases, as labels:
+
+(S1 (S (NP (DT The) (NN woman)) (VP (VBD ate) (NP (DT the) (NN soup))) (. .)))
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rerank.base.encoding import encoded
+from rerank.data.symbols import SymbolTable
+from rerank.readers.problems import Problem, SkippedList
+from rerank.readers.sequences.base import ADVICE, LineBlock, SequenceReader, TaggedSentence, sequence_readers
+from rerank.readers.sequences.slash import slashed
+from rerank.readers.streams import PathLike, Writable, stream_name
+from rerank.readers.trees.treebank import read_trees
+from rerank.readers.trees.trees import TRACE, Trees, parse_brackets
+
+
+@sequence_readers.add("trees")
+@dataclass(frozen=True)
+class TaggedTrees(SequenceReader):
+    """Words of gold trees, without traces; what is written are words with labels behind a slash.
+
+    Parameters
+    ----------
+    label: ``tags``, those of the words; ``chunks``, B-NP, I-NP and O, the noun phrases that hold no other (as in
+        Ramshaw & Marcus 1995), with the tags as a second column of tokens.
+    """
+
+    label: Literal["tags", "chunks"] = "tags"
+
+    def read(self, path: PathLike, width: int | None = None) -> Iterator[TaggedSentence | SkippedList]:  # noqa: ARG002
+        name, symbols = stream_name(path), SymbolTable()
+        for ordinal, (text, line) in enumerate(read_trees(path)):
+            trees = parse_brackets([text], symbols, path=name, lines=[line])
+            sentence = self._sentence(trees, symbols, str(ordinal), name, line)
+            if sentence.tokens:
+                yield sentence
+            else:
+                yield SkippedList(str(ordinal), name, line, "tree", "found a tree without words", None, ADVICE)
+
+    def _sentence(self, trees: Trees, symbols: SymbolTable, name: str, path: str, line: int) -> TaggedSentence:
+        labels = [symbols.text(j) for j in trees.label.tolist()]
+        size, start, end = trees.size.tolist(), trees.start.tolist(), trees.end.tolist()
+        phrases = [k for k, label in enumerate(labels) if label.partition("-")[0] == "NP" and trees.word[k] < 0]
+        inside = dict[int, str]()
+        for k, following in zip(phrases, [*phrases, len(labels)][1:], strict=True):
+            if following >= k + size[k]:
+                inside |= {place: "I-NP" if place > start[k] else "B-NP" for place in range(start[k], end[k])}
+        leaves = [k for k, word in enumerate(trees.word.tolist()) if word >= 0 and labels[k] != TRACE]
+        words, tags = [symbols.text(int(trees.word[k])) for k in leaves], [labels[k] for k in leaves]
+        if self.label == "tags":
+            return TaggedSentence(tuple((word,) for word in words), tuple(tags), name, path, line)
+        chunks = tuple(inside.get(start[k], "O") for k in leaves)
+        return TaggedSentence(tuple(zip(words, tags, strict=True)), chunks, name, path, line)
+
+    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
+        raise Problem("tree", "expected a tree")
+
+    def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
+        out.write(encoded(slashed(sentence.words, labels) + "\n"))
