@@ -66,20 +66,33 @@ def advice_on(reader: Reads, others: Readers, path: str) -> str:
         return _advice_on_several(reader, path.split(","), others)
     if reads(reader, path):
         return ""
-    shares = {name: (_share(other, path, start), type(other)) for name, other in _made(others, needing=False)}
-    best = max((share for share, _ in shares.values()), default=0.0)
-    kinds = {name: kind for name, (share, kind) in shares.items() if share == best > MOSTLY}
-    kinds = {name: kind for name, kind in kinds.items() if not kind.general} or kinds
+    kinds = _fitting(path, start, others)
     if any(type(leaf) in kinds.values() for leaf in leaves):  # what its options ask for is not there
         return ""
-    for name, kind in kinds.items():
-        # A format that takes all files of another, and more, is not the one that is meant.
-        if not issubclass(kind, tuple({*kinds.values()} - {kind})):
-            return _looks_like(name, kind, reader)
+    if (name := _meant(kinds)) is not None:
+        return _looks_like(name, kinds[name], reader)
     if what := next((what for form, what in _NO_LISTS if re.match(form, start or b"")), ""):
         return what
     needing = (name for name, other in _made(others, needing=True) if _share(other, path, start) > MOSTLY)
     return next((_looks_like(name, dict(others)[name], reader) for name in needing), "")
+
+
+def recognised(path: str, readers: Readers) -> str | None:
+    """The name of the reader, of those without options that have to be given, that a file is for; None: nobody's."""
+    return _meant(_fitting(path, _start(path), readers))
+
+
+def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[Reads]]:
+    """The readers that can use most of the first lists of a file, those for everything only if there are no others."""
+    shares = {name: (_share(other, path, start), type(other)) for name, other in _made(others, needing=False)}
+    best = max((share for share, _ in shares.values()), default=0.0)
+    kinds = {name: kind for name, (share, kind) in shares.items() if share == best > MOSTLY}
+    return {name: kind for name, kind in kinds.items() if not kind.general} or kinds
+
+
+def _meant(kinds: Mapping[str, type[Reads]]) -> str | None:
+    """The first of them: a format that takes all files of another, and more, is not the one that is meant."""
+    return next((name for name, kind in kinds.items() if not issubclass(kind, tuple({*kinds.values()} - {kind}))), None)
 
 
 def reads(reader: Reads, path: str) -> bool:

@@ -1,0 +1,47 @@
+"""The command that makes a recipe for somebody's files."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rerank.base.errors import RecipeError
+from rerank.cli.answer import show
+from rerank.cli.application import command
+
+
+@command()
+def new(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists: of training, dev and tests.")],
+    *,
+    references: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="References, or gold trees, of each file in turn.", show_default=False),
+    ] = None,
+    sources: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="Inputs of each file in turn.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the recipe goes; NAME.yaml.", show_default=False)
+    ] = None,
+) -> None:
+    """Look at files of lists, recognise their form, and write a recipe with comments.
+
+    Which file is trained on and which is for dev is seen from the names; tests are the others.
+    """
+    from rerank.runs.new_recipe import new_recipe
+    from rerank.storage.files import write_text
+
+    name = output.stem if output is not None else re.sub(r"\W+", "-", Path(files[0]).resolve().parent.name) or "lists"
+    place = output if output is not None else Path(f"{name}.yaml")
+    if place.exists():
+        raise RecipeError("there is such a file already; choose another with --output", path=str(place))
+    made = new_recipe(name, files, references or [], sources or [])
+    write_text(place, made.text)
+    commands = [
+        f"rerank run {place}",
+        f"rerank rerank runs/{name}/model {made.nbest}",
+        f"rerank inspect runs/{name}/model",
+    ]
+    show(f"{place}: {made.found}", "next:", *(f"  {line}" for line in commands), recipe=str(place), next=commands)

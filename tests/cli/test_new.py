@@ -1,0 +1,77 @@
+"""``rerank new``: from files to a recipe that runs."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rerank.recipes.loading import load_recipe
+
+GOOD = "(S1 (NP (NN rain)))"
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+def samples(*, gain: bool, count: int = 20) -> str:
+    lines = []
+    for i in range(count):
+        both = [{"text": f"{i} {k}", "score": float(k), **({"gain": 1.0 - k} if gain else {})} for k in range(2)]
+        lines.append(json.dumps({"id": str(i), "candidates": both}) + "\n")
+    return "".join(lines)
+
+
+def test_a_recipe_runs_as_it_is_written(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = [write(tmp_path, f"mine/{name}.v1.jsonl.gz", samples(gain=True)) for name in ("train", "dev", "test_a")]
+    made = rerank("new", *files)
+    assert (made.code, "mine.yaml: texts in the format jsonl, measured by the gain" in made.out) == (0, True), made
+    data = load_recipe("mine.yaml").data
+    assert (data.train, data.dev, data.tests) == (("train",), "dev", ("test_a",))
+    assert rerank("run", "mine.yaml", "--set", "features=base").code == 0
+    assert (rerank("new", *files).code, (tmp_path / "mine.yaml").exists()) == (2, True)  # nothing is replaced
+    named = rerank("new", files[0], "--output", "other.yaml", "--json")
+    assert json.loads(named.out)["next"][0] == "rerank run other.yaml"
+    assert load_recipe("other.yaml").data.dev is None
+
+
+def test_trees_and_texts_with_references(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    trees = write(tmp_path, "trees/train.nbest", "".join(f"1\ts{i}\n-1.5\n{GOOD}\n\n" for i in range(3)))
+    gold = write(tmp_path, "trees/train.gold", f"{GOOD}\n" * 3)
+    assert "name their files with --references" in rerank("new", trees).err
+    assert rerank("new", trees, "--references", gold).code == 0
+    assert load_recipe("trees.yaml").task == "parse"
+    lists = [write(tmp_path, f"mt/{split}.nbest", "".join(f"{i} ||| a b ||| lm= -1 ||| -1\n" for i in range(3)))
+             for split in ("train", "valid")]  # fmt: skip
+    right = [write(tmp_path, f"mt/{split}.ref", "a b\n" * 3) for split in ("train", "valid")]
+    how = [item for path in right for item in ("--references", path)]
+    assert rerank("new", *lists, *how).code == 0
+    recipe = load_recipe("mt.yaml")
+    assert (recipe.task, recipe.data.dev, recipe.data.references) == (
+        "translation",
+        "valid",
+        (f"{tmp_path}/mt/{{split}}.ref",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a.jsonl": samples(gain=False)}, "add a gain to each candidate, or name --references"),
+        ({"a.txt": "nothing that anybody writes\n"}, "no format that can be told from the file alone"),
+        ({"a.jsonl": samples(gain=True), "b.nbest": "0 ||| a ||| lm= -1 ||| -1\n"}, "found the formats jsonl, moses"),
+        ({"a/1.jsonl": samples(gain=True), "b/1.jsonl": samples(gain=True)}, "whose names differ in one place"),
+    ],
+)
+def test_what_no_recipe_can_be_made_of(files: dict[str, str], message: str, tmp_path: Path, rerank: Any) -> None:
+    made = rerank(
+        "new", *(write(tmp_path, f"x/{name}", text) for name, text in files.items()), "-o", tmp_path / "x.yaml"
+    )
+    assert (made.code, message in made.err, (tmp_path / "x.yaml").exists()) == (2, True, False), made
