@@ -347,7 +347,8 @@ def evaluate_decoding(
     answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
     for name, places in others.items():
         chosen.add_selection(split, name, statistics_of(extracted.corpus, places), metric, places)
-    chosen.training.setdefault("votes", {})[split] = list(others)
+    if others:
+        chosen.training.setdefault("votes", {})[split] = list(others)
     for run, sweeps_of_run in zip(runs, tried, strict=True):
         for kind, sweep in sweeps_of_run.items():
             choice = sweep.candidates if isinstance(sweep, GainSweep) and sweep.decided else None

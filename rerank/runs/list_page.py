@@ -140,6 +140,7 @@ def render(report: Report) -> str:
             *list_tables.coverage_tables(metrics),
         ],
         notes=headline.notes(metrics),
+        steps=headline.next_steps(metrics),
         reported=list_tables.reported_table(metrics),
         figures=[*report.figures, coverage_figure(metrics)],
         signature=metrics.get("metric"),

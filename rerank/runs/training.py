@@ -108,9 +108,10 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
     lists = trained_on(task.digests[0], recipe)
     training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", engine, lists)
     base = _judge_base(recipe, training, split, metric)
+    best = next((line for line in training.history if line["epoch"] == training.epoch), training.history[-1])
+    reached = {key: best[key] for key in ("train", "dev") if key in best}
     if len(training.history) > 1:
-        kept = next((line for line in training.history if line["epoch"] == training.epoch), {})
-        shown = "".join(f", {key} {metric.text(kept[key])}" for key in ("train", "dev") if key in kept)
+        shown = "".join(f", {key} {metric.text(score)}" for key, score in reached.items())
         log.info("epoch %d of %d is kept%s", training.epoch, training.history[-1]["epoch"], shown)
     if base["kept"]:
         log.warning(NOT_BEATEN)
@@ -120,7 +121,9 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
         log.warning("nothing was learned: all weights are 0, or as good as 0; take settings nearer to the defaults")
     updates = training.log.arrays() if training.log is not None else {}
     ties = "any" if any_ties(recipe, corpus) else "base"
-    about = _about(recipe, training, corpus) | training.about | {"base": base, "ties": ties} | chosen
+    about = (
+        _about(recipe, training, corpus) | training.about | {"base": base, "ties": ties, "reached": reached} | chosen
+    )
     warm = recipe.training.start is not None
     about["bound"] = {} if warm else _bounds(recipe, training, corpus)
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}

@@ -11,6 +11,7 @@ from rerank.base.errors import DataError
 from rerank.models.scorer import Contribution
 from rerank.runs.closer_look import Example
 from rerank.runs.list_page import Report, render
+from rerank.runs.report.headline import next_steps
 from rerank.runs.report.list_figures import Curve
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -111,14 +112,25 @@ class TestPage:
         cells = [cell.strip() for cell in page.cells]
         place = cells.index("voted RDA (2 seeds) chosen")
         assert cells[place : place + 10] == [
-            *("voted RDA (2 seeds) chosen", "last", "83.28 ±0.04", "83.14 ±0.04", "83.20 ±0.04", "35.20 ±0.00"),
-            *("+0.88", "", "", "41,992 ±173"),
+            *("voted RDA (2 seeds) chosen", "last", "83.20 ±0.04", "+0.88", "", ""),
+            *("83.28 ±0.04", "83.14 ±0.04", "35.20 ±0.00", "41,992 ±173"),
         ]
         assert cells[place + 10 : place + 19] == [
-            *("average", "83.89 ±0.04", "83.75 ±0.04", "83.81 ±0.04", "37.10 ±0.00"),
-            *("+1.49", "+0.92 to +2.06", "better, p < .001", ""),
+            *("average", "83.81 ±0.04", "+1.49", "better, p < .001", "+0.92 to +2.06"),
+            *("83.89 ±0.04", "83.75 ±0.04", "37.10 ±0.00", ""),
         ]
         assert f"Metric: {SIGNATURE}" in page.text
+
+    def test_what_to_try_next(self):
+        metrics = make_metrics([make_run("vrda", 1, {"name": "vrda"}, 0.83, 0.83, 10)], 0)
+        assert next_steps(metrics)[:1] == ["training.curve: [0.25, 0.5] shows whether more training lists would help."]
+        metrics["training"]["reached"] = {"train": 0.99, "dev": 0.84}
+        metrics["corpora"]["test"]["statistics"]["oracle_ranks"] = [10, 2, 4, 6]
+        metrics["curve"] = {"slope": 0.004}
+        doubled, closely, longer = next_steps(metrics)
+        assert "bring about +0.40 F" in doubled
+        assert closely.startswith("Training lists reach 99.00, dev 84.00: fewer features")
+        assert longer.startswith("In 45 % of the lists the best candidate is in the second half")
 
     def test_training(self, page):
         cells = [cell.strip() for cell in page.cells]
@@ -151,7 +163,7 @@ class TestEscaping:
         text = render(small(metrics=metrics, curves=[curve], examples=[example], recipe=nasty, environment=[nasty]))
         page = Page(text)
         assert "script" not in page.tags
-        assert page.tags.count("b") == 3, "the gains of the example"
+        assert page.tags.count("b") == 14, "the gains of the example, and the row of the headline in each table"
         assert page.texts.count(nasty) >= 5
         assert "<b>&lt;" in page.text
 

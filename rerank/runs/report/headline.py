@@ -26,6 +26,7 @@ from rerank.runs.report.table import TextTable
 
 _ON_PAGES = ("last", *PREDICTORS)
 _WHOLE = ("nonzero weights", "against base")  # headings of columns whose cells stay in one line
+FAR, LATE = 0.25, 0.3  # of the way from base to oracle, and of the lists: from where on something is said
 _NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four measures needs 80 of a terminal
 
 
@@ -103,25 +104,30 @@ def blind_note(metrics: Mapping[str, Any]) -> str:
 
 def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
     """The results on a split for the page; the rows of one run form a group."""
-    primary, lines, chosen, name = primary_of(metrics), [], None, ""
+    primary, lines, said = primary_of(metrics), list[dict[str, str]](), set[tuple[int, int]]()
+    chosen, name = None, ""
     for row in result_rows(metrics, split, _ON_PAGES):
         name = row.title if row.first else name
         chosen = name if row.chosen else chosen
+        if row.chosen and row.predictor == decided_by(metrics):  # what the headline is about
+            said |= {(len(lines), k) for k in range(1, 5)}
         nonzero = row.nonzero if row.first else None
         aside = f" ±{count(nonzero.deviation)}" if nonzero and nonzero.deviation is not None else ""
         lines.append(
             {
                 "run": name,
-                **_scores(row, metrics),
+                "predictor": row.predictor,
+                primary.heading: primary.spread(row.scores.get(primary.key)),
                 f"Δ{primary.heading}": "" if row.difference is None else primary.signed(row.difference),
-                "interval": _interval(row.test, primary),
                 "against the base": row.test.verdict(primary) if row.test else "",
+                "interval": _interval(row.test, primary),
+                **_scores(row, metrics),
                 "nonzero weights": f"{count(nonzero.mean)}{aside}" if nonzero else "",
             }
         )
     several = split == dev_of(metrics) and len(runs_of(metrics)) > 1
     note = "The run was chosen by its score on this split." if several else ""
-    return TextTable.of(f"Results on {split}", lines, texts=2, merged=True, chosen=chosen, note=note)
+    return TextTable.of(f"Results on {split}", lines, texts=2, merged=True, chosen=chosen, best=said, note=note)
 
 
 def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = False) -> Table:
@@ -176,6 +182,33 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
         seeds = " Of several seeds: the widest interval, the largest p." if several else ""
         lines.append(f"Δ, interval and verdict compare a predictor with the base ({', '.join(tests)}).{seeds}")
     return [*lines, *filter(None, [blind_note(metrics)])]
+
+
+def next_steps(metrics: Mapping[str, Any]) -> list[str]:
+    """What to try next, drawn from the run: more lists, less of a fit to those of training, longer lists."""
+    measure, training, steps = primary_of(metrics), metrics.get("training", {}), list[str]()
+    split, curve = next(iter(splits_of(metrics)), ""), metrics.get("curve") or {}
+    slope = curve.get("slope")
+    if slope is None:
+        steps.append("training.curve: [0.25, 0.5] shows whether more training lists would help.")
+    elif measure.better(slope) > 0:
+        steps.append(
+            f"Twice the training lists bring about {measure.signed(slope)} {measure.heading}, by the learning curve."
+        )
+    reached, systems = training.get("reached") or {}, metrics.get("splits", {}).get(split, {})
+    base, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", "oracle"))
+    if base is not None and oracle is not None and {"train", "dev"} <= reached.keys():
+        apart, room = measure.better(reached["train"] - reached["dev"]), measure.better(oracle - base)
+        if room > 0 and apart > FAR * room:
+            there = f"Training lists reach {measure.text(reached['train'])}, dev {measure.text(reached['dev'])}"
+            less = "fewer features (features.min_lists, a smaller set), L1 or fewer epochs"
+            steps.append(f"{there}: {less} fit them less closely.")
+    ranks = metrics.get("corpora", {}).get(split, {}).get("statistics", {}).get("oracle_ranks") or []
+    if ranks and sum(ranks[len(ranks) // 2 :]) > LATE * sum(ranks):
+        share = 100 * sum(ranks[len(ranks) // 2 :]) / sum(ranks)
+        where = f"In {share:.0f} % of the lists the best candidate is in the second half"
+        steps.append(f"{where}: longer lists may hold better ones.")
+    return steps
 
 
 def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
