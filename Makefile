@@ -17,7 +17,7 @@ SHORT = $(filter-out 0,$(QUICK))
 
 unexport PYTHONDONTWRITEBYTECODE  # programs that tests start need not compile the package each time
 
-.PHONY: help install quickstart papers docs test test-quick test-random coverage fuzz check format bench clean
+.PHONY: help install quickstart papers docs docs-serve test test-quick test-random coverage fuzz check format bench clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -63,7 +63,10 @@ papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DAT
 
 docs: $(BIN)/.installed-docs  ## build the documentation site in site/; broken links and undocumented names are errors
 	@$(BIN)/python -m mkdocs build --quiet
-	@echo "site/index.html; to read it while you edit: $(BIN)/python -m mkdocs serve"
+	@echo "site/index.html; to read it while you edit: make docs-serve"
+
+docs-serve: $(BIN)/.installed-docs  ## read the documentation in a browser, at http://127.0.0.1:8000, while you edit
+	@RUN_NOTEBOOKS=false $(BIN)/python -m mkdocs serve
 
 test: $(BIN)/.installed-dev  ## run the tests (WORKERS=)
 	@$(PYTEST)
