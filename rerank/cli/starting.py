@@ -39,9 +39,8 @@ def new(
         raise RecipeError("there is such a file already; choose another with --output", path=str(place))
     made = new_recipe(name, files, references or [], sources or [])
     write_text(place, made.text)
-    commands = [
-        f"rerank run {place}",
-        f"rerank rerank runs/{name}/model {made.nbest}",
-        f"rerank inspect runs/{name}/model",
-    ]
+    model = f"runs/{name}/model"
+    uses = {"tagging": [f"rerank tag {model} {made.tried}"], "classification": []}
+    lists = [f"rerank rerank {model} {made.tried}", f"rerank inspect {model}"]
+    commands = [f"rerank run {place}", *uses.get(made.task, lists)]
     show(f"{place}: {made.found}", "next:", *(f"  {line}" for line in commands), recipe=str(place), next=commands)

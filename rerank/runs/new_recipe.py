@@ -4,29 +4,35 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, lists_of, readers
 from rerank.readers.detection import recognised
 from rerank.readers.given.nbest import GAIN
+from rerank.readers.lines import LineReader
+from rerank.readers.sequences.base import TaggedSentence, sequence_readers
 from rerank.readers.several import make_reader
+from rerank.readers.streams import open_stream
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
-from rerank.recipes.settings import Settings
 from rerank.storage.bounded_yaml import read_yaml
 
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits
 SPEECH = "kaldi", "espnet"  # readers of transcripts
+SENTENCES = "conllu", "slash", "conll"  # readers of sentences with labels, the pickiest first
+EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
+LOOK = 50  # lines or sentences
 
 
 @dataclass(frozen=True)
 class NewRecipe:
-    """A recipe as text, with comments; what it was made of, in words; and whether it is for trees."""
+    """A recipe as text, with comments, and its task; what it was made of, in words; and a file to try its model on."""
 
     text: str
+    task: str
     found: str
-    split: str
-    nbest: str
+    tried: str
 
 
 def new_recipe(
@@ -40,10 +46,12 @@ def new_recipe(
     ------
     DataError: a file of no format that is known, files of several, or nothing that says which candidates are good.
     """
-    format_name, shown = _looked_at(files)
-    trees = not isinstance(shown, TextList)
     train, dev, tests = _splits(files)
     splits = {path: _split_of(path, files) for path in files}
+    if (made := _no_lists(name, files, splits)) is not None:
+        return made
+    format_name, shown = _looked_at(files)
+    trees = not isinstance(shown, TextList)
     root = os.path.commonpath([os.path.dirname(path) or "." for path in files])
     lines = [
         f"# Made for {', '.join(files)}. rerank run {name}.yaml",
@@ -77,9 +85,7 @@ def new_recipe(
                 "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
             )
     about = {"parse": "PARSEVAL F", "ranking": "the gain", "translation": "BLEU", "speech": "the word error rate"}
-    other = (
-        "" if task in ("parse", "ranking") else "  # or speech, for word error rates" if task == "translation" else ""
-    )
+    other = "  # or speech, for word error rates" if task == "translation" else ""
     lines[2:2] = [f"task: {task}{other}"]
     lines += [
         "",
@@ -88,11 +94,59 @@ def new_recipe(
         "# learner: {name: maxent}" if task in ("ranking", "speech") else "# learner: {name: vrda, loss: hinge}",
         "# training: {epochs: 10}",
     ]
-    text = "\n".join(lines) + "\n"
-    settings: Settings = read_yaml(text)
-    read_settings(settings)
     kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {about[task]}"
-    return NewRecipe(text, kind, splits[tests[0] if tests else train], (tests or [train])[0])
+    return _settled(lines, kind, train, tests)
+
+
+def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRecipe | None:
+    """The recipe for sentences with labels, or for examples of a svmlight file; None where the files are neither."""
+    train, dev, tests = _splits(files)
+    head = [f"# Made for {', '.join(files)}. rerank run {name}.yaml", f"name: {name}"]
+    root = os.path.commonpath([os.path.dirname(path) or "." for path in files])
+    if all(_starts_with_examples(path) for path in files):
+        where = (
+            [f"  train: {_quoted(train)}", f"  test: {_quoted(tests[0])}"] if tests else [f"  path: {_quoted(train)}"]
+        )
+        lines = [*head, "task: classification", "", "data:", *where, "", "learner: {name: arow}  # or one that suits:",
+                 "# rerank list learners; docs/choosing.md"]  # fmt: skip
+        return _settled(lines, "examples in the format svmlight, measured by errors", train, tests)
+    reader = next((each for each in SENTENCES if all(_holds_sentences(each, path) for path in files)), None)
+    if reader is None or any(recognised(path, readers) for path in files):
+        return None
+    lines = [
+        *head, "task: tagging", "", "data:", f"  root: {_quoted(root)}",
+        f"  file: {_quoted(_pattern(files, splits, root))}",
+        f"  reader: {reader}  # the last column, or the tag, is the label; docs/tagging.md says how to name another",
+        f"  train: {_quoted(splits[train])}", f"  dev: {_quoted(splits[dev]) if dev else 'null'}",
+        f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]", "",
+        "# training: {epochs: 10}", "# rerank: {n: 20, folds: 5}  # a second stage: features of whole sequences",
+    ]  # fmt: skip
+    return _settled(lines, f"sentences with labels in the format {reader}", train, tests)
+
+
+def _settled(lines: list[str], found: str, train: str, tests: list[str]) -> NewRecipe:
+    """A recipe of these lines, which are checked."""
+    text = "\n".join(lines) + "\n"
+    return NewRecipe(text, read_settings(read_yaml(text)).task, found, (tests or [train])[0])
+
+
+def _starts_with_examples(path: str) -> bool:
+    """Whether the first lines of a file are examples of svmlight, without lists (qid)."""
+    with open_stream(path) as stream:
+        lines = [line for _, line in islice(LineReader(stream), LOOK)]
+    return bool(lines) and all(EXAMPLE.match(line) for line in lines)
+
+
+def _holds_sentences(reader: str, path: str) -> bool:
+    """Whether the first sentences that a reader finds in a file have labels, fewer different ones than tokens."""
+    try:
+        found = list(islice(sequence_readers.get(reader)().read(path), LOOK))
+    except DataError:
+        return False
+    sentences = [each for each in found if isinstance(each, TaggedSentence)]
+    labels = [label for each in sentences for label in each.labels]
+    long = sum(len(each.tokens) > 1 for each in sentences)
+    return len(sentences) == len(found) > 0 and 2 * long > len(found) and 2 * len(set(labels)) < len(labels)
 
 
 def _looked_at(files: Sequence[str]) -> tuple[str, NBestList]:

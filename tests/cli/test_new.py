@@ -61,6 +61,18 @@ def test_trees_and_texts_with_references(tmp_path: Path, rerank: Any, monkeypatc
     )
 
 
+def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    sentences = "".join("the DT\ndog NN\nbarks VB\n\n" for _ in range(9))
+    files = [write(tmp_path, f"tags/{split}.txt.gz", sentences) for split in ("train", "test")]
+    made = rerank("new", *files)
+    assert (made.code, "sentences with labels in the format conll" in made.out) == (0, True), made
+    assert rerank("run", "tags.yaml", "--set", "training.epochs=1").code == 0
+    examples = write(tmp_path, "mail/spam.svm", "1 1:1 3:0.5\n-1 2:1\n" * 20)
+    made = rerank("new", examples)
+    assert (made.code, load_recipe("mail.yaml").task) == (0, "classification"), made
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
