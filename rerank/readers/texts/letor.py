@@ -41,7 +41,7 @@ _ID = re.compile(rb"\s(\d+):")
 _DOCUMENT = re.compile(rb"doc(?:id|no)?\s*[=:]\s*(\S+)")
 
 
-class Row(NamedTuple):
+class DocumentLine(NamedTuple):
     """A line of a list."""
 
     number: int
@@ -88,13 +88,13 @@ class LetorReader(TextReader):
         sizes = _sizes_beside(lines.path, data)
         columns = self._columns(sorted(set(map(int, _ID.findall(data)))), lines.path)
         ends = None if sizes is None else np.cumsum(sizes).tolist()
-        rows = list[tuple[bytes | int | None, Row]]()
+        rows = list[tuple[bytes | int | None, DocumentLine]]()
         for number, line in enumerate(data.split(b"\n"), start=1):
             head = line.partition(b"#")[0]
             if head.strip():
                 found = _QUERY.search(head)
                 query = int(np.searchsorted(ends, len(rows), "right")) if ends else found[1] if found else None
-                rows.append((query, Row(number, line.rstrip(b"\r"))))
+                rows.append((query, DocumentLine(number, line.rstrip(b"\r"))))
         for query, found_rows in groupby(rows, lambda row: row[0]):
             every = [row for _, row in found_rows]
             if query is None:
@@ -114,7 +114,7 @@ class LetorReader(TextReader):
 
         return make
 
-    def draft(self, content: "tuple[list[Row], Columns]", names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: "tuple[list[DocumentLine], FeatureColumns]", names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         rows, columns = content
         entries = each(rows, lambda row, _: _entry(row.line, columns))
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
@@ -155,7 +155,7 @@ class LetorReader(TextReader):
 
     def _block(
         self, examples: Labelled, grades: np.ndarray, group: np.ndarray, first: np.ndarray,
-        lines: list[tuple[int, bytes]], columns: "Columns", path: str,
+        lines: list[tuple[int, bytes]], columns: "FeatureColumns", path: str,
     ) -> ListBlock:  # fmt: skip
         """The lists whose documents begin at ``first`` (int64 [L + 1])."""
         a, b = int(first[0]), int(first[-1])
@@ -176,7 +176,7 @@ class LetorReader(TextReader):
         repeats = [repeats_of(texts[c:d]) for c, d in zip(sizes[:-1].tolist(), sizes[1:].tolist(), strict=True)]
         return ListBlock(whole, sizes, ids, [numbers[k] for k in sizes[:-1].tolist()], repeats, {})
 
-    def _columns(self, ids: Sequence[int], path: str) -> "Columns":
+    def _columns(self, ids: Sequence[int], path: str) -> "FeatureColumns":
         """The columns of a file that uses the features ``ids``: the base score, the features and the gain."""
         if len(ids) > WIDEST:
             message = f"found {len(ids):,} features; expected at most {WIDEST:,}, as all are columns"
@@ -190,7 +190,7 @@ class LetorReader(TextReader):
         place = {name: k for k, name in enumerate(every) if name not in (SCORE, GAIN)}
         others = tuple(name for name in names.values() if name not in every)
         absent = tuple(name for name in place if name not in names.values())
-        return Columns(every, {j: place[name] for j, name in names.items() if name in place}, others, absent)
+        return FeatureColumns(every, {j: place[name] for j, name in names.items() if name in place}, others, absent)
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """The lines in their new order; new scores go to the end of comments."""
@@ -215,7 +215,7 @@ class _Held(InputStream):
         return self._data.read(size)
 
 
-class Columns(NamedTuple):
+class FeatureColumns(NamedTuple):
     """The columns of a file: their names, their places by the numbers of features, the features that are none, and the
     columns of a model that no line has."""
 
@@ -238,7 +238,7 @@ def fill_columns(
                 scores[y, at] = values[p]
 
 
-def _entry(line: bytes, columns: Columns) -> Entry:
+def _entry(line: bytes, columns: FeatureColumns) -> Entry:
     """What a line says. Raises Problem."""
     if b"\0" in line:
         raise Problem("nul", NUL)
