@@ -227,6 +227,17 @@ FORMATS: dict[str, Format] = {
         _espnet, _ranked, {**_SCORES, "NUL": ("nul", replaced(b" b", b" \0"))},
         lambda text: text.replace(b"-", b"x"), put=_put_espnet, written="jsonl",
     ),
+    "trec": Format(
+        lambda i, k: b"q%d Q0 a%db%d %d -%d.5 run\n" % (i, i, k, k + 1, k), lambda _, candidates: b"".join(candidates),
+        {**_SCORES, "a line cut short": ("fields", replaced(b" run", b"")), "NUL": ("nul", replaced(b"b", b"\0"))},
+        lambda text: text.replace(b" Q0 ", b" "),
+    ),
+    "letor": Format(
+        lambda i, k: b"%d qid:q%d 1:%d 2:-%d.5 # a%d b%d\n" % (k, i, k, k, i, k),
+        lambda _, candidates: b"".join(candidates),
+        {**_SCORES, "no number": ("fields", replaced(b"1:1", b"1")), "NUL": ("nul", replaced(b" b", b" \0"))},
+        lambda text: text.replace(b"2:", b"x:"),
+    ),
     "openai": Format(
         _choice, _openai,
         {

@@ -16,7 +16,7 @@ from rerank.learn.voting.votes import Votes
 EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-12  # what is smaller, relative to what has been added up, is taken for rounding by adaptive steps
 NOTABLE = 1e-3  # a weight counts as having been so large at least, where gaps are told from rounding
-POSITIVE = ("logistic", "exponential", "log", "bayes")  # losses that are positive at every margin
+POSITIVE = ("logistic", "exponential", "log", "bayes", "listnet")  # losses that are positive at every margin
 
 
 class Predictor(NamedTuple):
@@ -135,6 +135,9 @@ def loss_of(
             return float(logsumexp(f) - logsumexp(f[right])), P - share
         case "bayes":
             return float(-(P @ gain)), P * (P @ gain - gain)
+        case "listnet":
+            q = np.exp(gain - logsumexp(gain))
+            return float(q @ (np.log(q) - (f - logsumexp(f)))), P - q
     raise ValueError(name)
 
 
@@ -147,7 +150,7 @@ def condition(loss: str, f: np.ndarray, gain: np.ndarray, a: np.ndarray, rows: n
     if not a.any():
         return 1.0
     P = np.exp(f - logsumexp(f))
-    size = {"log": P + (a < 0), "bayes": P * (P @ np.abs(gain) + np.abs(gain))}.get(loss, np.abs(a))
+    size = {"log": P + (a < 0), "bayes": P * (P @ np.abs(gain) + np.abs(gain)), "listnet": P + 1.0}.get(loss, np.abs(a))
     size = np.where(a != 0, size, 0.0) * (1.0 + np.abs(f).max())
     x, g = np.ptp(rows[a != 0], axis=0), np.abs((a[:, None] * rows).sum(axis=0))
     added, limit = (size[:, None] * np.abs(rows)).sum(axis=0), NEGLIGIBLE * np.abs(a).max() * x

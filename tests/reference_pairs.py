@@ -69,7 +69,7 @@ class Pairs(NamedTuple):
         if f.size == 0:
             return None
         asked = self
-        if loss in ("log", "bayes"):
+        if loss in ("log", "bayes", "listnet"):
             if loss == "log" and self.source.name == "hope-fear":
                 oracle = max(range(f.size), key=lambda y: (f[y] + self.source.tilt * gain[y], y == oracle, -y))
             asked = Pairs()

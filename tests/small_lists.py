@@ -183,6 +183,21 @@ def merged_parses(root: Path, found: list[list[Candidate]]) -> str:
     return f"{one},{_parses(root, 'parses.2', [candidates[1:] for candidates in found], _numbers(found[-1][-1]))}"
 
 
+def trec(root: Path, found: list[list[Candidate]]) -> str:
+    lines = [f"{i} Q0 d{k} {k} {one['score']} run\n" for i, many in enumerate(found) for k, one in enumerate(many)]
+    return _write(root, "trec", "".join(lines))
+
+
+def letor(root: Path, found: list[list[Candidate]]) -> str:
+    """With the score as feature 1, and ``lm`` and ``tm`` as 2 and 3."""
+    lines = []
+    for i, candidates in enumerate(found):
+        for k, one in enumerate(candidates):
+            values = " ".join(f"{j}:{one[name]}" for j, name in enumerate(("score", *COLUMNS), 1) if name in one)
+            lines.append(f"{k} qid:{i} {values} # {one['text']}\n")
+    return _write(root, "letor", "".join(lines))
+
+
 @dataclass(frozen=True)
 class Format:
     """How lists are written, and read; the columns that they have then beside the base score."""
@@ -210,6 +225,8 @@ FORMATS: dict[str, Format] = {
     "parallel": Format(
         parallel, {"name": "parallel", "texts": "text", "numbers": {name: name for name in ("score", *COLUMNS)}}
     ),
+    "trec": Format(trec, {"name": "trec"}, ()),
+    "letor": Format(letor, {"name": "letor", "first": "1"}, ()),
     "merged": Format(merged, {"name": "merged"}, ("lm", "tm", "system_1", "system_2")),
     "joined": Format(joined, {"name": "joined"}),
     "own": Format(own, {"name": "own_reader:Tables"}),

@@ -122,6 +122,8 @@ def _of_base_scores(metric: dict[str, Any]) -> "Scorer":
     from rerank.recipes.loading import read_settings
     from rerank.recipes.recipe import ListRecipe
 
+    if metric["name"] in ("ndcg", "map", "mrr", "recall", "precision", "err"):
+        raise RecipeError(f"{metric['name']} measures orders, and decoding gives no order", key="--metric")
     task = {"parseval": "parse", "gain": "ranking"}.get(metric["name"], "translation")
     recipe = read_settings({"name": "decode", "task": task, "metric": metric, "features": {"set": "base"}})
     assert isinstance(recipe, ListRecipe)

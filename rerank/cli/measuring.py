@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from rerank.metrics.base import Metric
 
 Measured = Annotated[
-    Literal["parseval", "bleu", "chrf", "ter", "wer", "cer", "gain"],
-    typer.Option("--metric", help="The measure; gain is a column of the lists themselves."),
+    Literal[
+        "parseval", "bleu", "chrf", "ter", "wer", "cer", "gain", "ndcg", "map", "mrr", "recall", "precision", "err"
+    ],
+    typer.Option("--metric", help="The measure; gain, and those of an order, are of a column of the lists themselves."),
 ]
 Option = Annotated[
     list[str] | None,

@@ -162,11 +162,10 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
 
 def _add_flat(rows: RowBuilder, flat: FlatFeatures, numbers: np.ndarray, pair: FlatPair, metric: Metric) -> None:
     """Add the lists of a block to ``rows``."""
-    lists, stats, base = len(pair.block), pair.stats, np.array(pair.held.base)
-    gain = metric.gain(stats, np.broadcast_to(pair.reference, (base.size, pair.reference.size)))
-    reference = np.broadcast_to(pair.reference, (lists, pair.reference.size))
+    sizes, stats, reference, base = np.diff(pair.block.lists), pair.stats, pair.reference, np.array(pair.held.base)
+    gain = metric.gain(stats, np.repeat(reference, sizes, axis=0))
     values = flat.entries, flat.origin, flat.candidate, flat.value
-    rows.add_lists(np.diff(pair.block.lists), flat.counts, numbers[flat.place], *values, base, gain, stats, reference)
+    rows.add_lists(sizes, flat.counts, numbers[flat.place], *values, base, gain, stats, reference)
 
 
 def pair_of(

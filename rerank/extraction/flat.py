@@ -21,7 +21,7 @@ class FlatPair(NamedTuple):
 
     block: ListBlock
     held: NBestList  # its rows with the columns that templates look at
-    reference: np.ndarray  # float64 [R]: the metric's statistics, the same for all lists
+    reference: np.ndarray  # float64 [L, R]: the metric's statistics
     stats: np.ndarray  # float64 [N, K]
 
 

@@ -20,15 +20,15 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.data.shards import Lists, parts, reference_rows, selected, whole
+from rerank.data.shards import Lists, parts, reference_rows, whole
 from rerank.features.dense import standard_scale
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.mert.error_surface import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import best, scores
+from rerank.learn.scoring import scores
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import base_choice, oracles, statistics_of
+from rerank.metrics.oracle import base_rows, oracles, scored_rows
 
 AUTO = "auto"
 # The weight in training, in standard deviations. Chosen on the last 1,500 of GUM's training lists, with 700 and 8,007
@@ -119,23 +119,23 @@ class BaseSearch:
     @cached_property
     def base_score(self) -> float:
         """The score of the base itself."""
-        return self._score(selected(self.dev, lambda part: base_choice(part.lists, part.base)))
+        return self._score(base_rows(self.dev, self.metric))
 
     def __call__(self, weights: Weights) -> tuple[Weights, float]:
         """``weights`` with the best weight of the base score (their own where it changes nothing), and the score."""
         learned = [scores(part, Weights(weights.w, 0.0)) for _, part in parts(self.dev)]
         if self.dev.list_count < SMALL and (likely := self.likely(np.concatenate(learned))) is not None:
-            score = self._score(self._chosen(learned, likely))
+            score = self._score(self._rows(learned, likely))
             if score > self.base_score:
                 return Weights(weights.w, likely), score
         best = best_weight(self.line(learned), self.sign)
         gamma = weights.base if best is None else best
-        return Weights(weights.w, gamma), self._score(self._chosen(learned, gamma))
+        return Weights(weights.w, gamma), self._score(self._rows(learned, gamma))
 
-    def _chosen(self, learned: list[np.ndarray], gamma: float) -> np.ndarray:
-        """int64 [L]: the best candidates by s(y) + γ·b(y)."""
+    def _rows(self, learned: list[np.ndarray], gamma: float) -> np.ndarray:
+        """float64 [L, K]: what s(y) + γ·b(y) is worth."""
         scores = iter(learned)
-        return selected(self.dev, lambda part: best(part, next(scores) + gamma * part.base))
+        return scored_rows(self.dev, self.metric, lambda part: next(scores) + gamma * part.base)
 
     def likely(self, learned: np.ndarray) -> float | None:
         """The most likely γ where candidates score s(y) + γ·b(y), any candidate with the best gain of its list being
@@ -174,6 +174,6 @@ class BaseSearch:
         surface = ErrorSurface.of(lists, np.zeros((s.size, 0)), stats, reference, self.metric, base)
         return surface.line(s, base)
 
-    def _score(self, chosen: np.ndarray) -> float:
-        totals = statistics_of(self.dev, chosen).sum(axis=0), reference_rows(self.dev).sum(axis=0)
+    def _score(self, rows: np.ndarray) -> float:
+        totals = rows.sum(axis=0), reference_rows(self.dev).sum(axis=0)
         return self.sign * float(self.metric.scores(*totals))

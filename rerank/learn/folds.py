@@ -14,14 +14,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rerank.data.shards import Lists, Shards, reference_rows, section, selected, whole
+from rerank.data.shards import Lists, Shards, reference_rows, section, whole
 from rerank.features.dense import dense_alone
 from rerank.learn.base_weight import base_unit
 from rerank.learn.predictor import State, copy_state
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import Weights, candidate_scores, choices
+from rerank.learn.scoring import Weights, candidate_scores, weighed_rows
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import base_choice, statistics_of
+from rerank.metrics.oracle import base_rows
 from rerank.metrics.significance import compare
 
 FOLDS = 5
@@ -139,13 +139,13 @@ def choose(
             rows, scored = [], []
             for state, (rest, apart) in zip(states, folds, strict=True):
                 made.solve(rest, targets(rest), state, any_ties=any_ties)
-                rows.append(statistics_of(apart, choices(apart, made.last(state))))
+                rows.append(weighed_rows(apart, made.last(state), metric))
                 scored.append(candidate_scores(apart, made.last(state)))
             both = np.concatenate(rows), np.concatenate(scored)
             tried.append(FoldTrial(kind, l2, score_of(both[0]), *both))
             if slow and len(tried) > 1 and tried[-1].score <= tried[-2].score:
                 break
-    base = statistics_of(lists, selected(lists, lambda part: base_choice(part.lists, part.base)))
+    base = base_rows(lists, metric)
 
     def ahead(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
         """How far one selection is ahead of another on the last lists, which both have, and the standard error."""

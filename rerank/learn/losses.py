@@ -7,8 +7,10 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 
-PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL, LOG, BAYES = range(7)  # from LOGISTIC on they are positive everywhere
-Loss = Literal["perceptron", "hinge", "cost", "logistic", "exponential", "log", "bayes"]
+PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL, LOG, BAYES, LISTNET = range(
+    8
+)  # from LOGISTIC on they are positive everywhere
+Loss = Literal["perceptron", "hinge", "cost", "logistic", "exponential", "log", "bayes", "listnet"]
 LOSSES: dict[str, int] = {name: number for number, name in enumerate(get_args(Loss))}
 PAIRWISE = (PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL)  # losses of oracle and rival alone
 LINEAR_BELOW = 30.0  # the exponential loss is linear for margins below −LINEAR_BELOW: its slope stays finite
@@ -72,6 +74,23 @@ def surprise(
 
 
 @kernel
+def divergence(first: int, last: int, scores: np.ndarray, gain: np.ndarray, log_z: float, p: np.ndarray) -> float:
+    """Σ q(y)·log(q(y)/P(y)), and P(y) − q(y) in place of ``p`` = P(y): q is the softmax of gains, so that every
+    candidate is to be chosen as its gain says (ListNet: Cao et al. 2007, with the divergence for their cross entropy).
+    """
+    top, Z, total = gain[first], 0.0, 0.0
+    for y in range(first, last):
+        top = max(top, gain[y])
+    for y in range(first, last):
+        Z += math.exp(gain[y] - top)
+    for y in range(first, last):
+        q = math.exp(gain[y] - top) / Z
+        total += q * ((gain[y] - top - math.log(Z)) - (scores[y - first] - log_z))
+        p[y - first] -= q
+    return float(max(0.0, total))
+
+
+@kernel
 def coefficients(
     loss: int,
     first: int,
@@ -89,10 +108,11 @@ def coefficients(
 
     m = score(y*) − score(y'), s the gain. perceptron max(0, −m), hinge max(0, 1 − m) and cost-augmented hinge
     max(0, tilt·(s(y*) − s(y')) − m): −1 on y*, +1 on y'; logistic log(1 + e^{−m}): ∓1/(1 + e^m); exponential
-    e^{−m}: ∓e^{−m}; log −log P(O): see ``surprise``; Bayes risk −Σ P(y) s(y): (E_P[s] − s(y)) · P(y).
+    e^{−m}: ∓e^{−m}; log −log P(O): see ``surprise``; Bayes risk −Σ P(y) s(y): (E_P[s] − s(y)) · P(y);
+    listnet: see ``divergence``.
     Returns (value, number of candidates).
     """
-    if loss in (LOG, BAYES):
+    if loss >= LOG:
         n = last - first
         log_z = softmax(n, scores, a)
         expected, low, high = 0.0, math.inf, -math.inf
@@ -102,6 +122,8 @@ def coefficients(
             low, high = min(low, gain[first + y]), max(high, gain[first + y])
         if loss == LOG:
             return surprise(first, last, scores, gain, star, any_ties, log_z, a), n
+        if loss == LISTNET:
+            return divergence(first, last, scores, gain, log_z, a), n
         expected = min(max(expected, low), high)  # undoes rounding: gains that are all alike teach nothing
         for y in range(n):
             a[y] *= expected - gain[first + y]

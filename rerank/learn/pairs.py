@@ -7,8 +7,8 @@
 * ``sampled``: of ``draws`` random pairs, those whose gains differ by more than ``threshold``, the largest difference
   first (Hopkins & May 2011, Fig. 4); y* is the better of the two. Draws depend on seed, epoch and list alone.
 
-Losses of whole lists compare no pairs: ``bayes`` uses gains only, and ``log`` takes the hope as its oracle where the
-source is ``hope-fear``, and the oracle itself otherwise.
+Losses of whole lists compare no pairs: ``bayes`` and ``listnet`` use gains only, and ``log`` takes the hope as its
+oracle where the source is ``hope-fear``, and the oracle itself otherwise.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class PairSource(Checked):
 
 
 # The sources that a loss of all candidates takes notice of: of hope it is the log loss alone.
-_HEEDED = {"log": ("oracle", "hope-fear"), "bayes": ("oracle",)}
+_HEEDED = {"log": ("oracle", "hope-fear"), "bayes": ("oracle",), "listnet": ("oracle",)}
 
 
 def require_source(learner: Learner, pairs: PairSource) -> None:

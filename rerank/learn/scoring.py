@@ -10,6 +10,8 @@ from rerank.data.shards import Lists, parts, selected
 from rerank.engines.threads import share_rows
 from rerank.kernels.compile import kernel
 from rerank.learn.trees import BoostedTrees
+from rerank.metrics.base import Metric
+from rerank.metrics.oracle import scored_rows
 
 
 class Weights(NamedTuple):
@@ -95,6 +97,11 @@ def best(corpus: Corpus, scores: np.ndarray) -> np.ndarray:
 def choices(lists: Lists, weights: Weights) -> np.ndarray:
     """int64 [L]: the candidate of every list that ``weights`` score highest, -1 for empty lists."""
     return selected(lists, lambda part: best(part, scores(part, weights)))
+
+
+def weighed_rows(lists: Lists, weights: Weights, metric: Metric) -> np.ndarray:
+    """float64 [L, K]: what the candidates that ``weights`` score highest are worth, or their orders."""
+    return scored_rows(lists, metric, lambda part: scores(part, weights))
 
 
 @kernel

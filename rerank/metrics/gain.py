@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, cast
 
 import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric
+from rerank.readers.block import ListBlock
 from rerank.readers.texts.text_list import TextList
 
 LARGEST_GAIN = 1e30  # in absolute value; sums over lists and squares of such gains are finite
@@ -28,8 +30,8 @@ class Gain(TextMetric):
     """
 
     primary = "gain"
-    columns = ("value",)
-    reference_columns = ("lists",)
+    columns: ClassVar[tuple[str, ...]] = ("value",)
+    reference_columns: ClassVar[tuple[str, ...]] = ("lists",)
     percent = 1.0  # it keeps its own scale, whatever that is
     gain_percent = 1.0
     digits = 4
@@ -64,6 +66,11 @@ class Gain(TextMetric):
                 list_id=nbest.id,
             )
         return lists, values.reshape(-1, 1).copy()
+
+    def block_stats(self, block: ListBlock) -> tuple[np.ndarray, np.ndarray]:
+        """``list_stats`` of L lists at once: float64 [L, R] and [N, K]."""
+        reference, stats = self.list_stats(cast(TextList, block.rows), ())
+        return np.broadcast_to(reference, (len(block), reference.size)), stats
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         """float64 [N, N]: 1 for equal texts, else 0: lists say what a candidate gains, but not in the place of another.

@@ -3,14 +3,19 @@
 A selection is an int64 [L] of absolute candidate indices, -1 for lists without candidates.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, Place, own, parts, reference_rows, selected
 from rerank.kernels.compile import kernel
 from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.order import OrderMetric
+
+SHUFFLES = 32
 
 
 @kernel
@@ -69,6 +74,33 @@ def statistics_of(lists: Lists, chosen: np.ndarray) -> np.ndarray:
     return np.concatenate([chosen_rows(part.stats, own(chosen, place, part)) for place, part in parts(lists)])
 
 
+def rows_of_scores(
+    metric: Metric, lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, stats: np.ndarray, reference: np.ndarray
+) -> np.ndarray:
+    """float64 [L, K]: what ``scores`` (float64 [N]) are worth: the rows of the best candidates of all lists or, by a
+    metric of an order, of their orders; among equal scores those with higher ``ties`` are first, then lower indices."""
+    if isinstance(metric, OrderMetric):
+        return metric.rows(lists, scores, ties, stats, reference)
+    return chosen_rows(stats, _best(lists, scores, ties, 1.0))
+
+
+def scored_rows(lists: Lists, metric: Metric, score: Callable[[Corpus], np.ndarray]) -> np.ndarray:
+    """``rows_of_scores`` for all lists, with the scores (float64 [N]) that ``score`` gives the candidates of a part."""
+    return np.concatenate(
+        [rows_of_scores(metric, p.lists, score(p), p.base, p.stats, p.reference) for _, p in parts(lists)]
+    )
+
+
+def base_rows(lists: Lists, metric: Metric) -> np.ndarray:
+    """``scored_rows`` by the base score."""
+    return scored_rows(lists, metric, lambda part: part.base)
+
+
+def oracle_rows(lists: Lists, metric: Metric) -> np.ndarray:
+    """``scored_rows`` by the gain itself."""
+    return scored_rows(lists, metric, lambda part: part.gain)
+
+
 @kernel
 def oracle_places(
     lists: np.ndarray, gain: np.ndarray, base: np.ndarray, chosen: np.ndarray, ranks: np.ndarray, sharing: np.ndarray
@@ -118,6 +150,8 @@ def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = N
     int64 [L]: the selection.
     """
     chosen = (oracles(corpus) if start is None else np.asarray(start)).astype(np.int64)
+    if isinstance(metric, OrderMetric):  # a mean over lists
+        return chosen
     total = reference_rows(corpus).sum(axis=0)
     while True:
         sums = statistics_of(corpus, chosen).sum(axis=0)  # again in every round, so that rounding does not accumulate
@@ -167,6 +201,15 @@ def _step(score: float) -> float:
     return 1e-13 * max(1.0, abs(score))
 
 
+def _blind_rows(part: Corpus, metric: Metric) -> np.ndarray:
+    """Expected rows of lists (float64 [L, K]) of which nothing is known; of orders the mean of a few random ones."""
+    if not isinstance(metric, OrderMetric):
+        return mean_rows(part.lists, part.stats)
+    scores = np.random.default_rng(SHUFFLES).random((SHUFFLES, part.candidate_count))
+    about = part.base, part.stats, part.reference
+    return np.asarray(np.mean([metric.rows(part.lists, drawn, *about) for drawn in scores], axis=0))
+
+
 @dataclass(frozen=True)
 class ListStatistics:
     """What N-best lists contain: how long they are, and how the best, worst and blind choices score.
@@ -197,9 +240,7 @@ class ListStatistics:
     def of(cls, corpus: Lists, metric: Metric) -> "ListStatistics":
         """The statistics of ``corpus``, whose ``stats`` and ``reference`` are those of ``metric``."""
         total = reference_rows(corpus).sum(axis=0)
-        parts_of: dict[str, list[np.ndarray]] = {
-            key: [] for key in ("sizes", "oracle", "base", "anti", "mean", "ranks", "sharing")
-        }
+        parts_of: dict[str, list[np.ndarray]] = {key: [] for key in ("sizes", "oracle", "mean", "ranks", "sharing")}
         for place, part in parts(corpus):
             best = oracle(part.lists, part.gain, part.base)
             ranks, sharing = np.empty_like(best), np.empty_like(best)
@@ -208,12 +249,11 @@ class ListStatistics:
             parts_of["oracle"].append(np.where(best >= 0, best + place.candidates, -1))
             parts_of["ranks"].append(ranks)
             parts_of["sharing"].append(sharing)
-            parts_of["base"].append(chosen_rows(part.stats, base_choice(part.lists, part.base)))
-            parts_of["anti"].append(chosen_rows(part.stats, anti_oracle(part.lists, part.gain, part.base)))
-            parts_of["mean"].append(mean_rows(part.lists, part.stats))
+            parts_of["mean"].append(_blind_rows(part, metric))
         of = {key: np.concatenate(arrays) for key, arrays in parts_of.items()}
         sizes, ranks = of["sizes"], of["ranks"]
         climbed = corpus_oracle(corpus, metric, start=of["oracle"])
+        best = oracle_rows(corpus, metric)
 
         def report(rows: np.ndarray) -> dict[str, float]:
             return metric.report(rows.sum(axis=0), total)
@@ -230,10 +270,10 @@ class ListStatistics:
             singletons=int(np.count_nonzero(sizes == 1)),
             unique_oracle=int(np.count_nonzero(of["sharing"] == 1)) / max(1, int(np.count_nonzero(sizes))),
             oracle_ranks=tuple(int(count) for count in np.bincount(ranks[ranks >= 0])),
-            base=report(of["base"]),
-            oracle=report(statistics_of(corpus, of["oracle"])),
-            corpus_oracle=report(statistics_of(corpus, climbed)),
-            anti_oracle=report(of["anti"]),
+            base=report(base_rows(corpus, metric)),
+            oracle=report(best),
+            corpus_oracle=report(best if isinstance(metric, OrderMetric) else statistics_of(corpus, climbed)),
+            anti_oracle=report(scored_rows(corpus, metric, lambda part: -part.gain)),
             random=report(of["mean"]),
         )
 
@@ -268,6 +308,9 @@ class SharedGains:
 
 def with_corpus_gains(corpus: Lists, metric: Metric, around: np.ndarray, share: float) -> Lists:
     """``corpus`` with ``SharedGains`` around a selection (int64 [L])."""
+    if isinstance(metric, OrderMetric):
+        message = f"{metric.primary} is a mean over lists: there is no gain of the corpus; leave it out"
+        raise RecipeError(message, key="oracle.corpus_share")
     sums = statistics_of(corpus, around).sum(axis=0), reference_rows(corpus).sum(axis=0)
     change = SharedGains(metric, share, around, *sums)
     return change(corpus, 0, 0) if isinstance(corpus, Corpus) else corpus.changed(change)

@@ -7,17 +7,16 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, reference_rows
 from rerank.learn.base import Weights
-from rerank.learn.scoring import choices
+from rerank.learn.scoring import weighed_rows
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import check_lists, vote
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import statistics_of
 from rerank.models.model import Model
 
 
 def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
     """The metric of what ``weights`` choose."""
-    rows = statistics_of(lists, choices(lists, weights)).sum(axis=0)
+    rows = weighed_rows(lists, weights, metric).sum(axis=0)
     return float(metric.scores(rows, reference_rows(lists).sum(axis=0)))
 
 

@@ -16,6 +16,7 @@ from rerank.base.ranges import Range, described, hints_of
 from rerank.base.registry import nearest, texts_in
 
 Settings = dict[str, Any]
+DIGITS = 10  # of a cut-off, at most
 MOST_POINTS = 10_000  # of a grid, and runs of a recipe
 
 # Counts that a run's time or memory grows with: what no real use reaches is a slip, and would never end.
@@ -50,8 +51,12 @@ T = TypeVar("T")
 
 
 def named(value: Any, name: str | None = None, key: str = "name") -> Any:
-    """Settings of a part, which may be its name alone; ``name`` is the default part, ``key`` where it stands."""
+    """Settings of a part, which may be its name alone, or ``name@k`` with its setting k; ``name`` is the default part,
+    ``key`` where it stands."""
     if isinstance(value, str):
+        first, _, last = value.partition("@")
+        if key == "name" and last.isdecimal() and len(last) < DIGITS:
+            return {key: first, "k": int(last)}
         return {key: value}
     return {key: name, **value} if isinstance(value, dict) and name is not None else value
 

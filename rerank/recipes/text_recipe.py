@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rerank.readers.several import make_reader
 from rerank.readers.texts.answers import check_rule
+from rerank.readers.texts.letor import LETOR
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitName, SplitSettings, TemplateSettings
 from rerank.recipes.settings import Section, Settings, literal, named, one_or_many, part
@@ -16,6 +17,7 @@ LEARNERS = {"translation": "vrda", "speech": "maxent", "ranking": "maxent"}
 METRICS = {"translation": "bleu", "speech": "wer", "ranking": "gain"}
 AUTO, DERIVED, UNDERIVED = "auto", "dptm", "text"  # the set of translations: what stands for one of the other two
 SETS = {"translation": AUTO, "speech": "speech", "ranking": "text"}
+NAMES_ALONE = ("letor", "trec")  # readers whose texts are names of documents, which are nothing to learn from
 _JSON = re.compile(r"\.jsonl?(\.\w+)?$")  # by the name of a file, compressed or not
 
 
@@ -43,8 +45,12 @@ class TextDataSettings(SplitSettings):
         where they hold the right answers the rule for answers is the reader's too."""
         if not isinstance(values, dict) or not isinstance(reader := named(values.get("reader", {})), dict):
             return values
+        if "name" not in reader and LETOR.search(str(values.get("nbest"))):
+            reader = {"name": "letor", **reader}
         if "name" not in reader and _JSON.search(str(values.get("nbest"))):
             reader = {"name": "jsonl", **reader}
+            values = {"sources": None, "references": None, **values, "reader": reader}
+        if reader.get("name") in NAMES_ALONE:
             values = {"sources": None, "references": None, **values, "reader": reader}
         if reader.get("name") == "jsonl" and values.get("answer") is not None:
             values = {**values, "reader": {"answer": values["answer"], **reader}}
@@ -66,6 +72,15 @@ class TextDataSettings(SplitSettings):
             "sources": literal(sources) if sources is not None else None,
         }
         return self.model_copy(update=changes)
+
+
+def _names_alone(values: dict[str, Any]) -> bool:
+    """Whether the lists of a recipe have names of documents as texts."""
+    data = values.get("data")
+    reader = named(data.get("reader", {})) if isinstance(data, dict) else None
+    if not isinstance(data, dict) or not isinstance(reader, dict):
+        return False
+    return reader.get("name") in NAMES_ALONE or ("name" not in reader and bool(LETOR.search(str(data.get("nbest")))))
 
 
 class TextFeatureSettings(TemplateSettings):
@@ -107,7 +122,7 @@ class TextRecipe(ListRecipe):
         return {
             **values,
             "metric": named(values.get("metric", {}), METRICS[task]),
-            "features": named(values.get("features", {}), SETS[task], "set"),
+            "features": named(values.get("features", {}), "dense" if _names_alone(values) else SETS[task], "set"),
             "learner": named(values.get("learner", {}), LEARNERS[task]),
         }
 

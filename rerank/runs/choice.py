@@ -13,9 +13,8 @@ import numpy as np
 
 from rerank.data.shards import Lists, reference_rows
 from rerank.learn.base_weight import AUTO
-from rerank.learn.scoring import choices
+from rerank.learn.scoring import weighed_rows
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import statistics_of
 from rerank.metrics.significance import score_interval
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
@@ -107,7 +106,7 @@ def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _point(runs: Sequence[Run], corpus: Lists, metric: Metric) -> Tried:
-    rows = np.stack([statistics_of(corpus, choices(corpus, run.weights[run.recipe.predictor])) for run in runs])
+    rows = np.stack([weighed_rows(corpus, run.weights[run.recipe.predictor], metric) for run in runs])
     total = reference_rows(corpus).sum(axis=0)
     scores = np.array([float(metric.scores(sample.sum(axis=0), total)) for sample in rows])
     return Tried(runs, rows, scores)

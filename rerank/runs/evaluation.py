@@ -11,7 +11,6 @@ from rerank.base.errors import DataError
 from rerank.data.shards import Lists, reference_rows
 from rerank.extraction.content import metric_of
 from rerank.metrics.base import Metric, TestName
-from rerank.metrics.oracle import statistics_of
 from rerank.metrics.significance import compare
 from rerank.recipes.loading import load_recipe
 from rerank.storage.arrays import DAMAGE, read_archive
@@ -34,9 +33,8 @@ class Selections:
     path: str | None = None
 
     @staticmethod
-    def of(corpus: Lists, ids: list[str], metric: Metric, chosen: dict[str, np.ndarray]) -> "Selections":
-        """``chosen``: by name, the candidate of every list (int64 [L], -1 for none)."""
-        rows = {name: statistics_of(corpus, choice) for name, choice in chosen.items()}
+    def of(corpus: Lists, ids: list[str], metric: Metric, rows: dict[str, np.ndarray]) -> "Selections":
+        """``rows``: by name, float64 [L, K]."""
         return Selections(ids, metric.signature, reference_rows(corpus), rows)
 
     def reports(self, metric: Metric) -> dict[str, dict[str, float]]:

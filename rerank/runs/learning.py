@@ -9,9 +9,8 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import reference_rows
-from rerank.learn.scoring import choices
+from rerank.learn.scoring import weighed_rows
 from rerank.metrics.base import Metric, TestName
-from rerank.metrics.oracle import statistics_of
 from rerank.metrics.significance import compare
 from rerank.recipes.recipe import TaskRecipe
 from rerank.runs.corpora import Data
@@ -77,7 +76,7 @@ def look_at_lists(run: Run, data: Data, metric: Metric, tests: Sequence[str]) ->
     rows, scores = [], {}
     for split in tests:
         corpus = data.others[split].corpus
-        rows.append(statistics_of(corpus, choices(corpus, run.weights[run.recipe.predictor])))
+        rows.append(weighed_rows(corpus, run.weights[run.recipe.predictor], metric))
         total = reference_rows(corpus).sum(axis=0)
         scores[split] = metric.report(rows[-1].sum(axis=0), total)[metric.primary]
     return CurvePoint({"lists": run.training["lists"], "dev": run.dev_score, "splits": scores}, rows[0])

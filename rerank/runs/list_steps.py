@@ -12,8 +12,7 @@ from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
 from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING
-from rerank.learn.scoring import choices
-from rerank.metrics.oracle import statistics_of
+from rerank.learn.scoring import choices, weighed_rows
 from rerank.models.dense_line import NAME as LINE
 from rerank.models.dense_line import dense_line
 from rerank.models.drift import columns_seen
@@ -200,7 +199,7 @@ class ListSteps(Steps[ListRecipe]):
             for split in self.tested:
                 lists = data.others[split].corpus
                 selected = choices(lists, line.weights)
-                chosen.add_selection(split, LINE, statistics_of(lists, selected), metric, selected)
+                chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), metric, selected)
         signatures = {split: describe(recipe, split, data.others[split], chosen, self.content) for split in self.tested}
         entries, entry = [run.entry() for run in self.runs], chosen.entry()
         return self.head(chosen.recipe.seed, metric.signature) | {

@@ -17,7 +17,8 @@ from rerank.extraction.content.texts import TextContent
 from rerank.extraction.seen import SeenLists
 from rerank.metrics.base import Metric, TestName, chosen_rows
 from rerank.metrics.gain import Gain
-from rerank.metrics.oracle import base_choice, oracle
+from rerank.metrics.oracle import rows_of_scores
+from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
@@ -178,9 +179,15 @@ def _measured(
         scorer = Scorer(model.model, model.predictor)
         settled = replace(model.model, settings=recipe.model_dump(mode="json"))
         measured = scorer if metric is None else Scorer(settled)  # decoding is by the model's own metric
-        how = scorer.decoding(decode if isinstance(decode, str) else None if decode else "best")
+        ordered = isinstance(measured.content.metric, OrderMetric)  # by scores, which decoding does not give
+        how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
+        if ordered and how is not None:
+            raise RecipeError(f"{measured.content.metric.primary} measures orders; expected best", key="decode")
         choosing = Choosing(measured.content, scorer, how)
         by = scorer.ranked_by if how is None else how.kind
+    elif isinstance(content_of(recipe).metric, OrderMetric):
+        given = each_of(model, "a model, or the scores of every list's candidates", "model")
+        choosing, by = Choosing(content_of(recipe), given=given), ""
     else:
         given = each_of(model, "a model, or a choice for every list", "model")
         choosing, by = Choosing(content_of(recipe), given=given), ""
@@ -223,7 +230,10 @@ class Choosing:
         while batch := list(islice(pairs, BATCH)):
             for (pair, _), answer in zip(batch, self._answers(batch), strict=True):
                 reference, stats = content.stats(*pair)
-                if isinstance(answer, bytes):
+                if isinstance(answer, np.ndarray):
+                    about = pair.nbest.base, stats, reference[None]
+                    (row,) = rows_of_scores(content.metric, np.array([0, len(answer)]), answer, *about)
+                elif isinstance(answer, bytes):
                     row = content.text_stats(pair, answer)
                 else:
                     (row,) = chosen_rows(stats, np.array([answer]))
@@ -239,23 +249,32 @@ class Choosing:
                 log.warning("%s", line)
         return measured
 
-    def _take(self, nbest: NBestList | SkippedList, count: SkipCount) -> tuple[Pair, int] | None:
+    @property
+    def ordered(self) -> bool:
+        """Whether answers are the scores of all candidates."""
+        return isinstance(self.content.metric, OrderMetric)
+
+    def _take(self, nbest: NBestList | SkippedList, count: SkipCount) -> tuple[Pair, Any] | None:
         """A list with its choice; see ``usable``."""
         choice = next(self.given, _MISSING) if self.scorer is None else None
         pair = self.content.pair(nbest, count)
         if pair is None:
             return None
-        return pair, -1 if self.scorer is not None else _place(choice, pair.nbest)
+        if self.scorer is not None:
+            return pair, -1
+        return pair, _scores(choice, pair.nbest) if self.ordered else _place(choice, pair.nbest)
 
-    def _answers(self, batch: list[tuple[Pair, int]]) -> list[int | bytes]:
-        """The places of the answers to lists, -1 for none; the texts of those that are no candidates."""
+    def _answers(self, batch: list[tuple[Pair, Any]]) -> list[int | bytes | np.ndarray]:
+        """The places of the answers to lists, -1 for none; the texts of those that are no candidates; or scores."""
         if self.scorer is None:
             return [place for _, place in batch]
         opened = [self.scorer.opened(pair) for pair, _ in batch]
         if self.how is None:
-            orders = [ranked.order for ranked in self.scorer.scored(opened) if isinstance(ranked, Ranked)]
-            return [int(order[0]) if order.size else -1 for order in orders]
-        answers = list[int | bytes]()
+            every = [ranked for ranked in self.scorer.scored(opened) if isinstance(ranked, Ranked)]
+            if self.ordered:
+                return [ranked.scores for ranked in every]
+            return [int(ranked.order[0]) if ranked.order.size else -1 for ranked in every]
+        answers = list[int | bytes | np.ndarray]()
         for nbest in opened:
             answer = self.scorer.answer(nbest, self.how) if len(nbest.nbest) else None
             if answer is None or answer.place is None:
@@ -279,8 +298,9 @@ def evaluation_of(
     sizes, base, stats = np.cumsum([0, *map(len, all_base)]), np.concatenate(all_base), np.concatenate(all_stats)
     reference = np.stack(references)
     gain = metric.gain(stats, np.repeat(reference, np.diff(sizes), axis=0))
-    places = {"base": base_choice(sizes, base), "oracle": oracle(sizes, gain, base)}
-    rows = {name: chosen_rows(stats, choice) for name, choice in places.items()} | {"choice": np.stack(answers)}
+    by_scores = {"base": base, "oracle": gain}
+    rows = {name: rows_of_scores(metric, sizes, own, base, stats, reference) for name, own in by_scores.items()}
+    rows |= {"choice": np.stack(answers)}
     rows |= {"other": np.stack(others)} if others else {}
     intervals = {
         name: score_interval(metric, chosen, reference, samples=samples, seed=seed) for name, chosen in rows.items()
@@ -292,6 +312,18 @@ def evaluation_of(
     )
     reports = Selections(list(ids), metric.signature, reference, rows).reports(metric)
     return Evaluation(metric, by, len(ids), reports, intervals, against, *between)
+
+
+def _scores(given: Any, nbest: NBestList) -> np.ndarray:
+    """The scores of the candidates that can be used: float64 [N]."""
+    try:
+        scores = np.zeros(0) if given is _MISSING else np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        scores = np.zeros(0)
+    if scores.ndim != 1 or scores.size <= max(nbest.places, default=-1) or not np.isfinite(scores).all():
+        message = f"expected a finite score for every one of the {len(nbest.places)} candidates, which give their order"
+        raise DataError(message, list_id=nbest.id)
+    return scores[list(nbest.places)]
 
 
 def _place(choice: Any, nbest: NBestList) -> int:

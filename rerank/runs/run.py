@@ -19,14 +19,15 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.log import UpdateLog
 from rerank.learn.replay import gather
-from rerank.learn.scoring import best
+from rerank.learn.scoring import best, weighed_rows
 from rerank.learn.scoring import choices as choices_of
 from rerank.learn.trees import read_trees
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel
-from rerank.metrics.oracle import base_choice, oracles
+from rerank.metrics.oracle import base_choice, base_rows, oracle_rows, oracles, statistics_of
+from rerank.metrics.order import OrderMetric
 from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.evaluation import Selections
@@ -107,12 +108,18 @@ class Run:
             "oracle": oracles(corpus),
             **{name: choices_of(corpus, weights) for name, weights in self.weights.items()},
         }
-        votes = self.votes(training)
+        rows = {
+            "base": base_rows(corpus, metric),
+            "oracle": oracle_rows(corpus, metric),
+            **{name: weighed_rows(corpus, weights, metric) for name, weights in self.weights.items()},
+        }
+        votes = None if isinstance(metric, OrderMetric) else self.votes(training)
         if votes is not None:
             start = time.perf_counter()
             choices["voted"] = self._voted(split, extracted, votes)
+            rows["voted"] = statistics_of(corpus, choices["voted"])
             self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
-        selections = Selections.of(corpus, extracted.ids, metric, choices)
+        selections = Selections.of(corpus, extracted.ids, metric, rows)
         settings = self.recipe.significance
         pairs = [(name, "base") for name in choices if name not in ("base", "oracle")]
         self.choices[split], self.selections[split] = choices, selections

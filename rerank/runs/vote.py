@@ -27,6 +27,7 @@ from rerank.learn.scoring import Weights, scores
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
+from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
 from rerank.readers.block import Item, ListBlock
@@ -93,6 +94,9 @@ def gathered(
                 f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns"
             )
         names = [name for name in names if name in use]
+    if isinstance(content.metric, OrderMetric):
+        message = f"{content.metric.primary} measures the order of all candidates; votes choose one: expected gain"
+        raise RecipeError(message, key="metric")
     sizes, parts = [0], list[tuple[np.ndarray, ...]]()
     references = list[np.ndarray]()
     items = chain.from_iterable(partly_flat(content, item) for item in rows)
@@ -100,7 +104,8 @@ def gathered(
     for found in pairs:
         if isinstance(found, Pair):
             nbest, own = found.nbest.named(), [len(found.nbest)]
-            reference, stats = content.stats(*found)
+            of_list, stats = content.stats(*found)
+            reference = of_list[None]
         else:
             nbest, reference, stats = found.held, found.reference, found.stats
             own = np.diff(found.block.lists).tolist()
@@ -108,7 +113,7 @@ def gathered(
             continue
         values = nbest.scores[:, [nbest.names.index(name) for name in names]]
         parts.append((numbered(nbest), values.T, stats))
-        references += [reference] * len(own)
+        references += list(reference)
         sizes += own
     count.warn()
     if not parts:

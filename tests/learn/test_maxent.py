@@ -57,6 +57,16 @@ def test_no_step_in_any_direction_is_better(corpus: Corpus, any_ties: bool, base
             assert penalised(corpus, Weights(w, base + rate * b), 2.0, any_ties, b) > least - 1e-6
 
 
+def test_listnet_makes_candidates_as_probable_as_their_gains_say() -> None:
+    """A column of its own for every candidate but the last fits any distribution."""
+    gain = np.array([3.0, 0.0, 1.0, -0.5])
+    rows, columns = np.array([0, 1, 2, 3, 3]), np.arange(3, dtype=np.int32)
+    lists, zero = np.array([0, 4]), np.zeros(4)
+    corpus = Corpus(lists, rows, columns, np.ones(3), zero, gain, gain[:, None], np.ones((1, 1)), np.ones(1), width=3)
+    found = scores(corpus, fitted(Maxent(l2=0.0, loss="listnet", base=0.0, base_rate=0.0), corpus))
+    np.testing.assert_allclose(found - logsumexp(found), gain - logsumexp(gain), atol=1e-3)
+
+
 def ranking(x: np.ndarray, right: np.ndarray) -> Corpus:
     """Lists of dense columns x [L, size, F]."""
     rows = []

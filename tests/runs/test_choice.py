@@ -185,7 +185,7 @@ def test_the_simplest_within_one_standard_error_is_taken(
     nearly = best.copy()
     unlike = np.flatnonzero(corpus.gain[best] > corpus.gain[worst])
     nearly[unlike[0]] = worst[unlike[0]]  # one list: its error is as large as the difference
-    monkeypatch.setattr(choosing, "choices", lambda _, selection: selection)
+    monkeypatch.setattr(choosing, "weighed_rows", lambda _, selection, metric: statistics_of(corpus, selection))  # noqa: ARG005
     runs = [fake("best", best, 300, 0.1), fake("nearly", nearly, 200, 0.0), fake("worst", worst, 1, 0.9)]
     chosen, found = choose(settings, runs, data, metric)
     assert (found["best"], found["chosen"], chosen.name) == ("best", "nearly", "nearly")

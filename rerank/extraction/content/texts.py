@@ -127,7 +127,7 @@ class TextContent(Content[TextView]):
         if not self.flat or isinstance(held, SkippedList) or unfit(held):
             return None
         try:
-            return FlatPair(block, held, *self.metric.list_stats(rows, ()))
+            return FlatPair(block, held, *cast(Gain, self.metric).block_stats(replace(block, rows=rows)))
         except DataError:  # of one of the lists
             return None
 

@@ -13,7 +13,9 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
 from rerank.learn.scoring import best_of_lists
-from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.base import Metric
+from rerank.metrics.oracle import rows_of_scores
+from rerank.metrics.order import OrderMetric
 
 
 # At the point γ of the line w + γ·d a candidate scores a + γ·b, with its intercept a = w·φ (and what is fixed) and its
@@ -213,8 +215,9 @@ class ErrorSurface:
         return chosen
 
     def rows(self, w: np.ndarray) -> np.ndarray:
-        """float64 [L, K]: statistics of the best candidates under w."""
-        return chosen_rows(self.stats, self.choose(w))
+        """float64 [L, K]: statistics of the best candidates under w, or of the lists' orders."""
+        scores = self.linear(w) + self.base
+        return rows_of_scores(self.metric, self.lists, scores, self.ties, self.stats, self.reference)
 
     def score(self, w: np.ndarray) -> float:
         """The metric of the best candidates under w."""
@@ -243,6 +246,10 @@ class ErrorSurface:
 
         ``order``: the candidates by slope, if they have been sorted already.
         """
+        total = self.reference.sum(axis=0)
+        if isinstance(self.metric, OrderMetric):
+            edges, values = self.metric.along(self.lists, intercept, slope, self.ties, self.stats, self.reference)
+            return Line(edges, np.asarray(self.metric.scores(values[:, None], total)))
         first, at, old, new = self._crossings(intercept, slope, self.order(slope) if order is None else order)
         ranking, E = np.argsort(at, kind="stable"), at.size  # stable: crossings of one list stay in order
         sums = np.empty((E + 1, self.stats.shape[1]))
@@ -250,10 +257,13 @@ class ErrorSurface:
         edges = at[ranking]
         wide = np.ones(E + 1, np.bool_)
         wide[1:-1] = edges[1:] > edges[:-1]  # no interval lies between crossings at one place
-        return Line(edges[wide[1:]], np.asarray(self.metric.scores(sums[wide], self.reference.sum(axis=0))))
+        return Line(edges[wide[1:]], np.asarray(self.metric.scores(sums[wide], total)))
 
     def hull(self, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """int64, rising: the candidates that are the best of their list for some γ (see ``line``)."""
+        """int64, rising: the candidates that are the best of their list for some γ (see ``line``); all of them by a
+        metric of an order."""
+        if isinstance(self.metric, OrderMetric):
+            return np.arange(slope.size)
         first, _, _, new = self._crossings(intercept, slope, self.order(slope))
         return np.unique(np.concatenate([first[first >= 0], new]))
 

@@ -5,9 +5,9 @@ as a baseline Charniak & Johnson 2005, section 3, and Gao et al. 2007). O_i bein
 
     L(w) = −Σ_i weight_i · log P_i(O_i) + (l2/2)·‖w − w₀‖²
 
-is the loss ``log`` of the online learners, with a penalty; w₀ is 0, or what an earlier training has found. L is convex
-where every list has one right candidate; with more, the search from w = 0 has done at least as well as pointwise
-logistic regression wherever it was tried.
+is the loss ``log`` of the online learners, for which ``listnet`` may stand, with a penalty; w₀ is 0, or what an earlier
+training has found. L is convex where every list has one right candidate; with more, the search from w = 0 has done at
+least as well as pointwise logistic regression wherever it was tried.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from rerank.data.shards import Lists, own, parts
 from rerank.features.dense import ColumnSpread
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State, Weights, learners
-from rerank.learn.losses import LOG, coefficients, rivals
+from rerank.learn.losses import LOSSES, coefficients, rivals
 from rerank.learn.predictor import FREE, UPDATES, score_list
 from rerank.learn.scoring import single
 from rerank.learn.settings import Count, NotNegative
@@ -48,6 +48,7 @@ class Maxent(Learner):
 
     Parameters
     ----------
+    loss: log, of the right candidates alone, or listnet, which looks at the gains of all: for a metric of the order.
     l2: ≥ 0, against the sum over lists; null: 1, 10, 100, ... as is best on sections of the training lists held out in
         turn.
     columns: learn from "all" columns, or from the "dense" ones and the base score; auto: from dense ones alone unless
@@ -61,8 +62,7 @@ class Maxent(Learner):
     passes: ClassVar[Any] = None
     replays: ClassVar[Any] = None
     sources: ClassVar[tuple[str, ...]] = ("oracle",)
-    loss: ClassVar[str] = "log"
-
+    loss: Literal["log", "listnet"] = "log"
     l2: NotNegative | None = None
     columns: Literal["auto", "dense", "all"] = "auto"
     iterations: Count = ITERATIONS
@@ -90,7 +90,7 @@ class Maxent(Learner):
 
         if self.l2 is None:
             raise RecipeError("found null; expected a number from 0, as no penalty was chosen by folds", key="l2")
-        l2, tally = self.l2, np.zeros(6)
+        l2, tally, loss = self.l2, np.zeros(6), LOSSES[self.loss]
         longest, spread = 2, ColumnSpread(lists.free)
         for _, part in parts(lists):
             longest = max(longest, int(np.diff(part.lists).max(initial=0)))
@@ -104,7 +104,7 @@ class Maxent(Learner):
             w = x * scale
             for place, part in parts(lists):
                 data = view(part, own(oracle, place, part))
-                add_log_loss(data, any_ties, w, self.base + w[-1], *space, gradient, tally)
+                add_loss(data, loss, any_ties, w, self.base + w[-1], *space, gradient, tally)
             away = x - drawn
             return tally[LOSS] + 0.5 * l2 * float(np.square(away).sum()), gradient * scale + l2 * away
 
@@ -123,8 +123,9 @@ class Maxent(Learner):
 
 
 @kernel
-def add_log_loss(
+def add_loss(
     data: ListArrays,
+    loss: int,
     any_ties: bool,
     w: np.ndarray,
     beta: float,
@@ -134,15 +135,15 @@ def add_log_loss(
     gradient: np.ndarray,
     tally: np.ndarray,
 ) -> None:
-    """Add −Σ_i weight_i · log P_i(O_i) and the mistakes to ``tally``, and the gradient, that of β last, to ``gradient``
-    (float64 [D + 1]); scores, who and a are scratch for the longest list."""
+    """Add Σ_i weight_i · the loss of list i, such as −log P_i(O_i), and the mistakes to ``tally``, and the gradient,
+    that of β last, to ``gradient`` (float64 [D + 1]); scores, who and a are scratch for the longest list."""
     for i in range(data.weight.shape[0]):
         first, last = data.lists[i], data.lists[i + 1]
         score_list(data, i, w, 1.0, beta, scores)
         star, rival = rivals(first, last, scores, data.gain, data.oracle[i], any_ties, 0.0)
         if rival < 0:
             continue
-        value, _ = coefficients(LOG, first, last, scores, data.gain, star, rival, any_ties, 1.0, who, a)
+        value, _ = coefficients(loss, first, last, scores, data.gain, star, rival, any_ties, 1.0, who, a)
         tally[LOSS] += data.weight[i] * value
         tally[MISTAKES] += not scores[star - first] > scores[rival - first]
         for y in range(first, last):

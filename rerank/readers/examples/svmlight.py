@@ -54,6 +54,11 @@ def read_svmlight(
         return _Reading(stream, index_base, width).run(chunk)
 
 
+def parse_svmlight(stream: InputStream) -> Labelled:
+    """``read_svmlight`` of an open file, with the ids as columns."""
+    return _Reading(stream, 0, None).run(CHUNK)
+
+
 def read_folds(path: PathLike, n: int) -> np.ndarray:
     """The fold numbers of ``n`` examples, one per line: int64 [n].
 

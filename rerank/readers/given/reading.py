@@ -20,6 +20,7 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, check_encoding, read_in
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
+from rerank.readers.texts.letor import LETOR
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import lists_of_texts
 from rerank.readers.trees.pairs import lists_of_trees
@@ -95,7 +96,7 @@ def read(
         pandas, polars, pyarrow or another library, where a row is a candidate (a lazy one is collected); or a file of
         one, by its ending: .parquet, .arrow or .feather. Or dicts, each what a line of a JSON format holds.
     format: the name of the format ("charniak", "moses", "jsonl", ...) or a mapping of name and options; by default
-        "jsonl", which reads all forms of JSON.
+        "jsonl", which reads all forms of JSON, and "letor" for files that end in .letor, .svm, .svmlight or .libsvm.
     references: the files of references or, for lists of trees, of gold trees; not for lists that hold their own. Of a
         data frame, the column of references.
     sources: a file with the input of every list, one per line; not for lists that hold their own.
@@ -122,7 +123,7 @@ def read(
     if not isinstance(given, str | os.PathLike):
         check_for_files("dicts", references=references, sources=sources, encoding=encoding)
         return _of_objects(given, format, on_bad_list, answer)
-    settings = _settings(format, answer)
+    settings = _settings("letor" if format is None and LETOR.search(os.fspath(given)) else format, answer)
     try:
         encoding = None if encoding is None else check_encoding(encoding)
     except ValueError as error:

@@ -80,6 +80,7 @@ class TextList(NBestList):
     | alignment    | list of N bytes       | word alignments, ``source-target ...``; or None |
     | source       | bytes or None         | the input, if it is known |
     | references   | tuple of bytes        | references, if they are known |
+    | unlisted     | tuple of floats       | grades of documents that should be in the list, but are not |
     | missing      | Problem or None       | why an empty list takes the place of one that should be there |
     """
 
@@ -91,6 +92,7 @@ class TextList(NBestList):
     source: bytes | None = None
     references: tuple[bytes, ...] = ()
     ended: bool = False
+    unlisted: tuple[float, ...] = ()
     missing: Problem | None = None
 
     @property

@@ -163,6 +163,11 @@ def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) ->
         test = tested[0] if tested else None
     else:
         examples = read_svmlight(path)
+        if examples.group.size:
+            log.warning(
+                "%s: qid is ignored, and grades are classes without an order; task: ranking with data.reader: letor "
+                "ranks the documents of every query", path,
+            )  # fmt: skip
         if source.test is not None:
             try:
                 test = read_svmlight(source.test).align(examples.classes, examples.width)

@@ -8,6 +8,7 @@ from rerank.metrics.base import Metric
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
 from rerank.metrics.gain import Gain
+from rerank.metrics.order import OrderMetric
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Cer, Wer
@@ -83,9 +84,9 @@ _PRIMARY = ("f1", "bleu", "chrf", "ter", "accuracy", "error", "wer", "cer", "gai
 
 
 def own_measure(metric: Metric) -> dict[str, Any]:
-    """What metrics.json says of how a user's own metric is shown; nothing for those of this program."""
-    known = type(metric).__module__.startswith("rerank.")
-    return {} if known else {"own_measure": asdict(measure_of(metric))}
+    """What metrics.json says of how a user's own metric is shown, or one with a cut-off; nothing for others."""
+    known = type(metric).__module__.startswith("rerank.") and not isinstance(metric, OrderMetric)
+    return {} if known else {"own_measure": asdict(measure_of(metric, metric.primary, metric.primary))}
 
 
 def all_measures(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:

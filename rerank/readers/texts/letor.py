@@ -1,0 +1,301 @@
+"""LETOR, or SVMrank: one document of a query per line, its grade, the query and its features as id:value.
+
+    2 qid:10032 1:0.056537 2:0.000000 3:0.666667 # docid = GX029-35-5894638
+    0 qid:10032 1:0.279152 3:0 #docid = GX030-77-6315042 inc = 0.0119
+    0 qid:10035 1:0.25 46:0.076923
+
+Qin et al. (2010), https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/; Joachims
+(2002), https://www.cs.cornell.edu/people/tj/svm_light/svm_rank.html. Where no line has a qid, a file FILE.query beside
+has the number of documents of every query, one per line, as LightGBM reads it.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import groupby
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.corpus import offsets
+from rerank.data.labelled import Labelled
+from rerank.kernels.compile import kernel
+from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, nameless, readers
+from rerank.readers.block import MOST, Item, ListBlock
+from rerank.readers.examples.svmlight import parse_svmlight
+from rerank.readers.lines import LineReader, Make, Record, score_of
+from rerank.readers.nbest import repeats_of
+from rerank.readers.problems import NUL
+from rerank.readers.streams import InputStream, PathLike, Writable, open_stream, stream_name
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader, each, text_list
+
+GAIN = "gain"
+WIDEST = 20_000  # features, each of which is a number of every candidate
+LARGEST = 1 << 22  # numbers in a block
+LETOR = re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$")  # how names of files end
+_QUERY = re.compile(rb"\s+qid:(\S+)")
+_ID = re.compile(rb"\s(\d+):")
+_DOCUMENT = re.compile(rb"doc(?:id|no)?\s*[=:]\s*(\S+)")
+
+
+class DocumentLine(NamedTuple):
+    """A line of a list."""
+
+    number: int
+    line: bytes
+
+
+@readers.add("letor")
+@dataclass(frozen=True)
+class LetorReader(TextReader):
+    """Lists of documents with grades, the column ``gain``, and features, columns by their numbers. A document's text is
+    its name: what a comment says behind ``docid =``, or all of it. A feature that a line leaves out is 0.
+
+    >>> (nbest,) = LetorReader().parse(b"2 qid:1 1:.5 2:3 # docid = a\\n0 qid:1 2:1 # docid = b\\n")
+    >>> nbest.texts, nbest.names, nbest.scores[1]
+    ([b'a', b'b'], ('score', '1', '2', 'gain'), array([0., 0., 1., 0.]))
+
+    Parameters
+    ----------
+    duplicates: see ``ListReader``.
+    names: a file with the names of the features, on line k that of feature k; by default their numbers.
+    first: the name of the feature that is the base score; null: there is none, and lists are in no order.
+    """
+
+    form: ClassVar[str] = "letor"
+
+    names: str | None = None
+    first: str | None = None
+
+    @property
+    def base(self) -> str:
+        return SCORE if self.first is None else self.first
+
+    @property
+    def order(self) -> str:
+        return "file"
+
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+        with open_stream(path, strict=False) as stream:
+            lines = LineReader(stream)
+            yield from self.lists(lines, self.records(lines))
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        data = lines.rest()
+        sizes = _sizes_beside(lines.path, data)
+        columns = self._columns(sorted(set(map(int, _ID.findall(data)))), lines.path)
+        ends = None if sizes is None else np.cumsum(sizes).tolist()
+        rows = list[tuple[bytes | int | None, DocumentLine]]()
+        for number, line in enumerate(data.split(b"\n"), start=1):
+            head = line.partition(b"#")[0]
+            if head.strip():
+                found = _QUERY.search(head)
+                query = int(np.searchsorted(ends, len(rows), "right")) if ends else found[1] if found else None
+                rows.append((query, DocumentLine(number, line.rstrip(b"\r"))))
+        for query, found_rows in groupby(rows, lambda row: row[0]):
+            every = [row for _, row in found_rows]
+            if query is None:
+                problem = Problem("id", f"found {excerpt(every[0].line)}; expected GRADE qid:QUERY ID:VALUE ...")
+                yield Record(nameless(every[0].number), every[0].number, problem)
+            else:
+                yield Record(_name(query), every[0].number, (every, columns))
+
+    def maker(self, lines: LineReader) -> Make:
+        def make(name: str, record: Record) -> TextList | SkippedList:
+            draft = self.draft(record.content, None)
+            columns = record.content[1]
+            found = text_list(draft, name, lines.path, record.line, self.form, columns.others)
+            if isinstance(found, TextList) and columns.absent:
+                return found.changed(absent=dict.fromkeys(columns.absent, len(found)))
+            return found
+
+        return make
+
+    def draft(self, content: "tuple[list[DocumentLine], FeatureColumns]", names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        rows, columns = content
+        entries = each(rows, lambda row, _: _entry(row.line, columns))
+        pieces, numbers = [row.line for row in rows], [row.number for row in rows]
+        return Draft(entries, pieces, None, numbers, columns.names, unscored=self.first is None)
+
+    def blocks(self, path: PathLike) -> Iterator[Item]:
+        """All lists at once; where anything is not as it should be, one by one."""
+        with open_stream(path, strict=False) as stream:
+            data = LineReader(stream).rest()
+        try:
+            examples = parse_svmlight(_Held(data, stream_name(path)))
+            grades = np.array([float(name) for name in examples.classes])[examples.label]
+        except (DataError, ValueError):
+            yield from self._one_by_one(_Held(data, stream_name(path)))
+            return
+        group = examples.group
+        if not group.size and (sizes := _sizes_beside(path, data)) is not None:
+            group = np.repeat(np.arange(len(sizes)), sizes)
+        first = np.concatenate([[0], 1 + np.flatnonzero(np.diff(group)), [examples.size]]) if group.size else group
+        if group.size != examples.size or np.unique(group).size != first.size - 1:
+            yield from self._one_by_one(_Held(data, stream_name(path)))
+            return
+        columns = self._columns(np.flatnonzero(np.bincount(examples.columns)).tolist(), stream_name(path))
+        if columns.absent:
+            yield from self._one_by_one(_Held(data, stream_name(path)))
+            return
+        lines = list(_lines_of(data))
+        cells = np.maximum.accumulate(first) * (len(columns.names) + 1)
+        a = 0
+        while a < first.size - 1:
+            b = max(a + 1, min(a + MOST, int(np.searchsorted(cells, cells[a] + LARGEST, "right")) - 1))
+            yield self._block(examples, grades, group, first[a : b + 1], lines, columns, stream_name(path))
+            a = b
+
+    def _one_by_one(self, held: "_Held") -> Iterator[Item]:
+        lines = LineReader(held)
+        return self.lists(lines, self.records(lines))
+
+    def _block(
+        self, examples: Labelled, grades: np.ndarray, group: np.ndarray, first: np.ndarray,
+        lines: list[tuple[int, bytes]], columns: "FeatureColumns", path: str,
+    ) -> ListBlock:  # fmt: skip
+        """The lists whose documents begin at ``first`` (int64 [L + 1])."""
+        a, b = int(first[0]), int(first[-1])
+        rows = examples.rows[a : b + 1]
+        place = np.full(examples.width, -1)
+        known = [j for j in columns.place if j < examples.width]
+        place[known] = [columns.place[j] for j in known]
+        scores = np.zeros((b - a, len(columns.names)))
+        fill_columns(rows, examples.columns, examples.values, place, scores)
+        scores[:, columns.names.index(GAIN)] = grades[a:b]
+        texts, sizes = [text for _, text in lines[a:b]], offsets(np.diff(first))
+        numbers = [number for number, _ in lines[a:b]]
+        whole = TextList(
+            "", path, numbers[0], texts, numbers, scores, 0, form=self.form, names=columns.names,
+            others=columns.others, unscored=self.first is None,
+        )  # fmt: skip
+        ids = [str(name) for name in group[first[:-1]].tolist()]
+        repeats = [repeats_of(texts[c:d]) for c, d in zip(sizes[:-1].tolist(), sizes[1:].tolist(), strict=True)]
+        return ListBlock(whole, sizes, ids, [numbers[k] for k in sizes[:-1].tolist()], repeats, {})
+
+    def _columns(self, ids: Sequence[int], path: str) -> "FeatureColumns":
+        """The columns of a file that uses the features ``ids``: the base score, the features and the gain."""
+        if len(ids) > WIDEST:
+            message = f"found {len(ids):,} features; expected at most {WIDEST:,}, as all are columns"
+            raise DataError(f"{message}: take task: classification", path=path)
+        named = _names(self.names)
+        names = {j: named.get(j, str(j)) for j in ids}
+        asked = tuple(names.values()) if self.known is None else self.known.names
+        if self.first is not None and self.first not in {*names.values(), *asked}:
+            raise RecipeError(f"found {self.first!r}; expected the name of a feature of {path}", key="first")
+        every = tuple(dict.fromkeys([self.base, *(name for name in asked if name != GAIN), GAIN]))
+        place = {name: k for k, name in enumerate(every) if name not in (SCORE, GAIN)}
+        others = tuple(name for name in names.values() if name not in every)
+        absent = tuple(name for name in place if name not in names.values())
+        return FeatureColumns(every, {j: place[name] for j, name in names.items() if name in place}, others, absent)
+
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+        """The lines in their new order; new scores go to the end of comments."""
+        for y in range(len(nbest)) if order is None else order:
+            line = nbest.raw.candidates[y]
+            if scores is not None:
+                mark = b" score = " if b"#" in line else b" # docid = %d score = " % (y + 1)
+                line = re.sub(rb" score = \S+$", b"", line) + mark + repr(float(scores[y])).encode()
+            out.write(line + b"\n")
+
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
+        """Writes nothing: there are no queries without documents."""
+
+
+class _Held(InputStream):
+    """A file that has been read, and recoded."""
+
+    def __init__(self, data: bytes, path: str) -> None:
+        self.path, self._data = path, BytesIO(data)
+
+    def read(self, size: int) -> bytes:
+        return self._data.read(size)
+
+
+class FeatureColumns(NamedTuple):
+    """The columns of a file: their names, their places by the numbers of features, the features that are none, and the
+    columns of a model that no line has."""
+
+    names: tuple[str, ...]
+    place: dict[int, int]
+    others: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+@kernel
+def fill_columns(
+    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, place: np.ndarray, scores: np.ndarray
+) -> None:
+    """Put the nonzeros rows[y]..rows[y + 1] of every row into ``scores`` (float64 [n, K]), each at the ``place`` (int64
+    [D]) of its column; -1: nowhere."""
+    for y in range(rows.shape[0] - 1):
+        for p in range(rows[y], rows[y + 1]):
+            at = place[columns[p]]
+            if at >= 0:
+                scores[y, at] = values[p]
+
+
+def _entry(line: bytes, columns: FeatureColumns) -> Entry:
+    """What a line says. Raises Problem."""
+    if b"\0" in line:
+        raise Problem("nul", NUL)
+    head, _, comment = line.partition(b"#")
+    grade, *fields = head.split()
+    numbers, seen = [0.0] * len(columns.names), set[int]()
+    numbers[columns.names.index(GAIN)] = score_of(grade)
+    for k, field in enumerate(fields):
+        feature, _, value = field.partition(b":")
+        if k == 0 and feature == b"qid":
+            continue
+        if not feature.isdigit() or not value or int(feature) in seen:
+            raise Problem("fields", f"found {excerpt(field)}; expected ID:VALUE, every id once")
+        seen.add(int(feature))
+        if (place := columns.place.get(int(feature))) is not None:
+            numbers[place] = float(np.float32(score_of(value)))  # as they are read many at once
+    return Entry(_document(comment), numbers)
+
+
+def _lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The documents of a file: the numbers of their lines, and their names."""
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        head, mark, comment = line.partition(b"#")
+        if head and not head.isspace():
+            yield number, _document(comment) if mark else b""
+
+
+def _document(comment: bytes) -> bytes:
+    """The name of a document."""
+    found = _DOCUMENT.search(comment)
+    return found[1] if found else comment.strip()
+
+
+def _name(query: bytes | int) -> str:
+    return str(query) if isinstance(query, int) else query.decode("utf-8", "replace")
+
+
+def _names(path: str | None) -> dict[int, str]:
+    """The names of features by their numbers."""
+    if path is None:
+        return {}
+    with open_stream(path) as stream:
+        names = {number: text.decode().strip() for number, text in LineReader(stream)}
+    if len(set(names.values())) < len(names) or not all(names.values()) or {SCORE, GAIN} & set(names.values()):
+        raise DataError(f"expected names on all lines, each once, and none of them {SCORE} or {GAIN}", path=path)
+    return names
+
+
+def _sizes_beside(path: PathLike, data: bytes) -> list[int] | None:
+    """The sizes of lists in FILE.query, where no line has a qid; None if there is none."""
+    beside = f"{os.fspath(path)}.query"
+    if b"qid:" in data or not os.path.isfile(beside):
+        return None
+    with open_stream(beside) as stream:
+        lines = [line.strip() for _, line in LineReader(stream) if line.strip()]
+    documents: Any = sum(1 for _ in _lines_of(data))
+    if not all(map(bytes.isdigit, lines)) or sum(map(int, lines)) != documents:
+        message = f"expected the number of documents of every query, which are {documents:,} in {stream_name(path)}"
+        raise DataError(message, path=beside)
+    return list(map(int, lines))

@@ -1,0 +1,135 @@
+"""Runs of TREC: what a search engine returned, one document per line, and beside it who judged what as relevant.
+
+Three lines of a run, and of the judgements (qrels) that go with it::
+
+    301 Q0 FT934-5418 1 12.5 bm25          301 0 FT934-5418 2
+    301 Q0 FR940202-2 2 11.25 bm25         301 0 LA043090-0036 1
+    302 Q0 LA103089-3 1 9.75 bm25          302 0 LA103089-3 0
+
+The fields of a run are query, Q0, document, rank, score and the name of the run; those of judgements query, an
+iteration that nobody uses, document and grade (https://trec.nist.gov/data/qrels_eng/, and the README of trec_eval). The
+order of a query's documents is that of their scores, whatever their ranks. A document's text is its name.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.base.encoding import decoded, encoded
+from rerank.base.errors import DataError
+from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, readers
+from rerank.readers.lines import LineReader, Record, score_of
+from rerank.readers.problems import NUL
+from rerank.readers.streams import PathLike, Writable, open_stream
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader, each
+
+GAIN = "gain"
+FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
+Grades = dict[bytes, dict[bytes, float]]  # by query and document
+
+
+@readers.add("trec")
+@dataclass(frozen=True)
+class TrecReader(TextReader):
+    """Runs of TREC. Relevant documents that a run lacks count in the metrics of an order.
+
+    >>> (nbest,) = TrecReader().parse(b"301 Q0 FT934-5418 1 12.5 bm25\\n")
+    >>> nbest.id, nbest.texts, nbest.base
+    ('301', [b'FT934-5418'], array([12.5]))
+
+    Parameters
+    ----------
+    duplicates: see ``ListReader``.
+    qrels: the file of judgements, of these queries and others; grades become the column ``gain``, which is 0 for a
+        document that nobody has judged. null: there are none.
+    """
+
+    form: ClassVar[str] = "trec"
+
+    qrels: str | None = None
+
+    @property
+    def order(self) -> str:
+        return "file"
+
+    def paths(self, path: PathLike) -> list[str]:
+        return [*super().paths(path), *([] if self.qrels is None else [self.qrels])]
+
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+        grades = None if self.qrels is None else read_qrels(self.qrels)
+        for nbest in super().read(path):
+            yield nbest if grades is None or isinstance(nbest, SkippedList) else _judged(nbest, grades)
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        rows = ((number, row, row.split()) for number, row in lines if row.strip())
+        for query, found in groupby(rows, lambda row: row[2][0]):
+            every = list(found)
+            yield Record(decoded(query), every[0][0], every)
+
+    def draft(self, content: Sequence[tuple[int, bytes, list[bytes]]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        entries = each(content, lambda row, _: _document(*row[1:]))
+        return Draft(entries, [row for _, row, _ in content], None, [number for number, *_ in content])
+
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+        """Ranks and scores are written anew."""
+        write_run(out, nbest, order, scores)
+
+    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
+        """Writes nothing: a run has no queries without documents."""
+
+
+def write_run(
+    out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None, name: str = "rerank"
+) -> None:
+    """Write any list as a part of a run of TREC, its candidates by their texts, or by their numbers, from 1, where
+    these are none or have white space."""
+    values = nbest.base if scores is None else scores
+    for rank, y in enumerate(range(len(nbest)) if order is None else order, start=1):
+        words = nbest.texts[y].split()
+        document = words[0] if len(words) == 1 else b"%d" % (y + 1)
+        score = repr(float(values[y])).encode()
+        out.write(b"%s Q0 %s %d %s %s\n" % (encoded(nbest.id), document, rank, score, name.encode()))
+
+
+def read_qrels(path: PathLike) -> Grades:
+    """The grades of documents by query; a DataError for a line that is none."""
+    grades: Grades = {}
+    with open_stream(path, strict=False) as stream:
+        for number, line in LineReader(stream):
+            fields = line.split()
+            if not fields:
+                continue
+            try:
+                query, _, document, grade = fields
+                of_query = grades.setdefault(query, {})
+                if document in of_query:
+                    raise DataError(f"{excerpt(document)} is judged twice", path=stream.path, line=number)
+                of_query[document] = score_of(grade)
+            except (ValueError, Problem):
+                message = f"found {excerpt(line)}; expected QUERY 0 DOCUMENT GRADE"
+                raise DataError(message, path=stream.path, line=number) from None
+    return grades
+
+
+def _document(row: bytes, fields: list[bytes]) -> Entry:
+    """What a line says. Raises Problem."""
+    if b"\0" in row:
+        raise Problem("nul", NUL)
+    if len(fields) != 6:
+        raise Problem("fields", f"found {excerpt(row)}; expected {FIELDS}")
+    return Entry(fields[2], {SCORE: score_of(fields[4])})
+
+
+def _judged(nbest: NBestList, grades: Grades) -> TextList:
+    """The list with its grades, and those of relevant documents that it lacks."""
+    assert isinstance(nbest, TextList)
+    of_query = grades.get(encoded(nbest.id), {})
+    gains = np.array([of_query.get(text, 0.0) for text in nbest.texts])
+    there = set(nbest.texts)
+    return nbest.changed(
+        names=(*nbest.names, GAIN), scores=np.column_stack([nbest.scores, gains]),
+        unlisted=tuple(grade for text, grade in of_query.items() if text not in there and grade > 0),
+    )  # fmt: skip
