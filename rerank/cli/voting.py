@@ -53,7 +53,7 @@ def vote(
     from rerank.runs.vote import table_of_votes, write_curve
 
     chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
-    lists = [read(path, reader or "jsonl", on_bad_list=on_bad_list, **chosen) for path in files]
+    lists = [read(path, reader, on_bad_list=on_bad_list, **chosen) for path in files]
     once = any(path == "-" or (Path(path).exists() and not Path(path).is_file()) for path in files)
     every: Any = lists if save is None or (not once and len(lists) == 1) else list(chain.from_iterable(lists))
     how: dict[str, Any] = {"folds": folds, "samples": samples, "seed": seed}

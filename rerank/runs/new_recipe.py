@@ -20,6 +20,7 @@ from rerank.storage.bounded_yaml import read_yaml
 
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits
 SPEECH = "kaldi", "espnet"  # readers of transcripts
+SEARCH = "letor", "trec"  # readers of search results
 SENTENCES = "conllu", "slash", "conll"  # readers of sentences with labels, the pickiest first
 EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
 LOOK = 50  # lines or sentences
@@ -52,7 +53,7 @@ def new_recipe(
         return made
     format_name, shown = _looked_at(files)
     trees = not isinstance(shown, TextList)
-    root = os.path.commonpath([os.path.dirname(path) or "." for path in files])
+    root = os.path.commonpath([os.path.dirname(path) or "." for path in files]) or "."
     lines = [
         f"# Made for {', '.join(files)}. rerank run {name}.yaml",
         f"name: {name}",
@@ -80,13 +81,19 @@ def new_recipe(
         for key, given in (("references", references), ("sources", sources)):
             kept = f"null  # {'not needed' if key == 'references' and gains else 'in the lists, or unknown'}"
             lines.append(f"  {key}: {_quoted(_beside(given, files, splits, key)) if given else kept}")
-        if gains and shown.answers is None:
+        if gains and shown.answers is None and format_name not in SEARCH:
             lines.append(
                 "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
             )
-    about = {"parse": "PARSEVAL F", "ranking": "the gain", "translation": "BLEU", "speech": "the word error rate"}
+    about = {
+        "parse": "PARSEVAL F",
+        "ranking": "NDCG" if format_name in SEARCH else "the gain",
+        "translation": "BLEU",
+        "speech": "the word error rate",
+    }
     other = "  # or speech, for word error rates" if task == "translation" else ""
-    lines[2:2] = [f"task: {task}{other}"]
+    order = ["metric: ndcg@10  # or map, mrr, recall@100; gain: of the first alone"] if format_name in SEARCH else []
+    lines[2:2] = [f"task: {task}{other}", *order]
     lines += [
         "",
         "# What else may be set, with what it is by default: rerank list; docs/recipes.md",
@@ -102,7 +109,7 @@ def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRec
     """The recipe for sentences with labels, or for examples of a svmlight file; None where the files are neither."""
     train, dev, tests = _splits(files)
     head = [f"# Made for {', '.join(files)}. rerank run {name}.yaml", f"name: {name}"]
-    root = os.path.commonpath([os.path.dirname(path) or "." for path in files])
+    root = os.path.commonpath([os.path.dirname(path) or "." for path in files]) or "."
     if all(_starts_with_examples(path) for path in files):
         where = (
             [f"  train: {_quoted(train)}", f"  test: {_quoted(tests[0])}"] if tests else [f"  path: {_quoted(train)}"]

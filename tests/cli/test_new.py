@@ -87,3 +87,13 @@ def test_what_no_recipe_can_be_made_of(files: dict[str, str], message: str, tmp_
         "new", *(write(tmp_path, f"x/{name}", text) for name, text in files.items()), "-o", tmp_path / "x.yaml"
     )
     assert (made.code, message in made.err, (tmp_path / "x.yaml").exists()) == (2, True, False), made
+
+
+def test_search_results_in_this_folder(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{y} qid:{q} 1:{y}.5 2:{(q + y) % 3} # d{q}-{y}\n" for q in range(20) for y in range(3))
+    for split in ("train", "test"):
+        write(tmp_path, f"{split}.letor", rows)
+    assert rerank("new", "train.letor", "test.letor", "-o", "found.yaml").code == 0
+    assert load_recipe("found.yaml").metric["name"] == "ndcg"
+    assert rerank("run", "found.yaml").code == 0
