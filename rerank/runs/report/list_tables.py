@@ -254,7 +254,7 @@ def _ours(metrics: Metrics, group: Group | None, run: str, split: str, key: str,
     if key in ("nonzero_weights", "seconds"):
         spread = group.training(key)
         return NONE if spread is None else count(spread.mean) if key == "nonzero_weights" else fixed(spread.mean, 1)
-    return NONE if measure is None else measure.spread(written_score(metrics, group, split, key)) or NONE
+    return NONE if measure is None else measure.spread(written_score(group, split, key)) or NONE
 
 
 def _paper(measure: Measure | None, value: float | str | None) -> str:
