@@ -45,7 +45,7 @@ class TruncatedGradientClassifier(OnlineClassifier, learner=TruncatedGradient):
 
 
 class RDAClassifier(OnlineClassifier, learner=RDA):
-    """Regularised dual averaging (Xiao 2010); with ``update="mistakes"`` its voted form (Xu et al. 2011)."""
+    """Regularised dual averaging (Xiao 2010); with ``update="mistakes"`` its voted form (Xu et al. 2013)."""
 
 
 class ARDAClassifier(OnlineClassifier, learner=AdaptiveRDA):

@@ -2,7 +2,7 @@
 
 For any u, over the updates of the first pass (z = φ(y*) − φ(y') of an update, M of them):
 
-* voted RDA (Xu et al. 2011; Gao et al. 2013, Theorem 1):
+* voted RDA (Xu et al. 2013; Gao et al. 2013, Theorem 1):
   M ≤ L(u) + M·Δ(u) + (η‖u‖²/2 + G²/η)·√M, with L(u) = Σ loss(u), Δ(u) = Ψ(u) − mean Ψ(w_k),
   Ψ(w) = λ₁‖w‖₁ + λ₂‖w‖²/2 over the columns that are not free, and G the largest norm of a subgradient; it needs a loss
   of at least 1 on a mistake (hinge);

@@ -187,6 +187,15 @@ def test_the_curve_over_epochs_ends_where_the_tuned_runs_end(root: Path, tmp_pat
     assert line["spread"][run["tuned"]["epochs"] - 1] == pytest.approx(100 * run["se"])
 
 
+@pytest.mark.parametrize("kind", ["online", "stream"])
+def test_a_single_pass_of_a_tuned_run_has_what_was_tuned(root: Path, tmp_path: Path, kind: str) -> None:
+    figures = [{"name": "one", "kind": kind, "every": 30, "measure": "error"}]
+    tuned = {"epochs": 1, "held_out": 0.2, "grid": {"learner.C": [0.0625]}}
+    set_apart = carried_out(root, tmp_path / "tuned", learner={"name": "pa"}, figures=figures, tune=tuned)
+    fixed = carried_out(root, tmp_path / "fixed", learner={"name": "pa", "C": 0.0625}, figures=figures)
+    assert set_apart["figures"][0]["lines"] == fixed["figures"][0]["lines"]
+
+
 def test_online_mistakes_are_those_by_the_true_labels(root: Path) -> None:
     recipe = small_classes.recipe(root, data={"noise": 0.3})
     part = Sets(recipe).draw("marked", 1).split(0, 0.3, 1)

@@ -94,7 +94,7 @@ def traces_of(specs: Sequence[Spec], draw: Draw, figure: ExampleFigure, results:
     tuned parameters."""
     recipe, whole = specs[0].recipe, figure.kind == "epochs"
     noisy, sets = len({spec.noise for spec in specs}) > 1, {seed: draw(seed) for seed in recipe.run_seeds}
-    tuned = {(result.noise, result.spec.name): result.tuned for result in results if whole and result.tuned}
+    tuned = {(result.noise, result.spec.name): result.tuned for result in results if result.tuned}
     traced: Traced = {}
     for noise, at_noise in groupby(specs, key=lambda spec: spec.noise):
         panel = f"{specs[0].set}, noise {noise:g}" if noisy else specs[0].set
