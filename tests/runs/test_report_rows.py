@@ -47,7 +47,6 @@ class TestRows:
         assert row.difference == pytest.approx((0.8363 + 0.8370) / 2 - 0.8232)
         assert row.nonzero.mean == (300_072 + 301_554) / 2
 
-
     def test_each_run_is_shown_by_the_predictor_that_ranks_its_lists(self, metrics):
         """Whichever that of the chosen run is."""
         for run in metrics["runs"]:
