@@ -3,7 +3,7 @@
 A logistic loss makes scores s log odds: p = 1/(1 + e^{−s}), or a softmax of the classes' scores.
 
 Weights N(μ, Σ) say how sure they are of a row x: its score is N(μ·x, v) with v = xᵀΣx, and above 0 with probability
-Φ(μ·x/√v) (Crammer, Dredze & Pereira 2012, section 3). On six sets, with six settings of CW, AROW, SCW and NHERD, its
+Φ(μ·x/√v) (Crammer, Dredze & Pereira 2012, section 5). On six sets, with six settings of CW, AROW, SCW and NHERD, its
 log-loss was lower than that of the mean of the logistic function (MacKay 1992) in 36 of 36 cases. Of more than two
 classes, v is the variance of the difference between the two best, and divides the scores of all: the best stays the
 best. Their softmax is of scores/√(πv/8), which has the slope of Φ at 0.

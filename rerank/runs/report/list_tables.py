@@ -94,7 +94,9 @@ def mert_weights_table(metrics: Metrics) -> TextTable:
 
 def bound(metrics: Metrics) -> list[tuple[str, str]]:
     """The chosen run's mistake bound, value by value."""
-    values = metrics.get("training", {}).get("bound") or {}
+    values = dict(metrics.get("training", {}).get("bound") or {})
+    if values.pop("fixed_base", False):
+        values["bound"] = "none: the base score weighs from the start, and theorems begin at w = 0"
     return [(key.replace("_", " "), number(value)) for key, value in values.items()]
 
 
