@@ -172,8 +172,8 @@ def test_figures_of_a_single_pass_and_of_two_runs(root: Path, tmp_path: Path) ->
     ]
     carried_out(root, tmp_path, runs=TWO, data={"noise": [0, 0.2]}, figures=figures)
     names = {path.name for path in (tmp_path / "figures").iterdir()}
-    drawn = {f"{name}-marked-noise{level}.svg" for name in ("passing", "learning") for level in ("0", "0.2")}
-    assert names == {"both.svg", *drawn}
+    drawn = {f"{name}-noise{level}.svg" for name in ("passing-marked", "learning-marked", "both") for level in (0, 0.2)}
+    assert names == drawn
 
 
 def test_the_curve_over_epochs_ends_where_the_tuned_runs_end(root: Path, tmp_path: Path) -> None:

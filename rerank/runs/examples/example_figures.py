@@ -129,7 +129,11 @@ def draw_all(recipe: ClassificationRecipe, results: Sequence[Result], traced: Ma
         if figure.traced:
             figures += _draw_traces(figure, traced[figure.name])
         elif figure.kind == "scatter":
-            figures.append(_draw_scatter(figure, cells_of(recipe, shown)))
+            levels = _grouped(cells_of(recipe, shown), lambda cell: cell.noise)
+            figures += [
+                _draw_scatter(figure, cells, f"noise {noise:g}" if len(levels) > 1 else "")
+                for noise, cells in levels.items()
+            ]
         else:
             figures += _draw_parameter(figure, shown, len(recipe.run_seeds))
     return figures
@@ -196,19 +200,24 @@ def _grouped(members: Sequence[Result], key: Callable[[Result], K]) -> dict[K, l
     return groups
 
 
-def _draw_scatter(figure: ExampleFigure, cells: Sequence[Cell]) -> Figure:
-    """One point per set: the measure of run ``y`` over that of run ``x``, and the line where they are equal."""
+def _draw_scatter(figure: ExampleFigure, cells: Sequence[Cell], level: str) -> Figure:
+    """One point per set: the measure of run ``y`` over that of run ``x``, and the line where they are equal.
+
+    level: the noise of these results where there are several; empty where there is one.
+    """
     run_x, run_y, what = str(figure.x), str(figure.y), NAMES[figure.measure]
-    values: dict[tuple[str, float], dict[str, float]] = {}
+    values: dict[str, dict[str, float]] = {}
     for cell in cells:
-        values.setdefault((cell.set, cell.noise), {})[cell.run] = 100 * cell.spread(figure.measure).mean
-    points = [(name, of[run_x], of[run_y]) for (name, _), of in values.items() if run_x in of and run_y in of]
+        values.setdefault(cell.set, {})[cell.run] = 100 * cell.spread(figure.measure).mean
+    points = [(name, of[run_x], of[run_y]) for name, of in values.items() if run_x in of and run_y in of]
     both = linear([value for _, a, b in points for value in (a, b)] or [0.0, 100.0], margin=0.05)
     lines = [FigureLine([a], [b], name, joined=False) for name, a, b in points]
-    caption = captioned(figure, f"{run_y} over {run_x}; above the line, {run_y} is higher")
+    at_level = f"{level}: " if level else ""
+    caption = captioned(figure, f"{at_level}{run_y} over {run_x}; above the line, {run_y} is higher")
     said = f"{caption} {'; '.join(f'{name}: {a:.2f} and {b:.2f}' for name, a, b in points)}"
     axes = f"{run_x}: {what}", f"{run_y}: {what}"
-    return draw(figure.name, caption, lines, *axes, x=both, y=both, said=said, diagonal=True)
+    name = f"{figure.name}-{level.replace(' ', '')}" if level else figure.name
+    return draw(name, caption, lines, *axes, x=both, y=both, said=said, diagonal=True)
 
 
 def _over_seeds(seeds: int) -> str:
