@@ -27,6 +27,7 @@ NAMES = {
     "train_error": "training error (%)",
     "train_accuracy": "training accuracy (%)",
 }
+M = TypeVar("M")
 K = TypeVar("K", bound=Hashable)
 
 
@@ -193,8 +194,8 @@ def _draw_parameter(figure: ExampleFigure, results: Sequence[Result], seeds: int
     return figures
 
 
-def _grouped(members: Sequence[Result], key: Callable[[Result], K]) -> dict[K, list[Result]]:
-    groups: dict[K, list[Result]] = {}
+def _grouped(members: Sequence[M], key: Callable[[M], K]) -> dict[K, list[M]]:
+    groups: dict[K, list[M]] = {}
     for result in members:
         groups.setdefault(key(result), []).append(result)
     return groups
