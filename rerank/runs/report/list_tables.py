@@ -21,6 +21,7 @@ _CHOICES = {
 }
 COVERAGES = (1.0, 0.9, 0.75, 0.5, 0.25)  # shares of all lists
 LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
+NO_BOUND = "none: the base score weighs from the start, and theorems begin at w = 0"
 
 _table = partial(TextTable.of, merged=True)
 Metrics = Mapping[str, Any]
@@ -96,7 +97,7 @@ def bound(metrics: Metrics) -> list[tuple[str, str]]:
     """The chosen run's mistake bound, value by value."""
     values = dict(metrics.get("training", {}).get("bound") or {})
     if values.pop("fixed_base", False):
-        values["bound"] = "none: the base score weighs from the start, and theorems begin at w = 0"
+        values["bound"] = NO_BOUND
     return [(key.replace("_", " "), number(value)) for key, value in values.items()]
 
 
