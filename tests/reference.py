@@ -12,6 +12,7 @@ from scipy.special import expit, logsumexp
 
 from rerank.data.corpus import Corpus
 from rerank.learn.voting.votes import Votes
+from rerank.metrics.oracle import oracles
 
 EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-12  # what is smaller, relative to what has been added up, is taken for rounding by adaptive steps
@@ -245,11 +246,19 @@ def voted_rda_bound(trace: Trace, u: np.ndarray, eta: float, l1: float, l2: floa
     return {"loss_u": loss, "delta_u": delta, "bound": bound}
 
 
-def perceptron_bound(trace: Trace, u: np.ndarray) -> dict[str, float]:
-    """((R + D)/γ)² with γ > 0 the mean margin of the updates (Freund & Schapire 1999, Theorem 2); else {}."""
-    Z, unit = -np.array(trace.deltas), u / np.linalg.norm(u)
-    gamma, R = float((Z @ unit).mean()), float(np.linalg.norm(Z, axis=1).max())
-    if gamma <= 0.0:
-        return {}
-    D = np.sqrt(sum(max(0.0, gamma - float(z @ unit)) ** 2 for z in Z))
-    return {"gamma": gamma, "bound": float(((R + D) / gamma) ** 2)}
+def perceptron_bound(trace: Trace, corpus: Corpus, u: np.ndarray, rate: float) -> float:
+    """The smallest right-hand side over the scales c of u at which a list just has no loss, and c = 0.
+
+    Either √M ≤ (c‖u‖R + √(c²‖u‖²R² + 4L))/2 with L = Σ max(0, 1 − c·m), or √M ≤ c‖u‖R + √(Σ max(0, 1 − c·m)²)
+    (Freund & Schapire 1999, Theorem 2), m the margin of every list under u (float64 [D + 1], the base score's last).
+    """
+    R, margins = max(np.linalg.norm(z) for z in trace.deltas), []
+    scores = dense(corpus) @ u[:-1] + rate * u[-1] * corpus.base
+    for i, target in enumerate(oracles(corpus)):
+        wrong = [scores[y] for y in range(corpus.lists[i], corpus.lists[i + 1]) if y != target]
+        margins += [corpus.weight[i] * (scores[target] - max(wrong))] if wrong else [np.inf]
+    roots = []
+    for c in (0.0, *(1 / m for m in margins if 0 < m < np.inf)):
+        short, size = [max(0.0, 1 - c * m) if m < np.inf else 0.0 for m in margins], c * np.linalg.norm(u) * R
+        roots += [(size + np.sqrt(size**2 + 4 * sum(short))) / 2, size + np.sqrt(sum(x * x for x in short))]
+    return float(min(roots) ** 2)

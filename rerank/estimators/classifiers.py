@@ -45,7 +45,7 @@ class TruncatedGradientClassifier(OnlineClassifier, learner=TruncatedGradient):
 
 
 class RDAClassifier(OnlineClassifier, learner=RDA):
-    """Regularised dual averaging (Xiao 2010); with ``update="mistakes"`` its voted form (Xu et al. 2011)."""
+    """Regularised dual averaging (Xiao 2010); with ``update="mistakes"`` its voted form (Xu et al. 2013)."""
 
 
 class ARDAClassifier(OnlineClassifier, learner=AdaptiveRDA):
@@ -73,7 +73,7 @@ class GaussianClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    probability: give probabilities: predict_proba, from μ·x/√(1 + xᵀΣx·π/8), which does not rise with the score alone.
+    probability: give probabilities: predict_proba, Φ(μ·x/√(xᵀΣx)), which does not rise with the score alone.
         With the average, μ is that, and Σ is the last.
     epochs, shuffle, average, fit_intercept, class_weight, early_stopping, validation_fraction, n_iter_no_change,
         warm_start, keep_state, random_state: see OnlineClassifier.

@@ -1,19 +1,29 @@
 """Mistake bounds as a diagnostic: what the theorems say about a run's first pass, next to what happened.
 
-For any u, over the updates of the first pass (z = φ(y*) − φ(y') of an update, M of them):
+For any u, over the M updates of the first pass over n lists (z = φ(y*) − φ(y') of an update, R the largest ‖z‖), with
+m = u·z of every list's candidates, the smallest of a right and a wrong one:
 
-* voted RDA (Xu et al. 2011; Gao et al. 2013, Theorem 1):
-  M ≤ L(u) + M·Δ(u) + (η‖u‖²/2 + G²/η)·√M, with L(u) = Σ loss(u), Δ(u) = Ψ(u) − mean Ψ(w_k),
-  Ψ(w) = λ₁‖w‖₁ + λ₂‖w‖²/2 over the columns that are not free, and G the largest norm of a subgradient; it needs a loss
-  of at least 1 on a mistake (hinge);
-* perceptron (Collins 2002, Theorem 2; Freund & Schapire 1999): with ‖u‖ = 1 and γ > 0,
-  M ≤ ((R + D)/γ)², D² = Σ max(0, γ − u·z)²;
-* where u separates these updates with margin γ at norm 1: M ≤ 2(R/γ)² for voted RDA with λ₁ = 0 (λ₂ scales all weights
-  alike and changes no mistake, unless there is a learned base score or a free column, which it leaves alone); (R/γ)²
-  for the perceptron.
+* perceptron: M ≤ L(u) + ‖u‖R√M with L(u) = Σ max(0, 1 − m), so that √M is at most (‖u‖R + √(‖u‖²R² + 4L(u)))/2; and
+  M ≤ (‖u‖R + √(Σ max(0, 1 − m)²))² (Freund & Schapire 1999, Theorem 2; Collins 2002, Theorem 2). Every u may be scaled:
+  shown is the smaller bound at the best of SCALES scales;
+* voted RDA with λ₁ = 0, with hinge or perceptron loss, *is* the perceptron: all weights are its own times a positive
+  d_k. The step η changes nothing, and the factor two of its theorem is not needed. (λ₂ scales alike, unless there is a
+  learned base score or a free column, which it leaves alone);
+* voted RDA with a penalty (Xu et al. 2013; Gao et al. 2013, Theorem 1), at u as it is:
+  M ≤ L(u) + M·Δ(u) + (η‖u‖²/2 + R²/η)·√M, with L over the updates, Δ(u) = Ψ(u) − mean Ψ(w_k),
+  Ψ(w) = λ₁‖w‖₁ + λ₂‖w‖²/2 over the columns that are not free;
+* where u separates the updates with margin γ at norm 1, and λ₁ = 0: M ≤ (R/γ)².
 
-u is the average that training returned. With a learned weight of the base score, u and z hold its coordinate too; these
-theorems do not cover a base score with a weight from the start (w_1 ≠ 0), which ``fixed_base`` reports.
+L is over all lists where u is scaled: over the updates alone, u = 0 has L = M, and the best bound would be M itself,
+whatever happened. Over all lists u = 0 gives n.
+
+u is the average that training returned; with a learned weight of the base score, u and z hold its coordinate too. These
+theorems begin at w_1 = 0: of a base score with a weight from the start they say nothing (``fixed_base``), and no bound
+is given.
+
+Their other theorem is about the vote: the predictors of one pass choose wrongly on a new list of the same source with a
+probability of at most 2E[M]/(n + 1) (Helmbold & Warmuth 1995; Gao et al. 2013, Theorem 2; Xu et al. 2013, Corollary 1),
+whatever the learner; ``vote_error`` is that with the M that was observed.
 """
 
 import math
@@ -22,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists
+from rerank.data.shards import Lists, own, parts
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, Weights
 from rerank.learn.judge import base_of, subgradient
@@ -31,9 +41,11 @@ from rerank.learn.losses import LOG
 from rerank.learn.replay import Replay, Updates, VoteRoom, load, stretches
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
+from rerank.learn.scoring import scores
 from rerank.learn.workspace import ListArrays, Scratch
 
 Bounds = dict[str, float | bool]
+SCALES = 200  # of u: those at which so many lists, evenly chosen by their margins, just have no loss
 
 
 class DualRule(NamedTuple):
@@ -184,7 +196,52 @@ def prefix_sums(rule: DualRule, M: int) -> PrefixSums:
     return PrefixSums(*(np.concatenate([[0.0], np.cumsum(term)]) for term in terms))
 
 
-def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: bool) -> Bounds:
+@kernel
+def compare_ends(
+    lists: np.ndarray, gain: np.ndarray, target: np.ndarray, several: bool, score: np.ndarray, margins: np.ndarray
+) -> None:
+    """The lowest right score of every list less the highest wrong one; ``several``: the target's gain is right."""
+    for i in range(lists.shape[0] - 1):
+        right, wrong = np.inf, -np.inf
+        for y in range(lists[i], lists[i + 1]):
+            if y == target[i] or (several and gain[y] == gain[target[i]]):
+                right = min(right, score[y])
+            else:
+                wrong = max(wrong, score[y])
+        margins[i] = right - wrong
+
+
+def list_margins(lists: Lists, targets: np.ndarray, u: Weights, *, any_ties: bool) -> np.ndarray:
+    """float64 [L]: the lowest score of a list's right candidates minus the highest of the wrong ones, times the list's
+    weight; ∞ where all are right. No update of the list has a smaller u·z.
+
+    targets: int64 [L], the oracles. any_ties: whether every candidate with the oracle's gain is right.
+    """
+    margins = np.full(lists.list_count, np.inf)
+    for place, part in parts(lists):
+        found = margins[place.lists : place.lists + part.list_count]
+        compare_ends(part.lists, part.gain, own(targets, place, part), any_ties, scores(part, u), found)
+        found *= part.weight
+    return margins
+
+
+def best_scale(margins: np.ndarray, size: float) -> Bounds:
+    """The smallest bound of the perceptron over scales of a u with margins m of all lists (float64 [L]) and ‖u‖R."""
+    margins = margins[np.isfinite(margins)]
+    positive = np.sort(margins[margins > 0.0])
+    chosen = positive[np.unique(np.linspace(0, positive.size - 1, min(SCALES, positive.size)).astype(np.int64))]
+    best: Bounds = {"scale": 0.0, "loss_u": float(margins.size), "bound": float(margins.size)}
+    for scale in 1.0 / chosen:
+        short = np.maximum(0.0, 1.0 - scale * margins)
+        loss, squares = float(short.sum()), float(np.square(short).sum())
+        linear = (scale * size + math.sqrt((scale * size) ** 2 + 4.0 * loss)) ** 2 / 4.0
+        bound = min(linear, (scale * size + math.sqrt(squares)) ** 2)
+        if bound < best["bound"]:
+            best = {"scale": float(scale), "loss_u": loss, "bound": bound}
+    return best
+
+
+def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np.ndarray, *, hinge: bool) -> Bounds:
     """What the theorems allow and what was observed, for the updates of a first pass over ``lists``.
 
     Parameters
@@ -192,42 +249,42 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: b
     log: the updates of one pass that updated on mistakes only, each with one oracle and one rival.
     rule: of the learner; eta = 0 for the perceptron.
     u: the comparison vector.
-    hinge: whether the loss was the hinge loss, to which the theorem of voted RDA applies as it stands.
+    margins: of all lists under ``u``; see ``list_margins``.
+    hinge: whether updates were those of the hinge or the perceptron loss, for which the theorems are as they stand.
     """
-    M, voted = log.updates, rule.eta > 0.0 and hinge
-    rate = rule.base_rate
+    M, rate = log.updates, rule.base_rate
+    linear = rule.l1 == 0.0 and (rule.l2 == 0.0 or (rate == 0.0 and lists.free == 0))
+    penalised = hinge and not linear
     w_base = (u.base - rule.base) / rate if rate > 0 else 0.0
-    margins, norms = np.zeros(M), np.zeros(M)
-    sums = prefix_sums(rule, M if voted else 0)
-    D = lists.width if voted else 0
+    own_margins, norms = np.zeros(M), np.zeros(M)
+    sums = prefix_sums(rule, M if penalised else 0)
+    D = lists.width if penalised else 0
     s, since = np.zeros(D), np.zeros(D, np.int64)
     psi, at = 0.0, 0
     for updates, part in stretches(log, lists):
         z = expand(updates, part, rate)
         end = at + updates.updates
-        update_margins(z.first, z.columns, z.delta, z.base, u.w, w_base, margins[at:end], norms[at:end])
-        if voted:
+        update_margins(z.first, z.columns, z.delta, z.base, u.w, w_base, own_margins[at:end], norms[at:end])
+        if penalised:
             psi = add_regularisers(z.first, z.columns, z.delta, at, rule, s, since, sums, lists.free, psi)
         at = end
     R = math.sqrt(float(norms.max(initial=0.0)))
     norm_u = math.hypot(u.norm, w_base)
-    result: Bounds = {"mistakes": M, "radius": R, "norm_u": norm_u, "fixed_base": rule.base != 0.0}
-    if M == 0 or norm_u == 0.0:
+    result: Bounds = {"mistakes": M, "lists": margins.size, "radius": R, "norm_u": norm_u}
+    result |= {"vote_error": min(1.0, 2.0 * M / (margins.size + 1)), "fixed_base": rule.base != 0.0}
+    if M == 0 or norm_u == 0.0 or rule.base != 0.0:
         return result
-    least = float(margins.min())
-    if voted:
-        loss = float(np.maximum(0.0, 1.0 - margins).sum())
-        penalised = u.w[lists.free :]
-        psi_u = rule.l1 * float(np.abs(penalised).sum()) + 0.5 * rule.l2 * float(np.square(penalised).sum())
+    if penalised:
+        loss = float(np.maximum(0.0, 1.0 - own_margins).sum())
+        w = u.w[lists.free :]
+        psi_u = rule.l1 * float(np.abs(w).sum()) + 0.5 * rule.l2 * float(np.square(w).sum())
         delta_u = psi_u - end_regularisers(M, rule, s, since, sums, lists.free, psi) / M
         size = (rule.eta * norm_u**2 / 2 + R**2 / rule.eta) * math.sqrt(M)
         result |= {"loss_u": loss, "delta_u": delta_u, "bound": loss + M * delta_u + size}
-    elif rule.eta == 0.0:
-        gamma = max(float(margins.mean()), 0.0) / norm_u
-        if gamma > 0.0:
-            D2 = float((np.maximum(0.0, gamma - margins / norm_u) ** 2).sum())
-            result |= {"gamma": gamma, "bound": ((R + math.sqrt(D2)) / gamma) ** 2}
-    if least > 0.0 and rule.l1 == 0.0 and (rule.l2 == 0.0 or (rate == 0.0 and lists.free == 0)):
+    elif hinge:
+        result |= best_scale(margins, norm_u * R)
+    least = float(own_margins.min())
+    if least > 0.0 and linear:
         gamma = least / norm_u
-        result |= {"separable_gamma": gamma, "separable_bound": (2.0 if rule.eta > 0.0 else 1.0) * (R / gamma) ** 2}
+        result |= {"separable_gamma": gamma, "separable_bound": (R / gamma) ** 2}
     return result

@@ -49,9 +49,9 @@ class ExampleFigure(FigureSettings):
     """A figure over runs of classification.
 
     kind: what it draws. parameter is the measure over the grid's key ``x``. epochs is the measure on the test part
-    after every epoch, mean over the folds; a tuned run has its tuned parameters. online counts mistakes (by the labels
-    without noise) over the examples of a single pass; stream is the measure on the test part during a single pass.
-    scatter has one point per set, the measure of run ``y`` over that of run ``x``.
+    after every epoch, mean over the folds. online counts mistakes (by the labels without noise) over the examples of a
+    single pass; stream is the measure on the test part during a single pass. scatter has one point per set, the
+    measure of run ``y`` over that of run ``x``; one figure per noise level. A tuned run has its tuned parameters.
     x, y: a key of the grid, or two runs.
     inverse: draw over 1/(n·x) for n training examples.
     measure: what is drawn.

@@ -161,6 +161,7 @@ class Run:
             "name": self.name,
             "seed": self.recipe.seed,
             "learner": self.recipe.learner,
+            "ranked_by": self.recipe.predictor,
             "dev": self.dev_score,
             "training": self.training,
             "splits": self.splits,

@@ -16,7 +16,7 @@ from rerank.features.dense import dense_alone
 from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
-from rerank.learn.bounds import Bounds, DualRule, bounds
+from rerank.learn.bounds import Bounds, DualRule, bounds, list_margins
 from rerank.learn.folds import choose, cut_state, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.mixing.mixing import Mixing, train_mixed
@@ -125,7 +125,7 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
         _about(recipe, training, corpus) | training.about | {"base": base, "ties": ties, "reached": reached} | chosen
     )
     warm = recipe.training.start is not None
-    about["bound"] = {} if warm else _bounds(recipe, training, corpus)
+    about["bound"] = {} if warm else _bounds(recipe, training, corpus, metric)
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
@@ -237,7 +237,7 @@ def base_alone(weights: dict[str, Weights]) -> dict[str, Weights]:
     return {name: Weights(np.zeros_like(other.w), 1.0) for name, other in weights.items()}
 
 
-def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:
+def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metric) -> Bounds:
     """The mistake bounds of the first pass, for learners that update on mistakes with an oracle and a rival."""
     learner = training.learner
     loss = getattr(learner, "loss", "perceptron")
@@ -251,7 +251,11 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:
     ):
         return {}
     first = training.log.head(training.history[0]["updates"])
-    return bounds(first, corpus, rule, learner.average(training.state), hinge=loss == "hinge")
+    u, targets = learner.average(training.state), _targets(recipe, corpus, metric)
+    if share := recipe.oracle.corpus_share:
+        corpus = with_corpus_gains(corpus, metric, targets, share)
+    margins = list_margins(corpus, targets, u, any_ties=any_ties(recipe, corpus))
+    return bounds(first, corpus, rule, u, margins, hinge=loss in ("hinge", "perceptron"))
 
 
 def pair_source(settings: Settings) -> PairSource:

@@ -20,6 +20,7 @@ from rerank.estimators import (
     SecondOrderPerceptronClassifier,
     SGDClassifier,
 )
+from rerank.estimators.probability import Covariance, probabilities
 
 two_and_more = pytest.mark.parametrize("k", [2, 3])
 GAUSSIANS = {
@@ -50,8 +51,8 @@ def covariance(model: Any, z: np.ndarray) -> np.ndarray:
     return np.diag(variance)
 
 
-def moderated(model: Any, x: np.ndarray) -> np.ndarray:
-    """The softmax of scores / √(1 + π/8·v), v being the variance of the difference between the two best."""
+def likely(model: Any, x: np.ndarray) -> np.ndarray:
+    """Φ(s/√v), or the softmax of scores / √(π/8·v), v being the variance of the difference between the two best."""
     row = np.append(x, 1.0) if model.fit_intercept else x
     scores, W = np.atleast_1d(model.decision_function(x[np.newaxis])[0]), row.size
     z = np.zeros(scores.size * W + (not model._apart))  # a base score that is no intercept has a coordinate too
@@ -59,9 +60,11 @@ def moderated(model: Any, x: np.ndarray) -> np.ndarray:
     z[one * W : (one + 1) * W] = row
     for other in others:
         z[other * W : (other + 1) * W] = -row
-    scores = scores / math.sqrt(1 + math.pi / 8 * (z @ covariance(model, z) @ z))
-    scores = np.array([0.0, scores[0]]) if scores.size == 1 else scores
-    return np.asarray(np.exp(scores) / np.exp(scores).sum())
+    scores = scores / math.sqrt(z @ covariance(model, z) @ z) if scores.any() else scores
+    if scores.size == 1:
+        return np.array([math.erfc(sign * scores[0] / math.sqrt(2)) / 2 for sign in (1, -1)])
+    shares = np.exp(scores * math.sqrt(8 / math.pi))
+    return np.asarray(shares / shares.sum())
 
 
 @two_and_more
@@ -70,12 +73,19 @@ def test_gaussian_weights(name: str, k: int) -> None:
     X, y = problem(k)
     model = GAUSSIANS[name].set_params(random_state=0, epochs=2).fit(X, y)
     rows = np.concatenate([X, 3 * X[:5], np.zeros((1, 6))])  # beyond what was seen, and nothing at all
-    expected = np.array([moderated(model, x) for x in rows])
+    expected = np.array([likely(model, x) for x in rows])
     found = model.predict_proba(rows)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     np.testing.assert_allclose(model.predict_proba(sparse.csr_array(rows)), expected, rtol=1e-9)
     np.testing.assert_array_equal(found.argmax(axis=1), model.predict(rows))
     np.testing.assert_allclose(pickle.loads(pickle.dumps(model)).predict_proba(rows), expected, rtol=1e-9)
+
+
+def test_a_score_without_variance_is_certain() -> None:
+    """v = 0: a row of features that no weight varies for, and a row of nothing."""
+    covariance = Covariance(np.zeros((1, 1)), np.zeros((1, 0)))
+    found = probabilities(np.array([0.5, -0.5, 0.0]), covariance, sparse.csr_array([[1.0], [1.0], [0.0]]), bias=False)
+    np.testing.assert_array_equal(found, [[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
 
 
 @pytest.mark.parametrize(("loss", "k"), [("logistic", 2), ("log", 2), ("log", 3), ("logistic", 3)])

@@ -1,6 +1,8 @@
 """The recipes of papers: they are valid, in full and quick, and their numbers belong to runs and figures."""
 
+import os
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,97 @@ def test_the_numbers_of_a_paper_belong_to_runs(path: Path) -> None:
         for key in row:
             split, _, _ = key.rpartition(".")
             assert split in ("", *recipe.data.tests)
+
+
+PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+SECTIONS = [text for text in re.split(r"^## ", PAGE, flags=re.MULTILINE) if "\n    rerank run " in text]
+VERDICTS = {"**holds**", "**does not**", "**cannot be seen here**"}
+
+
+def rows_of(text: str) -> list[list[list[str]]]:
+    """The tables of a text, row by row, cell by cell."""
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    return [[[cell.strip() for cell in line.strip("|").split(" | ")] for line in t.splitlines()] for t in tables]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.partition("\n")[0])
+def test_every_claim_has_a_verdict(section: str) -> None:
+    claims = rows_of(section)[0]
+    assert claims[0] == ["the paper", "here", "verdict"]
+    assert len(claims) > 2
+    for claim, here, verdict in claims[2:]:
+        assert claim, here
+        assert here, claim
+        assert verdict in VERDICTS, claim
+
+
+def only_letters(text: str) -> str:
+    """A text as it can be compared with what was made of a printed page."""
+    text = unicodedata.normalize("NFKC", re.sub(r"\\u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), text))
+    return re.sub(r"[^a-z0-9]", "", text.replace("λ", "lambda").replace("L2", "L_2").lower())
+
+
+def test_claims_are_in_the_papers_words() -> None:
+    shared = os.environ.get("RERANK_SHARED", "")
+    papers = sorted((Path(shared) / "papers").glob("*.txt")) if shared else []
+    if not papers:
+        pytest.skip("RERANK_SHARED/papers is not there")
+    known = [only_letters(path.read_text(encoding="utf-8").replace("\\n", " ")) for path in papers]
+    claims = [row[0] for section in SECTIONS for row in rows_of(section)[0][2:]]
+    quoted = [part for claim in claims for quote in re.findall(r'"([^"]+)"', claim) for part in quote.split("[…]")]
+    assert len(quoted) > 40
+    for quote in quoted:
+        assert any(only_letters(quote) in text for text in known), quote
+
+
+def shown(value: float | str) -> set[str]:
+    """How a page may write a paper's number: as it is, in per cent, in thousands."""
+    if isinstance(value, str):
+        return {value}
+    counts = {f"{value / 1000:g} K", f"{value / 1000:g}K", f"{value / 1e6:g}M"}
+    return {f"{value:g}", f"{value:.1f}", f"{value:.2f}", f"{100 * value:.2f}"} | counts
+
+
+def reported(section: str) -> tuple[dict[tuple[str, str], set[str]], set[str]]:
+    """The numbers of the recipes that a section runs: of examples by row and column, of lists all of them."""
+    at_place: dict[tuple[str, str], set[str]] = {}
+    anywhere: set[str] = set()
+    others = re.findall(r"(?:cw|, )(-table\d|-figure\d)", re.sub(r"recipes/papers/\S+", "", section))
+    paths = {
+        *re.findall(r"recipes/papers/[\w-]+\.yaml", section),
+        *(f"recipes/papers/cw{name}.yaml" for name in others),
+    }
+    for recipe in (load_recipe(ROOT / path) for path in sorted(paths)):
+        if recipe.reported is None:
+            continue
+        if isinstance(recipe, ListRecipe):
+            anywhere |= {
+                text for row in recipe.reported.rows.values() for value in row.values() for text in shown(value)
+            }
+            continue
+        for values in (recipe.reported.values, recipe.reported.seconds, recipe.reported.ranks):
+            for row, cells in values.items():
+                for run, value in cells.items():
+                    error = 100 - value if recipe.name == "cw-figures3-4" else value  # the page has accuracies
+                    at_place.setdefault((row, run), set()).update(shown(error))
+    return at_place, anywhere
+
+
+def test_the_numbers_of_papers_are_those_of_the_recipes() -> None:
+    """Every number behind a slash in a table."""
+    count = 0
+    for section in SECTIONS:
+        at_place, anywhere = reported(section)
+        for heading, _, *rows in rows_of(section)[1:]:
+            for name, *cells in rows:
+                for run, cell in zip(heading[1:], cells, strict=False):
+                    found = re.findall(r"^[^/]+ / ([\d.]+(?: K)?)$", cell)
+                    if "paper" in run:
+                        found = re.findall(r"\d[\d.]*(?: ?[KM])?", cell.rpartition(": ")[2])
+                    for number in found:
+                        assert number in at_place.get((name, run), set()) | anywhere, (name, run, cell)
+                        count += 1
+    assert count > 250
 
 
 def test_make_runs_every_recipe_of_a_paper() -> None:

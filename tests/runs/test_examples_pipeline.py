@@ -172,8 +172,8 @@ def test_figures_of_a_single_pass_and_of_two_runs(root: Path, tmp_path: Path) ->
     ]
     carried_out(root, tmp_path, runs=TWO, data={"noise": [0, 0.2]}, figures=figures)
     names = {path.name for path in (tmp_path / "figures").iterdir()}
-    drawn = {f"{name}-marked-noise{level}.svg" for name in ("passing", "learning") for level in ("0", "0.2")}
-    assert names == {"both.svg", *drawn}
+    drawn = {f"{name}-noise{level}.svg" for name in ("passing-marked", "learning-marked", "both") for level in (0, 0.2)}
+    assert names == drawn
 
 
 def test_the_curve_over_epochs_ends_where_the_tuned_runs_end(root: Path, tmp_path: Path) -> None:
@@ -185,6 +185,15 @@ def test_the_curve_over_epochs_ends_where_the_tuned_runs_end(root: Path, tmp_pat
     assert (line["name"], line["x"]) == ("PA", [1, 2, 3])
     assert line["y"][run["tuned"]["epochs"] - 1] == pytest.approx(100 * run["mean"])
     assert line["spread"][run["tuned"]["epochs"] - 1] == pytest.approx(100 * run["se"])
+
+
+@pytest.mark.parametrize("kind", ["online", "stream"])
+def test_a_single_pass_of_a_tuned_run_has_what_was_tuned(root: Path, tmp_path: Path, kind: str) -> None:
+    figures = [{"name": "one", "kind": kind, "every": 30, "measure": "error"}]
+    tuned = {"epochs": 1, "held_out": 0.2, "grid": {"learner.C": [0.0625]}}
+    set_apart = carried_out(root, tmp_path / "tuned", learner={"name": "pa"}, figures=figures, tune=tuned)
+    fixed = carried_out(root, tmp_path / "fixed", learner={"name": "pa", "C": 0.0625}, figures=figures)
+    assert set_apart["figures"][0]["lines"] == fixed["figures"][0]["lines"]
 
 
 def test_online_mistakes_are_those_by_the_true_labels(root: Path) -> None:

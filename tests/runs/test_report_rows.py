@@ -13,6 +13,7 @@ from rerank.runs.report.rows import (
     result_rows,
     share_closed,
     splits_of,
+    written_score,
 )
 
 
@@ -45,6 +46,17 @@ class TestRows:
         assert row.scores["f1"].deviation == pytest.approx(0.0007 / 2**0.5)
         assert row.difference == pytest.approx((0.8363 + 0.8370) / 2 - 0.8232)
         assert row.nonzero.mean == (300_072 + 301_554) / 2
+
+    def test_each_run_is_shown_by_the_predictor_that_ranks_its_lists(self, metrics):
+        """Whichever that of the chosen run is."""
+        for run in metrics["runs"]:
+            run["ranked_by"] = "last" if run["name"] == "perceptron" else "average"
+            run["splits"]["test"]["last"] = {"f1": 0.81}
+        first, second, _ = groups_of(metrics)
+        assert written_score(first, "test", "f1").mean == 0.81
+        assert written_score(second, "test", "f1") == second.score("test", "average", "f1")
+        shown = [(row.name, row.predictor) for row in result_rows(metrics, "test") if row.predictor == "last"]
+        assert shown == [("perceptron", "last")]
 
 
 class TestComparison:

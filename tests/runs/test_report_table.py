@@ -8,6 +8,7 @@ from rich.console import Console
 from synthetic_report import make_metrics, make_run, make_runs
 
 from rerank.runs.report.headline import results_on_terminal
+from rerank.runs.report.list_tables import NO_BOUND, bound
 from rerank.runs.report.table import plain_text
 
 
@@ -54,3 +55,10 @@ def test_eighty_columns_are_enough(metrics):
 
 def test_names_are_not_taken_for_markup():
     assert "[red]x[/red]" in plain_text(results_on_terminal(single("[red]x[/red]"), "test"))
+
+
+def test_a_bound_that_does_not_apply_is_said_in_words() -> None:
+    known = {"mistakes": 3, "lists": 9, "fixed_base": True}
+    assert bound({"training": {"bound": known}}) == [("mistakes", "3"), ("lists", "9"), ("bound", NO_BOUND)]
+    known |= {"fixed_base": False, "bound": 4.5}
+    assert bound({"training": {"bound": known}}) == [("mistakes", "3"), ("lists", "9"), ("bound", "4.5")]

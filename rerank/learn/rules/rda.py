@@ -1,4 +1,4 @@
-"""Regularised dual averaging and its voted form (Xu et al. 2011, Alg. 1; Gao et al. 2013, Fig. 1; Xiao 2010).
+"""Regularised dual averaging and its voted form (Xu et al. 2013, Alg. 1; Gao et al. 2013, Fig. 1; Xiao 2010).
 
 With s the sum of subgradients after k updates,
 

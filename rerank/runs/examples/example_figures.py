@@ -27,6 +27,7 @@ NAMES = {
     "train_error": "training error (%)",
     "train_accuracy": "training accuracy (%)",
 }
+M = TypeVar("M")
 K = TypeVar("K", bound=Hashable)
 
 
@@ -94,7 +95,7 @@ def traces_of(specs: Sequence[Spec], draw: Draw, figure: ExampleFigure, results:
     tuned parameters."""
     recipe, whole = specs[0].recipe, figure.kind == "epochs"
     noisy, sets = len({spec.noise for spec in specs}) > 1, {seed: draw(seed) for seed in recipe.run_seeds}
-    tuned = {(result.noise, result.spec.name): result.tuned for result in results if whole and result.tuned}
+    tuned = {(result.noise, result.spec.name): result.tuned for result in results if result.tuned}
     traced: Traced = {}
     for noise, at_noise in groupby(specs, key=lambda spec: spec.noise):
         panel = f"{specs[0].set}, noise {noise:g}" if noisy else specs[0].set
@@ -129,7 +130,11 @@ def draw_all(recipe: ClassificationRecipe, results: Sequence[Result], traced: Ma
         if figure.traced:
             figures += _draw_traces(figure, traced[figure.name])
         elif figure.kind == "scatter":
-            figures.append(_draw_scatter(figure, cells_of(recipe, shown)))
+            levels = _grouped(cells_of(recipe, shown), lambda cell: cell.noise)
+            figures += [
+                _draw_scatter(figure, cells, f"noise {noise:g}" if len(levels) > 1 else "")
+                for noise, cells in levels.items()
+            ]
         else:
             figures += _draw_parameter(figure, shown, len(recipe.run_seeds))
     return figures
@@ -189,26 +194,31 @@ def _draw_parameter(figure: ExampleFigure, results: Sequence[Result], seeds: int
     return figures
 
 
-def _grouped(members: Sequence[Result], key: Callable[[Result], K]) -> dict[K, list[Result]]:
-    groups: dict[K, list[Result]] = {}
+def _grouped(members: Sequence[M], key: Callable[[M], K]) -> dict[K, list[M]]:
+    groups: dict[K, list[M]] = {}
     for result in members:
         groups.setdefault(key(result), []).append(result)
     return groups
 
 
-def _draw_scatter(figure: ExampleFigure, cells: Sequence[Cell]) -> Figure:
-    """One point per set: the measure of run ``y`` over that of run ``x``, and the line where they are equal."""
+def _draw_scatter(figure: ExampleFigure, cells: Sequence[Cell], level: str) -> Figure:
+    """One point per set: the measure of run ``y`` over that of run ``x``, and the line where they are equal.
+
+    level: the noise of these results where there are several; empty where there is one.
+    """
     run_x, run_y, what = str(figure.x), str(figure.y), NAMES[figure.measure]
-    values: dict[tuple[str, float], dict[str, float]] = {}
+    values: dict[str, dict[str, float]] = {}
     for cell in cells:
-        values.setdefault((cell.set, cell.noise), {})[cell.run] = 100 * cell.spread(figure.measure).mean
-    points = [(name, of[run_x], of[run_y]) for (name, _), of in values.items() if run_x in of and run_y in of]
+        values.setdefault(cell.set, {})[cell.run] = 100 * cell.spread(figure.measure).mean
+    points = [(name, of[run_x], of[run_y]) for name, of in values.items() if run_x in of and run_y in of]
     both = linear([value for _, a, b in points for value in (a, b)] or [0.0, 100.0], margin=0.05)
     lines = [FigureLine([a], [b], name, joined=False) for name, a, b in points]
-    caption = captioned(figure, f"{run_y} over {run_x}; above the line, {run_y} is higher")
+    at_level = f"{level}: " if level else ""
+    caption = captioned(figure, f"{at_level}{run_y} over {run_x}; above the line, {run_y} is higher")
     said = f"{caption} {'; '.join(f'{name}: {a:.2f} and {b:.2f}' for name, a, b in points)}"
     axes = f"{run_x}: {what}", f"{run_y}: {what}"
-    return draw(figure.name, caption, lines, *axes, x=both, y=both, said=said, diagonal=True)
+    name = f"{figure.name}-{level.replace(' ', '')}" if level else figure.name
+    return draw(name, caption, lines, *axes, x=both, y=both, said=said, diagonal=True)
 
 
 def _over_seeds(seeds: int) -> str:

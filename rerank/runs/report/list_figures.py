@@ -295,7 +295,7 @@ def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, st
     points: dict[str, list[tuple[float, float]]] = {}
     for group in groups_of(metrics):
         run, weights = shown.get(str(group.runs[0]["name"])), group.training("nonzero_weights")
-        score = written_score(metrics, group, split, measure.key)
+        score = written_score(group, split, measure.key)
         if run is not None and score is not None and weights is not None:
             size, gain = 100 * weights.mean / columns, measure.scale * (score.mean - base)
             points.setdefault(run, []).append((size, gain))

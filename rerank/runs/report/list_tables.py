@@ -21,6 +21,7 @@ _CHOICES = {
 }
 COVERAGES = (1.0, 0.9, 0.75, 0.5, 0.25)  # shares of all lists
 LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
+NO_BOUND = "none: the base score weighs from the start, and theorems begin at w = 0"
 
 _table = partial(TextTable.of, merged=True)
 Metrics = Mapping[str, Any]
@@ -94,7 +95,9 @@ def mert_weights_table(metrics: Metrics) -> TextTable:
 
 def bound(metrics: Metrics) -> list[tuple[str, str]]:
     """The chosen run's mistake bound, value by value."""
-    values = metrics.get("training", {}).get("bound") or {}
+    values = dict(metrics.get("training", {}).get("bound") or {})
+    if values.pop("fixed_base", False):
+        values["bound"] = NO_BOUND
     return [(key.replace("_", " "), number(value)) for key, value in values.items()]
 
 
@@ -254,7 +257,7 @@ def _ours(metrics: Metrics, group: Group | None, run: str, split: str, key: str,
     if key in ("nonzero_weights", "seconds"):
         spread = group.training(key)
         return NONE if spread is None else count(spread.mean) if key == "nonzero_weights" else fixed(spread.mean, 1)
-    return NONE if measure is None else measure.spread(written_score(metrics, group, split, key)) or NONE
+    return NONE if measure is None else measure.spread(written_score(group, split, key)) or NONE
 
 
 def _paper(measure: Measure | None, value: float | str | None) -> str:

@@ -55,6 +55,11 @@ class Group:
     runs: tuple[Mapping[str, Any], ...]
     chosen: bool
 
+    @property
+    def ranked_by(self) -> str:
+        """The predictor whose scores rank lists in these runs."""
+        return str(self.runs[0].get("ranked_by", PREDICTORS[0]))
+
     def score(self, split: str, predictor: str, key: str) -> Spread | None:
         """One measure of one predictor on a split."""
         return Spread.known(_get(run, "splits", split, predictor, key) for run in self.runs)
@@ -171,10 +176,8 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
     """The lines of the results on ``split``: what is in BESIDE, ways to choose that need no training where candidates
     have answers (``runs.ways``), and each group's ``predictors`` where it has them.
 
-    By default these are all except "last", which is included where the recipe is about it.
+    By default these are all except "last", which is included, as the first, where it ranks the lists of the run.
     """
-    if predictors is None:
-        predictors = (*(["last"] if metrics.get("ranked_by") == "last" else []), *PREDICTORS)
     systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
     base, rows = _get(systems, "base", primary), []
     votes = {name: (name, "") for name in _get(metrics, "training", "votes", split) or ()}
@@ -186,7 +189,7 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
             rows.append(Row(label, by, scores, difference=difference, test=test))
     for group in groups_of(metrics):
         first = True
-        for predictor in predictors:
+        for predictor in predictors or (*(["last"] if group.ranked_by == "last" else []), *PREDICTORS):
             reports = [_get(run, "splits", split, predictor) for run in group.runs]
             keys = {key for report in reports for key in report or ()}
             if not any(report is not None for report in reports):
@@ -219,10 +222,9 @@ def decided_by(metrics: Mapping[str, Any]) -> str:
     return str(metrics.get("predictor", PREDICTORS[0]))
 
 
-def written_score(metrics: Mapping[str, Any], group: Group, split: str, key: str) -> Spread | None:
-    """The score of what MERT has tuned, where there is that, else of the predictor that is written out."""
-    ranked_by = str(metrics.get("ranked_by") or decided_by(metrics))
-    return group.score(split, "mert", key) or group.score(split, ranked_by, key)
+def written_score(group: Group, split: str, key: str) -> Spread | None:
+    """The score of what MERT has tuned, where there is that, else of the predictor that ranks the lists of the runs."""
+    return group.score(split, "mert", key) or group.score(split, group.ranked_by, key)
 
 
 def share_closed(measure: Measure, base: float, score: float, oracle: float) -> float | None:
