@@ -55,7 +55,7 @@ def test_conll_options(tmp_path: Path) -> None:
     (plain,) = read(ConllReader(), tmp_path / "b", "Words NNS\nmatter VBP\n", width=2)
     assert plain.labels == ()
     assert plain.tokens[0] == ("Words", "NNS")
-    with pytest.raises(DataError, match=r"b:1.*found 1 columns; expected 2 or more"):
+    with pytest.raises(DataError, match=r"b:1.*found 1 columns; expected 2 or 3"):
         read(ConllReader(), tmp_path / "b", "Words\n", width=2)
     for options in ({"separator": ""}, {"columns": (0,)}, {"label": 0}):
         with pytest.raises(RecipeError):
