@@ -67,7 +67,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             if len(tokens) != len(labels):
                 raise ValueError(f"sequence {i} has {len(tokens)} tokens and {len(labels)} labels; expected as many")
         different = {label for labels in y for label in labels}
-        if len({type(label) for label in different}) > 1 or any(label != label for label in different):  # noqa: PLR0124
+        if len({type(label) for label in different}) > 1 or any(label != label for label in different):
             raise ValueError(f"found labels that cannot be sorted, {list(different)[:3]!r}; expected texts")
         classes = sorted(different)
         if not classes:
@@ -105,7 +105,9 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """For every token {label: its probability}; of "maxent" alone, whose scores are logarithms of probabilities."""
         chains = self._read(X)
         if not self._probable:
-            raise ValueError(f"predict_marginals needs the learner maxent; learner={self.learner!r} has no probabilities")
+            raise ValueError(
+                f"predict_marginals needs the learner maxent; learner={self.learner!r} has no probabilities"
+            )
         found = _parted(chains, marginals(chains, self._weights))
         return [[dict(zip(self.classes_, token, strict=True)) for token in tokens.tolist()] for tokens in found]
 

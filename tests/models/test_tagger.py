@@ -148,10 +148,11 @@ def test_what_cannot_be_used_is_refused(tagger: rerank.Tagger) -> None:
 
 @pytest.mark.parametrize("given", ["the dog", [1, 2], [None], None, 5, [("a", 5)], {"a": 1}])
 def test_what_is_no_sentence_is_refused(tagger: rerank.Tagger, given: Any) -> None:
-    with pytest.raises(DataError, match=r"sentence 1: found .*; expected a list of words"):
+    with pytest.raises(DataError, match=r"sentence 1: found .*; expected a (list of words|word for)"):
         tagger.tag(given)
-    with pytest.raises(DataError, match="expected"):
-        rerank.tagger(given)
+    if given != "the dog":  # a file
+        with pytest.raises(DataError, match="expected"):
+            rerank.tagger(given)
     with pytest.raises(DataError, match="expected"):
         rerank.tagger(SENTENCES, [given])
 
@@ -165,9 +166,9 @@ def test_words_may_hold_anything(tmp_path: Path) -> None:
     assert np.array_equal(again.weights, made.weights)
 
 
-@pytest.mark.parametrize("value", [None, float("nan"), 1e300, 10**400, [[1.0]]])
+@pytest.mark.parametrize("value", [None, float("nan"), 1e300, 10**400])
 def test_a_function_of_ones_own_gives_numbers(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "look", lambda words, i: {"length": value})
+    monkeypatch.setitem(globals(), "look", lambda *_: {"length": value})
     with pytest.raises(DataError, match=r"look.* expected a text, a finite number"):
         rerank.tagger(SENTENCES, features={"functions": {"look": f"{__name__}:look"}})
 

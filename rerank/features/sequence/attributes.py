@@ -121,7 +121,7 @@ def named_values(token: Any, where: str) -> Iterator[tuple[str, float]]:
                 yield f"{key}={value}", 1.0
             elif isinstance(value, (Mapping, list, tuple, Set)):
                 yield from ((f"{key}:{name}", x) for name, x in named_values(value, f"{where}, {key}"))
-            elif isinstance(value, (int, float, np.bool_, np.number)) and abs(value) <= FLOAT32_MAX:
+            elif isinstance(value, (int, float, np.bool_, np.number)) and -FLOAT32_MAX <= value <= FLOAT32_MAX:
                 yield key, float(value)
             else:
                 raise DataError(

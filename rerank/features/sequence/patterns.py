@@ -5,10 +5,10 @@
     B
 
 A line is a template. ``%x[row,column]`` stands for a column of the token ``row`` places away (up to 99), ``_B-1`` or
-``_B+1`` where that is beyond the sentence; a template gives an attribute per token, its line with these filled in. Besides
-``x`` there are ``lower``, ``shape``, ``short``, ``marks``, ``prefix3`` and ``suffix3`` (of any length), and the names
-of clusters (``brown``, or ``brown4`` for the first four characters) and gazetteers. A template gives nothing for a
-token whose word is shorter, or unknown to a cluster.
+``_B+1`` where that is beyond the sentence; a template gives an attribute per token, its line with these filled in.
+Besides ``x`` there are ``lower``, ``shape``, ``short``, ``marks``, ``prefix3`` and ``suffix3`` (of any length), and the
+names of clusters (``brown``, or ``brown4`` for the first four characters) and gazetteers. A template gives nothing for
+a token whose word is shorter, or unknown to a cluster.
 """
 
 import re

@@ -15,10 +15,10 @@ from rerank.base.registry import Registry
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import NUL, Problem, SkippedList
 from rerank.readers.skip_count import SkipCount, usable
-from rerank.readers.streams import PathLike, Writable, open_stream
+from rerank.readers.streams import PathLike, Writable, must_wait, open_stream
 
 Token = tuple[str, ...]  # the columns of a token, the word first
-
+BATCH = 500  # sentences that are tagged together
 ADVICE = "fix or remove the sentence, or leave out such ones with --on-bad-list skip (in a recipe: data.on_bad_list)"
 
 
@@ -120,3 +120,14 @@ def sentences_of(items: Iterable[TaggedSentence | SkippedList], count: SkipCount
         return item
 
     return usable(items, take, count)
+
+
+def as_they_come(sentences: Iterable[TaggedSentence], path: PathLike) -> Iterator[list[TaggedSentence]]:
+    """Sentences of ``path``, up to ``BATCH`` at a time, or those that there are before more can be read."""
+    batch = list[TaggedSentence]()
+    for sentence in sentences:
+        batch.append(sentence)
+        if len(batch) == BATCH or must_wait(path):
+            yield batch
+            batch = []
+    yield batch
