@@ -10,8 +10,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.readers.sequences.base import SequenceReader, TaggedSentence, sentences_of
 from rerank.readers.sequences.conll import ConllReader
 from rerank.readers.sequences.conllu import ConlluReader
-from rerank.readers.sequences.slash import SlashReader
-from rerank.readers.sequences.words import WordReader
+from rerank.readers.sequences.slash import SlashReader, WordReader
 from rerank.readers.skip_count import SkipCount
 
 CONLL = "-DOCSTART- -X- O\n\nBoeing NNP B-NP\n's\tPOS  B-NP\n\n# # B-NP\n5 CD I-NP\n"

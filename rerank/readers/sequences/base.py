@@ -103,7 +103,7 @@ class SequenceReader(Checked, ABC):
         """Write a sentence with these labels."""
 
 
-MODULES = "conll", "conllu", "slash", "trees", "words"
+MODULES = "conll", "conllu", "slash", "trees"
 sequence_readers: Registry[type[SequenceReader]] = Registry(
     "sequence_reader", SequenceReader, [f"rerank.readers.sequences.{name}" for name in MODULES]
 )
