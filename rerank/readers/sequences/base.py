@@ -6,7 +6,7 @@ with ``on_bad_list="skip"``, is left out and counted, as a list is: see ``rerank
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rerank.base.encoding import decoded
@@ -66,15 +66,7 @@ class SequenceReader(Checked, ABC):
                         raise Problem("nul", f"found {NUL}")
                     sentence = self.sentence(block, str(ordinal), lines.path, width)
                 except Problem as problem:
-                    yield SkippedList(
-                        str(ordinal),
-                        lines.path,
-                        problem.line or block.line,
-                        problem.reason,
-                        problem.message,
-                        None,
-                        ADVICE,
-                    )
+                    yield replace(SkippedList.of(problem, str(ordinal), lines.path, block.line), advice=ADVICE)
                     ordinal += 1
                     continue
                 if sentence is not None:
