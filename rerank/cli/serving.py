@@ -93,7 +93,9 @@ def serve(
         warm_up(served)
         limits = Limits(max_bytes, max_words, max_depth, max_seconds)
         server_of = None if upstream is None else Upstream(upstream, upstream_seconds, _most(max_connections))
-        chats = None if server_of is None else Chats(served, server_of, n or 16, temperature)
+        chats = None
+        if server_of is not None and not isinstance(served, Tagger):
+            chats = Chats(served, server_of, n or 16, temperature)
         hosts = [host, *(allow_host or ())]
         app = make_app(served, limits=limits, threads=threads, pool=pool, hosts=hosts, chats=chats)
         config = uvicorn.Config(

@@ -1,7 +1,6 @@
 """The commands that tag words, and write the best sequences of labels as lists."""
 
 from collections.abc import Iterable
-from itertools import tee
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -56,6 +55,7 @@ def tag(
     another format. With --json every line is an object with the id, the words and the labels.
     """
     from rerank.models.tagger import Tagger
+    from rerank.readers.sequences.base import as_they_come
     from rerank.readers.skip_count import SkipCount
     from rerank.readers.streams import open_output
     from rerank.storage.strict_json import as_json
@@ -63,14 +63,15 @@ def tag(
     check_files(file, None, output, model)
     tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
     form = _reader(tagger, reader)
-    known, seen = tee(track(_sentences(tagger, form, file, count), "tag", unit="sentences"))
     with open_output(output) as out:
-        for sentence, labels in zip(known, tagger.tag_many(each.tokens for each in seen), strict=True):
-            if shown_as_json():
-                line = {"id": sentence.id, "words": sentence.words, "labels": labels}
-                out.write(encoded(f"{as_json(line)}\n"))
-            else:
-                form.write(out, sentence, labels)
+        for batch in as_they_come(track(_sentences(tagger, form, file, count), "tag", unit="sentences"), file):
+            for sentence, labels in zip(batch, tagger.tag_many(each.tokens for each in batch), strict=True):
+                if shown_as_json():
+                    line = {"id": sentence.id, "words": sentence.words, "labels": labels}
+                    out.write(encoded(f"{as_json(line)}\n"))
+                else:
+                    form.write(out, sentence, labels)
+            out.flush()
     warn_of_skipped(count)
 
 
@@ -100,6 +101,7 @@ def nbest(
     tagger knows the sentences that it was trained on too well: with --folds their lists are like those of others.
     """
     from rerank.models.tagger import Tagger
+    from rerank.readers.sequences.base import as_they_come
     from rerank.readers.skip_count import SkipCount
     from rerank.readers.streams import open_output
     from rerank.recipes.loading import read_settings
@@ -111,7 +113,7 @@ def nbest(
     form = _reader(tagger, reader, labelled=folds is not None)
     with open_output(output) as out:
         if folds is None:
-            found = best_of(tagger, _sentences(tagger, form, file, count), n)
+            found = best_of(tagger, as_they_come(_sentences(tagger, form, file, count), file), n)
         else:
             recipe = read_settings(tagger.settings)
             assert isinstance(recipe, TaggingRecipe)

@@ -1,7 +1,7 @@
 """A tagger of sequences over dictionaries of attributes, as python-crfsuite and sklearn-crfsuite take them."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, Self
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rerank.estimators.parameters import as_value_errors, check_parameters, seed_of
 from rerank.estimators.ranker import learner_of
+from rerank.features.sequence.attributes import named_values
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.settings import Count
 from rerank.learn.spaces.chain import UNKNOWN, Chains, chains_of
@@ -23,10 +24,8 @@ from rerank.learn.spaces.training import train_chains
 class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
     """A tagger: it labels every token of a sequence, and knows which labels follow each other (a chain of first order).
 
-    X is a list of sequences, these are lists of tokens, and a token is a dict: a text makes an attribute of key and
-    value, a number is the value of the attribute ``key``, True and False are 1 and 0; a list or set of texts, or a
-    dict, is read as a token of its own, with ``key:`` before all attributes. A token may also be a list or set of
-    texts. y has a list of labels for every sequence.
+    X is a list of sequences, these are lists of tokens, and a token is a dict (or a list or set of texts): see
+    ``rerank.features.sequence.attributes.named_values``. y has a list of labels for every sequence.
 
     Parameters
     ----------
@@ -45,8 +44,6 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     transitions_: float64 [K, K], the weight of one label after another (from, to); state_: float64 [A, K], that of
         an attribute with a label.
     n_iter_: passes made.
-
-    Reference for the formats of tokens: python-crfsuite.readthedocs.io, ItemSequence.
     """
 
     learner: Any = "perceptron"
@@ -63,13 +60,16 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         ValueError: names the parameter, or the sequence and token (from 0), with what was found and what is expected.
         """
         check_parameters(self, ("epochs", "shuffle", "average"))
-        X, y = list(X), [list(labels) for labels in y]
+        X, y = _sequences(X, "X"), _sequences(y, "y")
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} sequences and y has {len(y)}; expected labels for every sequence")
         for i, (tokens, labels) in enumerate(zip(X, y, strict=True)):
             if len(tokens) != len(labels):
                 raise ValueError(f"sequence {i} has {len(tokens)} tokens and {len(labels)} labels; expected as many")
-        classes = sorted({label for labels in y for label in labels})
+        different = {label for labels in y for label in labels}
+        if len({type(label) for label in different}) > 1 or any(label != label for label in different):
+            raise ValueError(f"found labels that cannot be sorted, {list(different)[:3]!r}; expected texts")
+        classes = sorted(different)
         if not classes:
             raise ValueError("found no tokens; expected at least one sequence with tokens and labels")
         with as_value_errors(type(self).__name__):
@@ -106,7 +106,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         chains = self._read(X)
         if not self._probable:
             raise ValueError(
-                f"predict_marginals needs probabilities, which learner={self.learner!r} has not; maxent has"
+                f"predict_marginals needs the learner maxent; learner={self.learner!r} has no probabilities"
             )
         found = _parted(chains, marginals(chains, self._weights))
         return [[dict(zip(self.classes_, token, strict=True)) for token in tokens.tolist()] for tokens in found]
@@ -120,7 +120,19 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def _read(self, X: Any) -> Chains:
         check_is_fitted(self)
         with as_value_errors(type(self).__name__):
-            return _chains(list(X), None, self.classes_, self.attributes_, new=False)
+            return _chains(_sequences(X, "X"), None, self.classes_, self.attributes_, new=False)
+
+
+def _sequences(given: Any, name: str) -> list[list[Any]]:
+    """``X`` or ``y`` as lists."""
+    if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
+        raise ValueError(f"found {given!r} for {name}; expected a list of sequences")
+    what = "a list of tokens, each a dict" if name == "X" else "a list of labels"
+    made = list(given)
+    for i, sequence in enumerate(made):
+        if not isinstance(sequence, Iterable) or isinstance(sequence, (str, Mapping)):
+            raise ValueError(f"sequence {i} of {name} is {sequence!r}; expected {what}")
+    return [list(sequence) for sequence in made]
 
 
 def _parted(chains: Chains, rows: np.ndarray) -> list[np.ndarray]:
@@ -134,10 +146,8 @@ def _chains(X: list[Any], y: Any, classes: Sequence[Any], known: dict[str, int],
     values: list[float] = []
     rows = [0]
     for i, tokens in enumerate(X):
-        if isinstance(tokens, (str, Mapping)):
-            raise ValueError(f"sequence {i} is a {type(tokens).__name__}; expected a list of tokens, each a dict")
         for t, token in enumerate(tokens):
-            for name, value in attributes(token, f"sequence {i}, token {t}"):
+            for name, value in named_values(token, f"sequence {i}, token {t}"):
                 number = known.setdefault(name, len(known)) if new else known.get(name, UNKNOWN)
                 if number >= 0:
                     ids.append(number)
@@ -150,32 +160,3 @@ def _chains(X: list[Any], y: Any, classes: Sequence[Any], known: dict[str, int],
         None if y is None else np.array([place[label] for labels in y for label in labels], np.int32), len(classes),
         attribute_count=len(known), values=None if (x == 1.0).all() else x,
     )  # fmt: skip
-
-
-def attributes(token: Any, where: str) -> Iterator[tuple[str, float]]:
-    """(attribute, value) of all that a token has; see ``SequenceTagger``.
-
-    Raises
-    ------
-    ValueError: says where, what was found and what is expected.
-    """
-    if isinstance(token, Mapping):
-        for key, value in token.items():
-            if not isinstance(key, str):
-                raise ValueError(f"{where}: found the key {key!r}; expected a text")
-            if isinstance(value, str):
-                yield f"{key}={value}", 1.0
-            elif isinstance(value, (Mapping, list, tuple, Set)):
-                yield from ((f"{key}:{name}", x) for name, x in attributes(value, f"{where}, {key}"))
-            elif isinstance(value, (bool, int, float, np.bool_, np.number)) and math.isfinite(value):
-                yield key, float(value)
-            else:
-                raise ValueError(
-                    f"{where}: {key!r} has the value {value!r}; expected a text, a finite number, True or False, "
-                    "or a list, set or dict of them"
-                )
-    elif isinstance(token, (list, tuple, Set)) and all(isinstance(name, str) for name in token):
-        names = sorted(token) if isinstance(token, Set) else token
-        yield from ((name, 1.0) for name in dict.fromkeys(names))
-    else:
-        raise ValueError(f"{where}: found {token!r}; expected a dict of attributes, or a list or set of texts")

@@ -126,21 +126,19 @@ class TagAccuracy(LabelMetric):
 
 def counts_by_type(guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> dict[str, list[int]]:
     """By type of span: how many are correct, found and right, as conlleval lists them."""
-    return _counts(
-        ((set(spans_of(labels)), set(spans_of(gold))) for labels, gold in zip(guessed, right, strict=True)), 2
-    )
+    return _counts((map(spans_of, labels) for labels in zip(guessed, right, strict=True)), 2)
 
 
 def counts_by_label(guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> dict[str, list[int]]:
     """By label: for how many words it is correct, found and right."""
-    pairs = ((set(enumerate(labels)), set(enumerate(gold))) for labels, gold in zip(guessed, right, strict=True))
-    return _counts(pairs, 1)
+    return _counts((map(enumerate, labels) for labels in zip(guessed, right, strict=True)), 1)
 
 
-def _counts(pairs: Iterable[tuple[set[Any], set[Any]]], name: int) -> dict[str, list[int]]:
-    """Counts of what stands at the place ``name`` of every item: in both of two sets, the first, the second."""
+def _counts(pairs: Iterable[Iterable[Iterable[Any]]], name: int) -> dict[str, list[int]]:
+    """Counts of what stands at the place ``name`` of every item: in both of two sentences, the first, the second."""
     counts = dict[str, list[int]]()
-    for found, right in pairs:
+    for pair in pairs:
+        found, right = map(set, pair)
         for k, items in enumerate((found & right, found, right)):
             for item in items:
                 counts.setdefault(str(item[name]), [0, 0, 0])[k] += 1

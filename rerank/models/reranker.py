@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -41,7 +41,7 @@ Candidates: TypeAlias = NBest | Mapping[str, Any] | Iterable[CandidateLike]
 BATCH = 64  # lists that are voted on together
 
 
-def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> "Reranker":
+def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> "Reranker | Tagger":
     """The model in a directory that ``rerank run``, or ``Reranker.save``, has left, or the URL of one; a ``Tagger`` if
     it tags words.
 
@@ -56,7 +56,7 @@ def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) 
         DataError: a URL that cannot be fetched.
     """
     if is_tagger(os.fspath(path)):
-        return cast(Reranker, Tagger.load(os.fspath(path), trust))
+        return Tagger.load(os.fspath(path), trust)
     return Reranker(Model.load(os.fspath(path), trust), predictor)
 
 

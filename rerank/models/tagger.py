@@ -1,11 +1,11 @@
 """A tagger: the best labels of words, the best k, how probable each is, and why.
 
 Its folder has the weights that are not 0 (``columns.npy``, int64, and ``values.npy``, float32; columns as in
-``rerank.learn.spaces.chain``), the texts of the attributes in their order (``attributes.npy``, UTF-8, a line each),
-what its templates look up (``lexicons.json``), and ``model.json``.
+``rerank.learn.spaces.chain``), the texts of the attributes in their order with what its templates look up
+(``lexicons.json``), and ``model.json``.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -15,7 +15,6 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.base.registry import Registry
 from rerank.features.sequence.attributes import Own, TokenFeatures
@@ -25,14 +24,14 @@ from rerank.learn.spaces.chain import Chains, chains_of
 from rerank.learn.spaces.decoding import decode, k_best, marginals
 from rerank.models.model import FORMAT_VERSION, HEADER, check_files, header_digest, read_header, stored_model
 from rerank.models.provenance import Provenance, Trust, require_trusted_parts
-from rerank.readers.sequences.base import Token
+from rerank.readers.sequences.base import BATCH, Token
 from rerank.storage.arrays import read_array, save_arrays
 from rerank.storage.digests import digest
 from rerank.storage.files import new_directory
+from rerank.storage.remote import below, local_path
 from rerank.storage.strict_json import as_json, read_object
 
 LEXICONS = "lexicons.json"
-BATCH = 500  # sentences that are tagged together
 Words: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # words, or tokens with several columns
 
 token_features: Registry[Own] = Registry("token_feature")  # users' functions, by import path or entry point
@@ -51,7 +50,7 @@ class TaggerHeader(BaseModel):
     patterns: list[str]
     functions: dict[str, str]
     width: Annotated[int, Field(ge=1)]
-    files: dict[Annotated[str, Field(pattern=r"^(columns|values|attributes)\.npy$|^lexicons\.json$")], str]
+    files: dict[Annotated[str, Field(pattern=r"^(columns|values)\.npy$|^lexicons\.json$")], str]
     digest: str
 
 
@@ -108,8 +107,7 @@ class Tagger:
             lexicons = read_object(place / LEXICONS)
             gazetteers = {name: Gazetteer(kinds) for name, kinds in lexicons["gazetteers"].items()}
             known = *lexicons["clusters"], *gazetteers
-            text = read_array(place / "attributes.npy", np.uint8, 1).tobytes()
-            ids = {name: j for j, name in enumerate(decoded(text).split("\n")[:-1])}
+            ids = {name: j for j, name in enumerate(lexicons["attributes"])}
             functions = {name: token_features.get(path) for name, path in header["functions"].items()}
             patterns = read_patterns(header["patterns"], known)
             features = TokenFeatures(patterns, lexicons["clusters"], gazetteers, functions, ids)
@@ -132,14 +130,13 @@ class Tagger:
         """Write the model; it appears under its name only when complete."""
         features = self.features
         columns = np.flatnonzero(self.weights)
-        text = encoded("".join(f"{name}\n" for name in features.ids))
         lexicons = {
+            "attributes": list(features.ids),
             "clusters": features.clusters,
             "gazetteers": {name: gazetteer.kinds for name, gazetteer in features.gazetteers.items()},
         }
         with new_directory(directory) as new:
-            arrays = {"columns": columns, "values": self.weights[columns], "attributes": np.frombuffer(text, np.uint8)}
-            save_arrays(new, arrays)
+            save_arrays(new, {"columns": columns, "values": self.weights[columns]})
             (new / LEXICONS).write_text(as_json(lexicons))
             header = {
                 "version": FORMAT_VERSION,
@@ -166,8 +163,7 @@ class Tagger:
 
     def tag_many(self, sentences: Iterable[Words]) -> Iterator[list[str]]:
         """``tag`` of many sentences, in their order, made while they are asked for."""
-        for given in self._batches(sentences):
-            chains = self.chains(given)
+        for chains in self._batches(sentences):
             for labels in np.split(decode(chains, self.weights), chains.starts[1:-1]):
                 yield self._named(labels)
 
@@ -177,8 +173,7 @@ class Tagger:
 
     def nbest_many(self, sentences: Iterable[Words], k: int = 20) -> Iterator[list[Tagging]]:
         """``nbest`` of many sentences, in their order, made while they are asked for."""
-        for given in self._batches(sentences):
-            chains = self.chains(given)
+        for chains in self._batches(sentences):
             scores, labels = k_best(chains, self.weights, k)
             for i, (first, end) in enumerate(zip(chains.starts, chains.starts[1:], strict=False)):
                 there = np.flatnonzero(np.isfinite(scores[i]))
@@ -189,12 +184,12 @@ class Tagger:
 
         Of models of maxent (CRFs) these are what they were trained for; other scores are of any scale.
         """
-        return marginals(self.chains([_rows(tokens)]), self.weights)
+        return marginals(self.chains([tokens]), self.weights)
 
     def explain(self, tokens: Words) -> list[Reason]:
         """What decided between the best labels and the second best, the largest first; the sum is the difference of
         their scores."""
-        chains = self.chains([_rows(tokens)])
+        chains = self.chains([tokens])
         _, found = k_best(chains, self.weights, 2)
         K, names = len(self.labels), self._attribute_names
         reasons = dict[tuple[int, str], float]()
@@ -213,19 +208,27 @@ class Tagger:
         made = [Reason(place, name, amount) for (place, name), amount in reasons.items() if amount]
         return sorted(made, key=lambda reason: -abs(reason.amount))
 
-    def chains(self, sentences: Sequence[Sequence[Token]]) -> Chains:
+    def chains(self, sentences: Sequence[Words]) -> Chains:
         """Sentences as the learner sees them, without their labels."""
-        for number, sentence in enumerate(sentences, start=1):
-            for token in sentence:
-                if len(token) != self.width:
-                    expected = "a word" if self.width == 1 else f"{self.width} columns"
-                    raise DataError(f"sentence {number}: found {token!r}; expected {expected} for every token")
-        found = self.features.extract(sentences)
+        found = self.features.extract([self._rows(tokens, i) for i, tokens in enumerate(sentences, start=1)])
         return chains_of(
             found.starts, found.rows, found.attributes, None, self.allowed,
             attribute_count=len(self.features.ids), values=found.values if found.values.size else None,
             names=self.labels,
         )  # fmt: skip
+
+    def _rows(self, tokens: Words, number: int) -> list[Token]:
+        """Tokens as rows of columns, a word being one with a single column."""
+        expected = "a word" if self.width == 1 else f"{self.width} columns"
+        if not isinstance(tokens, Iterable) or isinstance(tokens, (str, Mapping)):
+            raise DataError(f"sentence {number}: found {tokens!r}; expected a list of words or tokens")
+        rows = list[Token]()
+        for token in tokens:
+            row = (token,) if isinstance(token, str) else tuple(token) if isinstance(token, (list, tuple)) else ()
+            if len(row) != self.width or not all(isinstance(text, str) for text in row):
+                raise DataError(f"sentence {number}: found {token!r}; expected {expected} for every token")
+            rows.append(row)
+        return rows
 
     @cached_property
     def _attribute_names(self) -> list[str]:
@@ -234,20 +237,15 @@ class Tagger:
     def _named(self, labels: np.ndarray) -> list[str]:
         return [self.labels[label] for label in labels.tolist()]
 
-    def _batches(self, sentences: Iterable[Words]) -> Iterator[list[list[Token]]]:
-        rows = map(_rows, sentences)
-        while batch := list(islice(rows, BATCH)):
-            yield batch
+    def _batches(self, sentences: Iterable[Words]) -> Iterator[Chains]:
+        given = iter(sentences)
+        while batch := list(islice(given, BATCH)):
+            yield self.chains(batch)
 
 
-def _rows(tokens: Words) -> list[Token]:
-    """Tokens as rows of columns, a word being one with a single column."""
-    return [(token,) if isinstance(token, str) else tuple(token) for token in tokens]
-
-
-def is_tagger(directory: Path | str) -> bool:
-    """Whether the model in a directory tags words."""
+def is_tagger(directory: str) -> bool:
+    """Whether the model in a directory, or by URL, tags words."""
     try:
-        return "labels" in read_object(Path(directory) / HEADER)
-    except (OSError, ValueError):
+        return "labels" in read_object(Path(local_path(below(directory, HEADER))))
+    except (OSError, ValueError, DataError):
         return False

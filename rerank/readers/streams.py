@@ -9,6 +9,7 @@ import contextlib
 import difflib
 import errno
 import os
+import select
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar, copy_context
@@ -76,7 +77,9 @@ class InputStream:
     def _start(self) -> None:
         """Recognise the compression by the first bytes of the file."""
         self._count = 0
-        head = self._guard(self._raw.read, HEAD)
+        head = more = self._guard(self._raw.read, HEAD)
+        while more and len(head) < HEAD and b"\n" not in head:
+            head += (more := self._guard(self._raw.read, HEAD - len(head)))
         self.compression = recognise(head, self.path)
         self._source = decompressed(self.compression, cast(IO[bytes], _Prefixed(head, self._raw)))
         self._pending: bytes | None = None
@@ -207,7 +210,8 @@ def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = 
     if name == "-":
         if sys.stdin is None:
             raise DataError("standard input is closed: redirect it, or name a file", path=stream_name(name))
-        standard_input.set(stdin := StandardInput(sys.stdin.buffer, stream_name(name), owned=False))
+        arriving = cast(IO[bytes], _Arriving(sys.stdin.buffer))
+        standard_input.set(stdin := StandardInput(arriving, stream_name(name), owned=False))
     stream = stdin if name == "-" else held.get()(name) or open_file(name, InputStream, others=others)
     stream.strict = strict
     return stream
@@ -270,7 +274,27 @@ class _Prefixed:
         if not self._head:
             return self._raw.read(size)
         piece, self._head = self._head[:size], self._head[size:]
-        return piece + self._raw.read(size - len(piece))
+        return piece if isinstance(self._raw, _Arriving) else piece + self._raw.read(size - len(piece))
+
+
+class _Arriving:
+    """A pipe whose ``read`` gives what has come, and waits only where nothing has."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def read(self, size: int = -1) -> bytes:
+        return bytes(self._raw.read1(size))
+
+
+def must_wait(path: PathLike) -> bool:
+    """Whether nothing more of ``path`` can be read yet: who writes to standard input may wait for an answer."""
+    if os.fspath(path) != "-":
+        return False
+    try:
+        return not select.select([sys.stdin], [], [], 0)[0]
+    except (OSError, ValueError):  # it is no file, or this is Windows
+        return False
 
 
 def _near(name: str, others: Collection[str]) -> str:
@@ -325,6 +349,11 @@ class OutputStream:
         except OSError as error:
             self.discard()
             raise self._failure(error) from None
+
+    def flush(self) -> None:
+        """Let whoever reads standard output, or a pipe, have what was written so far."""
+        if self._file is self._raw:
+            self._raw.flush()
 
     def discard(self) -> None:
         """Give up: nothing appears under the file's name, and what was there stays."""

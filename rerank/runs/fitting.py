@@ -22,7 +22,7 @@ from rerank.features.sets import SETS
 from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.models.model import Model
-from rerank.models.reranker import Reranker, load
+from rerank.models.reranker import Reranker
 from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
 from rerank.readers.block import Item, ListBlock
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
@@ -164,7 +164,7 @@ def fit(
         raise DataError("dev: found the same iterator as lists, which yields each list only once; expected a list")
     answer = None if is_frame(lists) or is_table(lists) else check_rule(columns.pop("answer", None))
     if isinstance(start, str | os.PathLike):
-        start = load(start, trust=True)
+        start = Reranker(Model.load(os.fspath(start), trust=True))
     if start is not None:
         recipe = start.recipe if recipe is None else recipe
         if is_frame(lists) or is_table(lists):

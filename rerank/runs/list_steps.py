@@ -80,11 +80,6 @@ class ListSteps(Steps[ListRecipe]):
         lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
         self.files = [*lists, *files_named(recipe.model_dump()), *warm]
         self.code = code_of(recipe, TRAINING)
-        if not self.trains and not (self.directory / RUNS).exists():
-            message = (
-                "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
-            )
-            raise DataError(message, path=str(self.directory))
 
     def extract(self) -> dict[str, int]:
         recipe = self.recipe

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rerank.base.errors import DataError
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import TaskRecipe
@@ -77,6 +78,9 @@ def check(
     is read or written; raises what ``Steps.check`` does."""
     steps = _kind(recipe.task)(recipe, directory, stages, engine or LocalEngine(), inputs)
     steps.check()
+    if not steps.trains and not (directory / RUNS).exists():
+        message = "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
+        raise DataError(message, path=str(directory))
     return steps
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from rerank.estimators import SequenceTagger
-from rerank.estimators.sequences import attributes
+from rerank.features.sequence.attributes import named_values
 
 SENTENCES = [
     "the/D dog/N barks/V",
@@ -61,7 +61,7 @@ def test_marginals_are_probabilities_of_the_scores() -> None:
         for label, probability in token.items():
             share = sum(q for q, (_, labels) in zip(p, best, strict=True) if labels[t] == label) / p.sum()
             assert probability == pytest.approx(share, abs=1e-12)
-    with pytest.raises(ValueError, match="maxent has"):
+    with pytest.raises(ValueError, match="needs the learner maxent"):
         SequenceTagger().fit(X, y).predict_marginals(X)
 
 
@@ -72,10 +72,10 @@ def test_scikit_learn_selects_over_it() -> None:
 
 def test_tokens_are_read_as_python_crfsuite_reads_them() -> None:
     token = {"a": "b", "c": 2, "d": True, "e": False, "f": {"g": "h", "i": {"j": 0.5}}, "k": ["l", "m"], "n": {"o"}}
-    assert dict(attributes(token, "")) == {
+    assert dict(named_values(token, "")) == {
         "a=b": 1.0, "c": 2.0, "d": 1.0, "e": 0.0, "f:g=h": 1.0, "f:i:j": 0.5, "k:l": 1.0, "k:m": 1.0, "n:o": 1.0
     }  # fmt: skip
-    assert dict(attributes(["u", "v", "u"], "")) == {"u": 1.0, "v": 1.0}
+    assert dict(named_values(["u", "v", "u"], "")) == {"u": 1.0, "v": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,14 @@ def test_tokens_are_read_as_python_crfsuite_reads_them() -> None:
         ([[{}], [{}]], [["N"], ["N", "N"]], "sequence 1 has 1 tokens and 2 labels"),
         ([[{}]], [], "X has 1 sequences and y has 0"),
         ([[]], [[]], "found no tokens"),
+        ([[{"a": 1e300}]], [["N"]], "the value 1e\\+300; expected a text, a finite number"),
+        ([[{"a": 10**400}]], [["N"]], "the value 1000"),
+        ([[{}]], ["N"], "sequence 0 of y is 'N'; expected a list of labels"),
+        ([[{}, {}]], [["N", None]], "found labels that cannot be sorted"),
+        ([[{}]], [[float("nan")]], "found labels that cannot be sorted"),
+        (None, [["N"]], "found None for X; expected a list of seq"),
+        ([[{}]], None, "found None for y; expected a list"),
+        ([3], [["N"]], "sequence 0 of X is 3; expected a list of tokens"),
     ],
 )
 def test_what_is_no_sequence_is_named(tokens: Any, labels: Any, message: str) -> None:

@@ -137,10 +137,42 @@ def test_what_cannot_be_used_is_refused(tagger: rerank.Tagger) -> None:
     with pytest.raises(DataError, match="found no sentences"):
         rerank.tagger([])
     with pytest.raises(DataError, match=r"expected tokens such as"):
-        rerank.tagger([["a", "b"]])
+        rerank.tagger([["ab", "cd"]])
     with pytest.raises(RecipeError, match="outputs are too many to list"):
         rerank.tagger(SENTENCES, learner="lambdamart")
     wrong = [[("a", "I-X"), ("b", "O")], *([[("c", "B-X"), ("d", "I-X")]] * 2)]
     with pytest.raises(DataError, match=r"list 1: token 1: found I-X at the start, which is not allowed"):
         rerank.tagger(wrong, constraints="spans")
     assert rerank.tagger(wrong, epochs=20).tag(["a", "b"]) == ["I-X", "O"]
+
+
+@pytest.mark.parametrize("given", ["the dog", [1, 2], [None], None, 5, [("a", 5)], {"a": 1}])
+def test_what_is_no_sentence_is_refused(tagger: rerank.Tagger, given: Any) -> None:
+    with pytest.raises(DataError, match=r"sentence 1: found .*; expected a (list of words|word for)"):
+        tagger.tag(given)
+    if given != "the dog":  # a file
+        with pytest.raises(DataError, match="expected"):
+            rerank.tagger(given)
+    with pytest.raises(DataError, match="expected"):
+        rerank.tagger(SENTENCES, [given])
+
+
+def test_words_may_hold_anything(tmp_path: Path) -> None:
+    """An attribute with the end of a line in it does not move those behind it when a model is read again."""
+    made = rerank.tagger([[("New\nYork", "A"), ("\0", "B"), ("\ud800", "C"), ('"\u2028', "A")]] * 3, epochs=3)
+    made.save(tmp_path / "model")
+    again = rerank.Tagger.load(tmp_path / "model")
+    assert again.features.ids == made.features.ids
+    assert np.array_equal(again.weights, made.weights)
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), 1e300, 10**400])
+def test_a_function_of_ones_own_gives_numbers(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "look", lambda *_: {"length": value})
+    with pytest.raises(DataError, match=r"look.* expected a text, a finite number"):
+        rerank.tagger(SENTENCES, features={"functions": {"look": f"{__name__}:look"}})
+
+
+def test_templates_look_at_what_is_near() -> None:
+    with pytest.raises(RecipeError, match=r"expected a macro"):
+        rerank.tagger(SENTENCES, templates=["U:%x[-999999999,0]"])

@@ -10,8 +10,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.readers.sequences.base import SequenceReader, TaggedSentence, sentences_of
 from rerank.readers.sequences.conll import ConllReader
 from rerank.readers.sequences.conllu import ConlluReader
-from rerank.readers.sequences.slash import SlashReader
-from rerank.readers.sequences.words import WordReader
+from rerank.readers.sequences.slash import SlashReader, WordReader
 from rerank.readers.skip_count import SkipCount
 
 CONLL = "-DOCSTART- -X- O\n\nBoeing NNP B-NP\n's\tPOS  B-NP\n\n# # B-NP\n5 CD I-NP\n"
@@ -55,7 +54,7 @@ def test_conll_options(tmp_path: Path) -> None:
     (plain,) = read(ConllReader(), tmp_path / "b", "Words NNS\nmatter VBP\n", width=2)
     assert plain.labels == ()
     assert plain.tokens[0] == ("Words", "NNS")
-    with pytest.raises(DataError, match=r"b:1.*found 1 columns; expected 2 or more"):
+    with pytest.raises(DataError, match=r"b:1.*found 1 columns; expected 2 or 3"):
         read(ConllReader(), tmp_path / "b", "Words\n", width=2)
     for options in ({"separator": ""}, {"columns": (0,)}, {"label": 0}):
         with pytest.raises(RecipeError):

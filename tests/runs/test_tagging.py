@@ -2,6 +2,10 @@
 
 import gzip
 import json
+import select
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +136,9 @@ def test_commands(rerank: Command, ran: tuple[Path, dict[str, Any], dict[str, An
     failed(rerank("rerank", model, test), 2, "a model that tags words")
     failed(rerank("tag", model, test, "--reader", "conl"), 2, "did you mean conll")
     (tmp_path / "bad").write_text("a\n")
-    failed(rerank("tag", model, tmp_path / "bad"), 2, "bad:1: list 0: found 1 columns; expected 2 or more")
+    failed(rerank("tag", model, tmp_path / "bad"), 2, "bad:1: list 0: found 1 columns; expected 2 or 3")
+    (tmp_path / "wide").write_text("a b c d e\n")
+    failed(rerank("tag", model, tmp_path / "wide"), 2, "wide:1: list 0: found 5 columns; expected 2 or 3")
 
 
 def test_a_service_tags(ran: tuple[Path, dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
@@ -147,6 +153,9 @@ def test_a_service_tags(ran: tuple[Path, dict[str, Any], dict[str, Any]], tmp_pa
         best = [{"labels": labels, "score": score} for labels, score in tagger.nbest(sentence, 2)]
         assert post(sentences=[sentence], n=2) == {"nbest": [best]}
         assert "expected 2 columns" in post(sentences=[["Ann"]])["error"]
+        for n in (0, -1, 10**9):
+            assert post(sentences=[sentence], n=n)["field"] == "n"
+        assert "sequences of labels" in post(sentences=[sentence * 4500], n=1000)["error"]
         assert post(sentences="Ann")["field"] == "sentences"
         assert service.client.get("/health").json()["model"] == {"task": "tagging", "labels": list(tagger.labels)}
         assert service.client.post("/rank", json={}).status_code == 404
@@ -172,3 +181,45 @@ def test_labels_that_cannot_stand_behind_a_slash_are_refused(rerank: Command, tm
     settings = {"name": "x", "task": "tagging", "data": {"file": str(tmp_path / "train"), "dev": None, "tests": []}}
     pipeline.run(read_settings(settings), tmp_path / "run")
     failed(rerank("nbest", tmp_path / "run" / "model", tmp_path / "train"), 2, "found the label 'N/V'; behind a slash")
+
+
+def test_only_what_is_trained_is_tested(ran: tuple[Path, dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
+    recipe = read_settings({key: value for key, value in ran[1].items() if key != "rerank"})
+    with pytest.raises(DataError, match="run `rerank train` first"):
+        pipeline.run(recipe, tmp_path, stages=("test",))
+    pipeline.run(recipe, tmp_path, stages=("train",))
+    assert pipeline.run(recipe, tmp_path, resume=True, stages=("test",))["splits"].keys() == {"test"}
+    for run in (tmp_path / ".runs").iterdir():
+        shutil.rmtree(run)
+    with pytest.raises(DataError, match="nothing is trained by this recipe here; run `rerank train` first"):
+        pipeline.run(recipe, tmp_path, resume=True, stages=("test",))
+
+
+def test_words_with_blanks_are_one_word_of_a_list(rerank: Command, tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("New York\tP\n10\u00a0000\tQ\n\n" * 3)
+    settings = {"name": "x", "task": "tagging", "data": {"file": str(tmp_path / "train"), "dev": None, "tests": []}}
+    settings["data"] |= {"reader": {"name": "conll", "separator": "\t"}}
+    pipeline.run(read_settings(settings), tmp_path / "run")
+    (line, *_) = rerank("nbest", tmp_path / "run" / "model", tmp_path / "train").out.splitlines()
+    entry = json.loads(line)
+    assert entry["candidates"][0]["text"] == entry["references"][0] == "New_York/P 10_000/Q"
+    assert entry["source"] == "New_York 10_000"
+
+
+@pytest.mark.parametrize("command", ["tag", "nbest"])
+def test_an_answer_comes_before_the_next_question(
+    ran: tuple[Path, dict[str, Any], dict[str, Any]], command: str
+) -> None:
+    """Whoever writes a sentence to the program and waits for what it says gets it."""
+    asked = [sys.executable, "-m", "rerank", command, str(ran[0] / "run" / "model")]
+    with subprocess.Popen(asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        for _ in range(2):
+            program.stdin.write(b"Ann N\nmeets V\n\n")
+            program.stdin.flush()
+            assert select.select([program.stdout], [], [], 120)[0], "no answer"
+            answer = b"".join(iter(program.stdout.readline, b"\n")) if command == "tag" else program.stdout.readline()
+            assert b"Ann" in answer
+        program.stdin.close()
+        assert program.stdout.read() == b""

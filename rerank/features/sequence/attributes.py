@@ -4,14 +4,15 @@ Templates work on arrays: every word, value and pair of values is looked at once
 there.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
+from rerank.base.errors import DataError, RecipeError
+from rerank.features.scores import FLOAT32_MAX
 from rerank.features.sequence.lexicons import Gazetteer
 from rerank.features.sequence.patterns import FUNCTIONS, SIZED, Macro, Pattern, value_of
 
@@ -86,7 +87,7 @@ class TokenFeatures:
             given = [row[0] for row in sentence] if all(len(row) == 1 for row in sentence) else list(sentence)
             for i in range(len(sentence)):
                 for name, function in self.functions.items():
-                    for text, value in named_values(function(given, i)):
+                    for text, value in named_values(function(given, i), f"{name} of {given[i]!r}"):
                         j = self.known(f"{name}:{text}", grow)
                         if j >= 0 and value != 0.0:
                             yield token, j, value
@@ -97,14 +98,41 @@ class TokenFeatures:
         return self.ids.setdefault(text, len(self.ids)) if grow else self.ids.get(text, -1)
 
 
-def named_values(given: Iterable[str] | Mapping[str, Any]) -> Iterable[tuple[str, float]]:
-    """Names with values, as CRFsuite takes them: ``{"w": "the"}`` is ``w=the`` with 1, a number is a value."""
-    if not isinstance(given, Mapping):
-        return ((str(text), 1.0) for text in given)
-    return (
-        (f"{name}={value}", 1.0) if isinstance(value, str) else (str(name), float(value))
-        for name, value in given.items()
-    )
+def named_values(token: Any, where: str) -> Iterator[tuple[str, float]]:
+    """(attribute, value) of what CRFsuite's wrappers take for a token.
+
+    Of a dict, a text makes an attribute of key and value, a number is the value of the attribute ``key``, True and
+    False are 1 and 0; a list or set of texts, or a dict, is read as a token of its own, with ``key:`` before all
+    attributes. A token may also be a list or set of texts.
+
+    Raises
+    ------
+    DataError: says where, what was found and what is expected.
+
+    Reference: python-crfsuite.readthedocs.io, ItemSequence.
+    """
+    if isinstance(token, Iterator):
+        token = list(token)
+    if isinstance(token, Mapping):
+        for key, value in token.items():
+            if not isinstance(key, str):
+                raise DataError(f"{where}: found the key {key!r}; expected a text")
+            if isinstance(value, str):
+                yield f"{key}={value}", 1.0
+            elif isinstance(value, (Mapping, list, tuple, Set)):
+                yield from ((f"{key}:{name}", x) for name, x in named_values(value, f"{where}, {key}"))
+            elif isinstance(value, (int, float, np.bool_, np.number)) and -FLOAT32_MAX <= value <= FLOAT32_MAX:
+                yield key, float(value)
+            else:
+                raise DataError(
+                    f"{where}: {key!r} has the value {str(value)[:40]}; expected a text, a finite number of float32, "
+                    "True or False, or a list, set or dict of them"
+                )
+    elif isinstance(token, (list, tuple, Set)) and all(isinstance(name, str) for name in token):
+        names = sorted(token) if isinstance(token, Set) else token
+        yield from ((name, 1.0) for name in dict.fromkeys(names))
+    else:
+        raise DataError(f"{where}: found {token!r}; expected a dict of attributes, or a list or set of texts")
 
 
 class _View:

@@ -4,11 +4,11 @@
     U01:%x[-1,0]/%x[0,0]
     B
 
-A line is a template. ``%x[row,column]`` stands for a column of the token ``row`` places away, ``_B-1`` or ``_B+1``
-where that is beyond the sentence; a template gives an attribute per token, its line with these filled in. Besides
-``x`` there are ``lower``, ``shape``, ``short``, ``marks``, ``prefix3`` and ``suffix3`` (of any length), and the names
-of clusters (``brown``, or ``brown4`` for the first four characters) and gazetteers. A template gives nothing for a
-token whose word is shorter, or unknown to a cluster.
+A line is a template. ``%x[row,column]`` stands for a column of the token ``row`` places away (up to 99), ``_B-1`` or
+``_B+1`` where that is beyond the sentence; a template gives an attribute per token, its line with these filled in.
+Besides ``x`` there are ``lower``, ``shape``, ``short``, ``marks``, ``prefix3`` and ``suffix3`` (of any length), and the
+names of clusters (``brown``, or ``brown4`` for the first four characters) and gazetteers. A template gives nothing for
+a token whose word is shorter, or unknown to a cluster.
 """
 
 import re
@@ -21,7 +21,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
 from rerank.readers.streams import open_stream
 
-_MACRO = re.compile(r"%([A-Za-z_]+)([0-9]*)\[\s*(-?[0-9]+)\s*,\s*([0-9]+)\s*\]")
+_MACRO = re.compile(r"%([A-Za-z_]+)([0-9]*)\[\s*(-?[0-9]{1,2})\s*,\s*([0-9]{1,2})\s*\]")
 SIZED = "prefix", "suffix"
 
 

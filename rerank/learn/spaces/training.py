@@ -1,7 +1,6 @@
 """Training over chains: epochs in a seeded order, the accuracy on dev after each, and the best of them."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check, deferred
 from rerank.kernels.compile import kernel_of
-from rerank.learn.base import Learner, State, Weights
+from rerank.learn.base import Learner, State
 from rerank.learn.contract import accepted
 from rerank.learn.losses import PAIRWISE
 from rerank.learn.predictor import SEEN, SURVIVED, sums_of
@@ -56,8 +55,6 @@ def train_chains(
     predictor: str = "average",
     patience: int | None = None,
     average_after: int = 0,
-    warm: tuple[State, int] | None = None,
-    on_epoch: Callable[[dict[str, Any], Weights], None] | None = None,
 ) -> Training:
     """Train for ``epochs`` passes over ``chains`` and keep the best by accuracy on ``dev``, the last without one.
 
@@ -75,9 +72,9 @@ def train_chains(
         i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
         raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
     evaluate = None if dev is None else lambda weights: accuracy(dev, weights.w)
-    hooks = EvaluationHooks(predictor, None, evaluate, None, on_epoch)
+    hooks = EvaluationHooks(predictor, None, evaluate, None, None)
     lists: Any = chains  # of so many columns
-    progress = TrainingState.begin(learner, lists, warm)
+    progress = TrainingState.begin(learner, lists, None)
     last = progress.epoch + epochs
     if isinstance(learner, Maxent):
         start = time.perf_counter()

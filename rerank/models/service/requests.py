@@ -26,6 +26,7 @@ from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json, parse_object
 
 MOST = 100_000  # candidates of a request
+WAYS = 20_000_000  # words times labels times sequences of a sentence, of 16 bytes each
 Number = Annotated[float, Range(-FLOAT32_MAX, FLOAT32_MAX)]
 LEAF = re.compile(r"[^\s()]\s*\)")
 
@@ -97,7 +98,7 @@ class TagRequest(Section):
     model_config = ConfigDict(strict=True, extra="allow")
 
     sentences: list[list[str] | list[list[str]]] = Field(min_length=1, max_length=MOST)
-    n: Annotated[int | None, Range(1, 1000)] = None
+    n: Annotated[int, Range(1, 1000)] | None = None
 
 
 def answer_tags(model: Tagger, body: bytes, limits: Limits, deadline: Deadline, _: Any) -> tuple[str, int]:
@@ -107,6 +108,9 @@ def answer_tags(model: Tagger, body: bytes, limits: Limits, deadline: Deadline, 
     for i, sentence in enumerate(asked.sentences):
         if len(sentence) > limits.words:
             raise GivenError(f"found {len(sentence):,} words; at most {limits.words:,} are tagged", f"sentences[{i}]")
+        if len(sentence) * len(model.labels) * (asked.n or 1) > WAYS:
+            message = f"{asked.n} sequences of labels of {len(sentence):,} words take too much room; ask for fewer"
+            raise GivenError(message, f"sentences[{i}]")
     with deadline.held():
         if asked.n is None:
             return as_json({"labels": list(model.tag_many(asked.sentences))}), len(asked.sentences)

@@ -6,7 +6,7 @@ with ``on_bad_list="skip"``, is left out and counted, as a list is: see ``rerank
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rerank.base.encoding import decoded
@@ -15,10 +15,10 @@ from rerank.base.registry import Registry
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import NUL, Problem, SkippedList
 from rerank.readers.skip_count import SkipCount, usable
-from rerank.readers.streams import PathLike, Writable, open_stream
+from rerank.readers.streams import PathLike, Writable, must_wait, open_stream
 
 Token = tuple[str, ...]  # the columns of a token, the word first
-
+BATCH = 500  # sentences that are tagged together
 ADVICE = "fix or remove the sentence, or leave out such ones with --on-bad-list skip (in a recipe: data.on_bad_list)"
 
 
@@ -66,15 +66,7 @@ class SequenceReader(Checked, ABC):
                         raise Problem("nul", f"found {NUL}")
                     sentence = self.sentence(block, str(ordinal), lines.path, width)
                 except Problem as problem:
-                    yield SkippedList(
-                        str(ordinal),
-                        lines.path,
-                        problem.line or block.line,
-                        problem.reason,
-                        problem.message,
-                        None,
-                        ADVICE,
-                    )
+                    yield replace(SkippedList.of(problem, str(ordinal), lines.path, block.line), advice=ADVICE)
                     ordinal += 1
                     continue
                 if sentence is not None:
@@ -103,7 +95,7 @@ class SequenceReader(Checked, ABC):
         """Write a sentence with these labels."""
 
 
-MODULES = "conll", "conllu", "slash", "trees", "words"
+MODULES = "conll", "conllu", "slash", "trees"
 sequence_readers: Registry[type[SequenceReader]] = Registry(
     "sequence_reader", SequenceReader, [f"rerank.readers.sequences.{name}" for name in MODULES]
 )
@@ -120,3 +112,14 @@ def sentences_of(items: Iterable[TaggedSentence | SkippedList], count: SkipCount
         return item
 
     return usable(items, take, count)
+
+
+def as_they_come(sentences: Iterable[TaggedSentence], path: PathLike) -> Iterator[list[TaggedSentence]]:
+    """Sentences of ``path``, up to ``BATCH`` at a time, or those that there are before more can be read."""
+    batch = list[TaggedSentence]()
+    for sentence in sentences:
+        batch.append(sentence)
+        if len(batch) == BATCH or must_wait(path):
+            yield batch
+            batch = []
+    yield batch

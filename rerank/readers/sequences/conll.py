@@ -71,8 +71,9 @@ class ConllReader(SequenceReader):
         used = [column - 1 for column in self.columns] or others
         labelled = label < count and label not in used
         if not used or max(used) >= count or width not in (None, len(used)) or (width is None and not labelled):
-            least = max([label + 1, *self.columns, 2 if width is None or self.columns else width])
-            raise Problem("columns", f"found {count} columns; expected {least} or more", block.line + places[0])
+            more = f"{max([label + 1, *self.columns, 2])} or more"
+            wanted = more if width is None or self.columns else f"{width} or {width + 1}"
+            raise Problem("columns", f"found {count} columns; expected {wanted}", block.line + places[0])
         tokens = tuple(tuple(row[column] for column in used) for row in rows)
         labels = tuple(row[label] for row in rows) if labelled else ()
         if not all(labels) or not all(token[0] for token in tokens):

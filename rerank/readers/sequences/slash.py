@@ -32,7 +32,7 @@ class SlashReader(SequenceReader):
             raise RecipeError(f"found {self.mark!r}; expected a mark without blanks, as /", key="mark")
 
     def blocks(self, lines: LineReader) -> Iterator[LineBlock]:
-        return lines_of(lines)
+        return (LineBlock(number, [decoded(line)]) for number, line in lines if line and not line.isspace())
 
     def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
         pairs = [part.rpartition(self.mark) for part in block.rows[0].split()]
@@ -48,9 +48,15 @@ class SlashReader(SequenceReader):
         out.write(encoded(slashed(sentence.words, labels, self.mark) + "\n"))
 
 
-def lines_of(lines: LineReader) -> Iterator[LineBlock]:
-    """Every line that is not blank."""
-    return (LineBlock(number, [decoded(line)]) for number, line in lines if line and not line.isspace())
+@sequence_readers.add("words")
+@dataclass(frozen=True)
+class WordReader(SlashReader):
+    """Lines of words without tags, to be tagged; ``mark`` is for what is written."""
+
+    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:
+        if width is None:
+            raise RecipeError("the reader words gives sentences without labels; these need some", key="data.reader")
+        return TaggedSentence(tuple((word,) for word in block.rows[0].split()), (), name, path, block.line)
 
 
 def slashed(words: Sequence[str], labels: Sequence[str], mark: str = "/") -> str:

@@ -212,8 +212,7 @@ def tagger(
     }
     recipe = read_settings(settings)
     assert isinstance(recipe, TaggingRecipe)
-    made = [None if given is None else _given(given, reader) for given in (train, dev)]
-    return train_tagger(recipe, made[0] or [], made[1])[0]
+    return train_tagger(recipe, _given(train, reader), None if dev is None else _given(dev, reader))[0]
 
 
 def _given(given: Labelled, reader: str | Mapping[str, Any]) -> list[TaggedSentence]:
@@ -221,15 +220,22 @@ def _given(given: Labelled, reader: str | Mapping[str, Any]) -> list[TaggedSente
     if isinstance(given, str | os.PathLike):
         read = sequence_reader(reader if isinstance(reader, str) else dict(reader), "reader").read(given)
         sentences = list(sentences_of(read, SkipCount()))
+    elif not isinstance(given, Iterable) or isinstance(given, Mapping):
+        raise DataError(f"found {given!r}; expected a file, or sentences with labels")
     else:
         sentences = []
         for number, rows in enumerate(given, start=1):
-            tokens = [tuple(row) for row in rows]
-            if not all(len(row) > 1 and all(isinstance(value, str) and value for value in row) for row in tokens):
+            tokens = list(rows) if isinstance(rows, Iterable) and not isinstance(rows, str) else [rows]
+            if not all(isinstance(row, (tuple, list)) and len(row) > 1 and _texts(row) for row in tokens):
                 raise DataError(f"sentence {number}: found {tokens[:2]!r}; expected tokens such as ('woman', 'NN')")
             if tokens:
                 labels = tuple(row[-1] for row in tokens)
-                sentences.append(TaggedSentence(tuple(row[:-1] for row in tokens), labels, str(number)))
+                sentences.append(TaggedSentence(tuple(tuple(row[:-1]) for row in tokens), labels, str(number)))
     if not sentences:
         raise DataError("found no sentences; expected some with labels")
     return sentences
+
+
+def _texts(row: Sequence[Any]) -> bool:
+    """Whether a row has texts alone, none of them empty."""
+    return all(isinstance(value, str) and value for value in row)

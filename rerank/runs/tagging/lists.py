@@ -5,14 +5,13 @@ the reference is the text with the right labels, where these are known.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import tee
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.models.tagger import Tagger, Tagging
 from rerank.readers.sequences.base import TaggedSentence
 from rerank.readers.sequences.slash import slashed
-from rerank.readers.streams import Writable
+from rerank.readers.streams import OutputStream
 from rerank.recipes.tagging_recipe import TaggingRecipe
 from rerank.runs.tagging.fitting import train_tagger
 from rerank.storage.strict_json import as_json
@@ -20,10 +19,10 @@ from rerank.storage.strict_json import as_json
 Best = Iterator[tuple[TaggedSentence, list[Tagging]]]  # sentences with their best sequences
 
 
-def best_of(tagger: Tagger, sentences: Iterable[TaggedSentence], n: int) -> Best:
+def best_of(tagger: Tagger, batches: Iterable[Sequence[TaggedSentence]], n: int) -> Best:
     """Sentences with their ``n`` best sequences."""
-    known, seen = tee(sentences)
-    return zip(known, tagger.nbest_many((sentence.tokens for sentence in seen), n), strict=True)
+    for batch in batches:
+        yield from zip(batch, tagger.nbest_many((sentence.tokens for sentence in batch), n), strict=True)
 
 
 def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds: int, n: int, epochs: int) -> Best:
@@ -41,11 +40,13 @@ def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds
     for fold in range(folds):
         first, end = (len(sentences) * k // folds for k in (fold, fold + 1))
         tagger, _ = train_tagger(shorter, [*sentences[:first], *sentences[end:]])
-        yield from best_of(tagger, sentences[first:end], n)
+        yield from best_of(tagger, [sentences[first:end]], n)
 
 
-def write_lists(out: Writable, best: Best) -> int:
-    """Write lists; returns how many. Ids that are not there, or are repeated, are replaced by places in the file.
+def write_lists(out: OutputStream, best: Best) -> int:
+    """Write lists; returns how many.
+
+    Ids that are not there, or are repeated, are replaced by places in the file, blanks in words by underscores.
 
     Raises
     ------
@@ -59,11 +60,12 @@ def write_lists(out: Writable, best: Best) -> int:
                 raise DataError(message, path=sentence.path or None, line=sentence.line or None)
         name = sentence.id if sentence.id and sentence.id not in seen else f"sentence {number}"
         seen.add(name)
-        words = sentence.words
+        words = ["_".join(word.split()) for word in sentence.words]
         references = {"references": [slashed(words, sentence.labels)]} if sentence.labels else {}
         candidates = [
             {"text": slashed(words, labels), "score": score, "answer": " ".join(labels)} for labels, score in taggings
         ]
         line = {"id": name, "source": " ".join(words), **references, "candidates": candidates}
         out.write(encoded(f"{as_json(line)}\n"))
+        out.flush()
     return number + 1

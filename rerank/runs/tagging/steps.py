@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rerank import __version__
-from rerank.base.errors import ModelError, RecipeError
+from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.base.registry import build
 from rerank.kernels.sources import TAGGING
 from rerank.metrics.base import metrics
@@ -136,6 +136,9 @@ class TaggingSteps(Steps[TaggingRecipe]):
         try:
             return Tagger.load(place, trust=True)
         except ModelError:
+            if not self.trains:
+                message = "nothing is trained by this recipe here; run `rerank train` first"
+                raise DataError(message, path=str(self.directory)) from None
             tagger, training = train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
             seconds = sum(line.get("seconds", 0.0) for line in training.history)
             tagger.about["history"] = training.history
@@ -210,7 +213,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
         others = dict.fromkeys([*([data.dev] if data.dev else []), *data.tests])
         for split in others:
             with open_output(place / f"{split}.jsonl.gz") as out:
-                write_lists(out, best_of(chosen.tagger, self.sentences[split], stage.n))
+                write_lists(out, best_of(chosen.tagger, [self.sentences[split]], stage.n))
         settings = {
             "name": f"{self.recipe.name}-rerank", "task": "ranking", "seed": chosen.single.recipe.seed,
             "metric": {"name": self.metric_used.name}, "features": {"set": "labels"},

@@ -28,6 +28,7 @@ def write_page(
     guessed: Mapping[str, Sequence[Sequence[str]]],
 ) -> None:
     """Write the report to ``path``; sentences, guessed: those of every test split, and the labels they were given."""
+    pairs = {split: (sentences[split], guessed[split]) for split in sentences}
     text = page(
         "tagging.html.j2",
         metrics,
@@ -38,11 +39,13 @@ def write_page(
         runs="run",
         about=recipe.about,
         summary=headline.headline(metrics),
-        results=[headline.results_on_page(metrics, split) for split in sentences],
-        labels=[label_table(split, metric, sentences[split], guessed[split]) for split in sentences],
-        errors=[error_table(split, sentences[split], guessed[split], recipe.examples) for split in sentences],
-        training=list_tables.training_table(dict(metrics)),
-        data=sizes_table(metrics["corpora"]),
+        parts=[
+            ("results", "Results", [headline.results_on_page(metrics, split) for split in sentences]),
+            ("labels", "Labels", [label_table(split, metric, *each) for split, each in pairs.items()]),
+            ("errors", "Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
+            ("training", "Training", [list_tables.training_table(dict(metrics))]),
+            ("data", "Data", [sizes_table(metrics["corpora"])]),
+        ],
         second=recipe.rerank is not None,
     )
     write_text(path, text)
