@@ -1,6 +1,7 @@
 """The command that makes a recipe for somebody's files."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -33,14 +34,18 @@ def new(
     from rerank.runs.new_recipe import new_recipe
     from rerank.storage.files import write_text
 
-    name = output.stem if output is not None else re.sub(r"\W+", "-", Path(files[0]).resolve().parent.name) or "lists"
+    name = (
+        output.stem
+        if output is not None
+        else re.sub(r"\W+", "-", Path(files[0]).resolve().parent.name).strip("-") or "lists"
+    )
     place = output if output is not None else Path(f"{name}.yaml")
     if place.exists():
         raise RecipeError("there is such a file already; choose another with --output", path=str(place))
     made = new_recipe(name, files, references or [], sources or [])
     write_text(place, made.text)
-    model = f"runs/{name}/model"
-    uses = {"tagging": [f"rerank tag {model} {made.tried}"], "classification": []}
-    lists = [f"rerank rerank {model} {made.tried}", f"rerank inspect {model}"]
-    commands = [f"rerank run {place}", *uses.get(made.task, lists)]
+    model, tried = shlex.quote(f"runs/{name}/model"), shlex.quote(made.tried)
+    uses = {"tagging": [f"rerank tag {model} {tried}"], "classification": []}
+    lists = [f"rerank rerank {model} {tried}", f"rerank inspect {model}"]
+    commands = [f"rerank run {shlex.quote(str(place))}", *uses.get(made.task, lists)]
     show(f"{place}: {made.found}", "next:", *(f"  {line}" for line in commands), recipe=str(place), next=commands)

@@ -1,11 +1,13 @@
 """A recipe for somebody's files: what they hold is found out by looking at them."""
 
+import json
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from rerank.base.encoding import is_name
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, lists_of, readers
 from rerank.readers.detection import recognised
@@ -17,6 +19,7 @@ from rerank.readers.streams import open_stream
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.storage.bounded_yaml import read_yaml
+from rerank.storage.remote import is_url
 
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits
 SPEECH = "kaldi", "espnet"  # readers of transcripts
@@ -47,20 +50,20 @@ def new_recipe(
     ------
     DataError: a file of no format that is known, files of several, or nothing that says which candidates are good.
     """
-    train, dev, tests = _splits(files)
-    splits = {path: _split_of(path, files) for path in files}
+    splits = _names(files)
+    train, dev, tests = _splits(files, splits)
     if (made := _no_lists(name, files, splits)) is not None:
         return made
     format_name, shown = _looked_at(files)
     trees = not isinstance(shown, TextList)
-    root = os.path.commonpath([os.path.dirname(path) or "." for path in files]) or "."
+    root = _placed(files)[0]
     lines = [
-        f"# Made for {', '.join(files)}. rerank run {name}.yaml",
-        f"name: {name}",
+        f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml",
+        f"name: {_quoted(name)}",
         "",
         "data:",
         f"  root: {_quoted(root)}",
-        f"  nbest: {_quoted(_pattern(files, splits, root))}",
+        f"  nbest: {_quoted(_pattern(files, splits))}",
         f"  reader: {format_name}",
         f"  train: {_quoted(splits[train])}",
         f"  dev: {_quoted(splits[dev])}        # epochs and settings are chosen on it" if dev else
@@ -107,22 +110,25 @@ def new_recipe(
 
 def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRecipe | None:
     """The recipe for sentences with labels, or for examples of a svmlight file; None where the files are neither."""
-    train, dev, tests = _splits(files)
-    head = [f"# Made for {', '.join(files)}. rerank run {name}.yaml", f"name: {name}"]
-    root = os.path.commonpath([os.path.dirname(path) or "." for path in files]) or "."
+    train, dev, tests = _splits(files, splits)
+    head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]
+    root = _placed(files)[0]
     if all(_starts_with_examples(path) for path in files):
+        if len(others := [path for path in files if path != train]) > 1:
+            message = f"found {len(files)} files of examples; expected one, or one to train on and one to test on"
+            raise DataError(message, path=others[1])
         where = (
-            [f"  train: {_quoted(train)}", f"  test: {_quoted(tests[0])}"] if tests else [f"  path: {_quoted(train)}"]
+            [f"  train: {_quoted(train)}", f"  test: {_quoted(others[0])}"] if others else [f"  path: {_quoted(train)}"]
         )
         lines = [*head, "task: classification", "", "data:", *where, "", "learner: {name: arow}  # or one that suits:",
                  "# rerank list learners; docs/choosing.md"]  # fmt: skip
-        return _settled(lines, "examples in the format svmlight, measured by errors", train, tests)
+        return _settled(lines, "examples in the format svmlight, measured by errors", train, others)
     reader = next((each for each in SENTENCES if all(_holds_sentences(each, path) for path in files)), None)
     if reader is None or any(recognised(path, readers) for path in files):
         return None
     lines = [
         *head, "task: tagging", "", "data:", f"  root: {_quoted(root)}",
-        f"  file: {_quoted(_pattern(files, splits, root))}",
+        f"  file: {_quoted(_pattern(files, splits))}",
         f"  reader: {reader}  # the last column, or the tag, is the label; docs/tagging.md says how to name another",
         f"  train: {_quoted(splits[train])}", f"  dev: {_quoted(splits[dev]) if dev else 'null'}",
         f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]", "",
@@ -174,35 +180,56 @@ def _looked_at(files: Sequence[str]) -> tuple[str, NBestList]:
     raise DataError("no list with candidates", path=files[0])
 
 
-def _splits(files: Sequence[str]) -> tuple[str, str | None, list[str]]:
-    """The files to train on, to choose on, and to test on."""
+def _placed(files: Sequence[str]) -> tuple[str, list[str]]:
+    """The folder (or address) that files have in common, and where they are in it."""
+    paths = [path if is_url(path) else os.path.normpath(path) for path in files]
+    if len({is_url(path) or os.path.isabs(path) for path in paths}) > 1:
+        paths = [path if is_url(path) else os.path.abspath(path) for path in paths]
+    folder = os.path.commonprefix(paths).rpartition("/")[0] if len(paths) > 1 else os.path.dirname(paths[0])  # noqa: RUF071
+    inner = [path[len(folder) :].removeprefix("/") for path in paths]
+    return folder or ("/" if os.path.isabs(paths[0]) else "."), inner
+
+
+def _splits(files: Sequence[str], names: dict[str, str]) -> tuple[str, str | None, list[str]]:
+    """The files to train on, to choose on, and to test on, by the ``names`` of their splits."""
 
     def called(words: Sequence[str]) -> str | None:
-        return next((path for path in files if any(word in os.path.basename(path).lower() for word in words)), None)
+        return next((path for path in files if any(word in names[path].lower() for word in words)), None)
 
     train = called(TRAIN) or files[0]
     dev = next((path for path in [called(DEV)] if path != train), None)
     return train, dev, [path for path in files if path not in (train, dev)]
 
 
-def _split_of(path: str, files: Sequence[str]) -> str:
-    """The name of a file's split: what it does not share with the others, or its name without endings."""
-    name = os.path.basename(path)
+def _names(files: Sequence[str]) -> dict[str, str]:
+    """The names of the files' splits: the words that they do not share with the others, or the name of the only one
+    without endings."""
+    for path in files:
+        if path == "-" or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))):
+            message = "what comes through a pipe is gone once it is looked at; write it to a file and name that"
+            raise DataError(message, path=path)
+        if files.count(path) > 1:
+            raise DataError("the same file twice; expected different ones for training, dev and tests", path=path)
+    inner = _placed(files)[1]
     if len(files) == 1:
-        return re.split(r"\.(?=[A-Za-z])", name, maxsplit=1)[0] or name
-    names = [os.path.basename(each) for each in files]
-    before, after = (os.path.commonprefix(each) for each in (names, [each[::-1] for each in names]))  # noqa: RUF071
-    return name[len(before) : len(name) - len(after)].strip(".-_") or name
+        name = re.split(r"\.(?=[A-Za-z])", os.path.basename(inner[0]), maxsplit=1)[0]
+        return {files[0]: name if is_name(name) else TRAIN[0]}
+    before, after = (os.path.commonprefix(each) for each in (inner, [each[::-1] for each in inner]))  # noqa: RUF071
+    before, after = (re.sub(r"[^\W_]+$", "", each) for each in (before, after))
+    while before and any(len(each) <= len(before) + len(after) for each in inner):
+        before = re.sub(r"[^\W_]*$", "", before[:-1])
+    parts = [each[len(before) : len(each) - len(after)].rpartition("/")[2].strip(".-_") for each in inner]
+    return {path: part or each for path, part, each in zip(files, parts, inner, strict=True)}
 
 
-def _pattern(files: Sequence[str], splits: dict[str, str], root: str) -> str:
+def _pattern(files: Sequence[str], splits: dict[str, str]) -> str:
     """Where the lists of a split are, as recipes say it."""
-    patterns = {os.path.relpath(path, root).replace(splits[path], "{split}") for path in files}
+    patterns = {_with_split(path, splits[of]) for path, of in zip(_placed(files)[1], files, strict=True)}
     if len(patterns) > 1:
         raise DataError(
             f"found {', '.join(files)}; expected files whose names differ in one place, as train, dev and test do"
         )
-    return os.path.join("{root}", patterns.pop())
+    return "{root}/" + patterns.pop()
 
 
 def _beside(given: Sequence[str], files: Sequence[str], splits: dict[str, str], key: str) -> str:
@@ -211,16 +238,31 @@ def _beside(given: Sequence[str], files: Sequence[str], splits: dict[str, str], 
         raise DataError(
             f"found {len(given)} files of {key} for {len(files)} of lists; expected one for each, in their order"
         )
-    patterns = {path.replace(splits[of], "{split}") for path, of in zip(given, files, strict=True)}
+    folder, inner = _placed(given)
+    patterns = {_with_split(path, splits[of]) for path, of in zip(inner, files, strict=True)}
     if len(patterns) > 1:
         raise DataError(
             f"found {', '.join(given)}; expected files called like those of the lists: {', '.join(splits.values())}"
         )
-    return patterns.pop()
+    return os.path.join(_literal(folder), patterns.pop())
+
+
+def _with_split(path: str, split: str) -> str:
+    """The pattern of a path: the name of its split, wherever it stands as a word, is left open."""
+    return re.sub(rf"(?<![^\W_]){re.escape(_literal(split))}(?![^\W_])", "{split}", _literal(path))
+
+
+def _literal(text: str) -> str:
+    """A text as patterns have it."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _listed(files: Sequence[str]) -> str:
+    """The names of files in a comment."""
+    return ", ".join(path if path.isprintable() else json.dumps(path) for path in files)
 
 
 def _quoted(text: str) -> str:
     """A text as YAML has it, in quotes where it needs some."""
-    return (
-        text if re.fullmatch(r"[\w./-]*[\w/]", text) and not text[0].isdigit() else '"' + text.replace('"', '\\"') + '"'
-    )
+    plain = re.fullmatch(r"[\w./-]*[\w/]", text) and read_yaml(f"text: {text}")["text"] == text
+    return text if plain and not text[0].isdigit() else json.dumps(text, ensure_ascii=not text.isprintable())

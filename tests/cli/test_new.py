@@ -79,7 +79,8 @@ def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest
         ({"a.jsonl": samples(gain=False)}, "add a gain to each candidate, or name --references"),
         ({"a.txt": "nothing that anybody writes\n"}, "no format that can be told from the file alone"),
         ({"a.jsonl": samples(gain=True), "b.nbest": "0 ||| a ||| lm= -1 ||| -1\n"}, "found the formats jsonl, moses"),
-        ({"a/1.jsonl": samples(gain=True), "b/1.jsonl": samples(gain=True)}, "whose names differ in one place"),
+        ({"a/1.jsonl": samples(gain=True), "b/2.jsonl": samples(gain=True)}, "whose names differ in one place"),
+        ({"a.svm": "1 1:1\n", "b.svm": "1 1:1\n", "c.svm": "1 1:1\n"}, "found 3 files of examples; expected one"),
     ],
 )
 def test_what_no_recipe_can_be_made_of(files: dict[str, str], message: str, tmp_path: Path, rerank: Any) -> None:
@@ -97,3 +98,41 @@ def test_search_results_in_this_folder(tmp_path: Path, rerank: Any, monkeypatch:
     assert rerank("new", "train.letor", "test.letor", "-o", "found.yaml").code == 0
     assert load_recipe("found.yaml").metric["name"] == "ndcg"
     assert rerank("run", "found.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("files", "train", "others"),
+    [
+        (["it's: a #1 {x}.jsonl"], "train", []),
+        (["yes.jsonl", "no.jsonl"], "yes", ["no"]),
+        (["null.jsonl"], "null", []),
+        (["train.jsonl", "test.jsonl"], "train", ["test"]),
+        (["train.a.jsonl", "train.b.jsonl"], "a", ["b"]),
+        (["x.jsonl", "x.2.jsonl"], "x", ["x.2"]),
+        (["a\\b\nc/train/lists.jsonl", "a\\b\nc/test/lists.jsonl"], "train", ["test"]),
+        (["null/dev/lists.jsonl", "null/train/lists.jsonl"], "train", ["dev"]),
+        ([f"f{i}.jsonl" for i in range(12)], "f0", [f"f{i}" for i in range(1, 12)]),
+    ],
+)  # fmt: skip
+def test_names_of_files_that_mean_something_elsewhere(
+    files: list[str], train: str, others: list[str], tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in files:
+        write(tmp_path, name, samples(gain=True, count=3))
+    made = rerank("new", *files, "-o", "a: b.yaml", "--json")
+    assert made.code == 0, made
+    recipe = load_recipe("a: b.yaml")
+    data = recipe.data
+    assert (recipe.name, data.train, [*filter(None, [data.dev]), *data.tests]) == ("a: b", (train,), others)
+    found = map(data.lists, data.splits)
+    assert sorted(Path(path).resolve() for path in found) == sorted((tmp_path / name).resolve() for name in files)
+    assert json.loads(made.out)["next"][0] == "rerank run 'a: b.yaml'"
+
+
+def test_files_named_from_elsewhere_and_pipes(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [write(tmp_path, f"x/{name}.jsonl", samples(gain=True, count=3)) for name in ("train", "dev")]
+    monkeypatch.chdir(tmp_path / "x")
+    assert rerank("new", files[0], "dev.jsonl", "-o", "y.yaml").code == 0
+    assert "the same file twice" in rerank("new", "dev.jsonl", "dev.jsonl", "-o", "z.yaml").err
+    assert "what comes through a pipe" in rerank("new", "-", "-o", "z.yaml").err

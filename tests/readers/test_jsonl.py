@@ -341,3 +341,11 @@ def test_answers_may_be_numbers() -> None:
     assert [candidate.answer for candidate in nbest.candidates] == ["42", "42", "42", "1000", None]
     with pytest.raises(DataError, match="'answer'"):
         list(rerank.read([{"id": "q", "candidates": [{"text": "a", "gain": 1, "answer": True}]}]))
+
+
+def test_answers_that_are_numbers_are_no_columns(place: Path) -> None:
+    answers = [[42, 7], ["x", 42], [None, "42"]]
+    lists = [{"candidates": [{"text": "a", "gain": 1, "answer": answer} for answer in both]} for both in answers]
+    place.write_text("".join(json.dumps(each) + "\n" for each in lists))
+    every = list(read_lists(JsonlReader(), place))
+    assert all(isinstance(each, TextList) and each.names == ("score", "gain") for each in every), every

@@ -161,9 +161,11 @@ def _sides(item: Mapping[str, Any]) -> tuple[bytes | None, tuple[bytes, ...]]:
 
 
 def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
-    """The named numbers of candidate ``k``, in their order."""
+    """The named numbers of candidate ``k``, in their order; an answer is none, though it may look like one."""
     numbers: dict[str, float] = {}
     for name, value in entry.items():
+        if name == "answer":
+            continue
         if type(value) is float or type(value) is int or (name in NUMBERS and value is not None):
             numbers[name] = number_of(value, f"{name!r} of candidate {k}")
     for key in ("columns", "features"):
