@@ -152,6 +152,13 @@ class OrderMetric(Gain):
         wide = np.append(True, np.diff(at[by_place]) > 0) if by_place.size else np.zeros(0, np.bool_)
         return at[by_place][wide], np.append(values[:-1][wide], values[-1])
 
+    def of_grades(self, *grades: float) -> float:
+        """The value of a list of documents with these grades, in this order."""
+        useful = self.useful(np.array(grades, np.float64))
+        stats, reference = np.column_stack([grades, useful]), np.array([[1.0, self.ideal(useful), 1.0]])
+        falling = -np.arange(len(grades), dtype=np.float64)
+        return float(self.rows(np.array([0, len(grades)]), falling, falling, stats, reference)[0, 0])
+
     @property
     def cut(self) -> int:
         """How many candidates are looked at."""
@@ -171,6 +178,9 @@ class OrderMetric(Gain):
 class Ndcg(OrderMetric):
     """Normalised discounted cumulative gain (Järvelin & Kekäläinen 2002): Σ gain/log2(rank + 1), over that of the best
     order of all documents of the query.
+
+    >>> round(Ndcg(k=3).of_grades(0, 2, 1), 4)
+    0.659
 
     Parameters
     ----------
@@ -221,7 +231,11 @@ class LevelMetric(OrderMetric):
 @dataclass(frozen=True)
 class AveragePrecision(LevelMetric):
     """Mean average precision: of a list the sum of the precisions at its relevant documents, over the number of all
-    relevant ones, with a cut-off too (trec_eval's ``map`` and ``map_cut``)."""
+    relevant ones, with a cut-off too (trec_eval's ``map`` and ``map_cut``).
+
+    >>> round(AveragePrecision().of_grades(0, 1, 1), 4)
+    0.5833
+    """
 
     name = "map"
     kind = AVERAGE_PRECISION
@@ -231,7 +245,11 @@ class AveragePrecision(LevelMetric):
 @dataclass(frozen=True)
 class ReciprocalRank(LevelMetric):
     """Mean reciprocal rank of the first relevant document, 0 if there is none among the first k (trec_eval's
-    ``recip_rank``)."""
+    ``recip_rank``).
+
+    >>> ReciprocalRank().of_grades(0, 1, 1)
+    0.5
+    """
 
     name = "mrr"
     kind = RECIPROCAL_RANK
@@ -240,7 +258,11 @@ class ReciprocalRank(LevelMetric):
 @metrics.add("recall")
 @dataclass(frozen=True)
 class Recall(LevelMetric):
-    """The share of all relevant documents that is among the first k (trec_eval's ``recall``)."""
+    """The share of all relevant documents that is among the first k (trec_eval's ``recall``).
+
+    >>> Recall(k=2).of_grades(0, 1, 1)
+    0.5
+    """
 
     name = "recall"
     kind = RECALL
@@ -249,7 +271,11 @@ class Recall(LevelMetric):
 @metrics.add("precision")
 @dataclass(frozen=True)
 class Precision(LevelMetric):
-    """The number of relevant documents among the first k, over k, also where there are fewer (trec_eval's ``P``)."""
+    """The number of relevant documents among the first k, over k, also where there are fewer (trec_eval's ``P``).
+
+    >>> Precision(k=4).of_grades(0, 1, 1)
+    0.5
+    """
 
     name = "precision"
     kind = PRECISION
@@ -262,6 +288,9 @@ class Precision(LevelMetric):
 class ExpectedReciprocalRank(OrderMetric):
     """Expected reciprocal rank (Chapelle et al. 2009): of the document at which a reader is satisfied, which the r-th
     does with probability (2^g − 1)/2^highest where none before it did.
+
+    >>> ExpectedReciprocalRank().of_grades(0, 2)
+    0.09375
 
     Parameters
     ----------

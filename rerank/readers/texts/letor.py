@@ -38,6 +38,7 @@ LARGEST = 1 << 22  # numbers in a block
 LETOR = re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$")  # how names of files end
 _QUERY = re.compile(rb"\s+qid:(\S+)")
 _ID = re.compile(rb"\s(\d+):")
+_SCORE = re.compile(rb" score = (\S+)\s*$")  # what ``write`` adds to comments, the base score of lists read again
 _DOCUMENT = re.compile(rb"doc(?:id|no)?\s*[=:]\s*(\S+)")
 
 
@@ -73,10 +74,6 @@ class LetorReader(TextReader):
     @property
     def base(self) -> str:
         return SCORE if self.first is None else self.first
-
-    @property
-    def order(self) -> str:
-        return "file"
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         with open_stream(path, strict=False) as stream:
@@ -117,13 +114,17 @@ class LetorReader(TextReader):
     def draft(self, content: "tuple[list[DocumentLine], FeatureColumns]", names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         rows, columns = content
         entries = each(rows, lambda row, _: _entry(row.line, columns))
+        unscored = self.first is None and not any(_SCORE.search(row.line) for row in rows)
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
-        return Draft(entries, pieces, None, numbers, columns.names, unscored=self.first is None)
+        return Draft(entries, pieces, None, numbers, columns.names, unscored=unscored)
 
     def blocks(self, path: PathLike) -> Iterator[Item]:
         """All lists at once; where anything is not as it should be, one by one."""
         with open_stream(path, strict=False) as stream:
             data = LineReader(stream).rest()
+        if b" score = " in data:  # lists that were written
+            yield from self._one_by_one(_Held(data, stream_name(path)))
+            return
         try:
             examples = parse_svmlight(_Held(data, stream_name(path)))
             grades = np.array([float(name) for name in examples.classes])[examples.label]
@@ -184,7 +185,7 @@ class LetorReader(TextReader):
         named = _names(self.names)
         names = {j: named.get(j, str(j)) for j in ids}
         asked = tuple(names.values()) if self.known is None else self.known.names
-        if self.first is not None and self.first not in {*names.values(), *asked}:
+        if ids and self.first is not None and self.first not in {*names.values(), *asked}:
             raise RecipeError(f"found {self.first!r}; expected the name of a feature of {path}", key="first")
         every = tuple(dict.fromkeys([self.base, *(name for name in asked if name != GAIN), GAIN]))
         place = {name: k for k, name in enumerate(every) if name not in (SCORE, GAIN)}
@@ -198,7 +199,7 @@ class LetorReader(TextReader):
             line = nbest.raw.candidates[y]
             if scores is not None:
                 mark = b" score = " if b"#" in line else b" # docid = %d score = " % (y + 1)
-                line = re.sub(rb" score = \S+$", b"", line) + mark + repr(float(scores[y])).encode()
+                line = _SCORE.sub(b"", line) + mark + repr(float(scores[y])).encode()
             out.write(line + b"\n")
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
@@ -255,6 +256,10 @@ def _entry(line: bytes, columns: FeatureColumns) -> Entry:
         seen.add(int(feature))
         if (place := columns.place.get(int(feature))) is not None:
             numbers[place] = float(np.float32(score_of(value)))  # as they are read many at once
+    if (scored := _SCORE.search(comment)) is not None:
+        comment = comment[: scored.start()]
+        if columns.names[0] == SCORE:
+            numbers[0] = score_of(scored[1])
     return Entry(_document(comment), numbers)
 
 

@@ -51,10 +51,6 @@ class TrecReader(TextReader):
 
     qrels: str | None = None
 
-    @property
-    def order(self) -> str:
-        return "file"
-
     def paths(self, path: PathLike) -> list[str]:
         return [*super().paths(path), *([] if self.qrels is None else [self.qrels])]
 
