@@ -29,6 +29,7 @@ RANDOM = 10  # directions of a search besides those of the columns
 LEADS = np.arange(1, 11) / 10  # which quantiles of the leads are tried as a margin: by the last one the base stays
 LEAST = {"folds": 3, "resamples": 2, "restarts": 0, "samples": 1}
 CHANCE = 0.05
+MOST = 50  # columns: more take hours, and need a penalty that searches do not have
 
 
 def unit(weights: np.ndarray) -> np.ndarray:
@@ -43,7 +44,7 @@ def standardised(found: Gathered) -> tuple[Gathered, np.ndarray]:
     samples = found.samples
     apart = np.array(samples.columns)
     apart -= np.repeat(apart[:, samples.first[:-1]], np.diff(samples.first), axis=1)  # exactly 0 where all are alike
-    varied = apart.any(axis=1)
+    varied = np.asarray(apart.any(axis=1))
     centred = samples._replace(columns=apart).features(agree=False)
     spread = np.where(varied, np.sqrt(np.mean(centred**2, axis=1)), 1.0)
     columns = np.where(varied[:, None], centred / spread[:, None], 0.0)
@@ -244,12 +245,15 @@ def table_of_weights(
     for key, number in (("folds", folds), ("resamples", resamples), ("restarts", restarts), ("samples", samples)):
         if number < LEAST[key]:
             raise RecipeError(f"found {number}; expected {LEAST[key]} or more", key=key)
-    found, spread = standardised(gathered(lists, metric, use, folds, seed, columns))
+    found = gathered(lists, metric, use, folds, seed, columns)
+    if len(found.names) > MOST:
+        message = f"found {len(found.names)}; expected {MOST} or fewer: name them, or train a model (`rerank run`)"
+        raise RecipeError(message, key="columns")
+    found, spread = standardised(found)
     every = found.samples
     if not every.columns.any():
         names = ", ".join(found.names) or "none"
         raise DataError(f"no score differs within a list (columns: {names}); there is nothing to weigh")
-    everything = fitted(found, restarts, seed)
     by_fold = [fitted(found.lists(np.flatnonzero(every.fold != fold)), restarts, seed) for fold in range(folds)]
     held, base = Held.of(found, [fit.weighed for fit in by_fold]), rows_by(found, found.scores)
     chosen = {BASE: base, MAXENT: Held.of(found, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
@@ -265,16 +269,22 @@ def table_of_weights(
         tested = name not in (BASE, ORACLE)
         test = compare(found.metric, picked, base, found.reference, **how) if tested else None
         rows[name] = found.score(picked), score_interval(found.metric, picked, found.reference, **how), test
-    draws, count = np.random.default_rng(seed), every.fold.size
-    drawn = [fitted(found.lists(draws.integers(count, size=count)), 0, seed).weighed for _ in range(resamples)]
-    ends = np.percentile(np.array(drawn) / spread, [2.5, 97.5], axis=0).T.tolist()
-    over = np.array([fit.weighed for fit in by_fold]) / spread
-    numbers = everything.weighed / spread, over.mean(axis=0), over.std(axis=0), everything.maxent / spread
-    weights = tuple(
-        ColumnWeight(name, float(w), (low, high), float(mean), float(deviation), abs(float(share)), float(start))
-        for name, (low, high), w, mean, deviation, start, share in zip(
-            found.names, ends, *numbers, everything.weighed, strict=True
-        )
-    )
-    shape = count, int(every.first[-1]), folds, resamples
+    weights = _weights(found, spread, by_fold, resamples, restarts, seed)
+    shape = every.fold.size, int(every.first[-1]), folds, resamples
     return WeightTable(found.metric, *shape, rows, weights, margin, kept, found.base)
+
+
+def _weights(
+    found: Gathered, spread: np.ndarray, by_fold: Sequence[Fitted], resamples: int, restarts: int, seed: int
+) -> tuple[ColumnWeight, ...]:
+    """The weights of all lists, with intervals by ``resamples`` of lists drawn with replacement."""
+    everything = fitted(found, restarts, seed)
+    draws, count = np.random.default_rng(seed), found.samples.fold.size
+    drawn = [fitted(found.lists(draws.integers(count, size=count)), restarts, seed).weighed for _ in range(resamples)]
+    low, high = np.percentile(np.array(drawn) / spread, [2.5, 97.5], axis=0).tolist()
+    over = np.array([fit.weighed for fit in by_fold]) / spread
+    numbers = (
+        (everything.weighed / spread).tolist(), zip(low, high, strict=True), over.mean(axis=0).tolist(),
+        over.std(axis=0).tolist(), np.abs(everything.weighed).tolist(), (everything.maxent / spread).tolist(),
+    )  # fmt: skip
+    return tuple(ColumnWeight(name, *line) for name, *line in zip(found.names, *numbers, strict=True))
