@@ -82,7 +82,7 @@ def rows_by(found: Gathered, scores: np.ndarray) -> np.ndarray:
     return rows_of_scores(found.metric, found.samples.first, scores, *about)
 
 
-class Held(NamedTuple):
+class WeighedRows(NamedTuple):
     """What weights choose from lists that they were not learned from: rows (float64 [L, K]), and by how much the score
     of what they choose leads that of the base's choice (float64 [L])."""
 
@@ -90,22 +90,22 @@ class Held(NamedTuple):
     lead: np.ndarray
 
     @staticmethod
-    def of(found: Gathered, weights: Sequence[np.ndarray]) -> "Held":
+    def of(found: Gathered, weights: Sequence[np.ndarray]) -> "WeighedRows":
         """By the weights of the fold that a list is in."""
         scores, first = scored(found.samples, weights, agree=False), found.samples.first
         chosen, own = np.empty(first.size - 1, np.int64), np.empty(first.size - 1, np.int64)
         best_of_lists(first, scores, found.scores, chosen)
         best_of_lists(first, found.scores, found.scores, own)
-        return Held(rows_by(found, scores), scores[chosen] - scores[own])
+        return WeighedRows(rows_by(found, scores), scores[chosen] - scores[own])
 
     def kept(self, base: np.ndarray, margin: np.ndarray | float) -> np.ndarray:
         """The rows, those of the base (float64 [L, K]) where the lead is not above the ``margin``."""
         return np.where((self.lead > margin)[:, None], self.rows, base)
 
 
-def margin_of(found: Gathered, held: Held, base: np.ndarray, lists: np.ndarray) -> float:
+def margin_of(found: Gathered, held: WeighedRows, base: np.ndarray, lists: np.ndarray) -> float:
     """The margin with which ``lists`` (bool [L]) come out best; 0 where none is better."""
-    own = Held(held.rows[lists], held.lead[lists])
+    own = WeighedRows(held.rows[lists], held.lead[lists])
     ahead = own.lead[own.lead > 0]
     if not ahead.size:
         return 0.0
@@ -115,7 +115,9 @@ def margin_of(found: Gathered, held: Held, base: np.ndarray, lists: np.ndarray) 
     return float(tried[int(np.argmax(-reached if found.metric.lower_is_better else reached))])
 
 
-def margins_of(found: Gathered, held: Held, base: np.ndarray, restarts: int, seed: int) -> tuple[np.ndarray, float]:
+def margins_of(
+    found: Gathered, held: WeighedRows, base: np.ndarray, restarts: int, seed: int
+) -> tuple[np.ndarray, float]:
     """The margin of every fold, by lists of the others (float64 [folds]), and that of all lists.
 
     The lists that choose the margin of a fold are scored by weights that know neither them nor that fold.
@@ -126,7 +128,7 @@ def margins_of(found: Gathered, held: Held, base: np.ndarray, restarts: int, see
     for f, g in combinations(range(count), 2):
         rest = found.lists(np.flatnonzero((fold != f) & (fold != g)))
         without[f, g] = without[g, f] = fitted(rest, restarts, seed).weighed
-    margins = [margin_of(found, Held.of(found, [*without[f]]), base, fold != f) for f in range(count)]
+    margins = [margin_of(found, WeighedRows.of(found, [*without[f]]), base, fold != f) for f in range(count)]
     return np.array(margins), margin_of(found, held, base, np.ones(fold.size, np.bool_))
 
 
@@ -255,8 +257,8 @@ def table_of_weights(
         names = ", ".join(found.names) or "none"
         raise DataError(f"no score differs within a list (columns: {names}); there is nothing to weigh")
     by_fold = [fitted(found.lists(np.flatnonzero(every.fold != fold)), restarts, seed) for fold in range(folds)]
-    held, base = Held.of(found, [fit.weighed for fit in by_fold]), rows_by(found, found.scores)
-    chosen = {BASE: base, MAXENT: Held.of(found, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
+    held, base = WeighedRows.of(found, [fit.weighed for fit in by_fold]), rows_by(found, found.scores)
+    chosen = {BASE: base, MAXENT: WeighedRows.of(found, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
     margin, kept = None, 0.0
     if not isinstance(found.metric, OrderMetric):
         margins, margin = margins_of(found, held, base, restarts, seed)

@@ -11,7 +11,7 @@ import pytest
 import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.runs.gathered import Gathered, gathered
-from rerank.runs.weigh import BASE, MARGIN, ORACLE, WEIGHED, Held, fitted, margin_of, rows_by, standardised
+from rerank.runs.weigh import BASE, MARGIN, ORACLE, WEIGHED, WeighedRows, fitted, margin_of, rows_by, standardised
 from rerank.runs.weigh import table_of_weights as weigh
 
 FAST: dict[str, Any] = {"folds": 3, "resamples": 2, "restarts": 1, "samples": 20}
@@ -72,12 +72,12 @@ def test_a_margin_is_the_best_of_those_tried_and_0_where_none_helps() -> None:
     found, _ = standardised(gathered(list(rerank.read(lists_of(40))), None, None, 3, 1))
     base, every = rows_by(found, found.scores), np.ones(40, np.bool_)
     for weights in ([1.0, 0.1], [0.3, 0.7], [0.5, -0.5]):
-        held = Held.of(found, [np.array(weights)] * 3)
+        held = WeighedRows.of(found, [np.array(weights)] * 3)
         margin = margin_of(found, held, base, every)
         means = {m: np.where(held.lead > m, held.rows[:, 0], base[:, 0]).mean() for m in (0.0, *held.lead)}
         assert np.where(held.lead > margin, held.rows[:, 0], base[:, 0]).mean() >= means[0.0]
         assert margin == 0 or means[0.0] < max(means.values())
-    against = Held.of(found, [np.array([0.0, 1.0])] * 3)  # the cost itself: whatever it prefers is worse
+    against = WeighedRows.of(found, [np.array([0.0, 1.0])] * 3)  # the cost itself: whatever it prefers is worse
     assert found.score(against.kept(base, margin_of(found, against, base, every))) >= found.score(base)
 
 
