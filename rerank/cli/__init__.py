@@ -21,7 +21,7 @@ from rerank.cli.application import app
 __all__ = ["app", "load_commands", "main"]
 COMMANDS = (
     "decoding", "evaluating", "exporting", "folds", "inspecting", "listing", "lists", "oracles", "running", "serving",
-    "starting", "tagging", "voting",
+    "starting", "tagging", "voting", "weighing",
 )  # fmt: skip
 COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
 

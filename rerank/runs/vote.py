@@ -5,47 +5,42 @@ Without training: the first sample, the best by each column, the vote of all sam
 columns, columns and agreement, the vote that these weigh, and trees if LightGBM is installed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.blocks import pair_of, partly_flat
-from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Pair
-from rerank.extraction.flat import FlatPair
+from rerank.base.errors import RecipeError
 from rerank.kernels.compile import kernel
 from rerank.learn.rules.lambdamart import LambdaMart
-from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
-from rerank.metrics.oracle import oracles
 from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
-from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
-from rerank.readers.block import Item, ListBlock
-from rerank.readers.given.reading import ListFile, lists_from, lists_given
-from rerank.readers.nbest import numbered
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.texts.text_list import TextList
-from rerank.recipes.loading import read_settings
-from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.settings import named
+from rerank.runs.gathered import Gathered, gathered
 from rerank.runs.report.plot import Figure, FigureLine, draw, logarithmic
 from rerank.runs.report.table import TextTable, plain_text
-from rerank.runs.ways import BY_COLUMN, FIRST, MAJORITY, Choose, Samples, best_by, softmax, systems, voted
+from rerank.runs.ways import (
+    BY_COLUMN,
+    FIRST,
+    MAJORITY,
+    Choose,
+    Samples,
+    best_by,
+    maxent_weights,
+    scored,
+    softmax,
+    systems,
+    voted,
+)  # fmt: skip
 from rerank.storage.files import write_text
 from rerank.storage.strict_json import as_json
 
 GROWN = 2_000  # lists that trees are grown on, which take more time
-PENALTY = 10.0  # of maxent: with some ten columns and hundreds of lists any from 1 to 100 gives the same choices
 MOST = 10_000  # lists that a fold learns from, drawn from the others: weights of some ten columns need no more
 SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one that is best on what a fold learns from
 DRAWS = 4  # samples of k candidates of each list, for the curve
@@ -70,102 +65,6 @@ def expect_best(first: np.ndarray, gain: np.ndarray, k: int, expected: np.ndarra
         expected[i] = total
 
 
-def gathered(
-    lists: "Sequence[ListFile] | list[Any]",
-    metric: str | Mapping[str, Any] | None,
-    use: Sequence[str] | None,
-    folds: int,
-    seed: int,
-) -> "Gathered":
-    """What is known of lists: see ``table_of_votes``."""
-    file = lists[0] if lists and isinstance(lists[0], ListFile) else None
-    rule = None if file is None else file.answer
-    settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": {"answer": rule}}
-    recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
-    assert isinstance(recipe, ListRecipe)
-    count = SkipCount("error" if file is None else file.on_bad_list)
-    first, rows = _with_first(_rows(lists), count, None if file is None else file.path)
-    shown = first.named()
-    content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
-    names = [name for name in content.held if name in shown.names and not (first.unscored and name == content.held[0])]
-    if use is not None:
-        if unknown := set(use) - set(names):
-            raise RecipeError(
-                f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns"
-            )
-        names = [name for name in names if name in use]
-    if isinstance(content.metric, OrderMetric):
-        message = f"{content.metric.primary} measures the order of all candidates; votes choose one: expected gain"
-        raise RecipeError(message, key="metric")
-    sizes, parts = [0], list[tuple[np.ndarray, ...]]()
-    references = list[np.ndarray]()
-    items = chain.from_iterable(partly_flat(content, item) for item in rows)
-    pairs: Iterator[Pair | FlatPair] = usable(items, partial(pair_of, content), count)
-    for found in pairs:
-        if isinstance(found, Pair):
-            nbest, own = found.nbest.named(), [len(found.nbest)]
-            of_list, stats = content.stats(*found)
-            reference = of_list[None]
-        else:
-            nbest, reference, stats = found.held, found.reference, found.stats
-            own = np.diff(found.block.lists).tolist()
-        if not len(nbest):
-            continue
-        values = nbest.scores[:, [nbest.names.index(name) for name in names]]
-        parts.append((numbered(nbest), values.T, stats))
-        references += list(reference)
-        sizes += own
-    count.warn()
-    if not parts:
-        raise count.nothing("" if file is None else file.path)
-    if len(references) < folds:
-        raise DataError(f"found {len(references)} lists with candidates; expected {folds} or more, one for each fold")
-    answers, columns, stats = zip(*parts, strict=True)
-    reference, statistics, starts = np.stack(references), np.concatenate(stats), np.cumsum(sizes)
-    gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
-    fold = np.random.default_rng(seed).permutation(len(references)) % folds
-    every = Samples(starts, np.concatenate(answers), np.concatenate(columns, axis=1), gain, fold)
-    return Gathered(every, tuple(names), content.metric, statistics, reference)
-
-
-def _rows(lists: Sequence[Any]) -> Iterator[Item]:
-    """The lists as readers give them."""
-    if lists and isinstance(lists[0], ListFile):
-        return chain.from_iterable(file.blocks() for file in lists)
-    return lists_given(lists, texts=True, gains=True)
-
-
-def _with_first(rows: Iterable[Item], count: SkipCount, path: str | None) -> tuple[TextList, Iterator[Item]]:
-    """The first list with candidates and all lists, which are read once.
-
-    Raises
-    ------
-    DataError: there is none, or it is one of trees.
-    """
-    ahead, rest = list[Item](), iter(rows)
-    for item in rest:
-        ahead.append(item)
-        first = next(iter(item)) if isinstance(item, ListBlock) else item
-        if isinstance(first, TextList) and len(first):
-            return first, chain(ahead, rest)
-        if isinstance(first, NBestList) and len(first):
-            raise DataError("found a list of trees; votes are for texts, `rerank run` is for parses", path=first.path)
-    for item in ahead:
-        if isinstance(item, SkippedList):
-            count.bad(item)
-    raise count.nothing(path or "")
-
-
-class Gathered(NamedTuple):
-    """Lists, the names of their columns, and the statistics of their candidates and references by the metric."""
-
-    samples: Samples
-    names: tuple[str, ...]
-    metric: Metric
-    stats: np.ndarray
-    reference: np.ndarray
-
-
 def learned(samples: Samples, seed: int) -> dict[str, Choose]:
     """Ways to choose that are learned, each list by what the lists of other folds teach."""
     folds = range(int(samples.fold.max()) + 1)
@@ -174,18 +73,18 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
     parts = [samples.lists(np.sort(lists)) for lists in rest]
     answered, ways = samples.answers.max(initial=-1) >= 0, dict[str, Choose]()
     if len(samples.columns):
-        linear = [_weights(part, agree=False) for part in parts]
-        ways[LEARNED + "columns"] = lambda lists: best_by(lists, _scored(lists, linear, agree=False))
+        linear = [maxent_weights(part, agree=False) for part in parts]
+        ways[LEARNED + "columns"] = lambda lists: best_by(lists, scored(lists, linear, agree=False))
     if answered:
-        both = [_weights(part, agree=True) for part in parts]
+        both = [maxent_weights(part, agree=True) for part in parts]
         sharp = [_sharpness(part, w) for part, w in zip(parts, both, strict=True)]
 
         def by_vote(lists: Samples) -> np.ndarray:
             """The vote of candidates by their scores."""
-            raised = _scored(lists, both, agree=True) * np.repeat(np.array(sharp)[lists.fold], np.diff(lists.first))
+            raised = scored(lists, both, agree=True) * np.repeat(np.array(sharp)[lists.fold], np.diff(lists.first))
             return voted(lists, softmax(lists, raised, scaled=False))
 
-        ways[LEARNED + "columns and agreement"] = lambda lists: best_by(lists, _scored(lists, both, agree=True))
+        ways[LEARNED + "columns and agreement"] = lambda lists: best_by(lists, scored(lists, both, agree=True))
         ways["learned vote"] = by_vote
     enough = min(map(len, rest)) >= 2  # one to grow trees on, one to choose their number
     if enough and find_spec("lightgbm") is not None and (answered or len(samples.columns)):
@@ -204,23 +103,9 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
     return ways
 
 
-def _weights(samples: Samples, *, agree: bool) -> np.ndarray:
-    """float64 [D]: those of the conditional log-linear model."""
-    corpus, learner = samples.corpus(agree=agree), Maxent(l2=PENALTY, base=0.0)
-    state = learner.init(corpus.width)
-    learner.solve(corpus, oracles(corpus), state, any_ties=True)
-    return learner.last(state).w
-
-
-def _scored(samples: Samples, weights: Sequence[np.ndarray], *, agree: bool) -> np.ndarray:
-    """float64 [n]: the scores of candidates, by the weights of the folds that their lists are held out in."""
-    by_list = np.array(weights)[samples.fold].T
-    return np.asarray((samples.features(agree=agree) * np.repeat(by_list, np.diff(samples.first), axis=1)).sum(axis=0))
-
-
 def _sharpness(samples: Samples, weights: np.ndarray) -> float:
     """How sharp the vote of the candidates' scores is to be: as is best on these lists."""
-    found = _scored(samples._replace(fold=np.zeros_like(samples.fold)), [weights], agree=True)
+    found = scored(samples._replace(fold=np.zeros_like(samples.fold)), [weights], agree=True)
     reached = [samples.gain[voted(samples, softmax(samples, a * found, scaled=False))].mean() for a in SHARPNESS]
     return float(SHARPNESS[int(np.argmax(reached))])
 
@@ -314,12 +199,10 @@ def table_of_votes(
     for key, number, least in (("folds", folds, 2), ("samples", samples, 1)):
         if number < least:
             raise RecipeError(f"found {number}; expected {least} or more", key=key)
-    if isinstance(use, str):
-        use = [use]
-    if isinstance(lists, ListFile):
-        lists = [lists]
-    files = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
-    found = gathered(lists if files else list(lists_from(lists, columns)), metric, use, folds, seed)
+    found = gathered(lists, metric, use, folds, seed, columns)
+    if isinstance(found.metric, OrderMetric):
+        message = f"{found.metric.primary} measures the order of all candidates; votes choose one: expected gain"
+        raise RecipeError(message, key="metric")
     how: dict[str, Any] = {"samples": samples, "seed": seed}
     every = found.samples
     ways = systems(every, found.names) | learned(every, seed)
@@ -327,20 +210,15 @@ def table_of_votes(
     against, rows = chosen.get(MAJORITY, chosen[FIRST]), dict[str, Any]()
     sign = -1.0 if found.metric.lower_is_better else 1.0
     oracle = found.stats[best_by(every, every.gain)]
-    rows[ANY] = _score(found, oracle), None, None
+    rows[ANY] = found.score(oracle), None, None
     for name, picked in chosen.items():
         interval = score_interval(found.metric, picked, found.reference, **how)
         tested = picked is not against
         test = compare(found.metric, picked, against, found.reference, **how) if tested else None
-        rows[name] = _score(found, picked), interval, test
+        rows[name] = found.score(picked), interval, test
     ordered = dict(sorted(rows.items(), key=lambda item: -sign * item[1][0]))
     shown = curve_of(found, ways, seed) if curve else None
     return VoteTable(found.metric, len(every.first) - 1, int(every.first[-1]), folds, ordered, shown)
-
-
-def _score(found: Gathered, picked: np.ndarray) -> float:
-    """The score of what is chosen of all lists."""
-    return float(found.metric.scores(picked.sum(axis=0), found.reference.sum(axis=0)))
 
 
 def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:
@@ -360,7 +238,7 @@ def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurv
             places = order[rank < np.repeat(kept, sizes)]
             drawn = every.some(places, np.concatenate([[0], np.cumsum(kept)]))
             for name, way in every_way.items():
-                reached[name][place] += found.metric.percent * _score(found, found.stats[places[way(drawn)]]) / DRAWS
+                reached[name][place] += found.metric.percent * found.score(found.stats[places[way(drawn)]]) / DRAWS
     if isinstance(found.metric, Gain):
         best, expected = every.gain[np.lexsort((-every.gain, numbers))], np.empty(sizes.size)
         for place, k in enumerate(counts):

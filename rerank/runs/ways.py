@@ -6,18 +6,21 @@ votes weighted by each column.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
 from rerank.features.answers import agreement_of
 from rerank.kernels.compile import kernel
+from rerank.learn.rules.maxent import Maxent
+from rerank.metrics.oracle import oracles
 from rerank.readers.nbest import numbered
 from rerank.runs.lists_again import ListAgain
 
 FIRST, MAJORITY = "first", "majority vote"
 BY_COLUMN = "best ", "vote by "  # and the name of the column
+PENALTY = 10.0  # of maxent: with some ten columns and hundreds of lists any from 1 to 100 gives the same choices
 
 Choose = Callable[["Samples"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
 
@@ -41,12 +44,15 @@ class Samples(NamedTuple):
             first=first, answers=self.answers[places], columns=self.columns[:, places], gain=self.gain[places]
         )
 
-    def lists(self, chosen: np.ndarray) -> "Samples":
-        """The lists ``chosen`` (int64 [L'])."""
+    def places(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates of the lists ``chosen`` (int64 [L']), and where these lists begin among them."""
         sizes = np.diff(self.first)[chosen]
         first = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.repeat(self.first[chosen] - first[:-1], sizes) + np.arange(first[-1])
-        return self.some(places, first)._replace(fold=self.fold[chosen])
+        return np.repeat(self.first[chosen] - first[:-1], sizes) + np.arange(first[-1]), first
+
+    def lists(self, chosen: np.ndarray) -> "Samples":
+        """The lists ``chosen`` (int64 [L'])."""
+        return self.some(*self.places(chosen))._replace(fold=self.fold[chosen])
 
     def features(self, *, agree: bool) -> np.ndarray:
         """float64 [D, n]: the columns and, if asked for, those of agreement; less their lists' means."""
@@ -124,6 +130,20 @@ def softmax(samples: Samples, values: np.ndarray, *, scaled: bool) -> np.ndarray
         away = away / np.repeat(np.where(spread > 0, spread, 1.0), sizes)
     raised = np.exp(away)
     return np.asarray(raised / np.repeat(np.add.reduceat(raised, starts), sizes))
+
+
+def maxent_weights(samples: Samples, *, agree: bool, loss: Literal["log", "listnet"] = "log") -> np.ndarray:
+    """float64 [D]: those of the conditional log-linear model of ``features``."""
+    corpus, learner = samples.corpus(agree=agree), Maxent(l2=PENALTY, base=0.0, loss=loss)
+    state = learner.init(corpus.width)
+    learner.solve(corpus, oracles(corpus), state, any_ties=True)
+    return learner.last(state).w
+
+
+def scored(samples: Samples, weights: Sequence[np.ndarray], *, agree: bool) -> np.ndarray:
+    """float64 [n]: the scores of candidates, by the weights of the folds that their lists are held out in."""
+    by_list = np.array(weights)[samples.fold].T
+    return np.asarray((samples.features(agree=agree) * np.repeat(by_list, np.diff(samples.first), axis=1)).sum(axis=0))
 
 
 def systems(samples: Samples, names: Sequence[str]) -> dict[str, Choose]:

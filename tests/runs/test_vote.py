@@ -11,7 +11,9 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
-from rerank.runs.vote import ANY, MAJORITY, expect_best, gathered, softmax, table_of_votes, voted
+from rerank.runs.gathered import gathered
+from rerank.runs.vote import ANY, MAJORITY, expect_best, table_of_votes
+from rerank.runs.ways import softmax, voted
 
 
 def lists_of(count: int = 60, seed: int = 0) -> list[dict[str, Any]]:
@@ -128,7 +130,7 @@ def test_lists_that_cannot_vote(tmp_path: Path, rerank: Any) -> None:
         assert (found.code, expected in found.err) == (2, True), found
     (tmp_path / "trees").write_text("1\ta\n-1\n(S1 (NP (NN a)))\n\n")
     found = rerank("vote", tmp_path / "trees", "--reader", "charniak")
-    assert (found.code, "votes are for texts" in found.err) == (2, True), found
+    assert (found.code, "expected texts" in found.err) == (2, True), found
 
 
 def test_few_lists_and_wrong_numbers() -> None:

@@ -1,0 +1,141 @@
+"""Lists in memory, for commands that compare ways to choose from any of them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.extraction.blocks import pair_of, partly_flat
+from rerank.extraction.content import content_of
+from rerank.extraction.content.base import Pair
+from rerank.extraction.flat import FlatPair
+from rerank.metrics.base import Metric
+from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
+from rerank.readers.block import Item, ListBlock
+from rerank.readers.given.reading import ListFile, lists_from, lists_given
+from rerank.readers.nbest import numbered
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.text_list import TextList
+from rerank.recipes.loading import read_settings
+from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.settings import named
+from rerank.runs.ways import Samples
+
+
+class Gathered(NamedTuple):
+    """Lists, the names of their columns, and the statistics of their candidates and references by the metric.
+
+    base: the name of the base score, None if there is none, and ``scores``: its values, or zeros (float64 [n]).
+    """
+
+    samples: Samples
+    names: tuple[str, ...]
+    metric: Metric
+    stats: np.ndarray
+    reference: np.ndarray
+    base: str | None
+    scores: np.ndarray
+
+    def lists(self, chosen: np.ndarray) -> "Gathered":
+        """The lists ``chosen`` (int64 [L'])."""
+        places, _ = self.samples.places(chosen)
+        held = {"stats": self.stats[places], "scores": self.scores[places], "reference": self.reference[chosen]}
+        return self._replace(samples=self.samples.lists(chosen), **held)
+
+    def score(self, rows: np.ndarray) -> float:
+        """The score of what is chosen of all lists (float64 [L, K])."""
+        return float(self.metric.scores(rows.sum(axis=0), self.reference.sum(axis=0)))
+
+
+def gathered(
+    lists: Any,
+    metric: str | Mapping[str, Any] | None,
+    use: str | Sequence[str] | None,
+    folds: int,
+    seed: int,
+    columns: Mapping[str, Any] | None = None,
+) -> Gathered:
+    """What is known of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``."""
+    if isinstance(use, str):
+        use = [use]
+    lists = [lists] if isinstance(lists, ListFile) else lists
+    if not (isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)):
+        lists = list(lists_from(lists, columns or {}))
+    file = lists[0] if lists and isinstance(lists[0], ListFile) else None
+    rule = None if file is None else file.answer
+    settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": {"answer": rule}}
+    recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
+    assert isinstance(recipe, ListRecipe)
+    count = SkipCount("error" if file is None else file.on_bad_list)
+    first, rows = _with_first(_rows(lists), count, None if file is None else file.path)
+    shown = first.named()
+    content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
+    base = None if first.unscored else content.held[0]
+    names = [name for name in content.held if name in shown.names and (base is not None or name != content.held[0])]
+    if use is not None:
+        if unknown := set(use) - set(names):
+            raise RecipeError(
+                f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns"
+            )
+        names = [name for name in names if name in use]
+    sizes, parts = [0], list[tuple[np.ndarray, ...]]()
+    references = list[np.ndarray]()
+    items = chain.from_iterable(partly_flat(content, item) for item in rows)
+    pairs: Iterator[Pair | FlatPair] = usable(items, partial(pair_of, content), count)
+    for found in pairs:
+        if isinstance(found, Pair):
+            nbest, own = found.nbest.named(), [len(found.nbest)]
+            of_list, stats = content.stats(*found)
+            reference = of_list[None]
+        else:
+            nbest, reference, stats = found.held, found.reference, found.stats
+            own = np.diff(found.block.lists).tolist()
+        if not len(nbest):
+            continue
+        values = nbest.scores[:, [nbest.names.index(name) for name in names]]
+        scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
+        parts.append((numbered(nbest), values.T, scores, stats))
+        references += list(reference)
+        sizes += own
+    count.warn()
+    if not parts:
+        raise count.nothing("" if file is None else file.path)
+    if len(references) < folds:
+        raise DataError(f"found {len(references)} lists with candidates; expected {folds} or more, one for each fold")
+    answers, values, scores, stats = zip(*parts, strict=True)
+    reference, statistics, starts = np.stack(references), np.concatenate(stats), np.cumsum(sizes)
+    gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
+    fold = np.random.default_rng(seed).permutation(len(references)) % folds
+    every = Samples(starts, np.concatenate(answers), np.concatenate(values, axis=1), gain, fold)
+    return Gathered(every, tuple(names), content.metric, statistics, reference, base, np.concatenate(scores))
+
+
+def _rows(lists: Sequence[Any]) -> Iterator[Item]:
+    """The lists as readers give them."""
+    if lists and isinstance(lists[0], ListFile):
+        return chain.from_iterable(file.blocks() for file in lists)
+    return lists_given(lists, texts=True, gains=True)
+
+
+def _with_first(rows: Iterable[Item], count: SkipCount, path: str | None) -> tuple[TextList, Iterator[Item]]:
+    """The first list with candidates and all lists, which are read once.
+
+    Raises
+    ------
+    DataError: there is none, or it is one of trees.
+    """
+    ahead, rest = list[Item](), iter(rows)
+    for item in rest:
+        ahead.append(item)
+        first = next(iter(item)) if isinstance(item, ListBlock) else item
+        if isinstance(first, TextList) and len(first):
+            return first, chain(ahead, rest)
+        if isinstance(first, NBestList) and len(first):
+            raise DataError("found a list of trees; expected texts; `rerank run` is for parses", path=first.path)
+    for item in ahead:
+        if isinstance(item, SkippedList):
+            count.bad(item)
+    raise count.nothing(path or "")

@@ -1,0 +1,292 @@
+"""The weights of the few scores that lists have, and what they are worth: for any metric, with what chance there is.
+
+Searches by minimum error rate training begin at maxent's weights, at the base score alone and at random points. What
+weighing is worth is measured by cross-validation over lists; the weights of all lists have intervals by the bootstrap.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.interrupts import check
+from rerank.learn.mert.mert import MertSettings, mert
+from rerank.learn.scoring import best_of_lists
+from rerank.metrics.base import Metric
+from rerank.metrics.oracle import rows_of_scores
+from rerank.metrics.order import OrderMetric
+from rerank.metrics.significance import Significance, compare, score_interval
+from rerank.runs.gathered import Gathered, gathered
+from rerank.runs.report.table import TextTable, plain_text
+from rerank.runs.ways import maxent_weights, scored
+
+BASE, MAXENT, WEIGHED, MARGIN = "base", "maxent", "weighed", "weighed, with the margin"
+ORACLE = "best possible (oracle)"
+RANDOM = 10  # directions of a search besides those of the columns
+LEADS = np.arange(1, 11) / 10  # which quantiles of the leads are tried as a margin: by the last one the base stays
+LEAST = {"folds": 3, "resamples": 2, "restarts": 0, "samples": 1}
+CHANCE = 0.05
+MOST = 50  # columns: more take hours, and need a penalty that searches do not have
+
+
+def unit(weights: np.ndarray) -> np.ndarray:
+    """``weights`` (float64 [F]) with absolute values that sum up to 1; zeros stay."""
+    total = float(np.abs(weights).sum())
+    return weights / total if total > 0 else weights
+
+
+def standardised(found: Gathered) -> tuple[Gathered, np.ndarray]:
+    """The lists with columns of mean 0 in every list and deviation 1 within lists, 0 where a column says nothing; and
+    what these were divided by (float64 [F])."""
+    samples = found.samples
+    apart = np.array(samples.columns)
+    apart -= np.repeat(apart[:, samples.first[:-1]], np.diff(samples.first), axis=1)  # exactly 0 where all are alike
+    varied = np.asarray(apart.any(axis=1))
+    centred = samples._replace(columns=apart).features(agree=False)
+    spread = np.where(varied, np.sqrt(np.mean(centred**2, axis=1)), 1.0)
+    columns = np.where(varied[:, None], centred / spread[:, None], 0.0)
+    return found._replace(samples=samples._replace(columns=columns)), spread
+
+
+class Fitted(NamedTuple):
+    """Weights of ``standardised`` columns (float64 [F] each), their absolute values summing up to 1."""
+
+    maxent: np.ndarray
+    weighed: np.ndarray
+
+
+def fitted(found: Gathered, restarts: int, seed: int) -> Fitted:
+    """The weights that lists teach: those of maxent, and the best that searches from there, from the base score and
+    from ``restarts`` random points find."""
+    check()
+    samples, metric = found.samples, found.metric
+    loss: Any = "listnet" if isinstance(metric, OrderMetric) else "log"
+    maxent = unit(maxent_weights(samples, agree=False, loss=loss))
+    alone = np.array([float(name == found.base) for name in found.names])
+    starts = [start for start in (maxent, alone) if start.any()] or [unit(np.ones(len(found.names)))]
+    about = samples.first, samples.columns.T, found.stats, found.reference, metric
+    searches = [
+        mert(*about, start, MertSettings(random=RANDOM, restarts=tries, seed=seed), ties=found.scores)
+        for start, tries in zip(starts, (restarts, 0), strict=False)
+    ]
+    sign = -1.0 if metric.lower_is_better else 1.0
+    return Fitted(maxent, unit(max(searches, key=lambda result: sign * result.score).weights))
+
+
+def rows_by(found: Gathered, scores: np.ndarray) -> np.ndarray:
+    """float64 [L, K]: what ``scores`` (float64 [n]) choose, or their orders."""
+    about = found.scores, found.stats, found.reference
+    return rows_of_scores(found.metric, found.samples.first, scores, *about)
+
+
+class WeighedRows(NamedTuple):
+    """What weights choose from lists that they were not learned from: rows (float64 [L, K]), and by how much the score
+    of what they choose leads that of the base's choice (float64 [L])."""
+
+    rows: np.ndarray
+    lead: np.ndarray
+
+    @staticmethod
+    def of(found: Gathered, weights: Sequence[np.ndarray]) -> "WeighedRows":
+        """By the weights of the fold that a list is in."""
+        scores, first = scored(found.samples, weights, agree=False), found.samples.first
+        chosen, own = np.empty(first.size - 1, np.int64), np.empty(first.size - 1, np.int64)
+        best_of_lists(first, scores, found.scores, chosen)
+        best_of_lists(first, found.scores, found.scores, own)
+        return WeighedRows(rows_by(found, scores), scores[chosen] - scores[own])
+
+    def kept(self, base: np.ndarray, margin: np.ndarray | float) -> np.ndarray:
+        """The rows, those of the base (float64 [L, K]) where the lead is not above the ``margin``."""
+        return np.where((self.lead > margin)[:, None], self.rows, base)
+
+
+def margin_of(found: Gathered, held: WeighedRows, base: np.ndarray, lists: np.ndarray) -> float:
+    """The margin with which ``lists`` (bool [L]) come out best; 0 where none is better."""
+    own = WeighedRows(held.rows[lists], held.lead[lists])
+    ahead = own.lead[own.lead > 0]
+    if not ahead.size:
+        return 0.0
+    tried = np.concatenate([[0.0], np.quantile(ahead, LEADS)])
+    sums = np.array([own.kept(base[lists], margin).sum(axis=0) for margin in tried])
+    reached = found.metric.scores(sums, found.reference[lists].sum(axis=0))
+    return float(tried[int(np.argmax(-reached if found.metric.lower_is_better else reached))])
+
+
+def margins_of(
+    found: Gathered, held: WeighedRows, base: np.ndarray, restarts: int, seed: int
+) -> tuple[np.ndarray, float]:
+    """The margin of every fold, by lists of the others (float64 [folds]), and that of all lists.
+
+    The lists that choose the margin of a fold are scored by weights that know neither them nor that fold.
+    """
+    fold = found.samples.fold
+    count = int(fold.max()) + 1
+    without = np.zeros((count, count, len(found.names)))
+    for f, g in combinations(range(count), 2):
+        rest = found.lists(np.flatnonzero((fold != f) & (fold != g)))
+        without[f, g] = without[g, f] = fitted(rest, restarts, seed).weighed
+    margins = [margin_of(found, WeighedRows.of(found, [*without[f]]), base, fold != f) for f in range(count)]
+    return np.array(margins), margin_of(found, held, base, np.ones(fold.size, np.bool_))
+
+
+class ColumnWeight(NamedTuple):
+    """What a column weighs: in the unit of the file, with an interval, and with mean and deviation over folds; share:
+    of all weights, in units of the columns' deviations within lists; maxent: its weight there."""
+
+    column: str
+    weight: float
+    interval: tuple[float, float]
+    mean: float
+    deviation: float
+    share: float
+    maxent: float
+
+
+@dataclass(frozen=True)
+class WeightTable:
+    """What scores weigh, and what that is worth.
+
+    rows: by name, the score, its interval, and the test against the base (None for that itself and the oracle). margin:
+    by how much a candidate's score has to lead for another choice than the base's, None for a metric of an order; kept:
+    the share of the lists in which the base's choice stays so, of those where another scores higher.
+    """
+
+    metric: Metric
+    lists: int
+    candidates: int
+    folds: int
+    resamples: int
+    rows: Mapping[str, tuple[float, tuple[float, float], Significance | None]]
+    weights: tuple[ColumnWeight, ...]
+    margin: float | None
+    kept: float
+    base: str | None
+
+    def as_data(self) -> dict[str, Any]:
+        """The table as JSON."""
+        rows = [
+            {"name": name, "score": score, "interval": interval, "difference": test and test.difference,
+             "p": test and test.p}
+            for name, (score, interval, test) in self.rows.items()
+        ]  # fmt: skip
+        counts = {key: getattr(self, key) for key in ("lists", "candidates", "folds", "resamples", "margin", "kept")}
+        weights = [line._asdict() for line in self.weights]
+        return {"metric": self.metric.signature, "base": self.base, **counts, "rows": rows, "weights": weights}
+
+    def tables(self) -> tuple[TextTable, TextTable]:
+        """What weighing is worth, and the weights."""
+        lines = []
+        for name, (score, interval, test) in self.rows.items():
+            line = {"chosen by": name, self.metric.primary: self.metric.text(score)}
+            line["95 % interval"] = " to ".join(map(self.metric.text, interval))
+            line["less base"] = "" if test is None else self.metric.signed(test.difference)
+            lines.append(line | {"p": "" if test is None else f"{test.p:.2g}"})
+        weights = [
+            {"column": w.column, "weight": f"{w.weight:.4g}",
+             "95 % interval": " to ".join(f"{end:.3g}" for end in w.interval),
+             "over folds": f"{w.mean:.3g} ± {w.deviation:.2g}", "share": f"{100 * w.share:.0f} %",
+             "maxent": f"{w.maxent:.3g}"}
+            for w in self.weights
+        ]  # fmt: skip
+        caption = f"{self.lists:,} lists, {self.candidates:,} candidates"
+        worth = f"By {self.folds} folds: each list is chosen from by what the others teach. {self.verdict}"
+        about = f"Weights of all lists, in the unit of their columns; intervals of {self.resamples} resamples of lists."
+        if self.margin is not None:
+            about += f" Margin: {self.margin:.4g}"
+            about += f", by which the base's choice stays in {100 * self.kept:.0f} % of the lists with another best."
+        return TextTable.of(caption, lines, note=worth), TextTable.of("Weights", weights, note=about)
+
+    @property
+    def verdict(self) -> str:
+        """Whether weighing helps on lists that it does not know."""
+        test = self.rows[MARGIN if MARGIN in self.rows else WEIGHED][2]
+        assert test is not None
+        if test.p >= CHANCE:
+            return "Weighing makes no difference beyond chance."
+        better = (test.difference < 0) == self.metric.lower_is_better
+        return "Weighing helps." if better else "Weighing does harm: keep the base."
+
+    def __str__(self) -> str:
+        return "\n\n".join(plain_text(table.rich()) + table.note for table in self.tables())
+
+
+def table_of_weights(
+    lists: Any,
+    metric: str | Mapping[str, Any] | None = None,
+    *,
+    folds: int = 5,
+    resamples: int = 20,
+    restarts: int = 3,
+    samples: int = 1000,
+    seed: int = 1,
+    use: str | Sequence[str] | None = None,
+    **columns: Any,
+) -> WeightTable:
+    """What the columns of ``lists`` weigh, the base score's too, so that ``metric`` comes out best, and what that is
+    worth on lists held out.
+
+    Parameters
+    ----------
+    lists: as ``fit`` takes them, or several that ``read`` gives of files.
+    metric: its name, or a mapping of name and options; by default the gain that lists hold.
+    folds: ≥ 3; of the cross-validation.
+    resamples: ≥ 2; of lists, for the intervals of weights.
+    restarts: searches from random points.
+    samples, seed: of intervals and tests; of folds, draws and directions.
+    use: the columns that are weighed, by name; by default all.
+    columns: of a data frame, as in ``read``.
+
+    Raises
+    ------
+    DataError: lists that cannot be used, fewer than folds, or without a column that differs within one. RecipeError: an
+        unknown metric or column, too few folds or samples.
+    """
+    for key, number in (("folds", folds), ("resamples", resamples), ("restarts", restarts), ("samples", samples)):
+        if number < LEAST[key]:
+            raise RecipeError(f"found {number}; expected {LEAST[key]} or more", key=key)
+    found = gathered(lists, metric, use, folds, seed, columns)
+    if len(found.names) > MOST:
+        message = f"found {len(found.names)}; expected {MOST} or fewer: name them, or train a model (`rerank run`)"
+        raise RecipeError(message, key="columns")
+    found, spread = standardised(found)
+    every = found.samples
+    if not every.columns.any():
+        names = ", ".join(found.names) or "none"
+        raise DataError(f"no score differs within a list (columns: {names}); there is nothing to weigh")
+    by_fold = [fitted(found.lists(np.flatnonzero(every.fold != fold)), restarts, seed) for fold in range(folds)]
+    held, base = WeighedRows.of(found, [fit.weighed for fit in by_fold]), rows_by(found, found.scores)
+    chosen = {BASE: base, MAXENT: WeighedRows.of(found, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
+    margin, kept = None, 0.0
+    if not isinstance(found.metric, OrderMetric):
+        margins, margin = margins_of(found, held, base, restarts, seed)
+        chosen[MARGIN] = held.kept(base, margins[every.fold])
+        kept = float(np.mean(held.lead[held.lead > 0] <= margin)) if (held.lead > 0).any() else 0.0
+    chosen[ORACLE] = rows_by(found, every.gain)
+    how: dict[str, Any] = {"samples": samples, "seed": seed}
+    rows = {}
+    for name, picked in chosen.items():
+        tested = name not in (BASE, ORACLE)
+        test = compare(found.metric, picked, base, found.reference, **how) if tested else None
+        rows[name] = found.score(picked), score_interval(found.metric, picked, found.reference, **how), test
+    weights = _weights(found, spread, by_fold, resamples, restarts, seed)
+    shape = every.fold.size, int(every.first[-1]), folds, resamples
+    return WeightTable(found.metric, *shape, rows, weights, margin, kept, found.base)
+
+
+def _weights(
+    found: Gathered, spread: np.ndarray, by_fold: Sequence[Fitted], resamples: int, restarts: int, seed: int
+) -> tuple[ColumnWeight, ...]:
+    """The weights of all lists, with intervals by ``resamples`` of lists drawn with replacement."""
+    everything = fitted(found, restarts, seed)
+    draws, count = np.random.default_rng(seed), found.samples.fold.size
+    drawn = [fitted(found.lists(draws.integers(count, size=count)), restarts, seed).weighed for _ in range(resamples)]
+    low, high = np.percentile(np.array(drawn) / spread, [2.5, 97.5], axis=0).tolist()
+    over = np.array([fit.weighed for fit in by_fold]) / spread
+    numbers = (
+        (everything.weighed / spread).tolist(), zip(low, high, strict=True), over.mean(axis=0).tolist(),
+        over.std(axis=0).tolist(), np.abs(everything.weighed).tolist(), (everything.maxent / spread).tolist(),
+    )  # fmt: skip
+    return tuple(ColumnWeight(name, *line) for name, *line in zip(found.names, *numbers, strict=True))

@@ -1,0 +1,116 @@
+"""``rerank weigh`` beside a grid of weights, folds by hand, and from the command line."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rerank
+from rerank.base.errors import DataError, RecipeError
+from rerank.runs.gathered import Gathered, gathered
+from rerank.runs.weigh import BASE, MARGIN, ORACLE, WEIGHED, WeighedRows, fitted, margin_of, rows_by, standardised
+from rerank.runs.weigh import table_of_weights as weigh
+
+FAST: dict[str, Any] = {"folds": 3, "resamples": 2, "restarts": 1, "samples": 20}
+
+
+def lists_of(count: int = 30, seed: int = 0) -> list[dict[str, Any]]:
+    """Lists whose gain is known by two columns together, in other units than the base score's."""
+    rng, lists = np.random.default_rng(seed), list[dict[str, Any]]()
+    for i in range(count):
+        given = list[dict[str, Any]]()
+        for _ in range(int(rng.integers(1, 6))):
+            gain = float(rng.integers(0, 4))
+            score, cost = float(rng.normal()), float(rng.normal())
+            given.append({"text": "a", "gain": gain, "score": score, "cost": 50 * (score - 0.4 * gain + 0.2 * cost)})
+        lists.append({"id": f"q{i}", "candidates": given})
+    return lists
+
+
+def best_of(found: Gathered, scores: np.ndarray) -> list[int]:
+    """The first best candidate of every list."""
+    first = found.samples.first
+    return [a + int(np.argmax(scores[a:b])) for a, b in pairwise(first)]
+
+
+def test_no_grid_of_weights_is_better() -> None:
+    for seed in range(3):
+        for metric in ("gain", "ndcg@3"):
+            found, _ = standardised(gathered(list(rerank.read(lists_of(12, seed))), metric, None, 3, 1))
+            turns = np.linspace(0, 2 * np.pi, 721)
+            every = [
+                found.score(rows_by(found, w @ found.samples.columns)) for w in np.c_[np.cos(turns), np.sin(turns)]
+            ]
+            weighed = fitted(found, 5, 1).weighed
+            assert found.score(rows_by(found, weighed @ found.samples.columns)) >= max(every) - 1e-12
+            assert np.abs(weighed).sum() == pytest.approx(1)
+
+
+def test_a_list_is_chosen_from_by_what_others_teach() -> None:
+    lists = lists_of()
+    table = weigh(lists, **FAST)
+    found, spread = standardised(gathered(list(rerank.read(lists)), None, None, 3, 1))
+    gains, fold = found.samples.gain, found.samples.fold
+    chosen = np.empty(len(lists), np.int64)
+    for held in range(3):
+        w = fitted(found.lists(np.flatnonzero(fold != held)), 1, 1).weighed
+        chosen[fold == held] = np.array(best_of(found, w @ found.samples.columns))[fold == held]
+    assert table.rows[WEIGHED][0] == pytest.approx(gains[chosen].mean())
+    assert table.rows[BASE][0] == pytest.approx(gains[best_of(found, found.scores)].mean())
+    assert table.rows[ORACLE][0] == pytest.approx(gains[best_of(found, gains)].mean())
+    assert table.rows[WEIGHED][0] > table.rows[BASE][0] + 0.3
+    assert [w.weight for w in table.weights] == pytest.approx(fitted(found, 1, 1).weighed / spread)
+    assert all(w.interval[0] <= w.interval[1] for w in table.weights)
+    assert "Weighing helps." in str(table)
+    assert weigh(lists, **FAST) == table
+
+
+def test_a_margin_is_the_best_of_those_tried_and_0_where_none_helps() -> None:
+    found, _ = standardised(gathered(list(rerank.read(lists_of(40))), None, None, 3, 1))
+    base, every = rows_by(found, found.scores), np.ones(40, np.bool_)
+    for weights in ([1.0, 0.1], [0.3, 0.7], [0.5, -0.5]):
+        held = WeighedRows.of(found, [np.array(weights)] * 3)
+        margin = margin_of(found, held, base, every)
+        means = {m: np.where(held.lead > m, held.rows[:, 0], base[:, 0]).mean() for m in (0.0, *held.lead)}
+        assert np.where(held.lead > margin, held.rows[:, 0], base[:, 0]).mean() >= means[0.0]
+        assert margin == 0 or means[0.0] < max(means.values())
+    against = WeighedRows.of(found, [np.array([0.0, 1.0])] * 3)  # the cost itself: whatever it prefers is worse
+    assert found.score(against.kept(base, margin_of(found, against, base, every))) >= found.score(base)
+
+
+def test_the_command(tmp_path: Path, rerank: Any) -> None:
+    lists, place = lists_of(), tmp_path / "a.jsonl"
+    place.write_text("".join(f"{json.dumps(line)}\n" for line in lists))
+    how = ("--folds", 3, "--resamples", 2, "--restarts", 1, "--samples", 20)
+    shown = rerank("weigh", place, *how)
+    assert (shown.code, "30 lists" in shown.out, MARGIN in shown.out) == (0, True, True), shown
+    found = json.loads(rerank("weigh", place, *how, "--save", tmp_path / "model", "--json").out)
+    weights = {line["column"]: line["weight"] for line in found["weights"]}
+    assert weights["score"] > 0 > weights["cost"]
+    ranked = rerank("rerank", tmp_path / "model", place, "--n-best", 1).out  # as the weights in the file's unit say
+    chosen = [json.loads(line)["candidates"][0] for line in ranked.splitlines()]
+    best = [max(line["candidates"], key=lambda one: sum(w * one[c] for c, w in weights.items())) for line in lists]
+    assert [one["cost"] for one in chosen] == [one["cost"] for one in best]
+    order = json.loads(rerank("weigh", place, *how, "--metric", "ndcg@3", "--columns", "cost", "--json").out)
+    assert (order["margin"], [line["column"] for line in order["weights"]]) == (None, ["cost"])
+    texts = [{"candidates": [{"text": t, "score": s} for t, s in (("a c", 1.0), ("a b", 0.5))]}] * 6
+    place.write_text("".join(f"{json.dumps(line)}\n" for line in texts))
+    (tmp_path / "ref").write_text("a b\n" * 6)
+    words = json.loads(rerank("weigh", place, tmp_path / "ref", "--metric", "wer", *how, "--json").out)
+    assert [row["score"] for row in words["rows"]] == [0.5, 0.0, 0.0, 0.0, 0.0]
+    for wrong in (("--columns", "costs"), ("--folds", "2"), ("--metric", "nonsense"), ("--metric", "wer")):
+        assert rerank("weigh", place, *wrong).code == 2
+
+
+def test_what_cannot_be_weighed() -> None:
+    alike = [{"candidates": [{"text": "a", "score": 1.0, "gain": g} for g in (0.0, 1.0)]}] * 4
+    with pytest.raises(DataError, match=r"no score differs within a list \(columns: score\)"):
+        weigh(alike, **FAST)
+    many = [{"candidates": [{"text": "a", "gain": 1.0} | {f"c{k}": float(k) for k in range(60)}]}] * 4
+    with pytest.raises(RecipeError, match="columns: found 60; expected 50 or fewer"):
+        weigh(many, **FAST)
+    with pytest.raises(RecipeError, match="folds: found 2; expected 3 or more"):
+        weigh(alike, folds=2)
