@@ -309,3 +309,8 @@ class ExpectedReciprocalRank(OrderMetric):
     def useful(self, grades: np.ndarray) -> np.ndarray:
         satisfied = (np.exp2(np.clip(grades, 0.0, HIGHEST_GRADE)) - 1) / 2**self.highest
         return np.asarray(np.where(satisfied < 1, satisfied, np.inf))
+
+
+def measures_orders(name: object) -> bool:
+    """Whether the metric of this name is one of an order."""
+    return isinstance(name, str) and name in metrics and issubclass(metrics.get(name), OrderMetric)

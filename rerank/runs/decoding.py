@@ -13,11 +13,11 @@ from rerank.extraction.content.trees import Parses
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
-from rerank.metrics.base import Metric, chosen_rows, metrics
+from rerank.metrics.base import Metric, chosen_rows
 from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import statistics_of
-from rerank.metrics.order import OrderMetric
+from rerank.metrics.order import OrderMetric, measures_orders
 from rerank.metrics.parseval import Parseval
 from rerank.models.decoding import agreed, best_expected, gain_functions, probabilities, require_trees, settled
 from rerank.models.provenance import LEAST, Decoding, Kind
@@ -173,12 +173,13 @@ class FusionSweep:
 def check_decoding(recipe: ListRecipe) -> None:
     """Refuse decoding that a recipe's lists do not allow, or that is used but never tuned."""
     settings, kinds = recipe.decode, recipe.decoders
-    measured = str(recipe.metric.get("name"))
-    if (kinds or recipe.training.vote) and measured in metrics and issubclass(metrics.get(measured), OrderMetric):
+    measured = recipe.metric.get("name")
+    if (kinds or recipe.training.vote) and measures_orders(measured):
         message = (
             f"{measured} measures the order of all candidates, which neither decoding nor votes give; leave them out"
         )
-        raise RecipeError(message, key="decode" if kinds else "training.vote")
+        asked = "decode" if settings.kinds or settings.margin else "data.answer"
+        raise RecipeError(message, key=asked if kinds else "training.vote")
     if "fuse" in kinds and settings.threshold is not None and settings.threshold < LEAST:
         message = f"found {settings.threshold:g}; expected one from {LEAST} to below 1, or decode.kinds without fuse"
         raise RecipeError(message, key="decode.threshold")
@@ -345,13 +346,13 @@ def evaluate_decoding(
             sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets, how)
         tried.append(sweeps)
     every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
-    if not every:
-        return None
     sizes, columns = list_sizes(extracted.corpus), ScoreColumns.of_table(data.table.about)
     votes = None
-    if isinstance(metric, Gain) and not isinstance(metric, OrderMetric) and columns:
+    if recipe.decoders and isinstance(metric, Gain) and not isinstance(metric, OrderMetric) and columns:
         votes = Answered(columns.without({metric.column}).names)
     readings: list[Reading] = [*every, *([] if votes is None else [votes])]
+    if not readings:
+        return None
     _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, readings, engine), every)
     answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
     for name, places in others.items():

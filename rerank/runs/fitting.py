@@ -21,6 +21,8 @@ from rerank.extraction.content.base import user_templates
 from rerank.features.sets import SETS
 from rerank.features.template import templates
 from rerank.learn.base import learners
+from rerank.metrics.base import metrics
+from rerank.metrics.gain import Gain
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
@@ -274,7 +276,13 @@ def _mapping(given: Any, key: str) -> Mapping[str, Any]:
 def task_gains(settings: Settings) -> bool:
     """Whether the metric of a recipe is the gains that lists hold."""
     metric = settings.get("metric") or METRICS.get(settings["task"])
-    return (metric.get("name", METRICS.get(settings["task"])) if isinstance(metric, Mapping) else metric) == "gain"
+    return _takes_gains(metric.get("name", METRICS.get(settings["task"])) if isinstance(metric, Mapping) else metric)
+
+
+def _takes_gains(metric: Any) -> bool:
+    """Whether a metric of this name is of gains, as those of an order are."""
+    name = named(metric)["name"] if isinstance(metric, str) else ""
+    return name in metrics and issubclass(metrics.get(name), Gain)
 
 
 def task_of(settings: Settings, first: NBest) -> str:
@@ -283,7 +291,9 @@ def task_of(settings: Settings, first: NBest) -> str:
         return str(settings["task"])
     if (metric := settings.get("metric")) is not None:
         name = metric.get("name") if isinstance(metric, Mapping) else metric
-        return next((task for task, usual in {**METRICS, "parse": "parseval"}.items() if usual == name), "translation")
+        usual = {**METRICS, "parse": "parseval"}
+        other = "ranking" if _takes_gains(name) else "translation"
+        return next((task for task, measure in usual.items() if measure == name), other)
     if holds_trees(first):
         return "parse"
     return "translation" if first.gains is None else "ranking"

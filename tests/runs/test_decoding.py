@@ -169,3 +169,19 @@ def test_answers_are_voted_on_and_may_be_held_back(workspace: Path) -> None:
     best = [max(item["candidates"], key=lambda each: each["score"])["gain"] for item in tests[20:]]
     assert systems["best score"]["gain"] == pytest.approx(np.mean(best))
     assert "best gain" not in systems
+
+
+@pytest.mark.parametrize(("metric", "dev"), [("gain", None), ("ndcg@2", "dev")])
+def test_votes_stand_beside_a_model_that_is_the_base_and_in_no_order(
+    metric: str, dev: str | None, tmp_path: Path
+) -> None:
+    for split in ("train", "dev", "test"):
+        lists = [
+            {"id": f"{split}{i}", "candidates": [{"text": "a", "answer": y, "gain": int(y == 0)} for y in (0, 0, 1)]}
+            for i in range(20)
+        ]
+        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lists))
+    data = {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl", "sources": None, "references": None, "dev": dev}
+    recipe = read_settings({"name": "x", "task": "ranking", "data": data, "features": "base", "metric": metric})
+    rows = pipeline.run(recipe, tmp_path / "run")["splits"]["test"]
+    assert ("majority vote" in rows, "mbr" in rows) == (metric == "gain", False)

@@ -434,3 +434,10 @@ def test_choices_are_places_or_candidates() -> None:
         rerank.evaluate(3, lists)  # type: ignore[arg-type]
     with pytest.raises(rerank.RerankError, match="no list"):
         rerank.evaluate([], [])
+
+
+def test_metrics_of_an_order_are_those_of_rankings_and_their_grades_no_features() -> None:
+    lists = [{"candidates": [{"text": f"{y}", "x": y % 3, "gain": y % 2} for y in range(4)]} for _ in range(12)]
+    made = [rerank.fit(lists, **settings).model for settings in ({}, {"metric": "ndcg@3"})]
+    assert made[0].settings["task"] == made[1].settings["task"] == "ranking"
+    assert made[0].table.about == made[1].table.about

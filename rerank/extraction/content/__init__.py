@@ -7,6 +7,7 @@ from rerank.base.registry import build
 from rerank.extraction.content.base import Content
 from rerank.features.model1 import LexicalTables
 from rerank.metrics.base import Metric, metrics
+from rerank.metrics.order import measures_orders
 from rerank.readers.base import NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList
@@ -63,6 +64,7 @@ def with_set(recipe: ListRecipe) -> ListRecipe:
     if not isinstance(recipe, TextRecipe):
         return recipe
     auto, ranking = recipe.features.set == AUTO, recipe.task == "ranking" and recipe.decode.kinds is None
+    ranking = ranking and not measures_orders(recipe.metric.get("name"))
     if not auto and not ranking:
         return recipe
     plain = recipe.changed({"features.set": UNDERIVED}) if auto else recipe
