@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from site_tables import expanded
-
 ROOT = Path(__file__).parents[1]
 
 PAGES = sorted(
@@ -20,8 +18,8 @@ FILE = re.compile(r"# file: (\w+\.\w+)\n")
 
 @cache
 def text_of(page: str | Path) -> str:
-    """A page as text, with the tables that the site fills in from the code."""
-    return expanded((ROOT / page).read_text(encoding="utf-8"))
+    """A page as text."""
+    return (ROOT / page).read_text(encoding="utf-8")
 
 
 def fences(page: str | Path, language: str) -> list[str]:

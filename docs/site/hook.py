@@ -1,17 +1,12 @@
-"""What mkdocs does in addition: tables from the code, formulas as MathML, and no public name without a docstring."""
+"""What mkdocs does in addition: formulas as MathML, and no public name without a docstring."""
 
 import inspect
 import logging
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 from latex2mathml.converter import convert
-from site_tables import expanded
 
 import rerank
 
@@ -26,8 +21,8 @@ def on_pre_build(config: Any) -> None:  # noqa: ARG001
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:  # noqa: ARG001
-    """A page with its tables and formulas."""
-    return FORMULA.sub(_formula, expanded(markdown))
+    """A page with its formulas."""
+    return FORMULA.sub(_formula, markdown)
 
 
 def _formula(found: re.Match[str]) -> str:

@@ -1,8 +1,6 @@
-"""The reference in the pages: a line ``<!-- NAME words -->`` is followed, on the site, by what the code says.
+"""The reference in the pages: a line ``<!-- NAME words -->`` is followed, up to ``<!-- end -->``, by what the code says.
 
-A link before it leads readers of the bare page to the file that says so.
-
-``expanded`` fills a page; the site's hook and the tests call it. ``python docs/site/site_tables.py PAGE`` prints one.
+``python docs/site/site_tables.py`` writes it into all pages; a test holds them to it.
 """
 
 import dataclasses
@@ -41,9 +39,14 @@ from rerank.recipes.tagging_recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe
 
 load_commands()
-MARK = re.compile(r"^(?:\[[\w./-]+\]\([\w./-]+\) )?(<!-- (\w+)((?: [\w.-]+)*) -->)$", re.MULTILINE)
+END = "<!-- end -->"
+MARK = re.compile(  # and what follows it, unless that is another mark
+    rf"^(?:\[[\w./-]+\]\([\w./-]+\) )?(<!-- (?!end )(\w+)((?: [\w.-]+)*) -->)$(?:\n(?:(?!<!-- \w+).*\n)*?{END}$)?",
+    re.MULTILINE,
+)
 EXAMPLES = Path(__file__).with_name("features.txt")
-SCRIPTS = Path(__file__).parents[1] / "examples"
+PAGES = Path(__file__).parents[1]
+SCRIPTS = PAGES / "examples"
 NAMED = {  # parts that are no registry's
     "mert": MertSettings,
     "pairs": PairSource,
@@ -62,13 +65,13 @@ REGISTRIES: dict[str, Any] = {
 
 
 def expanded(page: str) -> str:
-    """A page with its tables.
+    """A page with its tables, in place of those that it has.
 
     Raises
     ------
     KeyError: a mark asks for a table, or part, that does not exist.
     """
-    return MARK.sub(lambda mark: f"{mark[1]}\n\n{TABLES[mark[2]](*mark[3].split()).strip()}\n", page)
+    return MARK.sub(lambda mark: f"{mark[1]}\n\n{TABLES[mark[2]](*mark[3].split()).strip()}\n\n{END}", page)
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -234,4 +237,5 @@ TABLES: dict[str, Callable[..., str]] = {
 }
 
 if __name__ == "__main__":
-    print(expanded(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    for page in map(Path, sys.argv[1:] or sorted(map(str, PAGES.rglob("*.md")))):
+        page.write_text(expanded(page.read_text(encoding="utf-8")), encoding="utf-8")

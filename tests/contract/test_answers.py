@@ -41,7 +41,6 @@ CASES = {
     "nbest": "nbest {data}/tagger {data}/words.txt -n 2 --output {new}/lists.jsonl",
     "new": "new {data}/samples.jsonl --output {new}/new.yaml",
     "vote": "vote {data}/samples.jsonl --samples 20 --folds 2",
-    "new": "new {data}/samples.jsonl --output {new}/made.yaml",
     "weigh": "weigh {data}/samples.jsonl --samples 20 --folds 3 --resamples 2",
 }
 OTHERS = ("serve",)  # do not end by themselves; tests/cli/test_serving.py has their answers

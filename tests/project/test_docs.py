@@ -256,16 +256,6 @@ def in_workspace(workspace: Path, code: str, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=str)
-def test_what_the_site_alone_shows_is_linked_on_the_bare_page(page: Path) -> None:
-    for line in (ROOT / page).read_text(encoding="utf-8").splitlines():
-        if found := re.search(r"<!-- (?:example|docstring|source) ([\w.]+)", line):
-            link = re.match(r"\[[\w./-]+\]\(([\w./-]+)\) <!--", line)
-            assert link, f"{page}: {line}"
-            name = found[1] if found[1].endswith(".py") else found[1].rpartition(".")[2]
-            assert name.removesuffix(".py") in ((ROOT / page).parent / link[1]).resolve(strict=True).as_posix()
-
-
 def test_every_file_of_the_examples_is_on_a_page() -> None:
     shown = {name for page in PAGES for name, _ in files(page)}
     assert {path.name for path in (ROOT / "docs" / "examples").glob("*.py")} <= shown

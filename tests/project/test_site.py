@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 import site_tables
-from pages import ROOT, text_of
+from pages import PAGES, ROOT, text_of
 from site_meanings import options
 
 TOOLS = ("material", "mkdocstrings", "mkdocs_jupyter", "latex2mathml")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parts[0] == "docs"], ids=str)
+def test_tables_in_pages_are_what_the_code_says(page: Path) -> None:
+    assert site_tables.expanded(text_of(page)) == text_of(page), "run python docs/site/site_tables.py"
 
 
 @pytest.mark.parametrize("kind", list(site_tables.REGISTRIES))
