@@ -26,6 +26,7 @@ from rerank.runs.ways import MOST, maxent_weights, scored
 BASE, MAXENT, WEIGHED, MARGIN = "base", "maxent", "weighed", "weighed, with the margin"
 ORACLE = "best possible (oracle)"
 RANDOM = 10  # directions of a search besides those of the columns
+AROUND = (-1.0, 1.0)  # how far from the start random points are, in units of the mean weight
 LEADS = np.arange(1, 11) / 10  # which quantiles of the leads are tried as a margin: by the last one the base stays
 LEAST = {"folds": 3, "resamples": 2, "restarts": 0, "samples": 1}
 CHANCE = 0.05
@@ -71,7 +72,7 @@ def fitted(found: Gathered, restarts: int, seed: int) -> Fitted:
     starts = [start for start in (maxent, alone) if start.any()] or [unit(np.ones(len(found.names)))]
     about = samples.first, samples.columns.T, found.stats, found.reference, metric
     searches = [
-        mert(*about, start, MertSettings(random=RANDOM, restarts=tries, seed=seed), ties=found.scores)
+        mert(*about, start, MertSettings(random=RANDOM, restarts=tries, interval=AROUND, seed=seed), ties=found.scores)
         for start, tries in zip(starts, (restarts, 0), strict=False)
     ]
     sign = -1.0 if metric.lower_is_better else 1.0
