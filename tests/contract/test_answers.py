@@ -40,7 +40,6 @@ CASES = {
     "tag": "tag {data}/tagger {data}/words.txt",
     "nbest": "nbest {data}/tagger {data}/words.txt -n 2 --output {new}/lists.jsonl",
     "vote": "vote {data}/samples.jsonl --samples 20 --folds 2",
-    "new": "new {data}/samples.jsonl --output {new}/made.yaml",
     "weigh": "weigh {data}/samples.jsonl --samples 20 --folds 3 --resamples 2",
 }
 OTHERS = ("serve",)  # do not end by themselves; tests/cli/test_serving.py has their answers
