@@ -29,7 +29,8 @@ ALSO = {"acoustic": "am", "ngram_lm": "lm", "att": "attention", "length_bonus": 
 
 
 def dense_weights(table: Table, weights: Weights) -> dict[str, float]:
-    """The weights of score columns, for values as files have them, by their names; the base score's is first.
+    """The weights of score columns, for values as files have them, by their names; the base
+    score's is first, where it has a weight.
 
     Raises
     ------
@@ -48,7 +49,8 @@ def dense_weights(table: Table, weights: Weights) -> dict[str, float]:
     if others:
         message = f"found {others:,} weights of features that are no score columns; "
         raise DataError(message + "a formula is for a model of columns alone, as `rerank weigh --save` makes it")
-    return {columns.base if columns is not None and columns.base else SCORE: base} | found
+    name = columns.base if columns is not None and columns.base else SCORE
+    return ({name: base} if base else {}) | found  # lists without base scores lack the column
 
 
 def formula_lines(form: Formula, weights: dict[str, float]) -> Iterator[str]:

@@ -28,6 +28,7 @@ from rerank.runs.ways import (
     BY_COLUMN,
     FIRST,
     MAJORITY,
+    MOST,
     Choose,
     Samples,
     best_by,
@@ -41,7 +42,6 @@ from rerank.storage.files import write_text
 from rerank.storage.strict_json import as_json
 
 GROWN = 2_000  # lists that trees are grown on, which take more time
-MOST = 10_000  # lists that a fold learns from, drawn from the others: weights of some ten columns need no more
 SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one that is best on what a fold learns from
 DRAWS = 4  # samples of k candidates of each list, for the curve
 ANY = "any (oracle, pass@n)"

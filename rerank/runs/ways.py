@@ -20,6 +20,7 @@ from rerank.runs.lists_again import ListAgain
 
 FIRST, MAJORITY = "first", "majority vote"
 BY_COLUMN = "best ", "vote by "  # and the name of the column
+MOST = 10_000  # lists that weights are learned from, drawn from all: some ten columns need no more
 PENALTY = 10.0  # of maxent: with some ten columns and hundreds of lists any from 1 to 100 gives the same choices
 
 Choose = Callable[["Samples"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list

@@ -21,15 +21,16 @@ from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.runs.gathered import Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
-from rerank.runs.ways import maxent_weights, scored
+from rerank.runs.ways import MOST, maxent_weights, scored
 
 BASE, MAXENT, WEIGHED, MARGIN = "base", "maxent", "weighed", "weighed, with the margin"
 ORACLE = "best possible (oracle)"
 RANDOM = 10  # directions of a search besides those of the columns
+AROUND = (-1.0, 1.0)  # how far from the start random points are, in units of the mean weight
 LEADS = np.arange(1, 11) / 10  # which quantiles of the leads are tried as a margin: by the last one the base stays
 LEAST = {"folds": 3, "resamples": 2, "restarts": 0, "samples": 1}
 CHANCE = 0.05
-MOST = 50  # columns: more take hours, and need a penalty that searches do not have
+MOST_COLUMNS = 50  # more take hours, and need a penalty that searches do not have
 
 
 def unit(weights: np.ndarray) -> np.ndarray:
@@ -59,9 +60,11 @@ class Fitted(NamedTuple):
 
 
 def fitted(found: Gathered, restarts: int, seed: int) -> Fitted:
-    """The weights that lists teach: those of maxent, and the best that searches from there, from the base score and
-    from ``restarts`` random points find."""
+    """The weights that lists, at most MOST of them, teach: those of maxent, and the best that searches from there, from
+    the base score and from ``restarts`` random points find."""
     check()
+    if (count := found.samples.fold.size) > MOST:
+        found = found.lists(np.sort(np.random.default_rng(seed).permutation(count)[:MOST]))
     samples, metric = found.samples, found.metric
     loss: Any = "listnet" if isinstance(metric, OrderMetric) else "log"
     maxent = unit(maxent_weights(samples, agree=False, loss=loss))
@@ -69,7 +72,7 @@ def fitted(found: Gathered, restarts: int, seed: int) -> Fitted:
     starts = [start for start in (maxent, alone) if start.any()] or [unit(np.ones(len(found.names)))]
     about = samples.first, samples.columns.T, found.stats, found.reference, metric
     searches = [
-        mert(*about, start, MertSettings(random=RANDOM, restarts=tries, seed=seed), ties=found.scores)
+        mert(*about, start, MertSettings(random=RANDOM, restarts=tries, interval=AROUND, seed=seed), ties=found.scores)
         for start, tries in zip(starts, (restarts, 0), strict=False)
     ]
     sign = -1.0 if metric.lower_is_better else 1.0
@@ -248,8 +251,10 @@ def table_of_weights(
         if number < LEAST[key]:
             raise RecipeError(f"found {number}; expected {LEAST[key]} or more", key=key)
     found = gathered(lists, metric, use, folds, seed, columns)
-    if len(found.names) > MOST:
-        message = f"found {len(found.names)}; expected {MOST} or fewer: name them, or train a model (`rerank run`)"
+    if len(found.names) > MOST_COLUMNS:
+        message = (
+            f"found {len(found.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model (`rerank run`)"
+        )
         raise RecipeError(message, key="columns")
     found, spread = standardised(found)
     every = found.samples

@@ -62,6 +62,11 @@ def test_exported_columns_choose_what_the_model_chooses(tmp_path: Path, rerank: 
     assert list(csv.reader(table)) == [["column", "weight"], *([name, repr(w)] for name, w in weights.items())]
     for wrong in (("--json",), ("--top", "1")):
         assert rerank("export", tmp_path / "model", "--format", "csv", *wrong).code == 2
+    bare = [
+        {"candidates": [{k: v for k, v in one.items() if k != "score"} for one in line["candidates"]]} for line in lists
+    ]
+    package.fit(bare, features=["Dense"], learner={"name": "maxent", "l2": 1.0}).save(tmp_path / "bare")
+    assert len(rerank("export", tmp_path / "bare", "--format", "csv").out.splitlines()) == 2
     words = package.fit(lists, features=["TargetNGram(n=1)"], epochs=1)
     words.save(tmp_path / "words")
     refused = rerank("export", tmp_path / "words", "--format", "csv")
