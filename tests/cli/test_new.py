@@ -136,3 +136,14 @@ def test_files_named_from_elsewhere_and_pipes(tmp_path: Path, rerank: Any, monke
     assert rerank("new", files[0], "dev.jsonl", "-o", "y.yaml").code == 0
     assert "the same file twice" in rerank("new", "dev.jsonl", "dev.jsonl", "-o", "z.yaml").err
     assert "what comes through a pipe" in rerank("new", "-", "-o", "z.yaml").err
+
+
+def test_runs_of_trec_with_their_judgements(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{q} Q0 d{y} {y} {9 - y}.5 bm25\n" for q in range(20) for y in range(3))
+    files = [write(tmp_path, f"{split}.run", rows) for split in ("train", "dev", "test")]
+    write(tmp_path, "all: qrels", "".join(f"{q} 0 d{q % 3} 1\n" for q in range(20)))
+    assert "name one file of qrels" in rerank("new", *files, "-o", "found.yaml").err
+    assert rerank("new", *files, "--references", "all: qrels", "-o", "found.yaml").code == 0
+    made = rerank("run", "found.yaml")
+    assert (made.code, "trained on its lists" in made.err) == (0, False), made
