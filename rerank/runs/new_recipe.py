@@ -1,5 +1,6 @@
 """A recipe for somebody's files: what they hold is found out by looking at them."""
 
+import glob
 import json
 import os
 import re
@@ -50,6 +51,9 @@ def new_recipe(
     ------
     DataError: a file of no format that is known, files of several, or nothing that says which candidates are good.
     """
+    for path in (*references, *sources):
+        if not (is_url(path) or os.path.exists(path) or glob.has_magic(path)):
+            raise DataError("no such file; check the name", path=path)
     splits = _names(files)
     train, dev, tests = _splits(files, splits)
     if (made := _no_lists(name, files, splits)) is not None:
@@ -247,7 +251,8 @@ def _beside(given: Sequence[str], files: Sequence[str], splits: dict[str, str], 
     patterns = {_with_split(path, splits[of]) for path, of in zip(inner, files, strict=True)}
     if len(patterns) > 1:
         raise DataError(
-            f"found {', '.join(given)}; expected files called like those of the lists: {', '.join(splits.values())}"
+            f"found {', '.join(given)}; expected files called like those of the lists, in this order: "
+            f"{', '.join(splits.values())}"
         )
     return os.path.join(_literal(folder), patterns.pop())
 

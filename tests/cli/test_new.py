@@ -52,6 +52,9 @@ def test_trees_and_texts_with_references(tmp_path: Path, rerank: Any, monkeypatc
              for split in ("train", "valid")]  # fmt: skip
     right = [write(tmp_path, f"mt/{split}.ref", "a b\n" * 3) for split in ("train", "valid")]
     how = [item for path in right for item in ("--references", path)]
+    assert "mt/tain.ref: no such file" in rerank("new", lists[0], "--references", "mt/tain.ref").err
+    swapped = rerank("new", *lists, *how[2:], *how[:2]).err
+    assert "in this order: train, valid" in " ".join(swapped.split()), swapped
     assert rerank("new", *lists, *how).code == 0
     recipe = load_recipe("mt.yaml")
     assert (recipe.task, recipe.data.dev, recipe.data.references) == (
