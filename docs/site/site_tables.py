@@ -1,4 +1,4 @@
-"""The reference in the pages: a line ``<!-- NAME words -->`` is followed, up to ``<!-- end -->``, by what the code says.
+"""The reference in the pages: behind a line ``<!-- NAME words -->``, up to ``<!-- end -->``, is what the code says.
 
 ``python docs/site/site_tables.py`` writes it into all pages; a test holds them to it.
 """

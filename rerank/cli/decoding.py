@@ -22,7 +22,7 @@ from rerank.cli.application import (
     own_parts,
     warn_of_skipped,
 )
-from rerank.cli.measuring import Measured, Option, parsed_options
+from rerank.cli.measuring import ORDERS, Measured, Option, parsed_options
 
 if TYPE_CHECKING:
     from rerank.models.decoding import Decoded
@@ -96,6 +96,7 @@ def decode(
     from rerank.models.scorer import Scorer
     from rerank.readers.base import SkipCount
     from rerank.readers.streams import open_output
+    from rerank.recipes.settings import named
 
     given = {"sharpness": sharpness, "deviation": deviation, "threshold": threshold, "most": most, "gains": gains}
     known = {key: value for key, value in given.items() if value is not None}
@@ -103,7 +104,7 @@ def decode(
     if model is not None:
         scorer = Scorer(model_for(nbest, model, trust))
     else:
-        scorer = _of_base_scores(parsed_options(option or []) | {"name": metric})
+        scorer = _of_base_scores(parsed_options(option or []) | named(metric))
         by = by or ("fuse" if metric == "parseval" else "mbr")
     form = scorer.reader if reader is None else make_reader(reader)
     count = SkipCount(on_bad_list)
@@ -122,7 +123,7 @@ def _of_base_scores(metric: dict[str, Any]) -> "Scorer":
     from rerank.recipes.loading import read_settings
     from rerank.recipes.recipe import ListRecipe
 
-    if metric["name"] in ("ndcg", "map", "mrr", "recall", "precision", "err"):
+    if metric["name"] in ORDERS:
         raise RecipeError(f"{metric['name']} measures orders, and decoding gives no order", key="--metric")
     task = {"parseval": "parse", "gain": "ranking"}.get(metric["name"], "translation")
     recipe = read_settings({"name": "decode", "task": task, "metric": metric, "features": {"set": "base"}})

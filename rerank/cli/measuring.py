@@ -13,11 +13,27 @@ from rerank.base.errors import DataError, RecipeError
 if TYPE_CHECKING:
     from rerank.metrics.base import Metric
 
+TEXTS = "bleu", "chrf", "ter", "wer", "cer"
+ORDERS = "ndcg", "map", "mrr", "recall", "precision", "err"
+MEASURES = "parseval", *TEXTS, "gain", *ORDERS
+
+
+def _known(name: str) -> str:
+    """The name of a measure, with its cut-off if it has one."""
+    if name.partition("@")[0] not in MEASURES:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(MEASURES)}")
+    return name
+
+
 Measured = Annotated[
-    Literal[
-        "parseval", "bleu", "chrf", "ter", "wer", "cer", "gain", "ndcg", "map", "mrr", "recall", "precision", "err"
-    ],
-    typer.Option("--metric", help="The measure; gain, and those of an order, are of a column of the lists themselves."),
+    str,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help=f"The measure: parseval, {', '.join(TEXTS)}, or, of a column of the lists themselves, gain and "
+        f"{', '.join(ORDERS)}, also as ndcg@10.",
+        callback=_known,
+    ),
 ]
 Option = Annotated[
     list[str] | None,
@@ -55,6 +71,7 @@ class Measuring:
         """The metric; options that are of no use for it are refused."""
         from rerank.extraction.content.texts import make_text_metric
         from rerank.extraction.content.trees import make_parseval
+        from rerank.recipes.settings import named
 
         of_texts = {"--reference": bool(self.references), "--form": self.form != "lines"}
         given = {"--prm": self.prm, "--punctuation": self.punctuation}
@@ -62,7 +79,7 @@ class Measuring:
         others = of_texts if parses else {**given, "--normalize": self.normalize}
         for option in (option for option, value in others.items() if value):
             raise RecipeError(f"{option} is for {'text metrics' if parses else 'parseval'}, not for {self.metric}")
-        settings = parsed_options(self.option or []) | {"name": self.metric}
+        settings = parsed_options(self.option or []) | named(self.metric)
         if not parses:
             return make_text_metric(settings)
         return make_parseval(settings | {key[2:]: str(value) for key, value in given.items() if value is not None})

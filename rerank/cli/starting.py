@@ -18,7 +18,11 @@ def new(
     *,
     references: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="References, or gold trees, of each file in turn.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="References, or gold trees, of each file in turn; judgements (qrels) of all.",
+            show_default=False,
+        ),
     ] = None,
     sources: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="Inputs of each file in turn.", show_default=False)

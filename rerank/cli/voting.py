@@ -45,6 +45,8 @@ def vote(
     One table without a recipe or a model. What is learned is by cross-validation over lists; every row is tested
     against majority vote. --save trains a model as `rerank.fit` does, by its defaults: from all numbers and texts.
     """
+    if twice := next((path for path in files if files.count(path) > 1), None):
+        raise typer.BadParameter(f"{twice} is named twice; its lists would count twice, leave one out")
     if save is not None and columns is not None:
         raise typer.BadParameter("--columns chooses what the table looks at; --save learns from all, leave out one")
     from rerank.readers.given.reading import read

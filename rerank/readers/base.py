@@ -25,7 +25,7 @@ not as many scores as texts                         bad list "columns"
 phrase spans that are malformed or leave the texts  bad candidate "segmentation"
 the same for a word alignment                       bad candidate "alignment"
 a pattern that takes too long to find the answer    bad list "answer"
-a sentence without a label where one is expected    bad list "label"
+a word of a sentence without its label              bad list "label"
 text that is not a tree where one is expected       bad candidate "tree"
 unbalanced brackets, a word without preterminal     bad candidate "brackets"
 a NUL byte                                          bad candidate "nul"; bad list if in no candidate's line or text

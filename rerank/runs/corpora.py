@@ -208,13 +208,14 @@ def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
 def _warn_of_seen_lists(recipe: ListRecipe, lists: dict[str, list[str]]) -> None:
     """Warn where scores are of lists that the model knows; ``lists`` are the files of every split."""
     data = recipe.data
-    known = dict.fromkeys(lists[data.training], "trained")
+    beside = data.reader.values()  # files that are named there go with the lists of every split
+    known = {path: "trained" for path in lists[data.training] if path not in beside}
     for split in (*([data.dev] if data.dev and not data.is_holdout(data.dev) else []), *data.tests):
         for path in [path for path in lists[split] if path in known][:1]:
             message = "%s: the model is %s on its lists (%s): scores on them say little about other lists"
             log.warning(message, split, known[path], path)
         if split == data.dev:
-            known = dict.fromkeys(lists[split], "chosen") | known
+            known = {path: "chosen" for path in lists[split] if path not in beside} | known
 
 
 def _hints(recipe: ListRecipe, split: str) -> list[str]:

@@ -1,5 +1,6 @@
 """A recipe for somebody's files: what they hold is found out by looking at them."""
 
+import glob
 import json
 import os
 import re
@@ -44,19 +45,27 @@ def new_recipe(
 ) -> NewRecipe:
     """The recipe ``name`` for lists in ``files``, of which those are trained on that are called so, or the first.
 
-    references, sources: files with the references (gold trees) and the inputs of each.
+    references, sources: files with the references (gold trees) and the inputs of each; of runs of TREC, the judgements.
 
     Raises
     ------
     DataError: a file of no format that is known, files of several, or nothing that says which candidates are good.
     """
+    for path in (*references, *sources):
+        if not (is_url(path) or os.path.exists(path) or glob.has_magic(path)):
+            raise DataError("no such file; check the name", path=path)
     splits = _names(files)
     train, dev, tests = _splits(files, splits)
     if (made := _no_lists(name, files, splits)) is not None:
         return made
     format_name, shown = _looked_at(files)
     trees = not isinstance(shown, TextList)
-    root = _placed(files)[0]
+    root, reader = _placed(files)[0], format_name
+    if format_name == "trec":
+        if len(judged := set(references)) != 1:
+            message = "runs of TREC need their judgements; name one file of qrels, for all of them, with --references"
+            raise DataError(message, path=files[0])
+        reader, references = f"{{name: trec, qrels: {_quoted(judged.pop())}}}", ()
     lines = [
         f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml",
         f"name: {_quoted(name)}",
@@ -64,13 +73,13 @@ def new_recipe(
         "data:",
         f"  root: {_quoted(root)}",
         f"  nbest: {_quoted(_pattern(files, splits))}",
-        f"  reader: {format_name}",
+        f"  reader: {reader}",
         f"  train: {_quoted(splits[train])}",
         f"  dev: {_quoted(splits[dev])}        # epochs and settings are chosen on it" if dev else
         "  dev: null         # a part of the training lists takes its place",
         f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]",
     ]  # fmt: skip
-    gains = not trees and GAIN in shown.names
+    gains = not trees and (GAIN in shown.names or format_name == "trec")
     task = "parse" if trees else "ranking" if gains else "speech" if format_name in SPEECH else "translation"
     if trees:
         if not references:
@@ -242,7 +251,8 @@ def _beside(given: Sequence[str], files: Sequence[str], splits: dict[str, str], 
     patterns = {_with_split(path, splits[of]) for path, of in zip(inner, files, strict=True)}
     if len(patterns) > 1:
         raise DataError(
-            f"found {', '.join(given)}; expected files called like those of the lists: {', '.join(splits.values())}"
+            f"found {', '.join(given)}; expected files called like those of the lists, in this order: "
+            f"{', '.join(splits.values())}"
         )
     return os.path.join(_literal(folder), patterns.pop())
 

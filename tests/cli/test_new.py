@@ -52,6 +52,9 @@ def test_trees_and_texts_with_references(tmp_path: Path, rerank: Any, monkeypatc
              for split in ("train", "valid")]  # fmt: skip
     right = [write(tmp_path, f"mt/{split}.ref", "a b\n" * 3) for split in ("train", "valid")]
     how = [item for path in right for item in ("--references", path)]
+    assert "mt/tain.ref: no such file" in rerank("new", lists[0], "--references", "mt/tain.ref").err
+    swapped = rerank("new", *lists, *how[2:], *how[:2]).err
+    assert "in this order: train, valid" in " ".join(swapped.split()), swapped
     assert rerank("new", *lists, *how).code == 0
     recipe = load_recipe("mt.yaml")
     assert (recipe.task, recipe.data.dev, recipe.data.references) == (
@@ -136,3 +139,14 @@ def test_files_named_from_elsewhere_and_pipes(tmp_path: Path, rerank: Any, monke
     assert rerank("new", files[0], "dev.jsonl", "-o", "y.yaml").code == 0
     assert "the same file twice" in rerank("new", "dev.jsonl", "dev.jsonl", "-o", "z.yaml").err
     assert "what comes through a pipe" in rerank("new", "-", "-o", "z.yaml").err
+
+
+def test_runs_of_trec_with_their_judgements(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{q} Q0 d{y} {y} {9 - y}.5 bm25\n" for q in range(20) for y in range(3))
+    files = [write(tmp_path, f"{split}.run", rows) for split in ("train", "dev", "test")]
+    write(tmp_path, "all: qrels", "".join(f"{q} 0 d{q % 3} 1\n" for q in range(20)))
+    assert "name one file of qrels" in rerank("new", *files, "-o", "found.yaml").err
+    assert rerank("new", *files, "--references", "all: qrels", "-o", "found.yaml").code == 0
+    made = rerank("run", "found.yaml")
+    assert (made.code, "trained on its lists" in made.err) == (0, False), made

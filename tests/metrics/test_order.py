@@ -156,3 +156,12 @@ def test_what_gives_no_order_is_refused(tmp_path: Any) -> None:
         rerank.evaluate([0], lists, "ndcg@10")
     with pytest.raises(DataError, match="too high"):
         rerank.evaluate([[1, 2]], [rerank.NBest("q", [("a", 2.0), ("b", 1.0)], gains=[99, 0])], "ndcg")
+
+
+def test_commands_take_the_name_with_its_cut(tmp_path: Any, rerank: Any) -> None:
+    path = tmp_path / "found.letor"
+    path.write_text("0 qid:1 1:1\n1 qid:1 1:2\n")
+    made = rerank("oracle", path, "--reader", "letor", "--metric", "mrr@1", "--json")
+    assert (made.code, "mrr@1|" in made.out) == (0, True), made
+    assert "gain has no setting 'k'" in rerank("oracle", path, "--reader", "letor", "--metric", "gain@3").err
+    assert "is not one of parseval, bleu" in " ".join(rerank("oracle", path, "--metric", "mr").err.split())

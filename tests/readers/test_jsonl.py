@@ -339,8 +339,9 @@ def test_answers_may_be_numbers() -> None:
     given = [{"text": "a", "gain": 1, "answer": answer} for answer in (42, 42.0, "42", 1e3, None)]
     (nbest,) = rerank.read([{"id": "q", "candidates": given}])
     assert [candidate.answer for candidate in nbest.candidates] == ["42", "42", "42", "1000", None]
-    with pytest.raises(DataError, match="'answer'"):
-        list(rerank.read([{"id": "q", "candidates": [{"text": "a", "gain": 1, "answer": True}]}]))
+    for wrong in (True, float("nan"), float("-inf")):
+        with pytest.raises(DataError, match="'answer'"):
+            list(rerank.read([{"id": "q", "candidates": [{"text": "a", "gain": 1, "answer": wrong}]}]))
 
 
 def test_answers_that_are_numbers_are_no_columns(place: Path) -> None:

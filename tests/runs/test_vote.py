@@ -118,6 +118,8 @@ def test_what_the_command_reads_only_once(tmp_path: Path, rerank: Any) -> None:
     assert (scored.code, len(scored.out.splitlines())) == (0, 40)  # gains are no column that it needs
     both = rerank(*file, "--save", tmp_path / "other", "--columns", "reward")
     assert (both.code, "--columns chooses" in both.err) == (2, True)
+    twice = rerank(*file, tmp_path / "a.jsonl")
+    assert (twice.code, "named twice" in " ".join(twice.err.split())) == (2, True)
 
 
 def test_lists_that_cannot_vote(tmp_path: Path, rerank: Any) -> None:

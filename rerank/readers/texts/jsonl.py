@@ -185,7 +185,9 @@ def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
 def _part(entry: dict[str, Any], key: str) -> bytes | None:
     """The text under ``key``, if there is one; an answer may be a number. Raises Problem."""
     value = entry.get(key)
-    if key == "answer" and type(value) in (int, float):
+    if key == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
+        if not abs(value) < float("inf"):
+            raise Problem("infinite score", f"found {shown(value)}; expected 'answer' as a string or a finite number")
         return plain(str(value)).encode()
     return None if value is None else text_of(value, f"'{key}'")
 

@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar
 
-import numpy as np
-
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, readers
-from rerank.readers.lines import LineReader, Record, score_of
+from rerank.readers.lines import LineReader, Make, Record, score_of
 from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader, each
@@ -29,6 +27,7 @@ from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextRe
 GAIN = "gain"
 FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
 Grades = dict[bytes, dict[bytes, float]]  # by query and document
+Judged = tuple[Sequence[tuple[int, bytes, list[bytes]]], dict[bytes, float] | None]  # lines of a query, and its grades
 
 
 @readers.add("trec")
@@ -54,20 +53,30 @@ class TrecReader(TextReader):
     def paths(self, path: PathLike) -> list[str]:
         return [*super().paths(path), *([] if self.qrels is None else [self.qrels])]
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        grades = None if self.qrels is None else read_qrels(self.qrels)
-        for nbest in super().read(path):
-            yield nbest if grades is None or isinstance(nbest, SkippedList) else _judged(nbest, grades)
-
     def records(self, lines: LineReader) -> Iterator[Record]:
+        grades = None if self.qrels is None else read_qrels(self.qrels)
         rows = ((number, row, row.split()) for number, row in lines if row.strip())
         for query, found in groupby(rows, lambda row: row[2][0]):
             every = list(found)
-            yield Record(decoded(query), every[0][0], every)
+            yield Record(decoded(query), every[0][0], (every, None if grades is None else grades.get(query, {})))
 
-    def draft(self, content: Sequence[tuple[int, bytes, list[bytes]]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        entries = each(content, lambda row, _: _document(*row[1:]))
-        return Draft(entries, [row for _, row, _ in content], None, [number for number, *_ in content])
+    def maker(self, lines: LineReader) -> Make:
+        make = super().maker(lines)
+
+        def judged(name: str, record: Record) -> NBestList | SkippedList:
+            nbest = make(name, record)
+            if not isinstance(nbest, TextList):
+                return nbest
+            there, grades = set(nbest.texts), record.content[1] or {}
+            missing = (grade for document, grade in grades.items() if document not in there and grade > 0)
+            return nbest.changed(unlisted=tuple(missing))
+
+        return judged
+
+    def draft(self, content: Judged, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        rows, grades = content
+        entries = each(rows, lambda row, _: _document(*row[1:], grades))
+        return Draft(entries, [row for _, row, _ in rows], None, [number for number, *_ in rows])
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """Ranks and scores are written anew."""
@@ -110,22 +119,11 @@ def read_qrels(path: PathLike) -> Grades:
     return grades
 
 
-def _document(row: bytes, fields: list[bytes]) -> Entry:
-    """What a line says. Raises Problem."""
+def _document(row: bytes, fields: list[bytes], grades: dict[bytes, float] | None) -> Entry:
+    """What a line says, with the grade of its document where there are judgements. Raises Problem."""
     if b"\0" in row:
         raise Problem("nul", NUL)
     if len(fields) != 6:
         raise Problem("fields", f"found {excerpt(row)}; expected {FIELDS}")
-    return Entry(fields[2], {SCORE: score_of(fields[4])})
-
-
-def _judged(nbest: NBestList, grades: Grades) -> TextList:
-    """The list with its grades, and those of relevant documents that it lacks."""
-    assert isinstance(nbest, TextList)
-    of_query = grades.get(encoded(nbest.id), {})
-    gains = np.array([of_query.get(text, 0.0) for text in nbest.texts])
-    there = set(nbest.texts)
-    return nbest.changed(
-        names=(*nbest.names, GAIN), scores=np.column_stack([nbest.scores, gains]),
-        unlisted=tuple(grade for text, grade in of_query.items() if text not in there and grade > 0),
-    )  # fmt: skip
+    gain = {} if grades is None else {GAIN: grades.get(fields[2], 0.0)}
+    return Entry(fields[2], {SCORE: score_of(fields[4]), **gain})
