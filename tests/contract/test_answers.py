@@ -39,6 +39,7 @@ CASES = {
     "decode": "decode {data}/test.nbest.gz",
     "tag": "tag {data}/tagger {data}/words.txt",
     "nbest": "nbest {data}/tagger {data}/words.txt -n 2 --output {new}/lists.jsonl",
+    "new": "new {data}/samples.jsonl --output {new}/made.yaml",
     "vote": "vote {data}/samples.jsonl --samples 20 --folds 2",
 }
 OTHERS = ("serve",)  # do not end by themselves; tests/cli/test_serving.py has their answers
