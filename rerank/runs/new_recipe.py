@@ -1,7 +1,6 @@
 """A recipe for somebody's files: what they hold is found out by looking at them."""
 
 import glob
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
+from rerank.storage.strict_json import as_json
 
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits
 SPEECH = "kaldi", "espnet"  # readers of transcripts
@@ -269,10 +269,10 @@ def _literal(text: str) -> str:
 
 def _listed(files: Sequence[str]) -> str:
     """The names of files in a comment."""
-    return ", ".join(path if path.isprintable() else json.dumps(path) for path in files)
+    return ", ".join(path if path.isprintable() else as_json(path) for path in files)
 
 
 def _quoted(text: str) -> str:
     """A text as YAML has it, in quotes where it needs some."""
     plain = re.fullmatch(r"[\w./-]*[\w/]", text) and read_yaml(f"text: {text}")["text"] == text
-    return text if plain and not text[0].isdigit() else json.dumps(text, ensure_ascii=not text.isprintable())
+    return text if plain and not text[0].isdigit() else as_json(text, ensure_ascii=not text.isprintable())
