@@ -103,6 +103,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
 
 
 _SPACE = re.compile(r"\s*")
+_NESTED = {dict, list}
 
 
 def array_items(lines: LineReader) -> Iterator[tuple[int, bytes]]:
@@ -144,7 +145,9 @@ def array_items(lines: LineReader) -> Iterator[tuple[int, bytes]]:
 def _keys(value: Any) -> int:
     """How many keys an object, or a list, holds, with those in its values."""
     inner, count = (value.values(), len(value)) if type(value) is dict else (value, 0)
-    return count + sum([_keys(part) for part in inner if type(part) is dict or type(part) is list])
+    if _NESTED.isdisjoint(map(type, inner)):
+        return count
+    return count + sum([_keys(part) for part in inner if type(part) in _NESTED])
 
 
 def _parse_strictly(line: bytes) -> Doubtful:
