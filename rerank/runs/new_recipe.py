@@ -90,9 +90,13 @@ def new_recipe(
         if not (gains or references or shown.references):
             message = "the lists say neither which candidates are good (a gain) nor what is right (a reference)"
             raise DataError(f"{message}; add a gain to each candidate, or name --references", path=files[0])
+        lacking = {"references": "not needed" if gains else "in the lists", "sources": "in the lists, or unknown"}
+        if shown.segmentation is not None and shown.source is None:
+            lacking["sources"] = "unknown; with them (--sources), pairs of phrases are features"
         for key, given in (("references", references), ("sources", sources)):
-            kept = f"null  # {'not needed' if key == 'references' and gains else 'in the lists, or unknown'}"
-            lines.append(f"  {key}: {_quoted(_beside(given, files, splits, key)) if given else kept}")
+            lines.append(
+                f"  {key}: {_quoted(_beside(given, files, splits, key)) if given else f'null  # {lacking[key]}'}"
+            )
         if gains and shown.answers is None and format_name not in SEARCH:
             lines.append(
                 "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."

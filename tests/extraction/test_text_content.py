@@ -77,6 +77,20 @@ def test_pairs_hold_sources_and_references(data: Path) -> None:
     assert [pair.nbest.source for pair in pairs] == [b"x y", b"z", b"z"]  # type: ignore[attr-defined]
 
 
+def test_derivations_of_lists_without_a_source_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "test.nbest").write_text("0 ||| one two ||| lm= -1 ||| -1 ||| 0=0 1=1\n")
+    (tmp_path / "test.ref").write_text("one two\n")
+    files = {
+        "root": str(tmp_path),
+        "nbest": "{root}/{split}.nbest",
+        "references": "{root}/{split}.ref",
+        "sources": None,
+    }
+    settings = recipe(tmp_path, data={**files, "reader": {"name": "moses"}})
+    (pair,) = TextContent(settings).pairs(settings.data, "test", SkipCount())
+    assert pair.content.spans.shape == (0, 4)
+
+
 def again(content: TextContent, settings: TextRecipe) -> Iterator[tuple[int, NBestList | SkippedList]]:
     """The test lists, read again."""
     usable = [pair.nbest for pair in content.pairs(settings.data, "test", SkipCount("skip"))]

@@ -75,8 +75,10 @@ def with_set(recipe: ListRecipe) -> ListRecipe:
         return plain
     if ranking and shown is not None and shown.answers is not None:
         plain = plain.changed({"decode.kinds": ["mbr"]})
-    if auto and isinstance(shown, TextList) and shown.segmentation is not None and shown.source is not None:
+    derived = shown if isinstance(shown, TextList) and shown.segmentation is not None else None
+    if auto and derived is not None and derived.source is not None:
         return plain.changed({"features.set": DERIVED})
     if auto:
-        log.info("features.set: %s, since the lists have no derivations", UNDERIVED)
+        lacking = "sources for their derivations: data.sources names the files" if derived else "derivations"
+        log.info("features.set: %s, since the lists have no %s", UNDERIVED, lacking)
     return plain

@@ -104,7 +104,7 @@ class TextContent(Content[TextView]):
         needs_references, needs_source = not isinstance(self.metric, Gain), self.lexical is not None
         texts = nbest if isinstance(nbest, SkippedList) else text_list(nbest)
         texts = complete(texts, needs_references=needs_references, needs_source=needs_source)
-        opened = texts if isinstance(texts, SkippedList) else self.open(texts.changed(source=texts.source or b""))
+        opened = texts if isinstance(texts, SkippedList) else self.open(texts)
         if isinstance(opened, SkippedList):
             settle(opened, count)
             return None
