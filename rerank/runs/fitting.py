@@ -177,6 +177,9 @@ def fit(
     if isinstance(lists, FrameLists):
         features, lists = _frame_features(features, lists)
         frame = dict(lists.names)
+        if start is not None and (new := [name for name in frame.get("columns", ()) if name not in start.columns]):
+            message = f"the model to start from knows no column {new[0]!r}, only {', '.join(start.columns)}"
+            raise RecipeError(f"{message}; leave it out, or train without start", key="features")
     dev = None if dev is None else lists_from(dev, frame if is_frame(dev) or is_table(dev) else {})
     settings = _settings(recipe)
     if settings.get("task") == "classification":

@@ -285,6 +285,8 @@ def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker, caplog
         rerank.fit(frame, features=["reward", "correct"], **names)
     with pytest.raises(rerank.RerankError, match="called 'rewards'; did you mean the column 'reward'"):
         rerank.fit(frame, features=["rewards"], **names)
+    with pytest.raises(rerank.RerankError, match="start from knows no column 'other', only score, reward, length"):
+        rerank.fit(frame.with_columns(other=pl.lit(1.0), length=pl.lit(1.0)), features=["other"], start=fitted, **names)
     assert "no column is learned from" not in caplog.text
     with pytest.raises(rerank.RerankError, match="no feature is left"):
         rerank.fit(frame, **names, epochs=1)
