@@ -22,6 +22,7 @@ from rerank.cli.application import (
     own_parts,
     warn_of_skipped,
 )
+from rerank.cli.lattices import decode_lattices
 from rerank.cli.measuring import ORDERS, Measured, Option, parsed_options
 
 if TYPE_CHECKING:
@@ -84,6 +85,25 @@ def decode(
     sources: Annotated[
         str | None, typer.Option(help="The inputs of lists of texts, one per line, for a model.", show_default=False)
     ] = None,
+    space: Annotated[
+        Literal["lists", "lattice"],
+        typer.Option(help="What is decoded: lists, or word lattices (SLF, or the text of OpenFst and Kaldi)."),
+    ] = "lists",
+    n: Annotated[
+        int | None,
+        typer.Option("-n", min=1, help="Write the n best of each lattice as lists in JSON lines.", show_default=False),
+    ] = None,
+    scales: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=X,...", help="Weights of the scores of lattices; all 1.", show_default=False),
+    ] = None,
+    symbols: Annotated[
+        str | None, typer.Option(help="The words of lattices by their numbers (OpenFst).", show_default=False)
+    ] = None,
+    references: Annotated[
+        str | None,
+        typer.Option(help="What lattices should say, a line each: for error rates, and for -n.", show_default=False),
+    ] = None,
 ) -> None:
     """Decode lists: one line per list, an answer from all its candidates, which for trees need not be one of them.
 
@@ -91,6 +111,9 @@ def decode(
     empty line. With --json every line is an object: the list's id, the answer, its place in the input (from 1, null for
     a tree that is no candidate), the probabilities of the candidates and, of fused trees, all brackets with who has
     them.
+
+    With --space lattice NBEST has lattices, and the answer of each is the best of all its paths, by the scores of arcs;
+    a model has to weigh nothing but these.
     """
     from rerank.extraction.content.base import make_reader
     from rerank.models.scorer import Scorer
@@ -101,6 +124,16 @@ def decode(
     given = {"sharpness": sharpness, "deviation": deviation, "threshold": threshold, "most": most, "gains": gains}
     known = {key: value for key, value in given.items() if value is not None}
     check_files(nbest, sources, output, model)
+    of_lattices = {"-n": n, "--scales": scales, "--symbols": symbols, "--references": references}
+    of_lists = {"--by": by, "--reader": reader, "--sources": sources} | {f"--{key}": x for key, x in known.items()}
+    for name, value in (of_lattices if space == "lists" else of_lists).items():
+        if value is not None:
+            raise RecipeError(f"{name}: it is not for --space {space}; leave it out")
+    if space == "lattice":
+        return decode_lattices(
+            nbest, output, SkipCount(on_bad_list), model=model, n=n, scales=scales, symbols=symbols,
+            references=references,
+        )  # fmt: skip
     if model is not None:
         scorer = Scorer(model_for(nbest, model, trust))
     else:

@@ -153,7 +153,7 @@ def room_for(chains: Chains, kind: Any = np.float64) -> ChainRoom:
     M, K = max(1, chains.longest), chains.labels
     return ChainRoom(
         np.empty((K, K), kind), np.empty(K, kind), np.full(1, -1, np.int64), np.empty((M, K), kind),
-        np.empty((M, K), kind), np.empty(M, np.int32), np.full(2 * _power_of_two(entries_of(chains)), -1, np.int32),
+        np.empty((M, K), kind), np.empty(M, np.int32), np.full(2 * power_of_two(entries_of(chains)), -1, np.int32),
     )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def entries_of(chains: Chains) -> int:
     return 2 * (int(nonzeros.max(initial=0)) + chains.longest) + 1
 
 
-def _power_of_two(size: int) -> int:
+def power_of_two(size: int) -> int:
     return 1 << max(1, size - 1).bit_length()
 
 
