@@ -10,14 +10,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from rerank.base.errors import DataError, RecipeError
 from rerank.estimators.parameters import as_value_errors, check_parameters, seed_of
 from rerank.estimators.ranker import learner_of
 from rerank.features.sequence.attributes import named_values
+from rerank.learn.base import Learner
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.settings import Count
+from rerank.learn.settings import Count, NotNegative
 from rerank.learn.spaces.chain import UNKNOWN, Chains, chains_of
 from rerank.learn.spaces.decoding import decode, k_best, marginals
 from rerank.learn.spaces.training import train_chains
+
+ALGORITHMS = {"ap": "perceptron", "pa": "pa", "arow": "arow"}
+ITERATIONS = 100  # passes of these in CRFsuite
+CHECKED = "epochs", "shuffle", "average", "algorithm", "c1", "c2", "max_iterations", "all_possible_transitions"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -36,6 +42,12 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     shuffle: visit the sequences in an order that is drawn again for every pass.
     average: the predictor: "average", the mean of all weights by the sequences that they survived, or "last".
     random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
+    algorithm: in place of ``learner`` and ``epochs``, what sklearn-crfsuite's CRF calls them: "lbfgs", a conditional
+        random field with the penalty c1·‖w‖₁ + c2·‖w‖², "l2sgd", whose optimum is found by the same way, "ap", "pa" or
+        "arow".
+    c1, c2: ≥ 0; the penalties of "lbfgs" and "l2sgd", 0 and 1 by default.
+    max_iterations: ≥ 1; of "lbfgs" at most, passes of the others; by default as ``maxent`` has it, and 100.
+    all_possible_transitions: True, as it always is: transitions that are not in the training set have weights too.
 
     Attributes
     ----------
@@ -51,6 +63,11 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     shuffle: bool = True
     average: Literal["last", "average"] = "average"
     random_state: Any = None
+    algorithm: Literal["lbfgs", "l2sgd", "ap", "pa", "arow"] | None = None
+    c1: NotNegative | None = None
+    c2: NotNegative | None = None
+    max_iterations: Count | None = None
+    all_possible_transitions: Literal[True] = True
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from sequences ``X`` with labels ``y``, from the start.
@@ -59,7 +76,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         ------
         ValueError: names the parameter, or the sequence and token (from 0), with what was found and what is expected.
         """
-        check_parameters(self, ("epochs", "shuffle", "average"))
+        check_parameters(self, CHECKED)
         X, y = _sequences(X, "X"), _sequences(y, "y")
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} sequences and y has {len(y)}; expected labels for every sequence")
@@ -73,10 +90,10 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         if not classes:
             raise ValueError("found no tokens; expected at least one sequence with tokens and labels")
         with as_value_errors(type(self).__name__):
-            learner, _ = learner_of(self.learner, None)
+            learner, epochs = self._asked()
             known: dict[str, int] = {}
             chains = _chains(X, y, classes, known, new=True)
-            how: dict[str, Any] = {"epochs": int(self.epochs), "shuffle": bool(self.shuffle)}
+            how: dict[str, Any] = {"epochs": epochs, "shuffle": bool(self.shuffle)}
             how |= {"seed": seed_of(self.random_state), "predictor": self.average}
             training = train_chains(learner, chains, **how)
         K = len(classes)
@@ -86,6 +103,39 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         self.transitions_, self.state_ = self._weights[: K * K].reshape(K, K), self._weights[K * K :].reshape(-1, K)
         return self
 
+    def _asked(self) -> tuple[Learner, int]:
+        """The learner and its passes, however they are named. Raises RecipeError."""
+        penalties = {"c1": self.c1, "c2": self.c2}
+        field = self.algorithm in ("lbfgs", "l2sgd")
+        for key, value in (penalties | {"max_iterations": self.max_iterations}).items():
+            if value is not None and (self.algorithm is None or (key in penalties and not field)):
+                where = "the algorithms lbfgs and l2sgd" if key in penalties else "algorithm"
+                raise RecipeError(f"{key}={value!r} is a parameter of {where}; learner has others", key=key)
+        if self.algorithm is None:
+            return learner_of(self.learner, None)[0], int(self.epochs)
+        if not field:
+            return learner_of(ALGORITHMS[self.algorithm], None)[0], int(self.max_iterations or ITERATIONS)
+        settings: dict[str, Any] = {"name": "maxent", "l1": float(self.c1 or 0.0)}
+        settings["l2"] = 2.0 * float(1.0 if self.c2 is None else self.c2)
+        return learner_of(settings | ({"iterations": int(self.max_iterations)} if self.max_iterations else {}), None)[
+            0
+        ], 1
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """{(label, the next one): weight}, of weights that are not 0."""
+        return self._named(self.transitions_, self.classes_)
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float]:
+        """{(attribute, label): weight}, of weights that are not 0."""
+        return self._named(self.state_, list(self.attributes_))
+
+    def _named(self, weights: np.ndarray, rows: Sequence[Any]) -> dict[tuple[Any, Any], float]:
+        check_is_fitted(self)
+        places = np.argwhere(weights).tolist()
+        return {(rows[x], self.classes_[y]): float(weights[x, y]) for x, y in places}
+
     def predict(self, X: Any) -> list[list[Any]]:
         """The best labels of every sequence."""
         chains = self._read(X)
@@ -93,6 +143,8 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
     def predict_n_best(self, X: Any, n: int) -> list[list[tuple[float, list[Any]]]]:
         """For every sequence up to n (score, labels), the best ones, best first."""
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+            raise ValueError(f"n={n!r}; expected a whole number from 1")
         chains = self._read(X)
         scores, labels = k_best(chains, self._weights, n)
         found = zip(scores, *(_parted(chains, row) for row in labels), strict=True)
@@ -105,9 +157,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """For every token {label: its probability}; of "maxent" alone, whose scores are logarithms of probabilities."""
         chains = self._read(X)
         if not self._probable:
-            raise ValueError(
-                f"predict_marginals needs the learner maxent; learner={self.learner!r} has no probabilities"
-            )
+            raise ValueError("only the learner maxent, or the algorithm lbfgs or l2sgd, has probabilities")
         found = _parted(chains, marginals(chains, self._weights))
         return [[dict(zip(self.classes_, token, strict=True)) for token in tokens.tolist()] for tokens in found]
 
@@ -147,7 +197,12 @@ def _chains(X: list[Any], y: Any, classes: Sequence[Any], known: dict[str, int],
     rows = [0]
     for i, tokens in enumerate(X):
         for t, token in enumerate(tokens):
-            for name, value in named_values(token, f"sequence {i}, token {t}"):
+            where = f"sequence {i}, token {t}"
+            try:
+                found = list(named_values(token, where))
+            except RecursionError:
+                raise DataError(f"{where}: found a dict or list that holds itself, or too many in each other") from None
+            for name, value in found:
                 number = known.setdefault(name, len(known)) if new else known.get(name, UNKNOWN)
                 if number >= 0:
                     ids.append(number)

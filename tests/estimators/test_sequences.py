@@ -61,8 +61,28 @@ def test_marginals_are_probabilities_of_the_scores() -> None:
         for label, probability in token.items():
             share = sum(q for q, (_, labels) in zip(p, best, strict=True) if labels[t] == label) / p.sum()
             assert probability == pytest.approx(share, abs=1e-12)
-    with pytest.raises(ValueError, match="needs the learner maxent"):
+    with pytest.raises(ValueError, match="only the learner maxent"):
         SequenceTagger().fit(X, y).predict_marginals(X)
+
+
+@pytest.mark.parametrize(
+    ("given", "same"),
+    [
+        ({"algorithm": "lbfgs", "c1": 0.1, "c2": 0.05}, {"learner": {"name": "maxent", "l1": 0.1, "l2": 0.1}}),
+        ({"algorithm": "l2sgd", "max_iterations": 9}, {"learner": {"name": "maxent", "l2": 2.0, "iterations": 9}}),
+        ({"algorithm": "ap", "max_iterations": 3}, {"learner": "perceptron", "epochs": 3}),
+        ({"algorithm": "arow"}, {"learner": "arow", "epochs": 100}),
+    ],
+)
+def test_parameters_of_sklearn_crfsuite(given: dict[str, Any], same: dict[str, Any]) -> None:
+    one, other = (SequenceTagger(**how, random_state=1).fit(X, y) for how in (given, same))
+    assert np.array_equal(one.transitions_, other.transitions_)
+    assert np.array_equal(one.state_, other.state_)
+    weights = {(a, b): w for a, row in zip(one.classes_, one.transitions_, strict=True)
+               for b, w in zip(one.classes_, row, strict=True)}  # fmt: skip
+    assert one.transition_features_ == {pair: w for pair, w in weights.items() if w}
+    assert len(one.state_features_) == np.count_nonzero(one.state_)
+    assert one.state_features_["BOS", "D"] == one.state_[one.attributes_["BOS"], one.classes_.index("D")]
 
 
 def test_scikit_learn_selects_over_it() -> None:
@@ -114,5 +134,15 @@ def test_the_examples_of_the_page_are_true() -> None:
 def test_wrong_parameters_are_named() -> None:
     with pytest.raises(ValueError, match="epochs=0"):
         SequenceTagger(epochs=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"c1=0\.1 is a parameter of the algorithms lbfgs and l2sgd"):
+        SequenceTagger(algorithm="pa", c1=0.1).fit(X, y)
+    with pytest.raises(ValueError, match="max_iterations=5 is a parameter of algorithm; learner has others"):
+        SequenceTagger(max_iterations=5).fit(X, y)
+    with pytest.raises(ValueError, match="n='2'; expected a whole number from 1"):
+        SequenceTagger(epochs=1).fit(X, y).predict_n_best(X, "2")  # type: ignore[arg-type]
+    cyclic: dict[str, Any] = {}
+    cyclic["a"] = cyclic
+    with pytest.raises(ValueError, match="sequence 0, token 0: found a dict or list that holds itself"):
+        SequenceTagger().fit([[cyclic]], [["N"]])
     with pytest.raises(ValueError, match="SequenceTagger: learner: the learner 'lambdamart' cannot train"):
         SequenceTagger(learner="lambdamart").fit(X, y)

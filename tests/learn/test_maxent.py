@@ -21,7 +21,7 @@ from rerank.learn.scoring import choices, scores
 from rerank.learn.trainer import train
 
 
-def penalised(corpus: Corpus, weights: Weights, l2: float, any_ties: bool, extra: float) -> float:
+def penalised(corpus: Corpus, weights: Weights, l2: float, l1: float, any_ties: bool, extra: float) -> float:
     """L(w), list by list; ``extra``: the penalised part of the base score's weight."""
     s, oracle, total = scores(corpus, weights), targets(corpus), 0.0
     for i, (first, last) in enumerate(pairwise(corpus.lists)):
@@ -29,7 +29,8 @@ def penalised(corpus: Corpus, weights: Weights, l2: float, any_ties: bool, extra
             gain = corpus.gain[first:last]
             right = gain == gain[oracle[i] - first] if any_ties else np.arange(first, last) == oracle[i]
             total += corpus.weight[i] * (logsumexp(s[first:last]) - logsumexp(s[first:last][right]))
-    return total + l2 / 2 * (float(weights.w @ weights.w) + extra**2)
+    every = np.append(weights.w, extra)
+    return float(total + l2 / 2 * every @ every + l1 * np.abs(every).sum())
 
 
 def fitted(learner: Maxent, corpus: Corpus, any_ties: bool = False) -> Weights:
@@ -39,13 +40,18 @@ def fitted(learner: Maxent, corpus: Corpus, any_ties: bool = False) -> Weights:
 
 
 @settings(max_examples=60)
-@given(corpus=corpora(), any_ties=st.booleans(), base=st.sampled_from([0.0, 0.5]), rate=st.sampled_from([0.0, 0.5]))
-def test_no_step_in_any_direction_is_better(corpus: Corpus, any_ties: bool, base: float, rate: float) -> None:
+@given(
+    corpus=corpora(), any_ties=st.booleans(), base=st.sampled_from([0.0, 0.5]), rate=st.sampled_from([0.0, 0.5]),
+    l1=st.sampled_from([0.0, 0.5]),
+)  # fmt: skip
+def test_no_step_in_any_direction_is_better(
+    corpus: Corpus, any_ties: bool, base: float, rate: float, l1: float
+) -> None:
     """Lists of 0, 1 and more candidates, ties, weights of lists; the base score as an offset, and as a column."""
-    learner = Maxent(l2=2.0, base=base, base_rate=rate)
+    learner = Maxent(l2=2.0, l1=l1, base=base, base_rate=rate)
     found = fitted(learner, corpus, any_ties)
     extra = (found.base - base) / rate if rate else 0.0
-    least = penalised(corpus, found, 2.0, any_ties, extra)
+    least = penalised(corpus, found, 2.0, l1, any_ties, extra)
     assert rate or found.base == base
     for j in range(corpus.width + 1):
         for step in (-0.01, 0.01):
@@ -54,7 +60,7 @@ def test_no_step_in_any_direction_is_better(corpus: Corpus, any_ties: bool, base
                 w[j] += step
             else:
                 b += step * bool(rate)
-            assert penalised(corpus, Weights(w, base + rate * b), 2.0, any_ties, b) > least - 1e-6
+            assert penalised(corpus, Weights(w, base + rate * b), 2.0, l1, any_ties, b) > least - 1e-6
 
 
 def test_listnet_makes_candidates_as_probable_as_their_gains_say() -> None:

@@ -14,7 +14,7 @@ from rerank.learn.base import Learner, learners
 from rerank.learn.losses import COST
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.spaces.chain import Chains, chains_of, entries_of, room_for
-from rerank.learn.spaces.crf import solve_chains
+from rerank.learn.spaces.crf import mark_seen, solve_chains
 from rerank.learn.spaces.decoding import decode, k_best, marginals, state_of
 from rerank.learn.spaces.space import argmax, difference, pair_for
 from rerank.learn.spaces.training import train_chains
@@ -124,8 +124,8 @@ def test_marginals_are_sums_over_all_outputs(mask: np.ndarray, size: float) -> N
                 assert np.allclose(found[chains.starts[i] + t], expected, 0, 1e-12 * max(1.0, size))
 
 
-def loss(chains: Chains, w: np.ndarray, l2: float) -> float:
-    total = 0.5 * l2 * float(w @ w)
+def loss(chains: Chains, w: np.ndarray, l2: float = 0.0, l1: float = 0.0) -> float:
+    total = 0.5 * l2 * float(w @ w) + l1 * float(np.abs(w).sum())
     for i in range(chains.example_count):
         every, totals = all_scores(chains, i, w)
         log_z = totals.max() + np.log(np.exp(totals - totals.max()).sum())
@@ -134,20 +134,19 @@ def loss(chains: Chains, w: np.ndarray, l2: float) -> float:
 
 
 @pytest.mark.parametrize("mask", [FREE, MASK])
-def test_a_random_field_is_the_optimum_over_all_outputs(mask: np.ndarray) -> None:
-    chains, learner = random_chains(3, mask), Maxent(l2=0.5)
+@pytest.mark.parametrize(("l2", "l1"), [(0.5, 0.0), (0.2, 0.3)])
+def test_a_random_field_is_the_optimum_over_all_outputs(mask: np.ndarray, l2: float, l1: float) -> None:
+    chains, learner, seen = random_chains(3, mask), Maxent(l2=l2, l1=l1), np.zeros(K * (K + A))
     state = learner.init(chains.width)
-    stats = solve_chains(learner, chains, state, possible=True)
-    w = learner.last(state).w
-    optimum = loss(chains, w, 0.5)
-    assert stats.loss == pytest.approx(loss(chains, w, 0.0), rel=1e-9)
-    for j in range(chains.width):
+    stats, w = solve_chains(learner, chains, state), learner.last(state).w
+    mark_seen(chains, seen)
+    optimum = loss(chains, w, l2, l1)
+    assert stats.loss == pytest.approx(loss(chains, w), rel=1e-9)
+    assert not w[seen == 0].any()
+    assert (not w[seen > 0].all()) == (l1 > 0)
+    for j in np.flatnonzero(seen):
         for step in (-0.05, 0.05):
-            assert loss(chains, w + step * np.eye(chains.width)[j], 0.5) > optimum - 1e-4 * optimum
-    trained = train_chains(learner, chains).weights["average"].w
-    seen = np.abs(trained) > 0
-    assert not seen.all()
-    assert loss(chains, trained, 0.5) < loss(chains, np.zeros(chains.width), 0.5)
+            assert loss(chains, w + step * np.eye(chains.width)[j], l2, l1) > optimum - 1e-4 * optimum
 
 
 def naive(learner: Learner, chains: Chains, epochs: int, seed: int) -> tuple[Any, list[tuple[np.ndarray, int]]]:

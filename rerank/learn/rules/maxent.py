@@ -3,13 +3,14 @@
 The probability of candidate y of list i is P_i(y) = e^{score(y)} / Σ e^{score} (for N-best parses Johnson et al. 1999;
 as a baseline Charniak & Johnson 2005, section 3, and Gao et al. 2007). O_i being the right candidates of a list,
 
-    L(w) = −Σ_i weight_i · log P_i(O_i) + (l2/2)·‖w − w₀‖²
+    L(w) = −Σ_i weight_i · log P_i(O_i) + (l2/2)·‖w − w₀‖² + l1·‖w‖₁
 
 is the loss ``log`` of the online learners, for which ``listnet`` may stand, with a penalty; w₀ is 0, or what an earlier
 training has found. L is convex where every list has one right candidate; with more, the search from w = 0 has done at
 least as well as pointwise logistic regression wherever it was tried.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -33,7 +34,7 @@ MEMORY = 10  # of L-BFGS, in steps
 @learners.add("maxent")
 @dataclass(frozen=True, kw_only=True)
 class Maxent(Learner):
-    """Conditional maximum entropy with an L2 penalty, by L-BFGS: no epochs, no step size, no seed.
+    """Conditional maximum entropy with a penalty, by L-BFGS: no epochs, no step size, no seed.
 
     >>> from rerank.learn.learned import learned
     >>> learned(Maxent(l2=1), {"fluent": 1}, {"fluent": -1, "short": 2})
@@ -42,7 +43,7 @@ class Maxent(Learner):
     Reference: Johnson et al. 1999 (ACL); Charniak & Johnson 2005 (ACL), section 3. Memory: some 250 bytes a
     column, for L-BFGS.
 
-    The penalty is on dense columns too, in units of their deviation within lists. ``base: auto`` makes the base score
+    Penalties are on dense columns too, in units of their deviation within lists. ``base: auto`` makes the base score
     one more of them; with a number it is an offset of that weight, which stays. All lists are passed over some 20 to
     200 times.
 
@@ -51,6 +52,7 @@ class Maxent(Learner):
     loss: log, of the right candidates alone, or listnet, which looks at the gains of all: for a metric of the order.
     l2: ≥ 0, against the sum over lists; null: 1, 10, 100, ... as is best on sections of the training lists held out in
         turn.
+    l1: ≥ 0, against the sum over lists; above 0 many weights are exactly 0.
     columns: learn from "all" columns, or from the "dense" ones and the base score; auto: from dense ones alone unless
         all are better by more than a standard error on the sections held out.
     iterations: ≥ 1; passes over all lists at most.
@@ -64,6 +66,7 @@ class Maxent(Learner):
     sources: ClassVar[tuple[str, ...]] = ("oracle",)
     loss: Literal["log", "listnet"] = "log"
     l2: NotNegative | None = None
+    l1: NotNegative = 0.0
     columns: Literal["auto", "dense", "all"] = "auto"
     iterations: Count = ITERATIONS
 
@@ -85,9 +88,6 @@ class Maxent(Learner):
 
     def solve(self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:
         """Minimise L(w) from where ``state`` is, and leave the optimum there; see ``Learner.epoch``."""
-        from scipy.optimize import minimize  # half a second, which other learners need not wait for
-        from threadpoolctl import threadpool_limits
-
         if self.l2 is None:
             raise RecipeError("found null; expected a number from 0, as no penalty was chosen by folds", key="l2")
         l2, tally, loss = self.l2, np.zeros(6), LOSSES[self.loss]
@@ -108,18 +108,45 @@ class Maxent(Learner):
             away = x - drawn
             return tally[LOSS] + 0.5 * l2 * float(np.square(away).sum()), gradient * scale + l2 * away
 
-        with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
-            start, drawn = (
-                np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0) for w in (state.cells, state.memory)
-            )
-            options = {"maxiter": self.iterations, "maxcor": MEMORY}
-            optimum = minimize(penalised, start, jac=True, method="L-BFGS-B", options=options)
-            penalised(optimum.x)
-        state.cells[:] = optimum.x * scale
-        state.counts[UPDATES] += optimum.nit
+        start, drawn = (
+            np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0) for w in (state.cells, state.memory)
+        )
+        x, steps = minimised(penalised, start, np.full(scale.size, self.l1), maxiter=self.iterations)
+        state.cells[:] = x * scale
+        state.counts[UPDATES] += steps
         state.counts[FREE] = lists.free
         tally[LISTS] = lists.list_count
         return stats_of(tally, self.nonzero_weights(state))
+
+
+def minimised(
+    loss: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, l1: np.ndarray, **options: Any
+) -> tuple[np.ndarray, int]:
+    """Where loss(x) + Σ l1·|x| is least, by L-BFGS from ``start``, and the number of steps; ``loss`` gives its gradient
+    too, and is called for the result at last.
+
+    With a penalty l1, x is the difference u − v of parts that are nowhere below 0, so that it is smooth (Andrew & Gao
+    2007, section 3.2).
+    """
+    from scipy.optimize import minimize  # half a second, which other learners need not wait for
+    from threadpoolctl import threadpool_limits
+
+    n, split = start.size, bool(l1.any())
+
+    def parted(parts: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = loss(parts[:n] - parts[n:])
+        return value + float(l1 @ (parts[:n] + parts[n:])), np.concatenate([gradient + l1, l1 - gradient])
+
+    how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": {"maxcor": MEMORY, **options}}
+    with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
+        if split:
+            both = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
+            optimum = minimize(parted, both, bounds=[(0.0, None)] * both.size, **how)
+        else:
+            optimum = minimize(loss, start, **how)
+        x = optimum.x[:n] - optimum.x[n:] if split else optimum.x
+        loss(x)
+    return x, optimum.nit
 
 
 @kernel

@@ -1,16 +1,16 @@
 """The conditional random field (Lafferty et al. 2001): maximum entropy over all labels of a chain, by L-BFGS.
 
-    L(w) = −Σ_i weight_i · log P(gold_i) + (l2/2)·‖w‖²
+    L(w) = −Σ_i weight_i · log P(gold_i) + (l2/2)·‖w‖² + l1·‖w‖₁
 
 Columns are those of transitions and of the labels that an attribute has in the training set, as is usual: those of
-other labels stay 0 (``possible`` takes all). That is a small part of the columns, and hardly worse.
+other labels stay 0. That is a small part of the columns, and hardly worse.
 """
 
 import numpy as np
 
 from rerank.kernels.compile import kernel
 from rerank.learn.predictor import UPDATES, State
-from rerank.learn.rules.maxent import MEMORY, Maxent
+from rerank.learn.rules.maxent import Maxent, minimised
 from rerank.learn.scoring import single
 from rerank.learn.spaces.chain import ChainRoom, Chains, read_transitions, score_tokens
 from rerank.learn.spaces.marginals import (
@@ -28,20 +28,12 @@ FAINT = 1e-9  # probabilities up to here are left out of gradients, not of the l
 SPARSE = 4  # labels are added one by one where they are less than this part of all
 
 
-def solve_chains(learner: Maxent, chains: Chains, state: State, *, possible: bool = False) -> EpochStats:
-    """Minimise L(w) from where ``state`` is, and leave the optimum there; ``l2`` is 1 where the learner says none.
-
-    possible: learn the weights of all labels of every attribute.
-    """
-    from scipy.optimize import minimize
-    from threadpoolctl import threadpool_limits
-
+def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
+    """Minimise L(w) from where ``state`` is, and leave the optimum there; ``l2`` is 1 where the learner says none."""
     l2, tally, room = 1.0 if learner.l2 is None else learner.l2, np.zeros(6), marginal_room(chains)
-    gradient, columns = np.zeros(chains.width), np.arange(chains.width)
-    active, counts = np.empty(chains.labels, np.int64), occurrences(chains)
-    if not possible:
-        mark_seen(chains, gradient)
-        columns = np.flatnonzero(gradient)
+    gradient, active, counts = np.zeros(chains.width), np.empty(chains.labels, np.int64), occurrences(chains)
+    mark_seen(chains, gradient)
+    columns = np.flatnonzero(gradient)
     scale = 1.0 / np.sqrt(l2 + CURVATURE * counts[columns // chains.labels])
 
     def penalised(u: np.ndarray) -> tuple[float, np.ndarray]:
@@ -53,11 +45,8 @@ def solve_chains(learner: Maxent, chains: Chains, state: State, *, possible: boo
         add_chain_loss(chains, state, room, gradient, active, tally)
         return tally[LOSS] + 0.5 * l2 * float(np.square(w).sum()), scale * (gradient[columns] + l2 * w)
 
-    with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
-        options = {"maxiter": learner.iterations, "maxcor": MEMORY, "ftol": NO_FURTHER}
-        optimum = minimize(penalised, state.cells[columns] / scale, jac=True, method="L-BFGS-B", options=options)
-        penalised(optimum.x)
-    state.counts[UPDATES] += optimum.nit
+    start, l1 = state.cells[columns] / scale, learner.l1 * scale
+    state.counts[UPDATES] += minimised(penalised, start, l1, maxiter=learner.iterations, ftol=NO_FURTHER)[1]
     tally[LISTS] = chains.example_count
     return stats_of(tally, learner.nonzero_weights(state))
 
