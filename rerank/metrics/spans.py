@@ -4,6 +4,7 @@ Texts are words with their labels behind a slash, ``Words/B-NP matter/O``. Spans
 ``rerank.readers.sequences.spans``.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,13 +34,13 @@ def labels_of(text: bytes) -> list[str]:
 class LabelMetric(TextMetric):
     """A metric of labels: rows for labels that are guessed, beside those that are right."""
 
+    @abstractmethod
     def row(self, labels: Sequence[str], right: Sequence[str]) -> list[float]:
         """The statistics of a sentence: [K]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reference_row(self, right: Sequence[str]) -> list[float]:
         """Those of what is right: [R]."""
-        raise NotImplementedError
 
     def rows(self, guessed: Iterable[Sequence[str]], right: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """float64 [R] and [N, K] of N guesses for one sentence.
@@ -56,6 +57,13 @@ class LabelMetric(TextMetric):
         return np.array(self.reference_row(right), np.float64), np.array(made, np.float64).reshape(
             len(made), len(self.columns)
         )
+
+    def of_sentences(
+        self, guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """float64 [L, R] and [L, K] of L sentences with a guess each."""
+        found = [self.rows([labels], each) for labels, each in zip(guessed, right, strict=True)]
+        return np.stack([reference for reference, _ in found]), np.concatenate([rows for _, rows in found])
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)

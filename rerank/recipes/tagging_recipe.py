@@ -72,14 +72,17 @@ class TaggingTraining(Section):
 
     epochs: passes over them at most.
     shuffle: a new order in every epoch, from the seed.
-    patience: end after so many epochs without a better accuracy on dev; null: never.
+    patience: end after so many epochs without a better dev; null: never.
     predictor: the weights after the last update, or the average of those after all.
+    average_after: after so many epochs the average begins anew, without the predictors before: with a threshold (l1),
+        that leaves few weights in it.
     """
 
     epochs: Epochs = 10
     shuffle: bool = True
     patience: Epochs | None = None
     predictor: Literal["last", "average"] = "average"
+    average_after: Annotated[int, Range(0)] = 0
     curve: ClassVar[tuple[float, ...]] = ()
 
 

@@ -85,6 +85,18 @@ def test_parameters_of_sklearn_crfsuite(given: dict[str, Any], same: dict[str, A
     assert one.state_features_["BOS", "D"] == one.state_[one.attributes_["BOS"], one.classes_.index("D")]
 
 
+def test_a_vote_is_for_whole_sequences() -> None:
+    once = SequenceTagger(epochs=1, shuffle=False, average="vote").fit(X[:2], y[:2])
+    # After the first sequence there is one predictor, which the second may end: the vote of the later one counts once,
+    # that of none before any example nothing, and of equals the first labels win.
+    last, votes = SequenceTagger(epochs=1, shuffle=False, average="last"), []
+    for count in (1, 2):
+        votes.append(last.fit(X[:count], y[:count]).predict(X[3:4])[0])
+    assert once.predict(X[3:4])[0] == min(votes)
+    with pytest.raises(ValueError, match="has no scores"):
+        once.predict_n_best(X, 2)
+
+
 def test_scikit_learn_selects_over_it() -> None:
     assert cross_val_score(SequenceTagger(epochs=3, random_state=0), X, y, cv=2).shape == (2,)
     assert SequenceTagger().set_params(epochs=4).get_params()["epochs"] == 4

@@ -1,6 +1,7 @@
-"""Training over chains: epochs in a seeded order, the accuracy on dev after each, and the best of them."""
+"""Training over chains: epochs in a seeded order, and the best of them by what is measured after each."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,14 +9,13 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check, deferred
 from rerank.kernels.compile import kernel_of
-from rerank.learn.base import Learner, State
+from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
 from rerank.learn.losses import PAIRWISE
 from rerank.learn.predictor import SEEN, SURVIVED, sums_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.spaces.chain import Chains, entries_of, room_for
 from rerank.learn.spaces.crf import solve_chains
-from rerank.learn.spaces.decoding import decode
 from rerank.learn.spaces.space import pair_for, structured_pass
 from rerank.learn.trainer import EvaluationHooks, Training, TrainingState, epoch_order
 from rerank.learn.workspace import parts, stats_of
@@ -38,17 +38,11 @@ def require_structured(learner: Learner) -> None:
         raise RecipeError(f"the learner {learner.name!r} cannot train over structures: {reason}", key="learner")
 
 
-def accuracy(chains: Chains, weights: np.ndarray) -> float:
-    """The share of tokens whose label is right, of those whose label is known."""
-    known = chains.gold >= 0
-    return float((decode(chains, weights) == chains.gold)[known].mean()) if known.any() else 1.0
-
-
 def train_chains(
     learner: Learner,
     chains: Chains,
-    dev: Chains | None = None,
     *,
+    evaluate: Callable[[Weights], float] | None = None,
     epochs: int = 10,
     seed: int = 0,
     shuffle: bool = True,
@@ -56,7 +50,7 @@ def train_chains(
     patience: int | None = None,
     average_after: int = 0,
 ) -> Training:
-    """Train for ``epochs`` passes over ``chains`` and keep the best by accuracy on ``dev``, the last without one.
+    """Train for ``epochs`` passes over ``chains`` and keep the best by ``evaluate``, without one the last.
 
     ``maxent`` finds its optimum in place of epochs. Arguments are those of ``rerank.learn.trainer.train``; the weights
     of the result are ``training.weights[predictor].w``. average_after: after so many epochs the average begins anew,
@@ -71,7 +65,6 @@ def train_chains(
     if (chains.gold < 0).any():
         i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
         raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
-    evaluate = None if dev is None else lambda weights: accuracy(dev, weights.w)
     hooks = EvaluationHooks(predictor, None, evaluate, None, None)
     lists: Any = chains  # of so many columns
     progress = TrainingState.begin(learner, lists, None)

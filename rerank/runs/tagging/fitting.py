@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -14,11 +14,14 @@ from rerank.base.registry import build
 from rerank.features.sequence.attributes import TokenAttributes, TokenFeatures
 from rerank.features.sequence.lexicons import read_clusters, read_gazetteer
 from rerank.features.sequence.patterns import FUNCTIONS, SIZED, default_patterns, read_patterns, template_file
-from rerank.learn.base import Learner
+from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.spaces.chain import Chains, chains_of
+from rerank.learn.spaces.decoding import decode
 from rerank.learn.spaces.training import require_structured, train_chains
 from rerank.learn.trainer import Training
+from rerank.metrics.base import metrics
+from rerank.metrics.spans import LabelMetric
 from rerank.models.provenance import provenance
 from rerank.models.tagger import Tagger, token_features
 from rerank.readers.sequences.base import SequenceReader, TaggedSentence, sentences_of, sequence_readers
@@ -58,6 +61,16 @@ def learner_of(recipe: TaggingRecipe) -> Learner:
     learner = make_learner(recipe.learner)
     require_structured(learner)
     return learner
+
+
+def label_metric(spec: Settings, labels: Collection[str]) -> LabelMetric:
+    """The metric that a recipe names or, for auto, that of spans where labels speak of these."""
+    made = build(
+        metrics, {"name": "spans" if has_spans(labels) else "tags"} if spec["name"] == "auto" else spec, "metric"
+    )
+    if not isinstance(made, LabelMetric):
+        raise RecipeError(f"{spec['name']} does not measure labels; expected spans, tags or auto", key="metric.name")
+    return made
 
 
 def token_features_of(settings: TokenFeatureSettings, width: int) -> TokenFeatures:
@@ -146,16 +159,26 @@ def train_tagger(
     features = token_features_of(recipe.features, width)
     found = features.learn([sentence.tokens for sentence in train], recipe.features.cutoff)
     count = len(features.ids)
-    held = None if dev is None else features.extract([sentence.tokens for sentence in dev])
+    evaluate = None
+    if dev is not None:
+        held = _chains(features.extract([each.tokens for each in dev]), dev, labels, allowed, count)
+        metric, right = label_metric(recipe.metric, labels), [sentence.labels for sentence in dev]
+
+        def evaluate(weights: Weights) -> float:
+            names = [labels[k] for k in decode(held, weights.w)]
+            reference, rows = metric.of_sentences((names[a:b] for a, b in pairwise(held.starts)), right)
+            return float(metric.scores(rows.sum(axis=0), reference.sum(axis=0)))
+
     training = train_chains(
         learner,
         _chains(found, train, labels, allowed, count),
-        None if dev is None or held is None else _chains(held, dev, labels, allowed, count),
+        evaluate=evaluate,
         epochs=settings.epochs,
         seed=recipe.seed,
         shuffle=settings.shuffle,
         predictor=settings.predictor,
         patience=settings.patience,
+        average_after=settings.average_after,
     )
     about = provenance(learner=str(recipe.learner["name"]), seed=recipe.seed, epochs=training.epoch)
     weights = _pruned(features, training.weights[settings.predictor].w.astype(np.float32), len(labels))

@@ -11,23 +11,27 @@ from typing import Any
 import numpy as np
 
 from rerank import __version__
-from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.base.registry import build
+from rerank.base.errors import DataError, ModelError
 from rerank.kernels.sources import TAGGING
-from rerank.metrics.base import metrics
 from rerank.metrics.spans import LabelMetric
 from rerank.models.tagger import Tagger
 from rerank.readers.sequences.base import TaggedSentence
-from rerank.readers.sequences.spans import has_spans
 from rerank.readers.skip_count import SkipCount
 from rerank.readers.streams import open_output
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
-from rerank.recipes.settings import Settings, changed
+from rerank.recipes.settings import changed
 from rerank.recipes.tagging_recipe import TaggingRecipe
 from rerank.runs.evaluation import Selections
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
-from rerank.runs.tagging.fitting import learner_of, read_split, sequence_reader, token_features_of, train_tagger
+from rerank.runs.tagging.fitting import (
+    label_metric,
+    learner_of,
+    read_split,
+    sequence_reader,
+    token_features_of,
+    train_tagger,
+)
 from rerank.runs.tagging.lists import best_of, jackknifed, write_lists
 from rerank.runs.tagging.tagging_page import write_page
 from rerank.storage.outputs import RUNS, output_file
@@ -70,8 +74,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
         for single in self.singles:
             learner_of(single.recipe)
             token_features_of(single.recipe.features, 1)
-        if recipe.metric["name"] != "auto":
-            self._metric(recipe.metric)
+        label_metric(recipe.metric, ())
         self.splits = tuple(dict.fromkeys([*data.train, *([data.dev] if data.dev else []), *data.tests]))
         self.files = [data.place(split) for split in self.splits]
         for path in self.files:
@@ -90,17 +93,8 @@ class TaggingSteps(Steps[TaggingRecipe]):
             count.warn()
         self.train_sentences = [sentence for split in data.train for sentence in self.sentences[split]]
         labels = {label for sentence in self.train_sentences for label in sentence.labels}
-        name = "spans" if has_spans(labels) else "tags"
-        self.metric = self._metric({"name": name} if self.recipe.metric["name"] == "auto" else self.recipe.metric)
+        self.metric = label_metric(self.recipe.metric, labels)
         return {"sentences": sum(map(len, self.sentences.values()))}
-
-    def _metric(self, spec: Settings) -> LabelMetric:
-        made = build(metrics, spec, "metric")
-        if not isinstance(made, LabelMetric):
-            raise RecipeError(
-                f"{spec['name']} does not measure labels; expected spans, tags or auto", key="metric.name"
-            )
-        return made
 
     def counts(self) -> dict[str, Any]:
         return {
@@ -246,9 +240,8 @@ class TaggingSteps(Steps[TaggingRecipe]):
 
     def _rows(self, split: str, guessed: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
         """Statistics of guesses for a split, float64 [L, K], and of what is right, float64 [L, R]."""
-        pairs = zip(guessed, self.sentences[split], strict=True)
-        found = [self.metric_used.rows([labels], sentence.labels) for labels, sentence in pairs]
-        return np.concatenate([rows for _, rows in found]), np.stack([reference for reference, _ in found])
+        reference, rows = self.metric_used.of_sentences(guessed, (each.labels for each in self.sentences[split]))
+        return rows, reference
 
 
 def majority(sentences: Sequence[TaggedSentence]) -> dict[str, str]:
