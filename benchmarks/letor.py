@@ -39,12 +39,13 @@ def main() -> None:
         print(f"reading: {paths[0].stat().st_size / 1e6 / seconds:.0f} MB/s")
         train, test = (rerank.read(path) for path in paths)
         rerank.evaluate(rerank.fit(test, metric="ndcg@10", features="dense", learner="maxent"), test)
-        for loss in ("log", "listnet"):
-            learner = {"name": "maxent", "loss": loss}
+        for pair in ("maxent log", "maxent listnet", "maxent listmle", "arda listmle", "arda lambdarank"):
+            name, loss = pair.split()
+            learner = {"name": name, "loss": loss}
             model, seconds = timed(
                 lambda learner=learner: rerank.fit(train, metric="ndcg@10", features="dense", learner=learner)
             )
-            print(f"maxent {loss}: {rerank.evaluate(model, test).score:.4f} in {seconds:.1f} s")
+            print(f"{name} {loss}: {rerank.evaluate(model, test).score:.4f} in {seconds:.1f} s")
         for name, fit in (("ridge", ridge), ("lightgbm", trees)):
             scores, seconds = timed(lambda fit=fit: fit(*parts[0], parts[1][0]))
             print(f"{name}: {rerank.evaluate(list(scores), test, 'ndcg@10').score:.4f} in {seconds:.1f} s")

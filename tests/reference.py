@@ -4,6 +4,7 @@ A twin follows the papers' boxes line by line. Sums over a row are taken in one 
 same row have the same score, and on dyadic numbers all sums are exact.
 """
 
+import itertools
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,13 +12,14 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from rerank.data.corpus import Corpus
+from rerank.learn.losses import OF_GAINS
 from rerank.learn.voting.votes import Votes
 from rerank.metrics.oracle import oracles
 
 EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-12  # what is smaller, relative to what has been added up, is taken for rounding by adaptive steps
 NOTABLE = 1e-3  # a weight counts as having been so large at least, where gaps are told from rounding
-POSITIVE = ("logistic", "exponential", "log", "bayes", "listnet")  # losses that are positive at every margin
+POSITIVE = ("logistic", "exponential", "log", *OF_GAINS)  # losses that are positive at every margin
 
 
 class Predictor(NamedTuple):
@@ -139,6 +141,24 @@ def loss_of(
         case "listnet":
             q = np.exp(gain - logsumexp(gain))
             return float(q @ (np.log(q) - (f - logsumexp(f)))), P - q
+        case "listmle":
+            value, a = 0.0, np.zeros(f.size)
+            for y in np.flatnonzero(gain > gain.min()).tolist():
+                below = np.where(gain <= gain[y], f, -np.inf)
+                value += float(logsumexp(below) - f[y])
+                a += np.exp(below - logsumexp(below)) - (np.arange(f.size) == y)
+            return value, a
+        case "lambdarank":
+            place = 1 + np.argsort(np.argsort(-f, kind="stable"), kind="stable")
+            worth, discount = 2.0**gain - 1, 1 / np.log2(1 + place)
+            ideal = float(np.sort(worth)[::-1] @ (1 / np.log2(2 + np.arange(f.size))))
+            value, a = 0.0, np.zeros(f.size)
+            for y, z in itertools.permutations(range(f.size), 2) if ideal > 0 else ():
+                if gain[y] > gain[z]:
+                    size = abs((worth[y] - worth[z]) * (discount[y] - discount[z])) / ideal
+                    value += float(size * np.logaddexp(0.0, f[z] - f[y]))
+                    a += size * expit(f[z] - f[y]) * ((np.arange(f.size) == z).astype(float) - (np.arange(f.size) == y))
+            return value, a
     raise ValueError(name)
 
 
@@ -152,6 +172,8 @@ def condition(loss: str, f: np.ndarray, gain: np.ndarray, a: np.ndarray, rows: n
         return 1.0
     P = np.exp(f - logsumexp(f))
     size = {"log": P + (a < 0), "bayes": P * (P @ np.abs(gain) + np.abs(gain)), "listnet": P + 1.0}.get(loss, np.abs(a))
+    if loss in ("listmle", "lambdarank"):
+        size = np.full(f.size, float(f.size))
     size = np.where(a != 0, size, 0.0) * (1.0 + np.abs(f).max())
     x, g = np.ptp(rows[a != 0], axis=0), np.abs((a[:, None] * rows).sum(axis=0))
     added, limit = (size[:, None] * np.abs(rows)).sum(axis=0), NEGLIGIBLE * np.abs(a).max() * x

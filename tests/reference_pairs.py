@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from reference import decision_gap, loss_of, oracle_and_rival
 
+from rerank.learn.losses import OF_GAINS
 from rerank.learn.pairs import PairSource
 
 WORD = 2**64 - 1
@@ -69,7 +70,7 @@ class Pairs(NamedTuple):
         if f.size == 0:
             return None
         asked = self
-        if loss in ("log", "bayes", "listnet"):
+        if loss in ("log", *OF_GAINS):
             if loss == "log" and self.source.name == "hope-fear":
                 oracle = max(range(f.size), key=lambda y: (f[y] + self.source.tilt * gain[y], y == oracle, -y))
             asked = Pairs()

@@ -8,6 +8,7 @@ from reference import POSITIVE, Predictor, Trace, condition, decision_gap, dense
 from reference_pairs import ORACLES, Pairs
 
 from rerank.data.corpus import Corpus
+from rerank.learn.losses import OF_GAINS
 
 Orders = Iterable[Sequence[int]]
 
@@ -100,7 +101,7 @@ def descend(
         trace.condition = max(trace.condition, condition(loss, f, at.gain, a, at.rows))
         g = (a[:, None] * at.rows).sum(axis=0)
         made = step(a, at.rows, at.weight)
-        z = g if loss in ("log", "bayes", "listnet") else at.rows[star] - at.rows[rival]
+        z = g if loss in ("log", *OF_GAINS) else at.rows[star] - at.rows[rival]
         trace.update(at.i, Predictor(made.v, made.d, base + base_rate * made.beta), at.weight * g, z)
     trace.gap = min(trace.gap, getattr(step, "gap", np.inf))
     return trace

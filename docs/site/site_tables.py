@@ -208,18 +208,18 @@ def command_pages() -> str:
     return "\n".join(_command(["rerank"], get_command(app)))
 
 
-def _command(names: list[str], command: Any) -> Iterable[str]:
+def _command(names: list[str], command: Any, parent: Any = None) -> Iterable[str]:
     inner = getattr(command, "commands", {})
     if len(names) > 1:
         yield f"## {' '.join(names[1:])}\n" if len(names) == 2 else f"### {' '.join(names[1:])}\n"
     yield f"{cell(command.help or '')}\n"
-    context = command.make_context(" ".join(names), [], resilient_parsing=True)
+    context = command.make_context(names[-1], [], parent, resilient_parsing=True)
     yield f"```\n{command.get_usage(context).removeprefix('Usage: ')}\n```\n"
     records = [each.get_help_record(context) for each in command.params if each.name != "help"]
     if rows := [[f"`{cell(name)}`", cell(said)] for name, said in filter(None, records)]:
         yield table(["option", "meaning"], rows)
     for name, each in inner.items():
-        yield from _command([*names, name], each)
+        yield from _command([*names, name], each, context)
 
 
 TABLES: dict[str, Callable[..., str]] = {

@@ -7,11 +7,13 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 
-PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL, LOG, BAYES, LISTNET = range(
-    8
-)  # from LOGISTIC on they are positive everywhere
-Loss = Literal["perceptron", "hinge", "cost", "logistic", "exponential", "log", "bayes", "listnet"]
+# From LOGISTIC on they are positive everywhere, from LOG on of all candidates.
+PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL, LOG, BAYES, LISTNET, LISTMLE, LAMBDARANK = range(10)
+Loss = Literal[
+    "perceptron", "hinge", "cost", "logistic", "exponential", "log", "bayes", "listnet", "listmle", "lambdarank"
+]  # fmt: skip
 LOSSES: dict[str, int] = {name: number for number, name in enumerate(get_args(Loss))}
+OF_GAINS = ("bayes", "listnet", "listmle", "lambdarank")  # of all candidates and their gains, whatever the oracle
 PAIRWISE = (PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL)  # losses of oracle and rival alone
 LINEAR_BELOW = 30.0  # the exponential loss is linear for margins below −LINEAR_BELOW: its slope stays finite
 
@@ -91,6 +93,72 @@ def divergence(first: int, last: int, scores: np.ndarray, gain: np.ndarray, log_
 
 
 @kernel
+def order_surprise(first: int, last: int, scores: np.ndarray, gain: np.ndarray, a: np.ndarray) -> float:
+    """−log P(order by gains), and its gradient in ``a``, where P is Plackett & Luce's: each candidate in turn is chosen
+    among those whose gain is no higher (ListMLE: Xia et al. 2008; equal gains as in Breslow 1974).
+
+    Candidates with the lowest gain are not chosen: whoever is left comes last.
+    """
+    lowest, total = gain[first], 0.0
+    for y in range(first, last):
+        lowest = min(lowest, gain[y])
+        a[y - first] = 0.0
+    for y in range(first, last):
+        if gain[y] == lowest:
+            continue
+        top = -math.inf
+        for z in range(first, last):
+            if gain[z] <= gain[y]:
+                top = max(top, scores[z - first])
+        Z = 0.0
+        for z in range(first, last):
+            if gain[z] <= gain[y]:
+                Z += math.exp(scores[z - first] - top)
+        total += top + math.log(Z) - scores[y - first]
+        a[y - first] -= 1.0
+        for z in range(first, last):
+            if gain[z] <= gain[y]:
+                a[z - first] += math.exp(scores[z - first] - top) / Z
+    return float(max(0.0, total))
+
+
+@kernel
+def lambda_loss(first: int, last: int, scores: np.ndarray, gain: np.ndarray, who: np.ndarray, a: np.ndarray) -> float:
+    """Σ |ΔNDCG|·log(1 + e^{−m}) over pairs of different gain, m the margin of the better, and its gradient in ``a``,
+    ΔNDCG being what NDCG changes by if the two change places (LambdaRank: Burges et al. 2006; Burges 2010, section 4).
+
+    A gain g is worth 2^g − 1. The places are held fixed. ``who`` is space for them.
+    """
+    n, ideal, total = last - first, 0.0, 0.0
+    for y in range(n):
+        place, best = 1, 1
+        for z in range(n):
+            place += scores[z] > scores[y] or (scores[z] == scores[y] and z < y)
+            best += gain[first + z] > gain[first + y] or (gain[first + z] == gain[first + y] and z < y)
+        who[y], a[y] = place, 0.0
+        ideal += (2.0 ** gain[first + y] - 1.0) / math.log2(1.0 + best)
+    if not ideal > 0.0:
+        return 0.0
+    for y in range(n):
+        for z in range(n):
+            if gain[first + y] > gain[first + z]:
+                discount = 1.0 / math.log2(1.0 + who[y]) - 1.0 / math.log2(1.0 + who[z])
+                size = abs((2.0 ** gain[first + y] - 2.0 ** gain[first + z]) * discount) / ideal
+                value, slope = logistic(scores[y] - scores[z])
+                total += size * value
+                a[y] -= size * slope
+                a[z] += size * slope
+    return float(total)
+
+
+@kernel
+def logistic(m: float) -> tuple[float, float]:
+    """log(1 + e^{−m}) and 1/(1 + e^m)."""
+    value = max(0.0, -m) + math.log1p(math.exp(-abs(m)))
+    return value, 1.0 / (1.0 + math.exp(m)) if m < 0 else math.exp(-m) / (1.0 + math.exp(-m))
+
+
+@kernel
 def coefficients(
     loss: int,
     first: int,
@@ -109,11 +177,20 @@ def coefficients(
     m = score(y*) − score(y'), s the gain. perceptron max(0, −m), hinge max(0, 1 − m) and cost-augmented hinge
     max(0, tilt·(s(y*) − s(y')) − m): −1 on y*, +1 on y'; logistic log(1 + e^{−m}): ∓1/(1 + e^m); exponential
     e^{−m}: ∓e^{−m}; log −log P(O): see ``surprise``; Bayes risk −Σ P(y) s(y): (E_P[s] − s(y)) · P(y);
-    listnet: see ``divergence``.
+    listnet: see ``divergence``; listmle: ``order_surprise``; lambdarank: ``lambda_loss``.
     Returns (value, number of candidates).
     """
+    value = 0.0
     if loss >= LOG:
         n = last - first
+        if loss == LAMBDARANK:
+            value = lambda_loss(first, last, scores, gain, who, a)
+        elif loss == LISTMLE:
+            value = order_surprise(first, last, scores, gain, a)
+        if loss >= LISTMLE:
+            for y in range(n):
+                who[y] = first + y
+            return value, n
         log_z = softmax(n, scores, a)
         expected, low, high = 0.0, math.inf, -math.inf
         for y in range(n):
@@ -138,8 +215,7 @@ def coefficients(
         size = math.exp(min(-m, LINEAR_BELOW))
         value = size * (1.0 + max(0.0, -m - LINEAR_BELOW))
     elif loss == LOGISTIC:
-        value = max(0.0, -m) + math.log1p(math.exp(-abs(m)))
-        size = 1.0 / (1.0 + math.exp(m)) if m < 0 else math.exp(-m) / (1.0 + math.exp(-m))
+        value, size = logistic(m)
     who[0], a[0] = star, -size
     who[1], a[1] = rival, size
     return value, 2

@@ -7,8 +7,8 @@
 * ``sampled``: of ``draws`` random pairs, those whose gains differ by more than ``threshold``, the largest difference
   first (Hopkins & May 2011, Fig. 4); y* is the better of the two. Draws depend on seed, epoch and list alone.
 
-Losses of whole lists compare no pairs: ``bayes`` and ``listnet`` use gains only, and ``log`` takes the hope as its
-oracle where the source is ``hope-fear``, and the oracle itself otherwise.
+Losses of whole lists have no use for a source: ``bayes``, ``listnet``, ``listmle`` and ``lambdarank`` use the gains of
+all candidates; ``log`` takes the hope as its oracle where the source is ``hope-fear``, else the oracle itself.
 """
 
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked, Range
 from rerank.learn.base import Learner
+from rerank.learn.losses import OF_GAINS
 from rerank.learn.settings import NotNegative, Positive
 from rerank.learn.workspace import ORACLE, SOURCES, PairRule
 
@@ -50,7 +51,7 @@ class PairSource(Checked):
 
 
 # The sources that a loss of all candidates takes notice of: of hope it is the log loss alone.
-_HEEDED = {"log": ("oracle", "hope-fear"), "bayes": ("oracle",), "listnet": ("oracle",)}
+_HEEDED = {"log": ("oracle", "hope-fear"), **dict.fromkeys(OF_GAINS, ("oracle",))}
 
 
 def require_source(learner: Learner, pairs: PairSource) -> None:

@@ -1,5 +1,6 @@
 """Losses: values and coefficients of the slow twin, gradients by differences, numbers that would overflow."""
 
+import itertools
 import math
 
 import numpy as np
@@ -58,6 +59,8 @@ def test_coefficients_are_the_gradient(name: str, candidates: list[tuple[float, 
     kink = {"perceptron": 0.0, "hinge": 1.0, "cost": gain[0] - gain[rival]}.get(name)
     if kink is not None and m > kink - 1e-4:
         return  # no subgradient is asked for beyond the kink
+    if name == "lambdarank" and min(abs(x - z) for x, z in itertools.combinations(scores, 2)) < 1e-4:
+        return  # places change
     h, gradient = 1e-6, []
     for y in range(len(scores)):
         up, down = ([x + sign * h * (z == y) for z, x in enumerate(scores)] for sign in (1, -1))

@@ -180,7 +180,7 @@ def test_commands_and_their_options_exist() -> None:
             assert name in found.commands, place
             found = found.commands[name]
         try:
-            found.make_context(name, arguments)
+            found.make_context(name, arguments, help_option_names=["-h", "--help"])
         except UsageError as error:
             raise AssertionError(place) from error
 

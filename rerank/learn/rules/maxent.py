@@ -5,9 +5,9 @@ as a baseline Charniak & Johnson 2005, section 3, and Gao et al. 2007). O_i bein
 
     L(w) = −Σ_i weight_i · log P_i(O_i) + (l2/2)·‖w − w₀‖² + l1·‖w‖₁
 
-is the loss ``log`` of the online learners, for which ``listnet`` may stand, with a penalty; w₀ is 0, or what an earlier
-training has found. L is convex where every list has one right candidate; with more, the search from w = 0 has done at
-least as well as pointwise logistic regression wherever it was tried.
+is the loss ``log`` of the online learners, for which ``listnet`` or ``listmle`` may stand, with a penalty; w₀ is 0, or
+what an earlier training has found. L is convex where every list has one right candidate; with more, the search from
+w = 0 has done at least as well as pointwise logistic regression wherever it was tried.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class Maxent(Learner):
 
     Parameters
     ----------
-    loss: log, of the right candidates alone, or listnet, which looks at the gains of all: for a metric of the order.
+    loss: log, of the right candidates alone; listnet or listmle, of the gains of all: for a metric of the order.
     l2: ≥ 0, against the sum over lists; null: 1, 10, 100, ... as is best on sections of the training lists held out in
         turn.
     l1: ≥ 0, against the sum over lists; above 0 many weights are exactly 0.
@@ -64,7 +64,7 @@ class Maxent(Learner):
     passes: ClassVar[Any] = None
     replays: ClassVar[Any] = None
     sources: ClassVar[tuple[str, ...]] = ("oracle",)
-    loss: Literal["log", "listnet"] = "log"
+    loss: Literal["log", "listnet", "listmle"] = "log"
     l2: NotNegative | None = None
     l1: NotNegative = 0.0
     columns: Literal["auto", "dense", "all"] = "auto"
