@@ -13,6 +13,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
+from rerank.base.progress import track
 from rerank.learn.mert.mert import MertSettings, mert
 from rerank.learn.scoring import best_of_lists
 from rerank.metrics.base import Metric
@@ -25,6 +26,8 @@ from rerank.runs.ways import MOST, maxent_weights, scored
 
 BASE, MAXENT, WEIGHED, MARGIN = "base", "maxent", "weighed", "weighed, with the margin"
 ORACLE = "best possible (oracle)"
+SUM = "sum of the columns"  # of scores from 0 to 1 in each run, CombSUM (Fox & Shaw 1994)
+ALONE = 10  # columns at most that are shown each by itself
 RANDOM = 10  # directions of a search besides those of the columns
 AROUND = (-1.0, 1.0)  # how far from the start random points are, in units of the mean weight
 LEADS = np.arange(1, 11) / 10  # which quantiles of the leads are tried as a margin: by the last one the base stays
@@ -237,7 +240,7 @@ def table_of_weights(
     metric: its name, or a mapping of name and options; by default the gain that lists hold.
     folds: ≥ 3; of the cross-validation.
     resamples: ≥ 2; of lists, for the intervals of weights.
-    restarts: searches from random points.
+    restarts: searches from random points; none for resamples, which are searched from maxent and the base alone.
     samples, seed: of intervals and tests; of folds, draws and directions.
     use: the columns that are weighed, by name; by default all.
     columns: of a data frame, as in ``read``.
@@ -256,14 +259,22 @@ def table_of_weights(
             f"found {len(found.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model (`rerank run`)"
         )
         raise RecipeError(message, key="columns")
+    raw = found.samples.columns
     found, spread = standardised(found)
     every = found.samples
     if not every.columns.any():
         names = ", ".join(found.names) or "none"
         raise DataError(f"no score differs within a list (columns: {names}); there is nothing to weigh")
-    by_fold = [fitted(found.lists(np.flatnonzero(every.fold != fold)), restarts, seed) for fold in range(folds)]
+    by_fold = [
+        fitted(found.lists(np.flatnonzero(every.fold != fold)), restarts, seed)
+        for fold in track(range(folds), "weigh folds", unit="folds")
+    ]
     held, base = WeighedRows.of(found, [fit.weighed for fit in by_fold]), rows_by(found, found.scores)
-    chosen = {BASE: base, MAXENT: WeighedRows.of(found, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
+    chosen = {BASE: base}
+    if 1 < len(found.names) <= ALONE:
+        chosen |= {f"{name} alone": rows_by(found, raw[k]) for k, name in enumerate(found.names) if name != found.base}
+        chosen[SUM] = rows_by(found, raw.sum(axis=0))
+    chosen |= {MAXENT: WeighedRows.of(found, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
     margin, kept = None, 0.0
     if not isinstance(found.metric, OrderMetric):
         margins, margin = margins_of(found, held, base, restarts, seed)
@@ -287,7 +298,10 @@ def _weights(
     """The weights of all lists, with intervals by ``resamples`` of lists drawn with replacement."""
     everything = fitted(found, restarts, seed)
     draws, count = np.random.default_rng(seed), found.samples.fold.size
-    drawn = [fitted(found.lists(draws.integers(count, size=count)), restarts, seed).weighed for _ in range(resamples)]
+    drawn = [
+        fitted(found.lists(draws.integers(count, size=count)), 0, seed).weighed
+        for _ in track(range(resamples), "weigh resamples", unit="resamples")
+    ]
     low, high = np.percentile(np.array(drawn) / spread, [2.5, 97.5], axis=0).tolist()
     over = np.array([fit.weighed for fit in by_fold]) / spread
     numbers = (

@@ -96,6 +96,36 @@ def test_relevant_documents_that_a_run_lacks_count(tmp_path: Path) -> None:
         list(lists)
 
 
+def test_runs_are_fused_with_what_one_of_them_lacks(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("q1 Q0 x 1 3.0 a\nq1 Q0 y 2 1.0 a\nq1 Q0 z 3 2.0 a\n")
+    (tmp_path / "b").write_text("q1 Q0 y 1 -0.5 b\nq1 Q0 w 2 -1.5 b\nq2 Q0 x 1 0.25 b\n")
+    (tmp_path / "qrels").write_text("q1 0 w 2\nq1 0 v 1\n")
+    settings = {"name": "trec", "qrels": str(tmp_path / "qrels"), "others": [str(tmp_path / "b")]}
+    first, second = rerank.read(tmp_path / "a", settings)
+    found = {c.text: {name: c.named_scores[name] for name in c.named_scores} for c in first.candidates}
+    near = [1 / (60 + rank) for rank in range(4)]
+    assert found == {
+        "x": {"score": near[1], "gain": 0.0, "rrf_1": near[1], "minmax_1": 1.0, "rrf_2": 0.0, "minmax_2": 0.0},
+        "y": {
+            "score": near[3] + near[1],
+            "gain": 0.0,
+            "rrf_1": near[3],
+            "minmax_1": 0.0,
+            "rrf_2": near[1],
+            "minmax_2": 1.0,
+        },
+        "z": {"score": near[2], "gain": 0.0, "rrf_1": near[2], "minmax_1": 0.5, "rrf_2": 0.0, "minmax_2": 0.0},
+        "w": {"score": near[2], "gain": 2.0, "rrf_1": 0.0, "minmax_1": 0.0, "rrf_2": near[2], "minmax_2": 0.0},
+    }
+    assert (second.id, [c.text for c in second.candidates]) == ("q2", ["x"])
+    (tmp_path / "b").write_text("q1 Q0 y 1 high b\n")
+    with pytest.raises(DataError, match="b:1: "):
+        list(rerank.read(tmp_path / "a", settings))
+    (tmp_path / "b").write_text("q1 Q0 y 1 1 b\nq1 Q0 y 2 0 b\n")
+    with pytest.raises(DataError, match="b:2: 'y' is there twice"):
+        list(rerank.read(tmp_path / "a", settings))
+
+
 def test_a_letor_file_is_ranked_unnamed_and_its_qid_is_not_silently_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

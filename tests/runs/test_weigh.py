@@ -11,7 +11,7 @@ import pytest
 import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.runs.gathered import Gathered, gathered
-from rerank.runs.weigh import BASE, MARGIN, ORACLE, WEIGHED, WeighedRows, fitted, margin_of, rows_by, standardised
+from rerank.runs.weigh import BASE, MARGIN, ORACLE, SUM, WEIGHED, WeighedRows, fitted, margin_of, rows_by, standardised
 from rerank.runs.weigh import table_of_weights as weigh
 
 FAST: dict[str, Any] = {"folds": 3, "resamples": 2, "restarts": 1, "samples": 20}
@@ -62,6 +62,10 @@ def test_a_list_is_chosen_from_by_what_others_teach() -> None:
     assert table.rows[BASE][0] == pytest.approx(gains[best_of(found, found.scores)].mean())
     assert table.rows[ORACLE][0] == pytest.approx(gains[best_of(found, gains)].mean())
     assert table.rows[WEIGHED][0] > table.rows[BASE][0] + 0.3
+    costs, both = ([[c["cost"] + k * c["score"] for c in x["candidates"]] for x in lists] for k in (0, 1))
+    for name, scores in (("cost alone", costs), (SUM, both)):
+        own = [x["candidates"][int(np.argmax(each))]["gain"] for x, each in zip(lists, scores, strict=True)]
+        assert table.rows[name][0] == pytest.approx(np.mean(own))
     assert [w.weight for w in table.weights] == pytest.approx(fitted(found, 1, 1).weighed / spread)
     assert all(w.interval[0] <= w.interval[1] for w in table.weights)
     assert "Weighing helps." in str(table)

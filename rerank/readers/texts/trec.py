@@ -27,7 +27,10 @@ from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextRe
 GAIN = "gain"
 FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
 Grades = dict[bytes, dict[bytes, float]]  # by query and document
-Judged = tuple[Sequence[tuple[int, bytes, list[bytes]]], dict[bytes, float] | None]  # lines of a query, and its grades
+Scored = dict[bytes, float]  # documents of a query
+# The lines of a query, its grades, and what other runs found.
+Judged = tuple[Sequence[tuple[int, bytes, list[bytes]]], Scored | None, Sequence[Scored]]
+NEAR = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
 
 
 @readers.add("trec")
@@ -44,21 +47,33 @@ class TrecReader(TextReader):
     duplicates: see ``ListReader``.
     qrels: the file of judgements, of these queries and others; grades become the column ``gain``, which is 0 for a
         document that nobody has judged. null: there are none.
+    others: further runs of these queries. A list then has what any of them found; the columns ``rrf_1``, ``minmax_1``,
+        ``rrf_2``, ... are 1/(60 + rank) and the score from 0 to 1 in each run, 0 where a run lacks the document; the
+        base score is the sum of the reciprocal ranks (RRF: Cormack et al. 2009).
     """
 
     form: ClassVar[str] = "trec"
 
     qrels: str | None = None
+    others: tuple[str, ...] = ()
 
     def paths(self, path: PathLike) -> list[str]:
-        return [*super().paths(path), *([] if self.qrels is None else [self.qrels])]
+        return [*super().paths(path), *([] if self.qrels is None else [self.qrels]), *self.others]
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         grades = None if self.qrels is None else read_qrels(self.qrels)
+        others = [read_run(path) for path in self.others]
         rows = ((number, row, row.split()) for number, row in lines if row.strip())
+
+        def record(query: bytes, line: int, every: list[tuple[int, bytes, list[bytes]]]) -> Record:
+            known = None if grades is None else grades.get(query, {})
+            return Record(decoded(query), line, (every, known, [run.pop(query, {}) for run in others]))
+
         for query, found in groupby(rows, lambda row: row[2][0]):
             every = list(found)
-            yield Record(decoded(query), every[0][0], (every, None if grades is None else grades.get(query, {})))
+            yield record(query, every[0][0], every)
+        for query in dict.fromkeys(query for run in others for query in run):
+            yield record(query, lines.number, [])
 
     def maker(self, lines: LineReader) -> Make:
         make = super().maker(lines)
@@ -74,8 +89,13 @@ class TrecReader(TextReader):
         return judged
 
     def draft(self, content: Judged, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        rows, grades = content
+        rows, grades, others = content
         entries = each(rows, lambda row, _: _document(*row[1:], grades))
+        if self.others:
+            bad: list[Entry | Problem] = [one for one in entries if isinstance(one, Problem)]
+            own = {} if bad else {fields[2]: score_of(fields[4]) for _, _, fields in rows}
+            found = [*bad, *_fused([own, *others], grades)]
+            return Draft(found, found, None)
         return Draft(entries, [row for _, row, _ in rows], None, [number for number, *_ in rows])
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
@@ -97,6 +117,38 @@ def write_run(
         document = words[0] if len(words) == 1 else b"%d" % (y + 1)
         score = repr(float(values[y])).encode()
         out.write(b"%s Q0 %s %d %s %s\n" % (encoded(nbest.id), document, rank, score, name.encode()))
+
+
+def read_run(path: PathLike) -> dict[bytes, Scored]:
+    """The scores of documents by query; a DataError for a line that is none."""
+    found = dict[bytes, Scored]()
+    with open_stream(path, strict=False) as stream:
+        for number, line in LineReader(stream):
+            if line.strip():
+                fields = line.split()
+                try:
+                    _document(line, fields, None)
+                except Problem as problem:
+                    raise DataError(problem.message, path=stream.path, line=number) from None
+                of_query = found.setdefault(fields[0], {})
+                if fields[2] in of_query:
+                    raise DataError(f"{excerpt(fields[2])} is there twice", path=stream.path, line=number)
+                of_query[fields[2]] = score_of(fields[4])
+    return found
+
+
+def _fused(runs: Sequence[Scored], grades: Scored | None) -> Iterator[Entry]:
+    """The documents that any of several runs found."""
+    numbers: dict[bytes, dict[str, float]] = {document: {SCORE: 0.0} for run in runs for document in run}
+    for k, run in enumerate(runs, start=1):
+        low, high = min(run.values(), default=0.0), max(run.values(), default=0.0)
+        places = {document: place for place, document in enumerate(sorted(run, key=lambda name: -run[name]), start=1)}
+        for document, columns in numbers.items():
+            near = 1.0 / (NEAR + places[document]) if document in run else 0.0
+            high_up = 0.0 if document not in run else (run[document] - low) / (high - low) if high > low else 1.0
+            columns |= {SCORE: columns[SCORE] + near, f"rrf_{k}": near, f"minmax_{k}": high_up}
+    for document, columns in numbers.items():
+        yield Entry(document, columns if grades is None else columns | {GAIN: grades.get(document, 0.0)})
 
 
 def read_qrels(path: PathLike) -> Grades:
