@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.errors import RecipeError
+from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.estimators.matrix import lists_of, offsets_of, require_differences
 from rerank.estimators.parameters import MATRIX, Share, as_value_errors, check_parameters, numbers, seed_of
@@ -27,8 +28,11 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import best, best_of_lists, scores
 from rerank.learn.settings import Count
 from rerank.learn.trainer import Training, train
+from rerank.metrics.base import metrics
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles, two_valued
+from rerank.metrics.order import OrderMetric
+from rerank.recipes.settings import named
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -60,6 +64,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         the last ones, that are not trained on but used for that; above 0, below 1, and at least one list.
     n_iter_no_change: ≥ 1.
     random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
+    metric: what ``score`` and the lists held out measure: None for the mean gain of the best candidates, or a metric of
+        the order for gains that are grades: "ndcg@10", "map", or a dict of its name and settings.
 
     Attributes
     ----------
@@ -86,6 +92,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     validation_fraction: Share = 0.1
     n_iter_no_change: Count = 5
     random_state: Any = None
+    metric: Any = None
 
     def fit(
         self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None, eval_set: Any = None
@@ -107,6 +114,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         ValueError: names the argument or parameter that is wrong, what was found and what is expected.
         """
         check_parameters(self, CHECKED)
+        if self.metric is not None:
+            self._order_metric()
         self._state: tuple[Learner, Any] | None = None  # what partial_fit goes on with
         X = validate_data(self, X, **MATRIX)
         if gain is None:
@@ -196,14 +205,34 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     def score(
         self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None, sample_weight: Any = None
     ) -> float:
-        """The mean gain of the best candidates of all lists; arguments as in ``fit``.
+        """The mean gain of the best candidates of all lists, or ``metric``; arguments as in ``fit``.
 
-        sample_weight: [n]; a list counts as the row that is chosen from it.
+        sample_weight: [n]; a list counts as the row that is chosen from it. Not for a metric of the order.
         """
         scored = self.predict(X, base)
+        if self.metric is not None:
+            if sample_weight is not None:
+                raise ValueError(f"metric={self.metric!r} weighs all lists alike; leave sample_weight out")
+            ties = None if base is None else np.asarray(base, np.float64)
+            grades = numbers("gain", gain, scored.size)
+            return self._order_metric().of_lists(offsets_of(group, qid, scored.size), scored, grades, ties)
         chosen = self._chosen(scored, group, qid, base)
         weight = None if sample_weight is None else numbers("sample_weight", sample_weight, scored.size)[chosen]
         return float(np.average(numbers("gain", gain, scored.size)[chosen], weights=weight))
+
+    def _order_metric(self) -> OrderMetric:
+        with as_value_errors(type(self).__name__):
+            made = build(metrics, named(self.metric), "metric")
+        if not isinstance(made, OrderMetric):
+            raise ValueError(f"metric={self.metric!r}; expected None or a metric of the order, such as 'ndcg@10'")
+        return made
+
+    def _measured(self, lists: Corpus, weights: Weights) -> float:
+        """What ``weights`` are worth on lists held out."""
+        scored = scores(lists, weights)
+        if self.metric is None:
+            return float(lists.gain[best(lists, scored)].mean())
+        return self._order_metric().of_lists(lists.lists, scored, lists.gain, lists.base)
 
     def __sklearn_tags__(self) -> Any:
         """See scikit-learn: sparse input is accepted, and gains are needed."""
@@ -249,7 +278,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         several = self._any_ties(lists, based)
         learner = with_base_column(learner, lists) if automatic else learner
         choice = choose(learner, lists, Gain(), oracles, any_ties=several)
-        look = None if dev is None else lambda weights: mean_gain(dev, weights)
+        look = None if dev is None else lambda weights: self._measured(dev, weights)
         how: dict[str, Any] = {"epochs": 1, "seed": seed_of(self.random_state), "any_ties": several}
         training = train(replace(learner, l2=choice.l2), lists, oracles(lists), evaluate_dev=look, **how)
         self.n_iter_ = self.best_iteration_ = 1
@@ -289,7 +318,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         pairs, seed = pairs_of(self.pairs, learner), seed_of(self.random_state)
         if isinstance(learner, LambdaMart):
             training = learner.grown(lists, dev, seed)
-            training.history[-1] |= {} if dev is None else {"dev": mean_gain(dev, training.weights["last"])}
+            training.history[-1] |= {} if dev is None else {"dev": self._measured(dev, training.weights["last"])}
             return training
         return train(
             learner,
@@ -302,17 +331,12 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             pairs=pairs,
             predictor=self.average,
             patience=int(self.n_iter_no_change) if self.early_stopping else None,
-            evaluate_dev=None if dev is None or search else lambda weights: mean_gain(dev, weights),
+            evaluate_dev=None if dev is None or search else lambda weights: self._measured(dev, weights),
             weigh=search,
         )
 
 
-CHECKED = [each.name for each in fields(ListRanker) if each.name not in ("learner", "pairs", "random_state")]
-
-
-def mean_gain(lists: Corpus, weights: Weights) -> float:
-    """The mean gain of the best candidates of all lists."""
-    return float(lists.gain[best(lists, scores(lists, weights))].mean())
+CHECKED = [each.name for each in fields(ListRanker) if each.name not in ("learner", "pairs", "random_state", "metric")]
 
 
 def learner_of(given: Any, loss: str | None) -> tuple[Learner, bool]:

@@ -152,12 +152,22 @@ class OrderMetric(Gain):
         wide = np.append(True, np.diff(at[by_place]) > 0) if by_place.size else np.zeros(0, np.bool_)
         return at[by_place][wide], np.append(values[:-1][wide], values[-1])
 
+    def of_lists(
+        self, lists: np.ndarray, scores: np.ndarray, grades: np.ndarray, ties: np.ndarray | None = None
+    ) -> float:
+        """The measure of lists of documents with ``grades`` in the order of ``scores``, and ``ties`` where equal
+        (float64 [N] each); list i has the documents ``lists[i]`` … ``lists[i + 1] − 1`` (int64 [L + 1])."""
+        useful = self.useful(np.asarray(grades, np.float64))
+        ideal = np.array([self.ideal(useful[a:b]) for a, b in pairwise(lists.tolist())])
+        counted = (ideal > 0) | (self.empty != "skip")
+        reference = np.column_stack([counted, ideal, np.ones(ideal.size)])
+        ties = np.zeros(len(scores)) if ties is None else ties
+        rows = self.rows(lists, scores, ties, np.column_stack([grades, useful]), reference)
+        return float(self.scores(rows.sum(axis=0), reference.sum(axis=0)))
+
     def of_grades(self, *grades: float) -> float:
         """The value of a list of documents with these grades, in this order."""
-        useful = self.useful(np.array(grades, np.float64))
-        stats, reference = np.column_stack([grades, useful]), np.array([[1.0, self.ideal(useful), 1.0]])
-        falling = -np.arange(len(grades), dtype=np.float64)
-        return float(self.rows(np.array([0, len(grades)]), falling, falling, stats, reference)[0, 0])
+        return self.of_lists(np.array([0, len(grades)]), -np.arange(float(len(grades))), np.array(grades, np.float64))
 
     @property
     def cut(self) -> int:

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.metrics import ndcg_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
@@ -260,6 +261,23 @@ def test_data_frames(library: str) -> None:
     np.testing.assert_array_equal(ranker.best(frame, qid=given["prompt"]), ranker.best(X, group=sizes))
     with pytest.raises(ValueError, match="feature names"):
         ranker.predict(frame[[*frame.columns[1:], frame.columns[0]]])
+
+
+def test_a_metric_of_the_order_is_the_score() -> None:
+    rng = np.random.default_rng(3)
+    X, sizes = rng.normal(size=(120, 4)), np.full(20, 6)
+    gain = np.clip(np.round(X[:, 0] + rng.normal(size=120)), 0, 3)
+    ranker = ListRanker(metric={"name": "ndcg", "k": 3, "form": "linear"}).fit(X, gain, sizes)
+    lists = list(zip(np.split(gain, 20), np.split(ranker.predict(X), 20), strict=True))
+    each = [ndcg_score([grades], [found], k=3) if grades.any() else 0.0 for grades, found in lists]
+    assert ranker.score(X, gain, sizes) == pytest.approx(np.mean(each), abs=1e-12)
+    held = ListRanker(metric="ndcg@3", learner="perceptron", epochs=2, random_state=1)
+    held.fit(X, gain, sizes, eval_set=(X, gain, sizes))
+    assert held.validation_scores_[held.best_iteration_ - 1] == pytest.approx(held.score(X, gain, sizes), abs=1e-6)
+    with pytest.raises(ValueError, match="expected None or a metric of the order"):
+        ListRanker(metric="bleu").fit(X, gain, sizes)
+    with pytest.raises(ValueError, match="leave sample_weight out"):
+        ranker.score(X, gain, sizes, sample_weight=np.ones(120))
 
 
 def test_a_large_matrix_is_taken_once() -> None:
