@@ -21,11 +21,11 @@ def export(
     model: ModelPlace,
     output: OutputFile = "-",
     form: Annotated[
-        Literal["text", "moses", "csv", "python", "icefall", "espnet"],
+        Literal["text", "moses", "csv", "python", "icefall", "espnet", "nemo", "elastic", "opensearch", "vespa"],
         typer.Option(
             "--format",
             help="All weights; the file of sparse weights that Moses reads; or, of a model of score columns, a "
-            "table, a function of Python, or the scales of a recogniser.",
+            "table, a function of Python, or what a recogniser or a search engine takes.",
         ),
     ] = "text",
     predictor: Predictor = None,

@@ -1,15 +1,25 @@
-"""The weights of score columns as other programs take them: a table, a function of Python, a recogniser's scales.
+"""The weights of score columns as other programs take them: a table, a function of Python, the scales of a recogniser,
+the weights of a search engine.
 
 A recogniser fixes the weight of one score, so all weights are divided by that, which must be above 0: no choice
 changes. icefall takes am + ngram_lm_scale·lm + attention_scale·attention (``rescore_with_attention_decoder`` in
 https://github.com/k2-fsa/icefall/blob/master/icefall/decode.py); ESPnet (1 − ctc_weight)·decoder + ctc_weight·ctc +
-lm_weight·lm + ngram_weight·ngram + penalty·length (https://github.com/espnet/espnet/blob/master/espnet2/bin/asr_inference.py).
+lm_weight·lm + ngram_weight·ngram + penalty·length (https://github.com/espnet/espnet/blob/master/espnet2/bin/asr_inference.py);
+NeMo am + beam_alpha·lm + beam_beta·length (its documentation of ASR language modeling, beam search).
+
+Search engines take weights of scores from 0 to 1 within each search, the columns ``minmax_1``, ``minmax_2``... of runs
+of TREC: Elasticsearch's linear retriever weights of 0 or more, OpenSearch's normalization processor such weights with
+the sum 1. Vespa takes any expression of its rank features, or of functions of the profile. See
+https://elastic.co/docs/reference/elasticsearch/rest-apis/retrievers/linear-retriever,
+https://docs.opensearch.org/docs/search-plugins/search-pipelines/normalization-processor and
+https://docs.vespa.ai/en/ranking.
 """
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from rerank.base.errors import DataError
 from rerank.features.table import FeatureTable, Table
@@ -17,15 +27,24 @@ from rerank.learn.base import Weights
 from rerank.models.weights_text import strongest
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import SCORE
+from rerank.storage.strict_json import as_json
 
-Formula = Literal["csv", "python", "icefall", "espnet"]
+Formula = Literal["csv", "python", "icefall", "espnet", "nemo", "elastic", "opensearch", "vespa"]
 DENSE = "Dense|"
 SCALES: Mapping[str, Mapping[str, str]] = {
     "icefall": {"ngram_lm_scale": "lm", "attention_scale": "attention"},
+    "nemo": {"beam_alpha": "lm", "beam_beta": "length"},
     "espnet": {"ctc_weight": "ctc", "lm_weight": "lm", "ngram_weight": "ngram", "penalty": "length"},
 }
-UNITS = {"icefall": ("am",), "espnet": ("decoder", "ctc")}  # whose weights together are one
-ALSO = {"acoustic": "am", "ngram_lm": "lm", "att": "attention", "length_bonus": "length"}  # further names of scores
+SCALED, FEATURE = re.compile("minmax_[0-9]+"), re.compile(r"\w+(\([\w, .]*\)(\.\w+)?)?")
+UNITS = {"icefall": ("am",), "nemo": ("am",), "espnet": ("decoder", "ctc")}  # whose weights together are one
+ALSO = {
+    "acoustic": "am",
+    "ngram_lm": "lm",
+    "att": "attention",
+    "length_bonus": "length",
+    "words": "length",
+}  # further names of scores
 
 
 def dense_weights(table: Table, weights: Weights) -> dict[str, float]:
@@ -70,9 +89,34 @@ def formula_lines(form: Formula, weights: dict[str, float]) -> Iterator[str]:
         yield "def score(columns):"
         yield '    """The score of a candidate by its columns, higher is better."""'
         yield "    return sum(weight * columns[name] for name, weight in WEIGHTS.items())"
+    elif form == "vespa":
+        if odd := [name for name in weights if not FEATURE.fullmatch(name)]:
+            message = (
+                f"found the column {odd[0]!r}; expected a rank feature of Vespa, such as bm25(title), or a function"
+            )
+            raise DataError(message)
+        terms = " + ".join(f"{weight!r} * {name}" for name, weight in weights.items())
+        yield from ("rank-profile learned {", "  first-phase {", f"    expression: {terms}", "  }", "}")
+    elif form in ("elastic", "opensearch"):
+        yield from as_json(_of_engine(form, weights), indent=2).splitlines()
     else:
         for option, scale in _scales(form, weights).items():
             yield f"{option}: {scale!r}"
+
+
+def _of_engine(form: str, weights: dict[str, float]) -> dict[str, Any]:
+    """What a search engine is asked: in Elasticsearch's, retrievers are to take the places of their names."""
+    used = dict(sorted(((name, weight) for name, weight in weights.items() if weight), key=lambda pair: len(pair[0])))
+    if odd := [name for name, weight in used.items() if not SCALED.fullmatch(name) or weight < 0]:
+        message = f"{form} takes weights from 0 of scores from 0 to 1 in each search; found {used[odd[0]]:.4g} of"
+        raise DataError(f"{message} {odd[0]!r}: weigh minmax_1, minmax_2, ... (`rerank weigh --columns`)")
+    if form == "elastic":
+        each = [{"retriever": name, "weight": weight, "normalizer": "minmax"} for name, weight in used.items()]
+        return {"retriever": {"linear": {"retrievers": each}}}
+    total = sum(used.values())
+    combination = {"technique": "arithmetic_mean", "parameters": {"weights": [w / total for w in used.values()]}}
+    processor = {"normalization": {"technique": "min_max"}, "combination": combination}
+    return {"phase_results_processors": [{"normalization-processor": processor}]}
 
 
 def _scales(form: str, weights: dict[str, float]) -> dict[str, float]:

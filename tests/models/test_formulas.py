@@ -34,6 +34,38 @@ def test_recognisers_choose_by_their_formulas_what_the_weights_choose() -> None:
         assert np.argmax(total) == np.argmax(w[0] * decoder + w[2] * lm + w[3] * ngram)
 
 
+def test_engines_choose_what_the_weights_choose() -> None:
+    """By the formulas of their documentation: see ``rerank.models.formulas``."""
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        found, w = rng.random((2, 9)) < 0.7, rng.random(2)
+        raw = rng.normal(size=(2, 9)) * [[20], [0.1]]
+        scaled = np.zeros((2, 9))
+        for k in range(2):
+            low, high = raw[k][found[k]].min(), raw[k][found[k]].max()
+            scaled[k][found[k]] = (raw[k][found[k]] - low) / (high - low)
+        weights = {"minmax_1": float(w[0]), "minmax_2": float(w[1])}
+        linear = json.loads("".join(formula_lines("elastic", weights)))["retriever"]["linear"]["retrievers"]
+        assert [(each["retriever"], each["normalizer"]) for each in linear] == [(name, "minmax") for name in weights]
+        score = sum(each["weight"] * scaled[k] for k, each in enumerate(linear))
+        assert np.argmax(score) == np.argmax(w @ scaled)
+        (processor,) = json.loads("".join(formula_lines("opensearch", weights)))["phase_results_processors"]
+        own = processor["normalization-processor"]["combination"]["parameters"]["weights"]
+        assert np.argmax(np.array(own) @ scaled / np.sum(own)) == np.argmax(w @ scaled)
+        assert np.sum(own) == pytest.approx(1)
+        of = scales("nemo", {"am": float(w[0]), "lm": float(w[1]), "words": -0.2})
+        score = raw[0] + of["beam_alpha"] * raw[1] + of["beam_beta"] * np.arange(9)
+        assert np.argmax(score) == np.argmax(w @ raw - 0.2 * np.arange(9))
+        profile = list(formula_lines("vespa", {"bm25(title)": float(w[0]), "closeness(field, vector)": -float(w[1])}))
+        expression = profile[2].partition("expression: ")[2]
+        for name, row in (("bm25(title)", "a"), ("closeness(field, vector)", "b")):
+            expression = expression.replace(name, row)
+        assert np.allclose(eval(expression, {"a": raw[0], "b": raw[1]}), w[0] * raw[0] - w[1] * raw[1])
+    for form, bad in (("elastic", {"rrf_1": 1.0}), ("opensearch", {"minmax_1": -1.0}), ("vespa", {"a b": 1.0})):
+        with pytest.raises(DataError, match=r"rerank weigh --columns|expected a rank feature of Vespa"):
+            list(formula_lines(form, bad))  # type: ignore[arg-type]
+
+
 def test_weights_without_a_place_are_refused() -> None:
     for weights, expected in (
         ({"am": 1.0, "words": 0.1}, "no place for 'words', but one each for am, lm, attention"),
