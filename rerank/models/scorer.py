@@ -161,8 +161,8 @@ class Scorer:
 
     @property
     def reader(self) -> Reader:
-        """The reader of the format that the model was trained on."""
-        return make_reader(self.recipe.data.reader)
+        """The reader of the format that the model was trained on; see ``Reader.of_others``."""
+        return make_reader(self.recipe.data.reader).of_others()
 
     def read(
         self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None

@@ -116,6 +116,15 @@ class Reader(ABC):
         """The files that a path names, all of which are read."""
         return [os.fspath(path)] if self.files == 1 else split_paths(path)
 
+    def of_others(self) -> Self:
+        """The reader for lists of others than a model's training lists, of which nobody knows what is right.
+
+        Raises
+        ------
+        RecipeError: it reads further files, which belong to the training lists.
+        """
+        return self
+
     @property
     def first_id(self) -> int:
         """The number of the first list."""

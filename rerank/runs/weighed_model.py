@@ -17,7 +17,8 @@ DENSE = "Dense|"
 
 def weighed_model(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> Reranker:
     """The model that scores candidates by the weights of ``table``, which was made of ``lists``."""
-    features = {"set": None, "templates": ["Dense"], "min_lists": 1}
+    alone = [line.column for line in table.weights] == [table.base]  # of which no template makes a column
+    features = {"set": "base"} if alone else {"set": None, "templates": ["Dense"], "min_lists": 1}
     model = fit(lists, metric=metric, features=features, learner={"name": "maxent", "l2": PENALTY}).model
     known = {line.column: line.weight for line in table.weights}
     names = [model.table.name(j).removeprefix(DENSE) for j in range(model.table.width)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rerank
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import SkippedList, lists_of
 from rerank.readers.block import ListBlock
 from rerank.readers.texts.letor import LetorReader
@@ -118,6 +118,9 @@ def test_runs_are_fused_with_what_one_of_them_lacks(tmp_path: Path) -> None:
         "w": {"score": near[2], "gain": 2.0, "rrf_1": 0.0, "minmax_1": 0.0, "rrf_2": near[2], "minmax_2": 0.0},
     }
     assert (second.id, [c.text for c in second.candidates]) == ("q2", ["x"])
+    with pytest.raises(RecipeError, match="trained on several runs; name those"):
+        TrecReader(others=("b",)).of_others()
+    assert TrecReader(qrels="qrels").of_others() == TrecReader()
     (tmp_path / "b").write_text("q1 Q0 y 1 high b\n")
     with pytest.raises(DataError, match="b:1: "):
         list(rerank.read(tmp_path / "a", settings))

@@ -12,12 +12,12 @@ order of a query's documents is that of their scores, whatever their ranks. A do
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from rerank.base.encoding import decoded, encoded
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, readers
 from rerank.readers.lines import LineReader, Make, Record, score_of
 from rerank.readers.problems import NUL
@@ -59,6 +59,12 @@ class TrecReader(TextReader):
 
     def paths(self, path: PathLike) -> list[str]:
         return [*super().paths(path), *([] if self.qrels is None else [self.qrels]), *self.others]
+
+    def of_others(self) -> Self:
+        if self.others:
+            message = "the model was trained on several runs; name those of these queries: {name: trec, others: [...]}"
+            raise RecipeError(message, key="--reader")
+        return replace(self, qrels=None)
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         grades = None if self.qrels is None else read_qrels(self.qrels)
