@@ -37,7 +37,7 @@ def test_letor_is_read_many_lists_at_once_as_one_by_one(tmp_path: Path) -> None:
     assert not isinstance(first, SkippedList)
     assert not isinstance(second, SkippedList)
     assert (first.id, first.texts, first.names) == ("10", [b"a", b"b"], ("score", "1", "2", "3", "gain"))
-    assert (second.id, second.texts, list(second.lines)) == ("7", [b"c d", b""], [5, 6])
+    assert (second.id, second.texts, list(second.lines)) == ("7", [b"c d", b"6"], [5, 6])
     np.testing.assert_allclose(second.scores, [[0, -1e-3, 7, 0, 1], [0, 0, 0, 0, 3]], rtol=1e-7)
     (block,) = lists_of(LetorReader(), path, blocks=True)
     assert isinstance(block, ListBlock)

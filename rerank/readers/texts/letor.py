@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import groupby
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,11 +35,13 @@ from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextRe
 GAIN = "gain"
 WIDEST = 20_000  # features, each of which is a number of every candidate
 LARGEST = 1 << 22  # numbers in a block
+LOOK = 1 << 20  # bytes at either end
 LETOR = re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$")  # how names of files end
 _QUERY = re.compile(rb"\s+qid:(\S+)")
 _ID = re.compile(rb"\s(\d+):")
 _SCORE = re.compile(rb" score = (\S+)\s*$")  # what ``write`` adds to comments, the base score of lists read again
 _DOCUMENT = re.compile(rb"doc(?:id|no)?\s*[=:]\s*(\S+)")
+_DOCUMENTS = re.compile(rb"#[^\n]*?doc(?:id|no)?[^\S\n]*[=:][^\S\n]*(\S+)")  # the same, in the lines of a file
 
 
 class DocumentLine(NamedTuple):
@@ -113,7 +115,7 @@ class LetorReader(TextReader):
 
     def draft(self, content: "tuple[list[DocumentLine], FeatureColumns]", names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         rows, columns = content
-        entries = each(rows, lambda row, _: _entry(row.line, columns))
+        entries = each(rows, lambda row, _: _entry(row, columns))
         unscored = self.first is None and not any(_SCORE.search(row.line) for row in rows)
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
         return Draft(entries, pieces, None, numbers, columns.names, unscored=unscored)
@@ -122,7 +124,7 @@ class LetorReader(TextReader):
         """All lists at once; where anything is not as it should be, one by one."""
         with open_stream(path, strict=False) as stream:
             data = LineReader(stream).rest()
-        if b" score = " in data:  # lists that were written
+        if b" score = " in data[:LOOK] or b" score = " in data[-LOOK:]:  # lists that were written
             yield from self._one_by_one(_Held(data, stream_name(path)))
             return
         try:
@@ -142,7 +144,7 @@ class LetorReader(TextReader):
         if columns.absent:
             yield from self._one_by_one(_Held(data, stream_name(path)))
             return
-        lines = list(_lines_of(data))
+        lines = _lines_of(data)
         cells = np.maximum.accumulate(first) * (len(columns.names) + 1)
         a = 0
         while a < first.size - 1:
@@ -156,7 +158,7 @@ class LetorReader(TextReader):
 
     def _block(
         self, examples: Labelled, grades: np.ndarray, group: np.ndarray, first: np.ndarray,
-        lines: list[tuple[int, bytes]], columns: "FeatureColumns", path: str,
+        lines: tuple[list[int], list[bytes]], columns: "FeatureColumns", path: str,
     ) -> ListBlock:  # fmt: skip
         """The lists whose documents begin at ``first`` (int64 [L + 1])."""
         a, b = int(first[0]), int(first[-1])
@@ -167,8 +169,7 @@ class LetorReader(TextReader):
         scores = np.zeros((b - a, len(columns.names)))
         fill_columns(rows, examples.columns, examples.values, place, scores)
         scores[:, columns.names.index(GAIN)] = grades[a:b]
-        texts, sizes = [text for _, text in lines[a:b]], offsets(np.diff(first))
-        numbers = [number for number, _ in lines[a:b]]
+        numbers, texts, sizes = lines[0][a:b], lines[1][a:b], offsets(np.diff(first))
         whole = TextList(
             "", path, numbers[0], texts, numbers, scores, 0, form=self.form, names=columns.names,
             others=columns.others, unscored=self.first is None,
@@ -239,8 +240,9 @@ def fill_columns(
                 scores[y, at] = values[p]
 
 
-def _entry(line: bytes, columns: FeatureColumns) -> Entry:
+def _entry(row: DocumentLine, columns: FeatureColumns) -> Entry:
     """What a line says. Raises Problem."""
+    line = row.line
     if b"\0" in line:
         raise Problem("nul", NUL)
     head, _, comment = line.partition(b"#")
@@ -260,21 +262,34 @@ def _entry(line: bytes, columns: FeatureColumns) -> Entry:
         comment = comment[: scored.start()]
         if columns.names[0] == SCORE:
             numbers[0] = score_of(scored[1])
-    return Entry(_document(comment), numbers)
+    return Entry(_document(comment, row.number, 0, len(comment)), numbers)
 
 
-def _lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
+def _lines_of(data: bytes) -> tuple[list[int], list[bytes]]:
     """The documents of a file: the numbers of their lines, and their names."""
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        head, mark, comment = line.partition(b"#")
-        if head and not head.isspace():
-            yield number, _document(comment) if mark else b""
+    raw = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(raw == ord("\n"))
+    ends = ends if data.endswith(b"\n") else np.append(ends, raw.size)
+    starts, marks = np.append(0, ends[:-1] + 1)[: ends.size], np.append(np.flatnonzero(raw == ord("#")), raw.size)
+    heads = np.minimum(marks[np.searchsorted(marks, starts)], ends)  # where comments begin, or lines end
+    plain = raw[starts] > ord(" ")
+    if plain.all() and (starts < heads).all() and (heads < ends).all() and marks.size == ends.size + 1:
+        names = _DOCUMENTS.findall(data)  # every line is a document's, with one comment
+        if len(names) == ends.size:
+            return list(range(1, ends.size + 1)), names
+    lines = enumerate(zip(starts.tolist(), heads.tolist(), ends.tolist(), strict=True), 1)
+    found = [
+        (number, _document(data, number, head + 1, end))
+        for number, (start, head, end) in lines
+        if head > start and (data[start] > ord(" ") or not data[start:head].isspace())
+    ]
+    return [number for number, _ in found], [name for _, name in found]
 
 
-def _document(comment: bytes) -> bytes:
-    """The name of a document."""
-    found = _DOCUMENT.search(comment)
-    return found[1] if found else comment.strip()
+def _document(text: bytes, number: int, first: int, end: int) -> bytes:
+    """The name of a document by its comment, text[first:end], the number of its line where it has none."""
+    found = _DOCUMENT.search(text, first, end)
+    return found[1] if found else text[first:end].strip() or b"%d" % number
 
 
 def _name(query: bytes | int) -> str:
@@ -299,7 +314,7 @@ def _sizes_beside(path: PathLike, data: bytes) -> list[int] | None:
         return None
     with open_stream(beside) as stream:
         lines = [line.strip() for _, line in LineReader(stream) if line.strip()]
-    documents: Any = sum(1 for _ in _lines_of(data))
+    documents = len(_lines_of(data)[0])
     if not all(map(bytes.isdigit, lines)) or sum(map(int, lines)) != documents:
         message = f"expected the number of documents of every query, which are {documents:,} in {stream_name(path)}"
         raise DataError(message, path=beside)
