@@ -31,6 +31,8 @@ GROUPS = 5  # of lists by size, with about as many lists each
 SAME = 1e-12  # gains that are this close are equal
 BATCH = 500  # trees that are parsed at a time
 LABELS, WORDS = 15, 20  # rows of a table
+FREQUENT, OFTEN = 0.005, 10  # what share of the words of references, and how often, a function word is at least
+UNCHANGED = 0.05  # a difference up to this, relative to base
 SYSTEMS = "base", "chosen", "oracle"
 
 
@@ -204,6 +206,7 @@ class WordLosses(LossDetails):
         self._named = named
         self._lacked = {name: Counter[str]() for name in SYSTEMS}
         self._extra = {name: Counter[str]() for name in SYSTEMS}
+        self._right = Counter[str]()  # words of references
 
     def see(self, i: int, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None) -> None:
         assert isinstance(nbest, TextList)
@@ -219,6 +222,7 @@ class WordLosses(LossDetails):
         least, most = golds[0].copy(), golds[0].copy()
         for gold in golds[1:]:
             least, most = least & gold, most | gold
+        self._right += least
         for name, text in texts_of(nbest, places, answer).items():
             words = Counter(decoded(text).split())
             self._lacked[name] += least - words
@@ -227,6 +231,9 @@ class WordLosses(LossDetails):
     def table(self) -> TextTable | None:
         """The words that are most often wrong."""
         wrong = {name: self._lacked[name] + self._extra[name] for name in SYSTEMS}
+        base, chosen, often = wrong["base"], wrong["chosen"], max(OFTEN, FREQUENT * self._right.total())
+        usual = {word for word, times in self._right.items() if times >= often}
+        told = [word for word in chosen if word not in usual or abs(chosen[word] - base[word]) > UNCHANGED * base[word]]
         rows = [
             {
                 "word": word,
@@ -236,7 +243,8 @@ class WordLosses(LossDetails):
                 "wrong in base": count(wrong["base"][word]),
                 "wrong in oracle": count(wrong["oracle"][word]),
             }
-            for word in sorted(wrong["chosen"], key=lambda word: (-wrong["chosen"][word], word))[:WORDS]
+            for word in sorted(told, key=lambda word: (-chosen[word], word))[:WORDS]
         ]
-        note = "Missing: fewer than any reference has; too many: more than any reference has."
-        return TextTable.of("Words most often wrong", rows, note=note) if rows else None
+        note = "Missing: fewer than any reference has; too many: more than any reference has. "
+        note += "Left out: frequent words that are wrong about as often as in base."
+        return TextTable.of("Words most often wrong", rows, note=note, folded=True) if rows else None

@@ -84,6 +84,13 @@ def test_words() -> None:
     assert table.headings == ["word", "missing", "too many", "wrong", "wrong in base", "wrong in oracle"]
     assert table.rows == [["x", "0", "2", "2", "2", "0"], ["y", "1", "0", "1", "1", "0"]]
     assert losses.length.tolist() == [4, 1]  # 3.5 is rounded to even
+    assert table.folded
+    often = WordLosses(20, named=True)
+    for i in range(20):  # "the" is as wrong as it was, "a" is not
+        often.see(i, texts("b", "a b" if i else "b", "the a b").changed(references=(b"the a b",)), places)
+    table = often.table()
+    assert table is not None
+    assert [row[0] for row in table.rows] == ["a"]
 
 
 def test_words_are_not_counted_where_texts_need_not_be_those_of_the_references() -> None:
