@@ -25,6 +25,10 @@ _NO_LISTS = (
         "commands read JSON lines",
     ),
     (
+        rb"(VERSION|V|UTTERANCE|U)=|[^\s=]+ *\n\d+\s\d+\s[^\n]*\d,[-\d.]+",
+        "this looks like word lattices: rerank decode --space lattice decodes them, and -n 100 makes lists",
+    ),
+    (
         rb"\d+ \|\|\| \(ROOT \(\[\d",
         f"this looks like Joshua's parses, one for each input and without a score: {_JOSHUA}",
     ),

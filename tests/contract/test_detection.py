@@ -159,3 +159,10 @@ def test_malformed_gold_trees_are_a_reason_to_leave_lists_out_if_they_are_few(tm
 def test_tables_are_for_python(reader: str, start: bytes, tmp_path: Path) -> None:
     message = error_of(reader, tmp_path / "table", start + b"What is 2 plus 2?\n\x15\0\0 4\n" * 5)
     assert "this looks like a table of Parquet or Arrow, which Python reads: rerank.read(path, group=" in message
+
+
+@pytest.mark.parametrize(
+    "lattices", [b"VERSION=1.0\nN=2 L=1\nJ=0 S=0 E=1 W=a\n", b"utt1 \n0 1 a a 0.5,1.25,\n1 0,0,\n"]
+)
+def test_lattices_have_a_space_of_their_own(lattices: bytes, tmp_path: Path) -> None:
+    assert "this looks like word lattices: rerank decode --space" in error_of("jsonl", tmp_path / "lattices", lattices)
