@@ -14,6 +14,10 @@ m = u·z of every list's candidates, the smallest of a right and a wrong one:
   Ψ(w) = λ₁‖w‖₁ + λ₂‖w‖²/2 over the columns that are not free;
 * where u separates the updates with margin γ at norm 1, and λ₁ = 0: M ≤ (R/γ)².
 
+* passive-aggressive learning, with M the mistakes, which are fewer than its updates (Crammer et al. 2006, Theorems 2, 4
+  and 5): M ≤ R²‖u‖² where no list has a loss, M ≤ max(R², 1/C)·(‖u‖² + 2C·L(u)) for PA-I, and M ≤ (R² + 1/2C)·(‖u‖² +
+  2C·Σ max(0, 1 − m)²) for PA-II, each at the best of SCALES scales.
+
 L is over all lists where u is scaled: over the updates alone, u = 0 has L = M, and the best bound would be M itself,
 whatever happened. Over all lists u = 0 gives n.
 
@@ -39,6 +43,7 @@ from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOG
 from rerank.learn.replay import Replay, Updates, VoteRoom, load, stretches
+from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.scoring import scores
@@ -228,10 +233,8 @@ def list_margins(lists: Lists, targets: np.ndarray, u: Weights, *, any_ties: boo
 def best_scale(margins: np.ndarray, size: float) -> Bounds:
     """The smallest bound of the perceptron over scales of a u with margins m of all lists (float64 [L]) and ‖u‖R."""
     margins = margins[np.isfinite(margins)]
-    positive = np.sort(margins[margins > 0.0])
-    chosen = positive[np.unique(np.linspace(0, positive.size - 1, min(SCALES, positive.size)).astype(np.int64))]
     best: Bounds = {"scale": 0.0, "loss_u": float(margins.size), "bound": float(margins.size)}
-    for scale in 1.0 / chosen:
+    for scale in 1.0 / scales_of(margins):
         short = np.maximum(0.0, 1.0 - scale * margins)
         loss, squares = float(short.sum()), float(np.square(short).sum())
         linear = (scale * size + math.sqrt((scale * size) ** 2 + 4.0 * loss)) ** 2 / 4.0
@@ -239,6 +242,39 @@ def best_scale(margins: np.ndarray, size: float) -> Bounds:
         if bound < best["bound"]:
             best = {"scale": float(scale), "loss_u": loss, "bound": bound}
     return best
+
+
+def attack_bounds(learner: PassiveAggressive, M: int, R: float, u: Weights, margins: np.ndarray) -> Bounds:
+    """What the theorems allow passive-aggressive learning in a first pass with M mistakes, and updates with ‖z‖ ≤ R.
+
+    u: the comparison vector; margins: of all lists under it, see ``list_margins``. All lists weigh 1.
+    """
+    C = learner.C
+    in_base = (u.base - learner.base) / learner.base_rate if learner.base_rate > 0 else 0.0
+    result: Bounds = {"mistakes": M, "lists": margins.size, "radius": R, "norm_u": math.hypot(u.norm, in_base)}
+    result |= {"vote_error": min(1.0, 2.0 * M / (margins.size + 1)), "fixed_base": learner.base != 0.0}
+    margins = margins[np.isfinite(margins)]
+    if M == 0 or result["norm_u"] == 0.0 or learner.base != 0.0:
+        return result
+    best: Bounds = {"scale": 0.0, "loss_u": float(margins.size), "bound": float(margins.size)}
+    for scale in 1.0 / scales_of(margins):
+        short = np.maximum(0.0, 1.0 - scale * margins)
+        size, loss, squares = (scale * result["norm_u"]) ** 2, float(short.sum()), float(np.square(short).sum())
+        if learner.variant == "1":
+            bound = max(R**2, 1.0 / C) * (size + 2.0 * C * loss)
+        elif learner.variant == "2":
+            bound = (R**2 + 0.5 / C) * (size + 2.0 * C * squares)
+        else:
+            bound = R**2 * size if loss == 0.0 else math.inf
+        if bound < best["bound"]:
+            best = {"scale": float(scale), "loss_u": loss, "bound": float(bound)}
+    return result | best
+
+
+def scales_of(margins: np.ndarray) -> np.ndarray:
+    """Positive ones of ``margins``, rising, at most SCALES: at the scale 1/m a list of margin m just has no loss."""
+    positive = np.sort(margins[margins > 0.0])
+    return positive[np.unique(np.linspace(0, positive.size - 1, min(SCALES, positive.size)).astype(np.int64))]
 
 
 def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np.ndarray, *, hinge: bool) -> Bounds:

@@ -16,13 +16,14 @@ from rerank.features.dense import dense_alone
 from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
-from rerank.learn.bounds import Bounds, DualRule, bounds, list_margins
+from rerank.learn.bounds import Bounds, DualRule, attack_bounds, bounds, list_margins
 from rerank.learn.folds import choose, cut_state, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
+from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.scoring import candidate_scores
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
@@ -238,23 +239,29 @@ def base_alone(weights: dict[str, Weights]) -> dict[str, Weights]:
 
 
 def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metric) -> Bounds:
-    """The mistake bounds of the first pass, for learners that update on mistakes with an oracle and a rival."""
+    """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
     learner = training.learner
     loss = getattr(learner, "loss", "perceptron")
-    rule = DualRule.of(learner)
+    rule, attacks = DualRule.of(learner), isinstance(learner, PassiveAggressive)
     if (
-        training.log is None
-        or rule is None
+        (training.log is None and not attacks)
+        or (rule is None and not attacks)
         or LOSSES[loss] not in PAIRWISE
         or recipe.training.pairs["name"] != "oracle"
         or getattr(learner, "update", "mistakes") != "mistakes"
     ):
         return {}
-    first = training.log.head(training.history[0]["updates"])
     u, targets = learner.average(training.state), _targets(recipe, corpus, metric)
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
     margins = list_margins(corpus, targets, u, any_ties=any_ties(recipe, corpus))
+    if isinstance(learner, PassiveAggressive):
+        plain = loss == "hinge" and learner.top == 1 and all((part.weight == 1).all() for _, part in parts(corpus))
+        mistakes = int(training.history[0]["mistakes"])
+        return attack_bounds(learner, mistakes, training.radius, u, margins) if plain else {}
+    assert training.log is not None
+    assert rule is not None
+    first = training.log.head(training.history[0]["updates"])
     return bounds(first, corpus, rule, u, margins, hinge=loss in ("hinge", "perceptron"))
 
 

@@ -1,7 +1,7 @@
 """Mistake bounds: the right-hand sides from their definitions, and the observed mistakes under them."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,8 +13,9 @@ from variants import twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
-from rerank.learn.bounds import Bounds, DualRule, best_scale, bounds, list_margins
+from rerank.learn.bounds import Bounds, DualRule, attack_bounds, best_scale, bounds, list_margins
 from rerank.learn.log import UpdateLog
+from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.metrics.oracle import oracles
@@ -195,3 +196,29 @@ def test_without_a_penalty_voted_rda_is_the_perceptron() -> None:
             np.testing.assert_array_equal(theirs.log.arrays()[name], array, err_msg=name)
         w, v = Perceptron(base=0.0).last(ours.state).w, learner.last(theirs.state).w
         np.testing.assert_allclose(v / np.linalg.norm(v), w / np.linalg.norm(w), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize(("variant", "C"), [("hard", 1.0), ("1", 0.125), ("1", 4.0), ("2", 0.5)])
+@pytest.mark.parametrize("seed", range(4))
+def test_mistakes_of_passive_aggressive_learning_lie_under_its_bound(variant: Any, C: float, seed: int) -> None:
+    """The right-hand sides of Crammer et al. 2006, Theorems 2, 4 and 5, at the scales of all positive margins."""
+    learner, corpus = PassiveAggressive(base=0.0, variant=variant, C=C), random_corpus(seed)
+    corpus = replace(corpus, weight=np.ones(corpus.list_count))
+    ran = run(learner, corpus, 1)
+    u = learner.average(ran.state)
+    margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
+    mistakes, R = int(ran.per_epoch("mistakes")[0]), max(part.radius for part in ran.stats[0])
+    found = attack_bounds(learner, mistakes, R, u, margins)
+    finite, expected = margins[np.isfinite(margins)], [float(np.isfinite(margins).sum())]
+    for scale in 1 / finite[finite > 0]:
+        loss = np.maximum(0.0, 1.0 - scale * finite)
+        norm = float((scale * u.w) @ (scale * u.w))
+        if variant == "1":
+            expected.append(max(R**2, 1 / C) * (norm + 2 * C * loss.sum()))
+        elif variant == "2":
+            expected.append((R**2 + 1 / (2 * C)) * (norm + 2 * C * (loss @ loss)))
+        elif not loss.any():
+            expected.append(R**2 * norm)
+    assert mistakes > 0
+    assert found["bound"] == pytest.approx(min(expected))
+    assert mistakes <= found["bound"]
