@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import site_tables
+from browser import BROWSER, needs_browser
 from pages import PAGES, ROOT, text_of
 from site_meanings import options
 
@@ -35,14 +36,29 @@ def test_every_setting_has_values_and_a_meaning(page: str) -> None:
         assert all(cell.strip() for number, cell in enumerate(row.split(" | ")) if number != 2), row
 
 
-@pytest.mark.skipif(not all(map(find_spec, TOOLS)), reason="mkdocs is not installed: pip install -e '.[docs]'")
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path / "site")]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built without a warning."""
+    if not all(map(find_spec, TOOLS)):
+        pytest.skip("mkdocs is not installed: pip install -e '.[docs]'")
+    place = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(place)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "RUN_NOTEBOOKS": "false"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr, done.stderr
-    index = (tmp_path / "site" / "search" / "search_index.json").read_text(encoding="utf-8")
-    assert "voted" in index
-    learners = (tmp_path / "site" / "recipes" / "index.html").read_text(encoding="utf-8")
-    assert "training.epochs" in learners
+    return place
+
+
+def test_the_site_has_its_pages_and_an_index_of_words(site: Path) -> None:
+    assert "voted" in (site / "search" / "search_index.json").read_text(encoding="utf-8")
+    assert "training.epochs" in (site / "recipes" / "index.html").read_text(encoding="utf-8")
+
+
+@needs_browser
+@pytest.mark.parametrize("page", ["index", "start/index", "best-of-n/index", "results/index", "learners/index"])
+def test_pages_open_in_a_browser(site: Path, page: str) -> None:
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000", "--dump-dom"]
+    address = (site / f"{page}.html").as_uri()
+    seen = subprocess.run([str(BROWSER), *flags, address], capture_output=True, timeout=300, check=True).stdout.decode()
+    assert "<h1" in seen.partition("<article")[2]

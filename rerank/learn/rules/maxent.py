@@ -135,7 +135,7 @@ def minimised(
 
     def parted(parts: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = loss(parts[:n] - parts[n:])
-        return value + float(l1 @ (parts[:n] + parts[n:])), np.concatenate([gradient + l1, l1 - gradient])
+        return value + float((l1 * (parts[:n] + parts[n:])).sum()), np.concatenate([gradient + l1, l1 - gradient])
 
     how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": {"maxcor": MEMORY, **options}}
     with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
