@@ -126,9 +126,7 @@ def decode(
     check_files(nbest, sources, output, model)
     of_lattices = {"-n": n, "--scales": scales, "--symbols": symbols, "--references": references}
     of_lists = {"--by": by, "--reader": reader, "--sources": sources} | {f"--{key}": x for key, x in known.items()}
-    for name, value in (of_lattices if space == "lists" else of_lists).items():
-        if value is not None:
-            raise RecipeError(f"{name}: it is not for --space {space}; leave it out")
+    _require_none(of_lattices if space == "lists" else of_lists, space)
     if space == "lattice":
         return decode_lattices(
             nbest, output, SkipCount(on_bad_list), model=model, n=n, scales=scales, symbols=symbols,
@@ -147,6 +145,13 @@ def decode(
     warn_of_skipped(count)
     if left_out:
         log.warning("%d candidates had no vote: their words are not those of the best of their list", left_out)
+
+
+def _require_none(options: dict[str, Any], space: str) -> None:
+    """Refuse options that are of another space."""
+    for name, value in options.items():
+        if value is not None:
+            raise RecipeError(f"{name}: it is not for --space {space}; leave it out")
 
 
 def _of_base_scores(metric: dict[str, Any]) -> "Scorer":

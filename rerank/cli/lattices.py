@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rerank.base.encoding import encoded
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import warn_of_skipped
@@ -34,20 +34,19 @@ def decode_lattices(
 
     if model is not None and scales is not None:
         raise RecipeError("--scales: found weights beside those of --model; leave one of them out")
-    weights = _weights_of(model) if model is not None else None if scales is None else _parsed(scales)
+    given = _weights_of(model) if model is not None else None if scales is None else _parsed(scales)
     found = read_lattices(path, None if symbols is None else read_symbols(symbols))
-    given = None if references is None else read_references([references])
+    expected = None if references is None else read_references([references])
     rows, right, wer = list[np.ndarray](), list[np.ndarray](), Wer()
 
     def line_of(item: Any, count: "SkipCount") -> bytes | None:
-        nonlocal weights
         lattice, reference = item
         if not isinstance(lattice, WordLattice):
             count.bad(lattice)
             return b"" if n else b"\n"
         count.lists += 1
-        if weights is None:
-            weights = default_scales(lattice.names)
+        weights = default_scales(lattice.names) if given is None else given
+        if given is None and count.lists == 1:
             log.info("scales: %s", ", ".join(f"{name} {scale:g}" for name, scale in weights.items()))
         check_scales(weights, lattice.names, lattice.path)
         best = best_texts(lattice, weights, n or 1)
@@ -57,7 +56,7 @@ def decode_lattices(
                 made.append(stats)
         return _written(lattice, best, n, reference)
 
-    pairs = track(paired(found, given, references or ""), "decode", unit="lattices")
+    pairs = track(paired(found, expected, references or ""), "decode", unit="lattices")
     lines: Iterator[bytes] = usable(pairs, line_of, count)
     with open_output(output) as out:
         for line in lines:
@@ -90,11 +89,11 @@ def _weights_of(model: str) -> dict[str, float]:
     from rerank.models.formulas import dense_weights
     from rerank.models.model import Model
 
-    loaded = Model.load(model, trust=False)
+    loaded = Model.load(model, trust=True)  # nothing that it names is imported for this
     try:
         return dense_weights(loaded.table, loaded.weights_of(loaded.decision.ranked_by))
-    except DataError as error:
-        raise DataError(error.message, path=model) from None
+    except (DataError, ModelError) as error:
+        raise type(error)(error.message, path=model) from None
 
 
 def _parsed(scales: str) -> dict[str, float]:

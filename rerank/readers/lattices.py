@@ -7,7 +7,7 @@ are converted from its ``base``. The column ``words`` counts words.
 
 | form | columns |
 |---|---|
-| SLF | ``am`` (``a=``), ``lm`` (``l=``), ``ngram`` (``n=``), as far as the first arc has them; ``words`` |
+| SLF | ``am`` (``a=``), ``lm`` (``l=``), ``ngram`` (``n=``), as far as links have them, else 0; ``words`` |
 | OpenFst | ``score``; ``words`` |
 | Kaldi, weights ``graph,acoustic`` | ``lm`` (all of the graph), ``am``; ``words`` |
 
@@ -85,12 +85,11 @@ def read_lattices(path: PathLike, symbols: Mapping[str, str] | None = None) -> I
     with open_stream(path) as stream:
         lines = LineReader(stream)
         for ordinal, (first, rows) in enumerate(_blocks(lines)):
-            name = re.split(r"\.(?=[A-Za-z])", os.path.basename(lines.path))[0] if os.path.isfile(path) else ""
+            stem = re.split(r"\.(?=[A-Za-z])", os.path.basename(lines.path))[0] if os.path.isfile(path) else ""
+            name = stem if stem and not ordinal else f"{stem}-{ordinal + 1}" if stem else str(ordinal)
             slf, at = "=" in rows[0].split("#")[0], first
             if not slf and len(rows[0].split()) == 1 and len(rows) > 1 and len(rows[1].split()) > 2:
                 name, rows, at = rows[0].strip(), rows[1:], first + 1
-            elif ordinal or not name:
-                name = str(ordinal)
             try:
                 name, parsed = _slf(rows, at, name) if slf else (name, _openfst(rows, at, symbols))
                 yield _ordered(name, lines.path, first, *parsed)
@@ -148,16 +147,18 @@ def _slf(rows: Iterable[str], line: int, name: str) -> tuple[str, Parsed]:
                 links.append((number, into))
             into[LONG.get(key, key)] = value.strip('"') if into is not header else value
     base = _number(header.get("base", "2.718281828459045"), line)
-    keys = [key for key in SCORES if links and key in links[0][1]]
+    keys = [key for key in SCORES if any(key in link for _, link in links)]
+    said = "S" if header.get("dir", "f").startswith("b") else "E"  # which of its nodes has the word of a link
     arcs = list[Arc]()
     for number, link in links:
         if "S" not in link or "E" not in link:
             raise Problem("lattice", "found a link without its nodes; expected S= and E=", number)
-        word = link.get("W", nodes.get(link["E"], {}).get("W", ""))
-        scores = tuple(_log(_number(link.get(key, ""), number, f"{key}="), base) for key in keys)
+        word = link.get("W", nodes.get(link[said], {}).get("W", ""))
+        scores = tuple(_log(_number(link[key], number, f"{key}="), base) if key in link else 0.0 for key in keys)
         arcs.append(Arc(link["S"], link["E"], "" if word in NO_WORDS else word, scores))
     names = tuple(SCORES[key] for key in keys)
-    return header.get("UTTERANCE", header.get("U", name)), (names, arcs, header.get("start"), {})
+    ends = {header["end"]: (0.0,) * len(keys)} if "end" in header else {}
+    return header.get("UTTERANCE", header.get("U", name)), (names, arcs, header.get("start"), ends)
 
 
 def _log(score: float, base: float) -> float:
@@ -216,8 +217,8 @@ def _ordered(
         start = starts[0]
     ends = ends or dict.fromkeys(heads - tails, (0.0,) * len(columns))
     end = ""  # no state is called so
-    arcs = [arc for arc in arcs if not math.isinf(sum(arc.scores))]
-    arcs += [Arc(state, end, "", scores) for state, scores in ends.items() if not math.isinf(sum(scores))]
+    arcs += [Arc(state, end, "", scores) for state, scores in ends.items()]
+    arcs = [arc for arc in arcs if all(map(math.isfinite, arc.scores))]
     useful = _reached(start, [(arc.tail, arc.head) for arc in arcs]) & _reached(
         end, [(arc.head, arc.tail) for arc in arcs]
     )

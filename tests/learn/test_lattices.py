@@ -157,6 +157,13 @@ def test_lattices_of_htk(tmp_path: Path) -> None:
     assert said(both[0])["it pours"] == pytest.approx([-3.0 * ten, -1.75 * ten, 2.0])
 
 
+def test_links_without_scores_and_words_where_links_begin(tmp_path: Path) -> None:
+    text = "VERSION=1.0\ndir=b\nN=3 L=2\nI=0 W=a\nI=1 W=b\nI=2\nJ=0 S=0 E=1\nJ=1 S=1 E=2 a=-2 l=-1\n"
+    first, second = read(tmp_path, text + text)
+    assert said(first) == {"a b": [-2.0, -1.0, 2.0]}  # columns are those of any link
+    assert (first.id, second.id) == ("x", "x-2")
+
+
 def test_lattices_of_openfst_and_kaldi(tmp_path: Path) -> None:
     first, second = read(tmp_path, KALDI)
     assert (first.id, second.id, first.names) == ("u1", "u2", ("lm", "am", "words"))
@@ -180,7 +187,8 @@ def test_lattices_of_openfst_and_kaldi(tmp_path: Path) -> None:
         ("0 1 a 1,2\n1 2 b 3\n2\n", "found the weight '3'; expected 2 numbers"),
         ("VERSION=1.0\nN=2 L=1\nJ=0 S=0 W=a\n", "a link without its nodes"),
         ("VERSION=1.0\nN=3 L=2\nJ=0 S=0 E=1 W=a a=1\nJ=1 S=2 E=1 W=b a=1\n", "found 2 nodes that no arc leads to"),
-        ("VERSION=1.0\nN=3 L=2\nJ=0 S=0 E=1 W=a a=1\nJ=1 S=1 E=2 W=b\n", "found a=nothing; expected a number"),
+        ("VERSION=1.0\nN=3 L=2\nJ=0 S=0 E=1 W=a a=\nJ=1 S=1 E=2 W=b\n", "found a=nothing; expected a number"),
+        ("0 1 a Infinity\n1\n", "no path from '0' to an end"),
     ],
 )
 def test_what_is_no_lattice(text: str, message: str, tmp_path: Path) -> None:
