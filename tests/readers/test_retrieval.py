@@ -66,6 +66,12 @@ def test_sizes_of_lists_may_be_in_a_file_beside(tmp_path: Path) -> None:
         list(rerank.read(path))
 
 
+def test_an_empty_file_has_no_lists(tmp_path: Path) -> None:
+    path = letor(tmp_path, b"")
+    (tmp_path / "lists.letor.query").write_text("")
+    assert list(rerank.read(path)) == []
+
+
 def test_letor_is_written_in_a_new_order(tmp_path: Path) -> None:
     reader, out = LetorReader(), io.BytesIO()
     for nbest in reader.read(letor(tmp_path)):

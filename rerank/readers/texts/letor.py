@@ -267,6 +267,8 @@ def _entry(row: DocumentLine, columns: FeatureColumns) -> Entry:
 
 def _lines_of(data: bytes) -> tuple[list[int], list[bytes]]:
     """The documents of a file: the numbers of their lines, and their names."""
+    if not data:
+        return [], []
     raw = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(raw == ord("\n"))
     ends = ends if data.endswith(b"\n") else np.append(ends, raw.size)

@@ -100,6 +100,8 @@ class TrecReader(TextReader):
         if self.others:
             bad: list[Entry | Problem] = [one for one in entries if isinstance(one, Problem)]
             own = {} if bad else {fields[2]: score_of(fields[4]) for _, _, fields in rows}
+            if len(own) < len(rows) and not bad:
+                raise Problem("fields", "a document is there twice; expected each once in a run that is fused")
             found = [*bad, *_fused([own, *others], grades)]
             return Draft(found, found, None)
         return Draft(entries, [row for _, row, _ in rows], None, [number for number, *_ in rows])
