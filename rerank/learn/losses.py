@@ -99,26 +99,29 @@ def order_surprise(first: int, last: int, scores: np.ndarray, gain: np.ndarray, 
 
     Candidates with the lowest gain are not chosen: whoever is left comes last.
     """
-    lowest, total = gain[first], 0.0
+    lowest, level, total = math.inf, -math.inf, 0.0
     for y in range(first, last):
-        lowest = min(lowest, gain[y])
+        lowest, level = min(lowest, gain[y]), max(level, gain[y])
         a[y - first] = 0.0
-    for y in range(first, last):
-        if gain[y] == lowest:
-            continue
-        top = -math.inf
-        for z in range(first, last):
-            if gain[z] <= gain[y]:
-                top = max(top, scores[z - first])
-        Z = 0.0
-        for z in range(first, last):
-            if gain[z] <= gain[y]:
-                Z += math.exp(scores[z - first] - top)
-        total += top + math.log(Z) - scores[y - first]
-        a[y - first] -= 1.0
-        for z in range(first, last):
-            if gain[z] <= gain[y]:
-                a[z - first] += math.exp(scores[z - first] - top) / Z
+    while level > lowest:
+        top, below, chosen, Z = -math.inf, lowest, 0, 0.0
+        for y in range(first, last):
+            if gain[y] <= level:
+                top = max(top, scores[y - first])
+        for y in range(first, last):
+            if gain[y] == level:
+                total -= scores[y - first]
+                a[y - first] -= 1.0
+                chosen += 1
+            elif gain[y] < level:
+                below = max(below, gain[y])
+            if gain[y] <= level:
+                Z += math.exp(scores[y - first] - top)
+        total += chosen * (top + math.log(Z))
+        for y in range(first, last):
+            if gain[y] <= level:
+                a[y - first] += chosen * (math.exp(scores[y - first] - top) / Z)
+        level = below
     return float(max(0.0, total))
 
 
@@ -140,10 +143,11 @@ def lambda_loss(first: int, last: int, scores: np.ndarray, gain: np.ndarray, who
     if not ideal > 0.0:
         return 0.0
     for y in range(n):
+        worth, discount = 2.0 ** gain[first + y], 1.0 / math.log2(1.0 + who[y])
         for z in range(n):
             if gain[first + y] > gain[first + z]:
-                discount = 1.0 / math.log2(1.0 + who[y]) - 1.0 / math.log2(1.0 + who[z])
-                size = abs((2.0 ** gain[first + y] - 2.0 ** gain[first + z]) * discount) / ideal
+                moved = discount - 1.0 / math.log2(1.0 + who[z])
+                size = abs((worth - 2.0 ** gain[first + z]) * moved) / ideal
                 value, slope = logistic(scores[y] - scores[z])
                 total += size * value
                 a[y] -= size * slope
