@@ -20,7 +20,7 @@ from rerank.learn.settings import Count, NotNegative
 from rerank.learn.spaces.chain import UNKNOWN, Chains, chains_of
 from rerank.learn.spaces.decoding import decode, k_best, marginals
 from rerank.learn.spaces.training import train_chains
-from rerank.learn.spaces.voting import vote
+from rerank.learn.spaces.voting import require_voters, vote
 
 ALGORITHMS = {"ap": "perceptron", "pa": "pa", "arow": "arow"}
 ITERATIONS = 100  # passes of these in CRFsuite
@@ -94,6 +94,8 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             raise ValueError("found no tokens; expected at least one sequence with tokens and labels")
         with as_value_errors(type(self).__name__):
             learner, epochs = self._asked()
+            if self.average == "vote":
+                require_voters(learner)
             known: dict[str, int] = {}
             chains = _chains(X, y, classes, known, new=True)
             how: dict[str, Any] = {"epochs": epochs, "shuffle": bool(self.shuffle)}

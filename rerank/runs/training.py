@@ -244,8 +244,7 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metri
     loss = getattr(learner, "loss", "perceptron")
     rule, attacks = DualRule.of(learner), isinstance(learner, PassiveAggressive)
     if (
-        (training.log is None and not attacks)
-        or (rule is None and not attacks)
+        not (attacks or (training.log is not None and rule is not None))
         or LOSSES[loss] not in PAIRWISE
         or recipe.training.pairs["name"] != "oracle"
         or getattr(learner, "update", "mistakes") != "mistakes"

@@ -150,6 +150,8 @@ def test_wrong_parameters_are_named() -> None:
         SequenceTagger(algorithm="pa", c1=0.1).fit(X, y)
     with pytest.raises(ValueError, match="max_iterations=5 is a parameter of algorithm; learner has others"):
         SequenceTagger(max_iterations=5).fit(X, y)
+    with pytest.raises(ValueError, match="'maxent' has one predictor"):
+        SequenceTagger(learner="maxent", average="vote").fit(X, y)
     with pytest.raises(ValueError, match="n='2'; expected a whole number from 1"):
         SequenceTagger(epochs=1).fit(X, y).predict_n_best(X, "2")  # type: ignore[arg-type]
     cyclic: dict[str, Any] = {}

@@ -166,6 +166,7 @@ def test_a_service_tags(ran: tuple[Path, dict[str, Any], dict[str, Any]], tmp_pa
     [
         ({"metric": "wer"}, "metric.name: wer does not measure labels"),
         ({"learner": "lambdamart"}, "outputs are too many to list"),
+        ({"training": {"epochs": 3, "average_after": 3}}, "average_after: found 3; expected less than the 3 epochs"),
         ({"features": {"templates": ["B1:%x[0,0]"]}}, "features.templates: line 1"),
         ({"features": {"clusters": {"x": "c"}}}, "a name of letters of its own"),
         ({"data": {"reader": "conl"}}, "data.reader.name: unknown sequence_reader 'conl'; did you mean conll"),

@@ -29,11 +29,7 @@ def vote(
     ------
     RecipeError: see ``train_chains``.
     """
-    require_structured(learner)
-    if learner.batch:
-        raise RecipeError(
-            f"the learner {learner.name!r} has one predictor; expected one that learns online", key="learner"
-        )
+    require_voters(learner)
     visitor, state = ChainVisitor(learner, chains), learner.init(chains.width)
     ballot, seen = Ballot(test), 0
     ballot.enter(state, seen)
@@ -48,6 +44,14 @@ def vote(
             seen += 1
         learner.finish(state, sums)
     return ballot.winners(seen)
+
+
+def require_voters(learner: Learner) -> None:
+    """Refuse a learner that has but one predictor, or cannot learn over structures."""
+    require_structured(learner)
+    if learner.batch:
+        message = f"the learner {learner.name!r} has one predictor; expected one that learns online"
+        raise RecipeError(message, key="learner")
 
 
 class Ballot:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rerank import __version__
-from rerank.base.errors import DataError, ModelError
+from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.kernels.sources import TAGGING
 from rerank.metrics.spans import LabelMetric
 from rerank.models.tagger import Tagger
@@ -74,6 +74,10 @@ class TaggingSteps(Steps[TaggingRecipe]):
         for single in self.singles:
             learner_of(single.recipe)
             token_features_of(single.recipe.features, 1)
+            training = single.recipe.training
+            if training.average_after >= training.epochs:
+                message = f"found {training.average_after}; expected less than the {training.epochs} epochs"
+                raise RecipeError(message, key="training.average_after")
         label_metric(recipe.metric, ())
         self.splits = tuple(dict.fromkeys([*data.train, *([data.dev] if data.dev else []), *data.tests]))
         self.files = [data.place(split) for split in self.splits]
