@@ -5,7 +5,8 @@ A recogniser fixes the weight of one score, so all weights are divided by that, 
 changes. icefall takes am + ngram_lm_scale·lm + attention_scale·attention (``rescore_with_attention_decoder`` in
 https://github.com/k2-fsa/icefall/blob/master/icefall/decode.py); ESPnet (1 − ctc_weight)·decoder + ctc_weight·ctc +
 lm_weight·lm + ngram_weight·ngram + penalty·length (https://github.com/espnet/espnet/blob/master/espnet2/bin/asr_inference.py);
-NeMo am + beam_alpha·lm + beam_beta·length (its documentation of ASR language modeling, beam search).
+NeMo am + beam_alpha·lm + beam_beta·length (its documentation of N-gram language models; early releases subtract the
+last).
 
 Search engines take weights of scores from 0 to 1 within each search, the columns ``minmax_1``, ``minmax_2``... of runs
 of TREC: Elasticsearch's linear retriever weights of 0 or more, OpenSearch's normalization processor such weights with
@@ -38,13 +39,7 @@ SCALES: Mapping[str, Mapping[str, str]] = {
 }
 SCALED, FEATURE = re.compile("minmax_[0-9]+"), re.compile(r"\w+(\([\w, .]*\)(\.\w+)?)?")
 UNITS = {"icefall": ("am",), "nemo": ("am",), "espnet": ("decoder", "ctc")}  # whose weights together are one
-ALSO = {
-    "acoustic": "am",
-    "ngram_lm": "lm",
-    "att": "attention",
-    "length_bonus": "length",
-    "words": "length",
-}  # further names of scores
+ALSO = {"acoustic": "am", "ngram_lm": "lm", "att": "attention", "length_bonus": "length"}  # further names of scores
 
 
 def dense_weights(table: Table, weights: Weights) -> dict[str, float]:

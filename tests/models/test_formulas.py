@@ -51,9 +51,10 @@ def test_engines_choose_what_the_weights_choose() -> None:
         assert np.argmax(score) == np.argmax(w @ scaled)
         (processor,) = json.loads("".join(formula_lines("opensearch", weights)))["phase_results_processors"]
         own = processor["normalization-processor"]["combination"]["parameters"]["weights"]
-        assert np.argmax(np.array(own) @ scaled / np.sum(own)) == np.argmax(w @ scaled)
+        floored = np.where(found & (scaled == 0), 0.001, scaled)  # MIN_SCORE of its min_max; 0 where nothing was found
+        assert np.argmax(np.array(own) @ floored / np.sum(own)) == np.argmax(w @ scaled)
         assert np.sum(own) == pytest.approx(1)
-        of = scales("nemo", {"am": float(w[0]), "lm": float(w[1]), "words": -0.2})
+        of = scales("nemo", {"am": float(w[0]), "lm": float(w[1]), "length": -0.2})
         score = raw[0] + of["beam_alpha"] * raw[1] + of["beam_beta"] * np.arange(9)
         assert np.argmax(score) == np.argmax(w @ raw - 0.2 * np.arange(9))
         profile = list(formula_lines("vespa", {"bm25(title)": float(w[0]), "closeness(field, vector)": -float(w[1])}))
