@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -25,10 +25,10 @@ from rerank.learn.folds import choose, with_base_column
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import best, best_of_lists, scores
+from rerank.learn.scoring import best_of_lists, weighed_rows
 from rerank.learn.settings import Count
 from rerank.learn.trainer import Training, train
-from rerank.metrics.base import metrics
+from rerank.metrics.base import Metric, metrics
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles, two_valued
 from rerank.metrics.order import OrderMetric
@@ -64,8 +64,9 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         the last ones, that are not trained on but used for that; above 0, below 1, and at least one list.
     n_iter_no_change: ≥ 1.
     random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
-    metric: what ``score`` and the lists held out measure: None for the mean gain of the best candidates, or a metric of
-        the order for gains that are grades: "ndcg@10", "map", or a dict of its name and settings.
+    metric: what ``score`` measures, and what penalties, passes and the weight of base scores are chosen by: None for the
+        mean gain of the best candidates, or a metric of the order for gains that are grades: "ndcg@10", "map", or a
+        dict of its name and settings.
 
     Attributes
     ----------
@@ -114,14 +115,13 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         ValueError: names the argument or parameter that is wrong, what was found and what is expected.
         """
         check_parameters(self, CHECKED)
-        if self.metric is not None:
-            self._order_metric()
+        metric = self._metric()
         self._state: tuple[Learner, Any] | None = None  # what partial_fit goes on with
         X = validate_data(self, X, **MATRIX)
         if gain is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: it is the gain")
         with as_value_errors(type(self).__name__):
-            lists = lists_of(X, gain, group, qid, base)
+            lists = self._graded(lists_of(X, gain, group, qid, base))
             dev = None if eval_set is None else self._others(eval_set, qid is None, base is not None)
             require_differences(lists)
             learner, automatic = learner_of(self.learner, self.loss)
@@ -132,7 +132,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 return self._keep(weights, beaten, base is not None)
             if dev is None and (automatic or self.early_stopping):
                 lists, dev = self._split(lists)
-            search = BaseSearch(dev, Gain()) if automatic and dev is not None else None
+            search = BaseSearch(dev, metric) if automatic and dev is not None else None
             if search is not None:
                 learner = replace(learner, base=0.0 if isinstance(learner, LambdaMart) else start_weight(lists))
             training = self._train(learner, lists, dev, search, based=base is not None)
@@ -215,24 +215,34 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 raise ValueError(f"metric={self.metric!r} weighs all lists alike; leave sample_weight out")
             ties = None if base is None else np.asarray(base, np.float64)
             grades = numbers("gain", gain, scored.size)
-            return self._order_metric().of_lists(offsets_of(group, qid, scored.size), scored, grades, ties)
+            metric = cast(OrderMetric, self._metric())
+            return metric.of_lists(offsets_of(group, qid, scored.size), scored, grades, ties)
         chosen = self._chosen(scored, group, qid, base)
         weight = None if sample_weight is None else numbers("sample_weight", sample_weight, scored.size)[chosen]
         return float(np.average(numbers("gain", gain, scored.size)[chosen], weights=weight))
 
-    def _order_metric(self) -> OrderMetric:
+    def _metric(self) -> Metric:
+        if self.metric is None:
+            return Gain()
         with as_value_errors(type(self).__name__):
             made = build(metrics, named(self.metric), "metric")
         if not isinstance(made, OrderMetric):
             raise ValueError(f"metric={self.metric!r}; expected None or a metric of the order, such as 'ndcg@10'")
         return made
 
+    def _graded(self, lists: Corpus) -> Corpus:
+        """``lists`` with the statistics of the metric."""
+        metric = self._metric()
+        if not isinstance(metric, OrderMetric):
+            return lists
+        stats, reference = metric.statistics(lists.lists, lists.gain)
+        return replace(lists, stats=stats, reference=reference)
+
     def _measured(self, lists: Corpus, weights: Weights) -> float:
         """What ``weights`` are worth on lists held out."""
-        scored = scores(lists, weights)
-        if self.metric is None:
-            return float(lists.gain[best(lists, scored)].mean())
-        return self._order_metric().of_lists(lists.lists, scored, lists.gain, lists.base)
+        metric = self._metric()
+        rows = weighed_rows(lists, weights, metric)
+        return float(metric.scores(rows.sum(axis=0), lists.reference.sum(axis=0)))
 
     def __sklearn_tags__(self) -> Any:
         """See scikit-learn: sparse input is accepted, and gains are needed."""
@@ -255,7 +265,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             raise ValueError(f"eval_set is {given_as}; expected {wanted}, as in this call of fit")
         X = validate_data(self, given[0], **MATRIX, reset=False)
         try:
-            return lists_of(X, given[1], **{"group" if by_size else "qid": given[2]}, base=given[3] if based else None)
+            how = {"group" if by_size else "qid": given[2], "base": given[3] if based else None}
+            return self._graded(lists_of(X, given[1], **how))
         except ValueError as error:
             raise ValueError(f"eval_set: {error}") from None
 
@@ -277,7 +288,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         pairs_of(self.pairs, learner)
         several = self._any_ties(lists, based)
         learner = with_base_column(learner, lists) if automatic else learner
-        choice = choose(learner, lists, Gain(), oracles, any_ties=several)
+        choice = choose(learner, lists, self._metric(), oracles, any_ties=several)
         look = None if dev is None else lambda weights: self._measured(dev, weights)
         how: dict[str, Any] = {"epochs": 1, "seed": seed_of(self.random_state), "any_ties": several}
         training = train(replace(learner, l2=choice.l2), lists, oracles(lists), evaluate_dev=look, **how)

@@ -152,17 +152,21 @@ class OrderMetric(Gain):
         wide = np.append(True, np.diff(at[by_place]) > 0) if by_place.size else np.zeros(0, np.bool_)
         return at[by_place][wide], np.append(values[:-1][wide], values[-1])
 
+    def statistics(self, lists: np.ndarray, grades: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of candidates with ``grades`` (float64 [N]) and of their ``lists`` (int64 [L + 1]), in which all
+        relevant ones are: float64 [N, 2] and [L, 3]."""
+        useful = self.useful(np.asarray(grades, np.float64))
+        ideal = np.array([self.ideal(useful[a:b]) for a, b in pairwise(lists.tolist())])
+        counted = (ideal > 0) | (self.empty != "skip")
+        return np.column_stack([grades, useful]), np.column_stack([counted, ideal, np.ones(ideal.size)])
+
     def of_lists(
         self, lists: np.ndarray, scores: np.ndarray, grades: np.ndarray, ties: np.ndarray | None = None
     ) -> float:
         """The measure of lists of documents with ``grades`` in the order of ``scores``, and ``ties`` where equal
         (float64 [N] each); list i has the documents ``lists[i]`` … ``lists[i + 1] − 1`` (int64 [L + 1])."""
-        useful = self.useful(np.asarray(grades, np.float64))
-        ideal = np.array([self.ideal(useful[a:b]) for a, b in pairwise(lists.tolist())])
-        counted = (ideal > 0) | (self.empty != "skip")
-        reference = np.column_stack([counted, ideal, np.ones(ideal.size)])
-        ties = np.zeros(len(scores)) if ties is None else ties
-        rows = self.rows(lists, scores, ties, np.column_stack([grades, useful]), reference)
+        stats, reference = self.statistics(lists, grades)
+        rows = self.rows(lists, scores, np.zeros(len(scores)) if ties is None else ties, stats, reference)
         return float(self.scores(rows.sum(axis=0), reference.sum(axis=0)))
 
     def of_grades(self, *grades: float) -> float:

@@ -274,6 +274,12 @@ def test_a_metric_of_the_order_is_the_score() -> None:
     held = ListRanker(metric="ndcg@3", learner="perceptron", epochs=2, random_state=1)
     held.fit(X, gain, sizes, eval_set=(X, gain, sizes))
     assert held.validation_scores_[held.best_iteration_ - 1] == pytest.approx(held.score(X, gain, sizes), abs=1e-6)
+    base = rng.normal(size=120)
+    weighed = ListRanker(metric="ndcg@3", learner="perceptron", epochs=2, random_state=1)
+    weighed.fit(X[:60], gain[:60], sizes[:10], base=base[:60], eval_set=(X[60:], gain[60:], sizes[10:], base[60:]))
+    assert max(weighed.validation_scores_) == pytest.approx(
+        weighed.score(X[60:], gain[60:], sizes[10:], base=base[60:])
+    )
     with pytest.raises(ValueError, match="expected None or a metric of the order"):
         ListRanker(metric="bleu").fit(X, gain, sizes)
     with pytest.raises(ValueError, match="leave sample_weight out"):
