@@ -64,7 +64,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         the last ones, that are not trained on but used for that; above 0, below 1, and at least one list.
     n_iter_no_change: ≥ 1.
     random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
-    metric: what ``score`` measures, and what penalties, passes and the weight of base scores are chosen by: None for the
+    metric: what ``score`` measures and penalties, passes and the weight of base scores are chosen by: None for the
         mean gain of the best candidates, or a metric of the order for gains that are grades: "ndcg@10", "map", or a
         dict of its name and settings.
 
