@@ -146,6 +146,8 @@ def _slf(rows: Iterable[str], line: int, name: str) -> tuple[str, Parsed]:
                 into = {}
                 links.append((number, into))
             into[LONG.get(key, key)] = value.strip('"') if into is not header else value
+    if (size := header.get("L", header.get("LINKS", str(len(links))))) != str(len(links)):
+        raise Problem("lattice", f"found {len(links)} links; expected {size}, as the header says: the file may be cut")
     base = _number(header.get("base", "2.718281828459045"), line)
     keys = [key for key in SCORES if any(key in link for _, link in links)]
     said = "S" if header.get("dir", "f").startswith("b") else "E"  # which of its nodes has the word of a link
@@ -191,6 +193,8 @@ def _openfst(rows: list[str], line: int, symbols: Mapping[str, str] | None) -> P
         word = word if symbols is None else symbols[word]
         none = word in NO_WORDS or (symbols is None and word == "0")
         arcs.append(Arc(fields[0], fields[1], "" if none else word, scores))
+    if not ends:
+        raise Problem("lattice", "found no line of an end, 'state weight'; expected at least one: the file may be cut")
     return ("lm", "am") if kaldi else ("score",), arcs, start, ends
 
 

@@ -188,6 +188,8 @@ def test_lattices_of_openfst_and_kaldi(tmp_path: Path) -> None:
         ("VERSION=1.0\nN=2 L=1\nJ=0 S=0 W=a\n", "a link without its nodes"),
         ("VERSION=1.0\nN=3 L=2\nJ=0 S=0 E=1 W=a a=1\nJ=1 S=2 E=1 W=b a=1\n", "found 2 nodes that no arc leads to"),
         ("VERSION=1.0\nN=3 L=2\nJ=0 S=0 E=1 W=a a=\nJ=1 S=1 E=2 W=b\n", "found a=nothing; expected a number"),
+        ("0 1 a 1\n", "found no line of an end"),
+        ("VERSION=1.0\nN=3 L=2\nJ=0 S=0 E=1 W=a a=1\n", "found 1 links; expected 2, as the header says"),
         ("0 1 a Infinity\n1\n", "no path from '0' to an end"),
     ],
 )
