@@ -136,13 +136,13 @@ class OrderMetric(Gain):
         (float64 [E], rising), and the sums between these (float64 [E + 1])."""
         useful, ideal = self._arrays(stats, reference)
         lists, intercept, slope, ties = (frozen(np.ascontiguousarray(x)) for x in (lists, intercept, slope, ties))
-        count = order_crossings(lists, intercept, slope, useful, np.empty(0), np.empty(0, np.int64))
-        at, owner = np.empty(count), np.empty(count, np.int64)
-        if count:
-            order_crossings(lists, intercept, slope, useful, at, owner)
-        by_list = np.lexsort((at, owner))
-        starts, change = np.searchsorted(owner, np.arange(lists.size)), np.empty(count)
-        at, order = at[by_list], np.arange(int(lists[-1]))
+        starts = np.empty(lists.size, np.int64)
+        at = np.empty(order_crossings(lists, intercept, slope, useful, starts, np.empty(0)))
+        if at.size:
+            order_crossings(lists, intercept, slope, useful, starts, at)
+        for first, last in pairwise(starts.tolist()):
+            at[first:last].sort()
+        change, order = np.empty(at.size), np.arange(int(lists[-1]))
         start = walk_orders(
             self.kind, self.cut, self.none, lists, intercept, slope, ties, useful, ideal, starts, at, order, change
         )  # fmt: skip

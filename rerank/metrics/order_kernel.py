@@ -50,21 +50,24 @@ def order_values(
 
 @kernel
 def order_crossings(
-    lists: np.ndarray, intercept: np.ndarray, slope: np.ndarray, useful: np.ndarray, at: np.ndarray, owner: np.ndarray
+    lists: np.ndarray, intercept: np.ndarray, slope: np.ndarray, useful: np.ndarray, starts: np.ndarray, at: np.ndarray
 ) -> int:
-    """The γ at which two candidates of a list that are not equally useful score the same, to ``at`` (float64 [E]), and
-    their lists to ``owner`` (int64 [E]); with empty arrays they are only counted. Returns E.
+    """The γ at which two candidates of a list that are not equally useful score the same, list after list to
+    ``at`` (float64 [E]), and where those of a list begin to ``starts`` (int64 [L + 1]); with an empty ``at`` they are
+    only counted. Returns E.
 
     A candidate scores intercept + γ·slope. Where equally useful ones cross, nothing is lost or gained.
     """
     E, fill = 0, at.shape[0] > 0
     for i in range(lists.shape[0] - 1):
+        starts[i] = E
         for y in range(lists[i], lists[i + 1]):
             for z in range(y + 1, lists[i + 1]):
                 if slope[y] != slope[z] and useful[y] != useful[z]:
                     if fill:
-                        at[E], owner[E] = (intercept[z] - intercept[y]) / (slope[y] - slope[z]), i
+                        at[E] = (intercept[z] - intercept[y]) / (slope[y] - slope[z])
                     E += 1
+    starts[lists.shape[0] - 1] = E
     return E
 
 
@@ -106,13 +109,18 @@ def walk_orders(
                 gamma = at[e] + max(1.0, abs(at[e]))
             elif there:
                 gamma = at[e + 1] - max(1.0, abs(at[e + 1]))
+            highest = lists[i + 1] if here else lists[i]  # the first place with another candidate than before
             for r in range(lists[i] + 1, lists[i + 1]):
                 y, place = order[r], r
                 while place > lists[i] and is_ahead(y, order[place - 1], gamma, intercept, slope, ties):
                     order[place] = order[place - 1]
                     place -= 1
-                order[place] = y
-            value = order_value(kind, k, useful, order, lists[i], lists[i + 1], ideal[i])
+                if place < r:
+                    order[place] = y
+                    highest = min(highest, place)
+            value = before
+            if highest - lists[i] < k:
+                value = order_value(kind, k, useful, order, lists[i], lists[i + 1], ideal[i])
             if here:
                 change[e] = value - before
             before = value

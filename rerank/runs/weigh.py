@@ -1,12 +1,13 @@
 """The weights of the few scores that lists have, and what they are worth: for any metric, with what chance there is.
 
-Searches by minimum error rate training begin at maxent's weights, at the base score alone and at random points. What
-weighing is worth is measured by cross-validation over lists; the weights of all lists have intervals by the bootstrap.
+Searches by minimum error rate training begin at maxent's weights, at those of pairs, at the base score alone and at
+random points. What weighing is worth is measured by cross-validation over lists; the weights of all lists have
+intervals by the bootstrap.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,19 +21,21 @@ from rerank.metrics.base import Metric
 from rerank.metrics.oracle import rows_of_scores
 from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
+from rerank.readers.texts.trec import MINMAX
 from rerank.runs.gathered import Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
-from rerank.runs.ways import MOST, maxent_weights, scored
+from rerank.runs.ways import MOST, Samples, maxent_weights, scored
 
 BASE, MAXENT, WEIGHED, MARGIN = "base", "maxent", "weighed", "weighed, with the margin"
 ORACLE = "best possible (oracle)"
-SUM = "sum of the columns"  # of scores from 0 to 1 in each run, CombSUM (Fox & Shaw 1994)
+SUM, COMBSUM = "sum of the columns", "CombSUM"  # the second of scores from 0 to 1 in each run (Fox & Shaw 1994)
 ALONE = 10  # columns at most that are shown each by itself
 RANDOM = 10  # directions of a search besides those of the columns
 AROUND = (-1.0, 1.0)  # how far from the start random points are, in units of the mean weight
 LEADS = np.arange(1, 11) / 10  # which quantiles of the leads are tried as a margin: by the last one the base stays
 LEAST = {"folds": 3, "resamples": 2, "restarts": 0, "samples": 1}
 CHANCE = 0.05
+PAIRS = 50  # of a list, those with the largest differences in gain (Hopkins & May 2011)
 MOST_COLUMNS = 50  # more take hours, and need a penalty that searches do not have
 
 
@@ -55,6 +58,20 @@ def standardised(found: Gathered) -> tuple[Gathered, np.ndarray]:
     return found._replace(samples=samples._replace(columns=columns)), spread
 
 
+def pairs(samples: Samples) -> Samples:
+    """Lists of two: for every list its PAIRS pairs of candidates with the largest differences in gain."""
+    places = list[np.ndarray]()
+    for first, last in pairwise(samples.first.tolist()):
+        by_gain = first + np.argsort(-samples.gain[first:last], kind="stable")
+        high, low = by_gain[:PAIRS], by_gain[::-1][:PAIRS]
+        apart = samples.gain[high][:, None] - samples.gain[low]
+        widest = np.argsort(-apart, axis=None, kind="stable")[: min(PAIRS, int(np.count_nonzero(apart > 0)))]
+        one, other = np.unravel_index(widest, apart.shape)
+        places.append(np.column_stack([high[one], low[other]]).ravel())
+    every = np.concatenate(places)
+    return samples.some(every, np.arange(0, every.size + 1, 2))
+
+
 class Fitted(NamedTuple):
     """Weights of ``standardised`` columns (float64 [F] each), their absolute values summing up to 1."""
 
@@ -64,7 +81,7 @@ class Fitted(NamedTuple):
 
 def fitted(found: Gathered, restarts: int, seed: int) -> Fitted:
     """The weights that lists, at most MOST of them, teach: those of maxent, and the best that searches from there, from
-    the base score and from ``restarts`` random points find."""
+    those of pairs, from the base score and from ``restarts`` random points find."""
     check()
     if (count := found.samples.fold.size) > MOST:
         found = found.lists(np.sort(np.random.default_rng(seed).permutation(count)[:MOST]))
@@ -72,11 +89,13 @@ def fitted(found: Gathered, restarts: int, seed: int) -> Fitted:
     loss: Any = "listnet" if isinstance(metric, OrderMetric) else "log"
     maxent = unit(maxent_weights(samples, agree=False, loss=loss))
     alone = np.array([float(name == found.base) for name in found.names])
-    starts = [start for start in (maxent, alone) if start.any()] or [unit(np.ones(len(found.names)))]
+    two = pairs(samples)
+    paired = unit(maxent_weights(two, agree=False)) if two.gain.size else alone
+    starts = [start for start in (maxent, paired, alone) if start.any()] or [unit(np.ones(len(found.names)))]
     about = samples.first, samples.columns.T, found.stats, found.reference, metric
     searches = [
         mert(*about, start, MertSettings(random=RANDOM, restarts=tries, interval=AROUND, seed=seed), ties=found.scores)
-        for start, tries in zip(starts, (restarts, 0), strict=False)
+        for start, tries in zip(starts, (restarts, 0, 0), strict=False)
     ]
     sign = -1.0 if metric.lower_is_better else 1.0
     return Fitted(maxent, unit(max(searches, key=lambda result: sign * result.score).weights))
@@ -273,7 +292,9 @@ def table_of_weights(
     chosen = {BASE: base}
     if 1 < len(found.names) <= ALONE:
         chosen |= {f"{name} alone": rows_by(found, raw[k]) for k, name in enumerate(found.names) if name != found.base}
-        chosen[SUM] = rows_by(found, raw.sum(axis=0))
+        of_runs = np.array([name.startswith(MINMAX) for name in found.names])
+        summed = raw[of_runs] if of_runs.any() else raw
+        chosen[COMBSUM if of_runs.any() else SUM] = rows_by(found, summed.sum(axis=0))
     chosen |= {MAXENT: WeighedRows.of(found, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
     margin, kept = None, 0.0
     if not isinstance(found.metric, OrderMetric):

@@ -1,6 +1,8 @@
 """Lists of documents: LETOR files and TREC runs, whole and block by block, written, and learned from."""
 
 import io
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +10,13 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import SkippedList, lists_of
+from rerank.readers.base import SkippedList, lists_of, readers
 from rerank.readers.block import ListBlock
+from rerank.readers.detection import recognised
 from rerank.readers.texts.letor import LetorReader
-from rerank.readers.texts.trec import TrecReader
+from rerank.readers.texts.msmarco import MsMarcoReader
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.trec import TrecReader, read_qrels
 from rerank.recipes.example_recipe import ExampleData, SourceSettings
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
@@ -109,20 +114,17 @@ def test_runs_are_fused_with_what_one_of_them_lacks(tmp_path: Path) -> None:
     settings = {"name": "trec", "qrels": str(tmp_path / "qrels"), "others": [str(tmp_path / "b")]}
     first, second = rerank.read(tmp_path / "a", settings)
     found = {c.text: {name: c.named_scores[name] for name in c.named_scores} for c in first.candidates}
-    near = [1 / (60 + rank) for rank in range(4)]
-    assert found == {
-        "x": {"score": near[1], "gain": 0.0, "rrf_1": near[1], "minmax_1": 1.0, "rrf_2": 0.0, "minmax_2": 0.0},
-        "y": {
-            "score": near[3] + near[1],
-            "gain": 0.0,
-            "rrf_1": near[3],
-            "minmax_1": 0.0,
-            "rrf_2": near[1],
-            "minmax_2": 1.0,
-        },
-        "z": {"score": near[2], "gain": 0.0, "rrf_1": near[2], "minmax_1": 0.5, "rrf_2": 0.0, "minmax_2": 0.0},
-        "w": {"score": near[2], "gain": 2.0, "rrf_1": 0.0, "minmax_1": 0.0, "rrf_2": near[2], "minmax_2": 0.0},
+    near, high, low = [1 / (60 + rank) for rank in range(4)], np.sqrt(1.5), -np.sqrt(1.5)  # of scores 3, 1 and 2
+    columns = "score", "gain", "rrf_1", "minmax_1", "z_1", "rrf_2", "minmax_2", "z_2"
+    expected = {
+        "x": (near[1], 0, near[1], 1, high, 0, 0, -1),
+        "y": (near[3] + near[1], 0, near[3], 0, low, near[1], 1, 1),
+        "z": (near[2], 0, near[2], 0.5, 0, 0, 0, -1),
+        "w": (near[2], 2, 0, 0, low, near[2], 0, -1),
     }
+    assert list(found) == list(expected)
+    for document, values in expected.items():
+        assert found[document] == pytest.approx(dict(zip(columns, values, strict=True)))
     assert (second.id, [c.text for c in second.candidates]) == ("q2", ["x"])
     with pytest.raises(RecipeError, match="trained on several runs; name those"):
         TrecReader(others=("b",)).of_others()
@@ -133,6 +135,85 @@ def test_runs_are_fused_with_what_one_of_them_lacks(tmp_path: Path) -> None:
     (tmp_path / "b").write_text("q1 Q0 y 1 1 b\nq1 Q0 y 2 0 b\n")
     with pytest.raises(DataError, match="b:2: 'y' is there twice"):
         list(rerank.read(tmp_path / "a", settings))
+
+
+def test_runs_of_ms_marco_and_json_are_those_of_trec(tmp_path: Path) -> None:
+    """JSON as ranx and pytrec_eval have it: https://amenra.github.io/ranx/run/"""
+    forms = {
+        "trec": ("q1 Q0 x 1 -1.0 a\nq1 Q0 y 2 -2.0 a\nq2 Q0 x 1 -1.0 a\n", "q1 0 y 2\nq1 0 v 1\n\n"),
+        "msmarco": ("q1\tx\t1\nq1\ty\t2\nq2\tx\t1\n", "q1\t0\ty\t2\nq1\t0\tv\t1\n"),
+        "json": ('{"q1": {"x": -1, "y": -2.0},\n "q2": {"x": -1}}', '{"q1": {"y": 2, "v": 1}}'),
+    }
+    read = []
+    for form, (run, judged) in forms.items():
+        (tmp_path / f"{form}.run").write_text(run)
+        (tmp_path / f"{form}.qrels").write_text(judged)
+        one = TrecReader(qrels=str(tmp_path / f"{form}.qrels"))
+        fused = replace(one, others=(str(tmp_path / f"{form}.run"),))
+        for reader, name in ((one, form), (fused, "trec")):
+            lists = [found for found in reader.read(tmp_path / f"{name}.run") if isinstance(found, TextList)]
+            read.append([(found.id, found.texts, found.scores.tolist(), found.unlisted) for found in lists])
+        assert recognised(str(tmp_path / f"{form}.run"), readers) == "trec"
+    assert read[0] == [("q1", [b"x", b"y"], [[-1, 0], [-2, 2]], (1.0,)), ("q2", [b"x"], [[-1, 0]], ())]
+    assert read[:2] == read[2:4] == read[4:]
+
+
+def test_damaged_json_runs_say_where(tmp_path: Path) -> None:
+    run = tmp_path / "run.json"
+    for text, message in (
+        ('{"q1": {"x": 1},\n"q1": {"y": 1}}', "run.json:2: the key 'q1' appears twice"),
+        ('{"q1": {"x": "high"}}', "expected the score of 'x' as a number"),
+        ('{"q1": {"x": 1, "x": 2}}', 'the key "x" appears twice'),
+        ('{"q1": [1]}', "expected a JSON object"),
+        ('{"q1": {"x": 1}', "found the end of the file; expected a comma and the next key, or the end of the object"),
+        ('{"q1" {"x": 1}}', "expected {QUERY: {DOCUMENT: score}}"),
+        ('{"q1": {"x": 1}} {}', "expected nothing after the object"),
+    ):
+        run.write_text(text)
+        with pytest.raises(DataError, match=re.escape(message)):
+            list(rerank.read(run, "trec"))
+    run.write_text('{"q1": {"x": true}}')
+    with pytest.raises(DataError, match="expected the grade of 'x' as a number"):
+        read_qrels(run)
+
+
+def test_passages_of_ms_marco_are_grouped_by_query(tmp_path: Path) -> None:
+    lines = "7\t1\twhat is x\tx is y", "8\t2\twho\tthey", "7\t2\twhat is x", "7\t3\twhat is x\tz", ""
+    (tmp_path / "top").write_text("\n".join(lines))
+    (tmp_path / "qrels").write_text("7 0 3 1\n")
+    reader = MsMarcoReader(qrels=str(tmp_path / "qrels"))
+    first, second = reader.read(tmp_path / "top")
+    assert isinstance(first, TextList)
+    assert isinstance(second, TextList)
+    assert (first.id, first.source, first.texts, first.scores.tolist()) == (
+        "7", b"what is x", [b"x is y", b"z"], [[0, 0], [0, 1]],
+    )  # fmt: skip
+    assert [(one.reason, one.line) for one in first.bad] == [("fields", 3)]
+    assert (second.id, second.texts, list(second.lines)) == ("8", [b"they"], [2])
+    out = io.BytesIO()
+    reader.write(out, first, [1, 0])
+    assert out.getvalue() == b"7\t3\twhat is x\tz\n7\t1\twhat is x\tx is y\n"
+    assert reader.of_others() == MsMarcoReader()
+    (tmp_path / "top").write_text("7\t1\twhat is x\tx is y\n8\t2\twho\tthey\n")
+    assert recognised(str(tmp_path / "top"), readers) == "msmarco"
+
+
+def test_triples_of_ms_marco_are_lists_of_two(tmp_path: Path) -> None:
+    (tmp_path / "triples").write_text("q\tright\twrong\np\ta\tb\n1\t2\t3\n")
+    first, second, third = MsMarcoReader().read(tmp_path / "triples")
+    assert isinstance(first, TextList)
+    assert (first.id, first.source, first.texts, first.scores[:, 1].tolist()) == (
+        "0",
+        b"q",
+        [b"right", b"wrong"],
+        [1, 0],
+    )
+    assert isinstance(third, SkippedList)
+    assert "runs are read by trec" in third.message
+    out = io.BytesIO()
+    MsMarcoReader().write(out, first, [1, 0])
+    assert out.getvalue() == b"q\twrong\tright\n"
+    assert second.id == "1"
 
 
 def test_a_letor_file_is_ranked_unnamed_and_its_qid_is_not_silently_ignored(

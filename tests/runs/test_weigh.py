@@ -1,7 +1,7 @@
 """``rerank weigh`` beside a grid of weights, folds by hand, and from the command line."""
 
 import json
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,19 @@ import pytest
 import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.runs.gathered import Gathered, gathered
-from rerank.runs.weigh import BASE, MARGIN, ORACLE, SUM, WEIGHED, WeighedRows, fitted, margin_of, rows_by, standardised
+from rerank.runs.weigh import (
+    BASE,
+    MARGIN,
+    ORACLE,
+    SUM,
+    WEIGHED,
+    WeighedRows,
+    fitted,
+    margin_of,
+    pairs,
+    rows_by,
+    standardised,
+)
 from rerank.runs.weigh import table_of_weights as weigh
 
 FAST: dict[str, Any] = {"folds": 3, "resamples": 2, "restarts": 1, "samples": 20}
@@ -118,3 +130,19 @@ def test_what_cannot_be_weighed() -> None:
         weigh(many, **FAST)
     with pytest.raises(RecipeError, match="folds: found 2; expected 3 or more"):
         weigh(alike, folds=2)
+
+
+def test_pairs_are_those_with_the_largest_differences_in_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = gathered(list(rerank.read(lists_of(30))), None, None, 3, 1)
+    monkeypatch.setattr("rerank.runs.weigh.PAIRS", 4)
+    two, first, gain = pairs(found.samples), found.samples.first, found.samples.gain
+    at = 0
+    for a, b in pairwise(first.tolist()):
+        every = sorted((abs(gain[y] - gain[z]) for y, z in combinations(range(a, b), 2)), reverse=True)
+        expected = [apart for apart in every[:4] if apart > 0]
+        own = two.gain[2 * at : 2 * (at + len(expected))]
+        assert (own[::2] - own[1::2]).tolist() == pytest.approx(expected)
+        at += len(expected)
+    assert two.first.tolist() == list(range(0, 2 * at + 1, 2))
+    alike = found.samples._replace(gain=np.ones(gain.size))
+    assert pairs(alike).gain.size == 0

@@ -111,7 +111,22 @@ def array_items(lines: LineReader) -> Iterator[tuple[int, bytes]]:
 
     Raises DataError where the array is damaged: what follows cannot be told apart.
     """
+    yield from ((line, text) for line, _, text in _items(lines, "[", "a JSON array of objects"))
+
+
+def members(lines: LineReader, expected: str) -> Iterator[tuple[int, str, bytes]]:
+    """The keys of the one JSON object that follows and the texts of their values, each with the line of the key.
+
+    expected: what to say that a damaged object should have been, in the DataError.
+    """
+    yield from _items(lines, "{", expected)
+
+
+def _items(lines: LineReader, opening: str, expected: str) -> Iterator[tuple[int, str, bytes]]:
+    """The lines, keys (of an array: empty) and texts of what a JSON array or object holds."""
     text, decoder = lines.rest().decode("utf-8", "surrogateescape"), json.JSONDecoder()
+    closing = "]" if opening == "[" else "}"
+    whole, following = ("array", "the next object") if opening == "[" else ("object", "the next key")
 
     def behind_space(at: int) -> int:
         space = _SPACE.match(text, at)
@@ -122,24 +137,34 @@ def array_items(lines: LineReader) -> Iterator[tuple[int, bytes]]:
         found = excerpt(encoded(text[at : at + 41])) if at < len(text) else "the end of the file"
         return DataError(f"found {found}; expected {expected}", path=lines.path, line=1 + text.count("\n", 0, at))
 
-    at = behind_space(text.index("[") + 1)
-    more, line, counted = text[at : at + 1] != "]", 1, 0
-    while more:
-        line, counted = line + text.count("\n", counted, at), at
+    def decoded_at(at: int) -> tuple[Any, int]:
         try:
-            end = decoder.raw_decode(text, at)[1]
+            return decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            raise damaged(error.pos, f"a JSON array of objects: {error.msg}") from None
+            raise damaged(error.pos, f"{expected}: {error.msg}") from None
         except (ValueError, RecursionError):
             raise damaged(at, "objects without thousands of digits or levels") from None
-        yield line, encoded(text[at:end])
+
+    at = behind_space(text.index(opening) + 1)
+    more, line, counted = text[at : at + 1] != closing, 1, 0
+    while more:
+        line, counted = line + text.count("\n", counted, at), at
+        key = ""
+        if opening == "{":
+            key, after = decoded_at(at)
+            colon = behind_space(after)
+            if not isinstance(key, str) or text[colon : colon + 1] != ":":
+                raise damaged(at, expected)
+            at = behind_space(colon + 1)
+        end = decoded_at(at)[1]
+        yield line, key, encoded(text[at:end])
         after = behind_space(end)
-        if text[after : after + 1] not in ("]", ","):
-            raise damaged(after, "a comma and the next object, or the end of the array")
+        if text[after : after + 1] not in (closing, ","):
+            raise damaged(after, f"a comma and {following}, or the end of the {whole}")
         more = text[after] == ","
         at = behind_space(after + 1) if more else after
     if (after := behind_space(at + 1)) < len(text):
-        raise damaged(after, "nothing after the array, or objects on lines of their own")
+        raise damaged(after, f"nothing after the {whole}, or objects on lines of their own")
 
 
 def _keys(value: Any) -> int:

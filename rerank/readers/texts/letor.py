@@ -140,7 +140,9 @@ class LetorReader(TextReader):
         if group.size != examples.size or np.unique(group).size != first.size - 1:
             yield from self._one_by_one(_Held(data, stream_name(path)))
             return
-        columns = self._columns(np.flatnonzero(np.bincount(examples.columns)).tolist(), stream_name(path))
+        used = np.zeros(examples.width, np.bool_)
+        used[examples.columns] = True
+        columns = self._columns(np.flatnonzero(used).tolist(), stream_name(path))
         if columns.absent:
             yield from self._one_by_one(_Held(data, stream_name(path)))
             return
@@ -270,9 +272,9 @@ def _lines_of(data: bytes) -> tuple[list[int], list[bytes]]:
     if not data:
         return [], []
     raw = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(raw == ord("\n"))
+    ends = _places(raw, b"\n")
     ends = ends if data.endswith(b"\n") else np.append(ends, raw.size)
-    starts, marks = np.append(0, ends[:-1] + 1)[: ends.size], np.append(np.flatnonzero(raw == ord("#")), raw.size)
+    starts, marks = np.append(0, ends[:-1] + 1)[: ends.size], np.append(_places(raw, b"#"), raw.size)
     heads = np.minimum(marks[np.searchsorted(marks, starts)], ends)  # where comments begin, or lines end
     plain = raw[starts] > ord(" ")
     if plain.all() and (starts < heads).all() and (heads < ends).all() and marks.size == ends.size + 1:
@@ -286,6 +288,12 @@ def _lines_of(data: bytes) -> tuple[list[int], list[bytes]]:
         if head > start and (data[start] > ord(" ") or not data[start:head].isspace())
     ]
     return [number for number, _ in found], [name for _, name in found]
+
+
+def _places(raw: np.ndarray, byte: bytes) -> np.ndarray:
+    """int64: where a byte is in ``raw`` (uint8), piece by piece: the pages of large arrays cost more than the look."""
+    pieces = range(0, raw.size, LOOK)
+    return np.concatenate([at + np.flatnonzero(raw[at : at + LOOK] == ord(byte)) for at in pieces])
 
 
 def _document(text: bytes, number: int, first: int, end: int) -> bytes:

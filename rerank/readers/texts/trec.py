@@ -9,12 +9,17 @@ Three lines of a run, and of the judgements (qrels) that go with it::
 The fields of a run are query, Q0, document, rank, score and the name of the run; those of judgements query, an
 iteration that nobody uses, document and grade (https://trec.nist.gov/data/qrels_eng/, and the README of trec_eval). The
 order of a query's documents is that of their scores, whatever their ranks. A document's text is its name.
+
+Two other forms are read in place of either. A run of MS MARCO has query, document and rank, separated by tabs. A JSON
+object ``{query: {document: score or grade}}`` is what ranx and pytrec_eval take.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
@@ -22,15 +27,29 @@ from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, 
 from rerank.readers.lines import LineReader, Make, Record, score_of
 from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, Writable, open_stream
-from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader, each
+from rerank.readers.texts.json_lines import members, number_of, parse_object
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader
 
 GAIN = "gain"
 FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
 Grades = dict[bytes, dict[bytes, float]]  # by query and document
 Scored = dict[bytes, float]  # documents of a query
-# The lines of a query, its grades, and what other runs found.
-Judged = tuple[Sequence[tuple[int, bytes, list[bytes]]], Scored | None, Sequence[Scored]]
+MINMAX = "minmax_"  # how the columns of scores from 0 to 1 begin
 NEAR = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
+
+
+class RunLine(NamedTuple):
+    """What one line of a run says, or the problem with it."""
+
+    number: int
+    line: bytes
+    query: bytes
+    document: bytes
+    score: float
+    problem: Problem | None = None
+
+
+Judged = tuple[Sequence[RunLine], Scored | None, Sequence[Scored]]  # of a query, its grades, and what other runs found
 
 
 @readers.add("trec")
@@ -48,8 +67,9 @@ class TrecReader(TextReader):
     qrels: the file of judgements, of these queries and others; grades become the column ``gain``, which is 0 for a
         document that nobody has judged. null: there are none.
     others: further runs of these queries. A list then has what any of them found; the columns ``rrf_1``, ``minmax_1``,
-        ``rrf_2``, ... are 1/(60 + rank) and the score from 0 to 1 in each run, 0 where a run lacks the document; the
-        base score is the sum of the reciprocal ranks (RRF: Cormack et al. 2009).
+        ``z_1``, ``rrf_2``, ... are 1/(60 + rank), the score from 0 to 1 in each run, both 0 where a run lacks the
+        document, and the score in standard deviations from the mean, the lowest there; the base score is the sum of
+        the reciprocal ranks (RRF: Cormack et al. 2009).
     """
 
     form: ClassVar[str] = "trec"
@@ -69,15 +89,14 @@ class TrecReader(TextReader):
     def records(self, lines: LineReader) -> Iterator[Record]:
         grades = None if self.qrels is None else read_qrels(self.qrels)
         others = [read_run(path) for path in self.others]
-        rows = ((number, row, row.split()) for number, row in lines if row.strip())
 
-        def record(query: bytes, line: int, every: list[tuple[int, bytes, list[bytes]]]) -> Record:
+        def record(query: bytes, line: int, rows: list[RunLine]) -> Record:
             known = None if grades is None else grades.get(query, {})
-            return Record(decoded(query), line, (every, known, [run.pop(query, {}) for run in others]))
+            return Record(decoded(query), line, (rows, known, [run.pop(query, {}) for run in others]))
 
-        for query, found in groupby(rows, lambda row: row[2][0]):
-            every = list(found)
-            yield record(query, every[0][0], every)
+        for query, found in groupby(_rows(lines), lambda row: row.query):
+            rows = list(found)
+            yield record(query, rows[0].number, rows)
         for query in dict.fromkeys(query for run in others for query in run):
             yield record(query, lines.number, [])
 
@@ -96,15 +115,15 @@ class TrecReader(TextReader):
 
     def draft(self, content: Judged, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         rows, grades, others = content
-        entries = each(rows, lambda row, _: _document(*row[1:], grades))
         if self.others:
-            bad: list[Entry | Problem] = [one for one in entries if isinstance(one, Problem)]
-            own = {} if bad else {fields[2]: score_of(fields[4]) for _, _, fields in rows}
+            bad: list[Entry | Problem] = [row.problem for row in rows if row.problem is not None]
+            own = {row.document: row.score for row in rows}
             if len(own) < len(rows) and not bad:
                 raise Problem("fields", "a document is there twice; expected each once in a run that is fused")
-            found = [*bad, *_fused([own, *others], grades)]
+            found = [*bad, *_fused([{} if bad else own, *others], grades)]
             return Draft(found, found, None)
-        return Draft(entries, [row for _, row, _ in rows], None, [number for number, *_ in rows])
+        entries = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
+        return Draft(entries, [row.line for row in rows], None, [row.number for row in rows])
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """Ranks and scores are written anew."""
@@ -131,17 +150,13 @@ def read_run(path: PathLike) -> dict[bytes, Scored]:
     """The scores of documents by query; a DataError for a line that is none."""
     found = dict[bytes, Scored]()
     with open_stream(path, strict=False) as stream:
-        for number, line in LineReader(stream):
-            if line.strip():
-                fields = line.split()
-                try:
-                    _document(line, fields, None)
-                except Problem as problem:
-                    raise DataError(problem.message, path=stream.path, line=number) from None
-                of_query = found.setdefault(fields[0], {})
-                if fields[2] in of_query:
-                    raise DataError(f"{excerpt(fields[2])} is there twice", path=stream.path, line=number)
-                of_query[fields[2]] = score_of(fields[4])
+        for row in _rows(LineReader(stream)):
+            of_query = found.setdefault(row.query, {})
+            twice = f"{excerpt(row.document)} is there twice" if row.document in of_query else ""
+            if row.problem is not None or twice:
+                message = twice if row.problem is None else row.problem.message
+                raise DataError(message, path=stream.path, line=row.number)
+            of_query[row.document] = row.score
     return found
 
 
@@ -149,41 +164,89 @@ def _fused(runs: Sequence[Scored], grades: Scored | None) -> Iterator[Entry]:
     """The documents that any of several runs found."""
     numbers: dict[bytes, dict[str, float]] = {document: {SCORE: 0.0} for run in runs for document in run}
     for k, run in enumerate(runs, start=1):
-        low, high = min(run.values(), default=0.0), max(run.values(), default=0.0)
+        scores = np.array([*run.values()] or [0.0])
+        low, high = float(scores.min()), float(scores.max())
+        mean, deviation = float(scores.mean()), float(scores.std()) if high > low else 1.0
         places = {document: place for place, document in enumerate(sorted(run, key=lambda name: -run[name]), start=1)}
         for document, columns in numbers.items():
             near = 1.0 / (NEAR + places[document]) if document in run else 0.0
             high_up = 0.0 if document not in run else (run[document] - low) / (high - low) if high > low else 1.0
-            columns |= {SCORE: columns[SCORE] + near, f"rrf_{k}": near, f"minmax_{k}": high_up}
+            z = (run.get(document, low) - mean) / deviation
+            columns |= {SCORE: columns[SCORE] + near, f"rrf_{k}": near, f"{MINMAX}{k}": high_up, f"z_{k}": z}
     for document, columns in numbers.items():
-        yield Entry(document, columns if grades is None else columns | {GAIN: grades.get(document, 0.0)})
+        yield Entry(document, columns | _gain(document, grades))
+
+
+def _gain(document: bytes, grades: Scored | None) -> dict[str, float]:
+    """The grade of a document, where there are judgements."""
+    return {} if grades is None else {GAIN: grades.get(document, 0.0)}
 
 
 def read_qrels(path: PathLike) -> Grades:
     """The grades of documents by query; a DataError for a line that is none."""
     grades: Grades = {}
     with open_stream(path, strict=False) as stream:
-        for number, line in LineReader(stream):
-            fields = line.split()
-            if not fields:
-                continue
-            try:
-                query, _, document, grade = fields
-                of_query = grades.setdefault(query, {})
-                if document in of_query:
-                    raise DataError(f"{excerpt(document)} is judged twice", path=stream.path, line=number)
-                of_query[document] = score_of(grade)
-            except (ValueError, Problem):
-                message = f"found {excerpt(line)}; expected QUERY 0 DOCUMENT GRADE"
-                raise DataError(message, path=stream.path, line=number) from None
+        lines = LineReader(stream)
+        for row in _members(lines, "grade") if lines.begins() == b"{" else map(_judgement, lines):
+            of_query = grades.setdefault(row.query, {})
+            twice = f"{excerpt(row.document)} is judged twice" if row.document in of_query else ""
+            if row.problem is not None or twice:
+                message = twice if row.problem is None else row.problem.message
+                raise DataError(message, path=stream.path, line=row.number)
+            of_query[row.document] = row.score
+    grades.pop(b"", None)  # of blank lines
     return grades
 
 
-def _document(row: bytes, fields: list[bytes], grades: dict[bytes, float] | None) -> Entry:
-    """What a line says, with the grade of its document where there are judgements. Raises Problem."""
-    if b"\0" in row:
-        raise Problem("nul", NUL)
-    if len(fields) != 6:
-        raise Problem("fields", f"found {excerpt(row)}; expected {FIELDS}")
-    gain = {} if grades is None else {GAIN: grades.get(fields[2], 0.0)}
-    return Entry(fields[2], {SCORE: score_of(fields[4]), **gain})
+def _rows(lines: LineReader) -> Iterator[RunLine]:
+    """The lines of a run in any form; queries with a problem are the words they begin with."""
+    if lines.begins() == b"{":
+        yield from _members(lines, "score")
+        return
+    for number, line in lines:
+        fields = line.split()
+        if not fields:
+            continue
+        ranked = len(fields) == 3 and line.count(b"\t") == 2 and fields[2].isdigit()  # a run of MS MARCO
+        document, problem, score = fields[1 if ranked else min(2, len(fields) - 1)], None, 0.0
+        try:
+            if b"\0" in line:
+                raise Problem("nul", NUL)
+            if len(fields) != 6 and not ranked:
+                raise Problem("fields", f"found {excerpt(line)}; expected {FIELDS}")
+            score = -float(fields[2]) if ranked else score_of(fields[4])
+        except Problem as found:
+            problem = found
+        yield RunLine(number, line, fields[0], document, score, problem)
+
+
+def _judgement(numbered: tuple[int, bytes]) -> RunLine:
+    """What a line of judgements says; a blank one about no document of no query."""
+    number, line = numbered
+    try:
+        query, _, document, grade = line.split() or (b"", b"", b"%d" % number, b"0")
+        return RunLine(number, line, query, document, score_of(grade))
+    except (ValueError, Problem):
+        problem = Problem("fields", f"found {excerpt(line)}; expected QUERY 0 DOCUMENT GRADE")
+        return RunLine(number, line, b"", b"%d" % number, 0.0, problem)
+
+
+def _members(lines: LineReader, what: str) -> Iterator[RunLine]:
+    """What a JSON object says of queries and documents."""
+    seen = set[str]()
+    for number, query, text in members(lines, f"{{QUERY: {{DOCUMENT: {what}}}}}"):
+        if query in seen:
+            raise DataError(f"the key {query!r} appears twice in one object", path=lines.path, line=number)
+        seen.add(query)
+        try:
+            documents = parse_object(text)
+        except Problem as found:
+            yield RunLine(number, text, encoded(query), b"", 0.0, found)
+            continue
+        for name, value in documents.items():
+            document, problem, score = encoded(name), None, 0.0
+            try:
+                score = number_of(value, f"the {what} of {excerpt(document)}")
+            except Problem as found:
+                problem = found
+            yield RunLine(number, text, encoded(query), document, score, problem)
