@@ -12,8 +12,9 @@ m = u·z of every list's candidates, the smallest of a right and a wrong one:
 * voted RDA with a penalty (Xu et al. 2013; Gao et al. 2013, Theorem 1), at u as it is:
   M ≤ L(u) + M·Δ(u) + (η‖u‖²/2 + R²/η)·√M, with L over the updates, Δ(u) = Ψ(u) − mean Ψ(w_k),
   Ψ(w) = λ₁‖w‖₁ + λ₂‖w‖²/2 over the columns that are not free;
-* where u separates the updates with margin γ at norm 1, and λ₁ = 0: M ≤ (R/γ)².
-
+* where u separates the updates with margin γ at norm 1, and λ₁ = 0: M ≤ (R/γ)²;
+* the same with logistic loss, of which each of M mistakes has at least ln 2: M·ln 2 ≤ the right-hand side of Theorem 1
+  with ln(1 + e^−u·z) for L and the largest gradient for R;
 * passive-aggressive learning, with M the mistakes, which are fewer than its updates (Crammer et al. 2006, Theorems 2, 4
   and 5): M ≤ R²‖u‖² where no list has a loss, M ≤ max(R², 1/C)·(‖u‖² + 2C·L(u)) for PA-I, and M ≤ (R² + 1/2C)·(‖u‖² +
   2C·Σ max(0, 1 − m)²) for PA-II, each at the best of SCALES scales.
@@ -31,6 +32,7 @@ whatever the learner; ``vote_error`` is that with the M that was observed.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -43,13 +45,18 @@ from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOG
 from rerank.learn.replay import Replay, Updates, VoteRoom, load, stretches
+from rerank.learn.rules.arow import AROW
+from rerank.learn.rules.nwin import NWin
 from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
+from rerank.learn.rules.sop import SecondOrderPerceptron
+from rerank.learn.rules.winnow import LIMIT
 from rerank.learn.scoring import scores
 from rerank.learn.workspace import ListArrays, Scratch
 
 Bounds = dict[str, float | bool]
+HINGES = "hinge", "perceptron"  # losses whose updates on mistakes are those of the theorems
 SCALES = 200  # of u: those at which so many lists, evenly chosen by their margins, just have no loss
 
 
@@ -230,45 +237,148 @@ def list_margins(lists: Lists, targets: np.ndarray, u: Weights, *, any_ties: boo
     return margins
 
 
-def best_scale(margins: np.ndarray, size: float) -> Bounds:
-    """The smallest bound of the perceptron over scales of a u with margins m of all lists (float64 [L]) and ‖u‖R."""
+def best_scale(margins: np.ndarray, bound_at: Callable[[float, np.ndarray], float]) -> Bounds:
+    """The smallest bound over scales of a u with margins m of all lists (float64 [L]).
+
+    bound_at: of a scale and of every list's max(0, 1 − scale·m); at the scale 0 it is the number of lists.
+    """
     margins = margins[np.isfinite(margins)]
     best: Bounds = {"scale": 0.0, "loss_u": float(margins.size), "bound": float(margins.size)}
-    for scale in 1.0 / scales_of(margins):
+    for scale in (1.0 / scales_of(margins)).tolist():
         short = np.maximum(0.0, 1.0 - scale * margins)
-        loss, squares = float(short.sum()), float(np.square(short).sum())
-        linear = (scale * size + math.sqrt((scale * size) ** 2 + 4.0 * loss)) ** 2 / 4.0
-        bound = min(linear, (scale * size + math.sqrt(squares)) ** 2)
+        bound = bound_at(scale, short)
         if bound < best["bound"]:
-            best = {"scale": float(scale), "loss_u": loss, "bound": bound}
+            best = {"scale": scale, "loss_u": float(short.sum()), "bound": float(bound)}
     return best
 
 
-def attack_bounds(learner: PassiveAggressive, M: int, R: float, u: Weights, margins: np.ndarray) -> Bounds:
-    """What the theorems allow passive-aggressive learning in a first pass with M mistakes, and updates with ‖z‖ ≤ R.
+def perceptron_bound(size: float) -> Callable[[float, np.ndarray], float]:
+    """The perceptron's, of ‖u‖R at scale 1."""
 
-    u: the comparison vector; margins: of all lists under it, see ``list_margins``. All lists weigh 1.
-    """
+    def bound_at(scale: float, short: np.ndarray) -> float:
+        reach = scale * size
+        linear = (reach + math.sqrt(reach**2 + 4.0 * float(short.sum()))) ** 2 / 4.0
+        return min(linear, (reach + math.sqrt(float(np.square(short).sum()))) ** 2)
+
+    return bound_at
+
+
+def attack_bound(learner: PassiveAggressive, R: float, norm: float) -> Callable[[float, np.ndarray], float]:
+    """That of passive-aggressive learning with updates of ‖z‖ ≤ R, for a u of ``norm``."""
     C = learner.C
-    in_base = (u.base - learner.base) / learner.base_rate if learner.base_rate > 0 else 0.0
-    result: Bounds = {"mistakes": M, "lists": margins.size, "radius": R, "norm_u": math.hypot(u.norm, in_base)}
-    result |= {"vote_error": min(1.0, 2.0 * M / (margins.size + 1)), "fixed_base": learner.base != 0.0}
-    margins = margins[np.isfinite(margins)]
-    if M == 0 or result["norm_u"] == 0.0 or learner.base != 0.0:
-        return result
-    best: Bounds = {"scale": 0.0, "loss_u": float(margins.size), "bound": float(margins.size)}
-    for scale in 1.0 / scales_of(margins):
-        short = np.maximum(0.0, 1.0 - scale * margins)
-        size, loss, squares = (scale * result["norm_u"]) ** 2, float(short.sum()), float(np.square(short).sum())
+
+    def bound_at(scale: float, short: np.ndarray) -> float:
+        size, loss, squares = (scale * norm) ** 2, float(short.sum()), float(np.square(short).sum())
         if learner.variant == "1":
-            bound = max(R**2, 1.0 / C) * (size + 2.0 * C * loss)
-        elif learner.variant == "2":
-            bound = (R**2 + 0.5 / C) * (size + 2.0 * C * squares)
-        else:
-            bound = R**2 * size if loss == 0.0 else math.inf
-        if bound < best["bound"]:
-            best = {"scale": float(scale), "loss_u": loss, "bound": float(bound)}
-    return result | best
+            return max(R**2, 1.0 / C) * (size + 2.0 * C * loss)
+        if learner.variant == "2":
+            return (R**2 + 0.5 / C) * (size + 2.0 * C * squares)
+        return R**2 * size if loss == 0.0 else math.inf
+
+    return bound_at
+
+
+def whitened_bound(
+    rho: float, norm: float, squares: float, volume: float, spare: int
+) -> Callable[[float, np.ndarray], float]:
+    """That of AROW and the second-order perceptron, for a u of ``norm``; squares: Σ (u·z)²; volume: the logarithm of
+    det(I + Σ zzᵀ/ρ); spare: how many updates were no mistakes."""
+
+    def bound_at(scale: float, short: np.ndarray) -> float:
+        return float(short.sum()) + scale * math.sqrt((rho * norm**2 + squares) * (volume + spare)) - spare
+
+    return bound_at
+
+
+def winnow_bound(eta: float, largest: float, total: float, divergence: float) -> Callable[[float, np.ndarray], float]:
+    """That of normalised Winnow; largest: of all |z_j|; total: ‖u‖₁; divergence: K of the module's formula."""
+
+    def bound_at(scale: float, short: np.ndarray) -> float:
+        left = 1.0 - eta * largest**2 * scale * total / 2.0
+        return (float(short.sum()) + scale * total * divergence / eta) / left if left > 0.0 else math.inf
+
+    return bound_at
+
+
+@kernel
+def log_determinant(
+    first: np.ndarray,
+    columns: np.ndarray,
+    delta: np.ndarray,
+    base: np.ndarray,
+    rho: float,
+    sigma: np.ndarray,
+    v: np.ndarray,
+) -> float:
+    """By how much some updates raise ln det(I + Σ zzᵀ/ρ); ``sigma`` (float64 [D + 1, D + 1], the base score last), the
+    inverse of that matrix, is brought up to date; ``v``: float64 [D + 1], scratch."""
+    D, total = sigma.shape[0], 0.0
+    for k in range(base.shape[0]):
+        for i in range(D):
+            v[i] = sigma[i, D - 1] * base[k]
+            for e in range(first[k], first[k + 1]):
+                v[i] += sigma[i, columns[e]] * delta[e]
+        s = base[k] * v[D - 1]
+        for e in range(first[k], first[k + 1]):
+            s += delta[e] * v[columns[e]]
+        total += math.log1p(s / rho)
+        for i in range(D):
+            for j in range(D):
+                sigma[i, j] -= v[i] * v[j] / (rho + s)
+    return total
+
+
+def scaled_bounds(
+    learner: Learner, log: UpdateLog | None, lists: Lists, M: int, R: float, u: Weights, margins: np.ndarray
+) -> Bounds:
+    """What the theorems allow passive-aggressive and full second-order learning and normalised Winnow in a first pass
+    with M mistakes and updates of ‖z‖ ≤ R, all lists of which weigh 1.
+
+    log: the updates of the pass, which passive-aggressive learning does without. u: the comparison vector; margins: of
+    all lists under it, see ``list_margins``.
+    """
+    in_base = (u.base - learner.base) / learner.base_rate if learner.base_rate > 0 else 0.0
+    norm = math.hypot(u.norm, in_base)
+    result: Bounds = {"mistakes": M, "lists": margins.size, "radius": R, "norm_u": norm}
+    result |= {"vote_error": min(1.0, 2.0 * M / (margins.size + 1)), "fixed_base": learner.base != 0.0}
+    if M == 0 or norm == 0.0 or learner.base != 0.0:
+        return result
+    if isinstance(learner, PassiveAggressive):
+        return result | best_scale(margins, attack_bound(learner, R, norm))
+    assert log is not None, "see has_bounds"
+    whitens = not isinstance(learner, NWin)
+    rho = float(getattr(learner, "r", getattr(learner, "a", 1.0)))
+    sigma = np.eye(lists.width + 1 if whitens else 0)
+    squares, volume, largest = 0.0, 0.0, 0.0
+    for updates, part in stretches(log, lists):
+        z = expand(updates, part, learner.base_rate)
+        own_margins, norms = np.zeros((2, updates.updates))
+        update_margins(z.first, z.columns, z.delta, z.base, u.w, in_base, own_margins, norms)
+        squares += float(np.square(own_margins).sum())
+        largest = max(largest, float(np.abs(z.delta).max(initial=0.0)), float(np.abs(z.base).max(initial=0.0)))
+        if whitens:
+            volume += log_determinant(z.first, z.columns, z.delta, z.base, rho, sigma, np.empty(lists.width + 1))
+    if whitens:
+        return result | best_scale(margins, whitened_bound(rho, norm, squares, volume, log.updates - M))
+    assert isinstance(learner, NWin)
+    if learner.eta * largest * log.updates > LIMIT:
+        return result  # a log-weight may have been held at its limit, of which no theorem knows
+    sizes = np.abs(np.append(u.w, in_base))
+    total, sizes = float(sizes.sum()), sizes[sizes > 0.0]
+    D = lists.width + (learner.base_rate > 0)
+    divergence = float((sizes / total * np.log(2.0 * D * sizes / total)).sum())
+    return result | best_scale(margins, winnow_bound(learner.eta, largest, total, divergence))
+
+
+def has_bounds(learner: Learner, *, logged: bool, plain: bool) -> bool:
+    """Whether ``scaled_bounds`` speaks of a learner, with a log of its updates or not; plain: all lists weigh 1."""
+    if not plain or getattr(learner, "top", 1) != 1:
+        return False
+    if isinstance(learner, PassiveAggressive):
+        return learner.loss == "hinge"
+    if isinstance(learner, AROW | SecondOrderPerceptron):
+        return logged and learner.covariance == "full"
+    return logged and isinstance(learner, NWin) and learner.update == "mistakes" and learner.loss in HINGES
 
 
 def scales_of(margins: np.ndarray) -> np.ndarray:
@@ -277,7 +387,7 @@ def scales_of(margins: np.ndarray) -> np.ndarray:
     return positive[np.unique(np.linspace(0, positive.size - 1, min(SCALES, positive.size)).astype(np.int64))]
 
 
-def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np.ndarray, *, hinge: bool) -> Bounds:
+def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np.ndarray, *, loss: str) -> Bounds:
     """What the theorems allow and what was observed, for the updates of a first pass over ``lists``.
 
     Parameters
@@ -286,13 +396,14 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np
     rule: of the learner; eta = 0 for the perceptron.
     u: the comparison vector.
     margins: of all lists under ``u``; see ``list_margins``.
-    hinge: whether updates were those of the hinge or the perceptron loss, for which the theorems are as they stand.
+    loss: of the learner; no other than "hinge", "perceptron" and, with lists that all weigh 1, "logistic" has a bound.
     """
+    hinge, logistic = loss in HINGES, loss == "logistic"
     M, rate = log.updates, rule.base_rate
     linear = rule.l1 == 0.0 and (rule.l2 == 0.0 or (rate == 0.0 and lists.free == 0))
-    penalised = hinge and not linear
+    penalised = (hinge and not linear) or logistic
     w_base = (u.base - rule.base) / rate if rate > 0 else 0.0
-    own_margins, norms = np.zeros(M), np.zeros(M)
+    own_margins, norms, coefficient = np.zeros(M), np.zeros(M), np.ones(M)
     sums = prefix_sums(rule, M if penalised else 0)
     D = lists.width if penalised else 0
     s, since = np.zeros(D), np.zeros(D, np.int64)
@@ -301,26 +412,32 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np
         z = expand(updates, part, rate)
         end = at + updates.updates
         update_margins(z.first, z.columns, z.delta, z.base, u.w, w_base, own_margins[at:end], norms[at:end])
+        if logistic:
+            arrays = updates.arrays()
+            coefficient[at:end] = np.maximum.reduceat(np.abs(arrays["a"]), arrays["first"][:-1])
         if penalised:
             psi = add_regularisers(z.first, z.columns, z.delta, at, rule, s, since, sums, lists.free, psi)
         at = end
-    R = math.sqrt(float(norms.max(initial=0.0)))
+    steepest = math.sqrt(float(norms.max(initial=0.0)))  # of the gradients, which are −z with other losses
+    own_margins /= coefficient
+    R = math.sqrt(float((norms / coefficient**2).max(initial=0.0)))
     norm_u = math.hypot(u.norm, w_base)
     result: Bounds = {"mistakes": M, "lists": margins.size, "radius": R, "norm_u": norm_u}
     result |= {"vote_error": min(1.0, 2.0 * M / (margins.size + 1)), "fixed_base": rule.base != 0.0}
     if M == 0 or norm_u == 0.0 or rule.base != 0.0:
         return result
     if penalised:
-        loss = float(np.maximum(0.0, 1.0 - own_margins).sum())
+        losses = np.logaddexp(0.0, -own_margins) if logistic else np.maximum(0.0, 1.0 - own_margins)
+        loss_u, least_loss = float(losses.sum()), math.log(2.0) if logistic else 1.0
         w = u.w[lists.free :]
         psi_u = rule.l1 * float(np.abs(w).sum()) + 0.5 * rule.l2 * float(np.square(w).sum())
         delta_u = psi_u - end_regularisers(M, rule, s, since, sums, lists.free, psi) / M
-        size = (rule.eta * norm_u**2 / 2 + R**2 / rule.eta) * math.sqrt(M)
-        result |= {"loss_u": loss, "delta_u": delta_u, "bound": loss + M * delta_u + size}
+        size = (rule.eta * norm_u**2 / 2 + steepest**2 / rule.eta) * math.sqrt(M)
+        result |= {"loss_u": loss_u, "delta_u": delta_u, "bound": (loss_u + M * delta_u + size) / least_loss}
     elif hinge:
-        result |= best_scale(margins, norm_u * R)
+        result |= best_scale(margins, perceptron_bound(norm_u * R))
     least = float(own_margins.min())
-    if least > 0.0 and linear:
+    if least > 0.0 and linear and hinge:
         gamma = least / norm_u
         result |= {"separable_gamma": gamma, "separable_bound": (R / gamma) ** 2}
     return result

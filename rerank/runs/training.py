@@ -16,14 +16,13 @@ from rerank.features.dense import dense_alone
 from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
-from rerank.learn.bounds import Bounds, DualRule, attack_bounds, bounds, list_margins
+from rerank.learn.bounds import Bounds, DualRule, bounds, has_bounds, list_margins, scaled_bounds
 from rerank.learn.folds import choose, cut_state, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.scoring import candidate_scores
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
@@ -242,26 +241,27 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metri
     """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
     learner = training.learner
     loss = getattr(learner, "loss", "perceptron")
-    rule, attacks = DualRule.of(learner), isinstance(learner, PassiveAggressive)
+    plain = all((part.weight == 1).all() for _, part in parts(corpus))
+    rule = None if training.log is None else DualRule.of(learner)
+    scaled = has_bounds(learner, logged=training.log is not None, plain=plain)
     if (
-        not (attacks or (training.log is not None and rule is not None))
+        not (scaled or (rule is not None and (plain or loss != "logistic")))
         or LOSSES[loss] not in PAIRWISE
         or recipe.training.pairs["name"] != "oracle"
-        or getattr(learner, "update", "mistakes") != "mistakes"
+        or (getattr(learner, "update", "mistakes") != "mistakes")
     ):
         return {}
     u, targets = learner.average(training.state), _targets(recipe, corpus, metric)
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
     margins = list_margins(corpus, targets, u, any_ties=any_ties(recipe, corpus))
-    if isinstance(learner, PassiveAggressive):
-        plain = loss == "hinge" and learner.top == 1 and all((part.weight == 1).all() for _, part in parts(corpus))
+    first = None if training.log is None else training.log.head(training.history[0]["updates"])
+    if scaled:
         mistakes = int(training.history[0]["mistakes"])
-        return attack_bounds(learner, mistakes, training.radius, u, margins) if plain else {}
-    assert training.log is not None
+        return scaled_bounds(learner, first, corpus, mistakes, training.radius, u, margins)
+    assert first is not None
     assert rule is not None
-    first = training.log.head(training.history[0]["updates"])
-    return bounds(first, corpus, rule, u, margins, hinge=loss in ("hinge", "perceptron"))
+    return bounds(first, corpus, rule, u, margins, loss=loss)
 
 
 def pair_source(settings: Settings) -> PairSource:

@@ -1,6 +1,7 @@
 """Mistake bounds: the right-hand sides from their definitions, and the observed mistakes under them."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +14,23 @@ from variants import twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
-from rerank.learn.bounds import Bounds, DualRule, attack_bounds, best_scale, bounds, list_margins
+from rerank.learn.bounds import (
+    Bounds,
+    DualRule,
+    best_scale,
+    bounds,
+    has_bounds,
+    list_margins,
+    perceptron_bound,
+    scaled_bounds,
+)
 from rerank.learn.log import UpdateLog
+from rerank.learn.rules.arow import AROW
+from rerank.learn.rules.nwin import NWin
 from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.sop import SecondOrderPerceptron
+from rerank.learn.rules.uwin import UWin
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.metrics.oracle import oracles
 
@@ -45,7 +59,7 @@ class Pass(NamedTuple):
         rule = DualRule.of(self.learner)
         weights = Weights(np.array(u[:-1]), rule.base + rule.base_rate * float(u[-1]))
         margins = list_margins(self.corpus, oracles(self.corpus), weights, any_ties=False)
-        return bounds(self.log, self.corpus, rule, weights, margins, hinge=True)
+        return bounds(self.log, self.corpus, rule, weights, margins, loss=getattr(self.learner, "loss", "perceptron"))
 
 
 def first_pass(learner: Learner, corpus: Corpus) -> Pass:
@@ -161,17 +175,37 @@ def test_nothing_is_said_without_mistakes_or_for_a_zero_vector() -> None:
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.125])
-def test_other_losses_than_hinge_and_perceptron_have_no_bound(l1: float) -> None:
-    passed = first_pass(VotedRDA(loss="logistic", base=0.0, l1=l1), random_corpus(2))
-    weights = Weights(passed.average[:-1], 0.0)
-    margins = np.ones(passed.corpus.list_count)
-    assert "bound" not in bounds(passed.log, passed.corpus, DualRule.of(passed.learner), weights, margins, hinge=False)
+@pytest.mark.parametrize("seed", range(4))
+def test_logistic_loss_has_at_least_ln_2_for_every_mistake(l1: float, seed: int) -> None:
+    """Theorem 1 over the gradients, as in its proof: M·ln 2 ≤ Σ ln(1 + e^−u·z) + M·Δ(u) + (η‖u‖²/2 + G²/η)·√M."""
+    corpus = random_corpus(seed)
+    corpus = replace(corpus, weight=np.ones(corpus.list_count))
+    learner = VotedRDA(loss="logistic", base=0.0, l1=l1, eta=0.5)
+    passed = first_pass(learner, corpus)
+    gradients = -np.array(passed.trace.deltas)[:, : corpus.width]
+    M = len(gradients)
+    for u in (passed.average[:-1], 3 * gradients.sum(axis=0) / M, np.ones(corpus.width)):
+        found = passed.bounds(np.append(u, 0.0))
+        coefficients = np.maximum.reduceat(np.abs(passed.log.arrays()["a"]), passed.log.arrays()["first"][:-1])
+        z = gradients / coefficients[:, None]
+        steepest = np.linalg.norm(gradients, axis=1).max()
+        expected = np.log1p(np.exp(-z @ u)).sum() + M * found["delta_u"]
+        expected += (learner.eta * u @ u / 2 + steepest**2 / learner.eta) * np.sqrt(M)
+        assert found["bound"] == pytest.approx(expected / np.log(2))
+        assert found["radius"] == pytest.approx(np.linalg.norm(z, axis=1).max())
+        assert found["delta_u"] == 0.0 if l1 == 0.0 else found["delta_u"] != 0.0
+        assert found["bound"] >= M
+
+
+def test_other_losses_than_hinge_perceptron_and_logistic_have_no_bound() -> None:
+    passed = first_pass(VotedRDA(loss="exponential", base=0.0), random_corpus(2))
+    assert "bound" not in passed.bounds(passed.average)
 
 
 def test_a_scale_is_never_worse_than_none() -> None:
     """u = 0 allows a mistake on every list, so no bound says more; many lists are tried at SCALES of them alone."""
-    assert best_scale(np.full(5, -1.0), 3.0) == {"scale": 0.0, "loss_u": 5.0, "bound": 5.0}
-    found = best_scale(np.geomspace(1e-3, 10.0, 3000), 1.0)
+    assert best_scale(np.full(5, -1.0), perceptron_bound(3.0)) == {"scale": 0.0, "loss_u": 5.0, "bound": 5.0}
+    found = best_scale(np.geomspace(1e-3, 10.0, 3000), perceptron_bound(1.0))
     assert 0.0 < found["scale"] < 1000.0
     assert found["bound"] < 3000.0
 
@@ -208,7 +242,7 @@ def test_mistakes_of_passive_aggressive_learning_lie_under_its_bound(variant: An
     u = learner.average(ran.state)
     margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
     mistakes, R = int(ran.per_epoch("mistakes")[0]), max(part.radius for part in ran.stats[0])
-    found = attack_bounds(learner, mistakes, R, u, margins)
+    found = scaled_bounds(learner, None, corpus, mistakes, R, u, margins)
     finite, expected = margins[np.isfinite(margins)], [float(np.isfinite(margins).sum())]
     for scale in 1 / finite[finite > 0]:
         loss = np.maximum(0.0, 1.0 - scale * finite)
@@ -222,3 +256,88 @@ def test_mistakes_of_passive_aggressive_learning_lie_under_its_bound(variant: An
     assert mistakes > 0
     assert found["bound"] == pytest.approx(min(expected))
     assert mistakes <= found["bound"]
+
+
+WHITENING: list[Learner] = [
+    AROW(r=0.5, covariance="full", base=0.0), AROW(r=5.0, covariance="full", base=0.0, base_rate=0.5),
+    SecondOrderPerceptron(a=2.0, covariance="full", base=0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("learner", WHITENING, ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_mistakes_of_full_second_order_learning_lie_under_their_bound(learner: Learner, seed: int) -> None:
+    """Crammer et al. 2009, Theorem 2, and Cesa-Bianchi et al. 2005, Theorem 3.1, matrix and all."""
+    corpus = random_corpus(seed)
+    corpus = replace(corpus, weight=np.ones(corpus.list_count))
+    ran, rate = run(learner, corpus, 1), learner.base_rate
+    z = differences(ran.log, corpus, rate)
+    rho = learner.r if isinstance(learner, AROW) else learner.a
+    mistakes = int(ran.per_epoch("mistakes")[0])
+    assert mistakes > 0
+    for u in (learner.average(ran.state), Weights(z.sum(axis=0)[:-1], rate * float(z.sum(axis=0)[-1]))):
+        margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
+        found = scaled_bounds(learner, ran.log, corpus, mistakes, 1.0, u, margins)
+        vector = np.append(u.w, u.base / rate if rate else 0.0)
+        X = z.T @ z
+        spare, finite = len(z) - mistakes, margins[np.isfinite(margins)]
+        volume = np.linalg.slogdet(np.eye(len(X)) + X / rho)[1]
+        expected = [float(finite.size)]
+        for scale in 1 / finite[finite > 0]:
+            v = scale * vector
+            size = np.sqrt((rho * v @ v + v @ X @ v) * (volume + spare))
+            expected.append(float(np.maximum(0.0, 1.0 - scale * finite).sum() + size - spare))
+        assert found["bound"] == pytest.approx(min(expected))
+        assert mistakes <= found["bound"]
+
+
+@pytest.mark.parametrize(("eta", "rate"), [(0.01, 0.0), (0.1, 0.5), (0.5, 0.0)])
+@pytest.mark.parametrize("seed", range(4))
+def test_mistakes_of_normalised_winnow_lie_under_their_bound(eta: float, rate: float, seed: int) -> None:
+    """M·(1 − ηX²‖u‖₁/2) ≤ L(u) + ‖u‖₁·K/η, over the separable lists and over others."""
+    learner = NWin(eta=eta, base=0.0, base_rate=rate)
+    for corpus, w in (separable(seed, 60), (random_corpus(seed), None)):
+        corpus = replace(corpus, weight=np.ones(corpus.list_count))
+        ran = run(learner, corpus, 1)
+        mistakes, z = int(ran.per_epoch("mistakes")[0]), differences(ran.log, corpus, rate)
+        u = learner.average(ran.state) if w is None else Weights(w[:-1], 0.0)
+        margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
+        found = scaled_bounds(learner, ran.log, corpus, mistakes, 1.0, u, margins)
+        vector = np.abs(np.append(u.w, u.base / rate if rate else 0.0))
+        total, X, finite = vector.sum(), np.abs(z).max(), margins[np.isfinite(margins)]
+        q = vector[vector > 0] / total
+        K = float((q * np.log(q * 2 * (corpus.width + (rate > 0)))).sum())
+        expected = [float(finite.size)]
+        for scale in 1 / finite[finite > 0]:
+            left = 1 - eta * X**2 * scale * total / 2
+            if left > 0:
+                short = np.maximum(0.0, 1.0 - scale * finite).sum()
+                expected.append(float((short + scale * total * K / eta) / left))
+        assert found["bound"] == pytest.approx(min(expected))
+        assert mistakes <= found["bound"]
+
+
+def test_nothing_is_said_of_learners_or_lists_without_a_theorem() -> None:
+    said = {"logged": True, "plain": True}
+    assert has_bounds(AROW(covariance="full"), **said)
+    assert not has_bounds(AROW(), **said)
+    assert not has_bounds(AROW(covariance="full", top=2), **said)
+    assert not has_bounds(UWin(), **said)
+    assert not has_bounds(NWin(update="always", loss="hinge"), **said)
+    assert has_bounds(NWin(), **said)
+    assert not has_bounds(NWin(), logged=False, plain=True)
+    assert has_bounds(PassiveAggressive(), logged=False, plain=True)
+    assert not has_bounds(PassiveAggressive(), logged=True, plain=False)
+
+
+def differences(log: UpdateLog, corpus: Corpus, rate: float) -> np.ndarray:
+    """float64 [M, D + 1]: z of every update, the base score's part last."""
+    arrays, made = log.arrays(), list[np.ndarray]()
+    for first, last in pairwise(arrays["first"].tolist()):
+        z = np.zeros(corpus.width + 1)
+        for y, a in zip(arrays["candidate"][first:last], arrays["a"][first:last], strict=True):
+            span = slice(corpus.rows[y], corpus.rows[y + 1])
+            np.subtract.at(z, corpus.columns[span], a * corpus.values[span].astype(float))
+            z[-1] -= a * rate * corpus.base[y]
+        made.append(z)
+    return np.array(made)
