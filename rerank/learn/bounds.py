@@ -377,7 +377,7 @@ def has_bounds(learner: Learner, *, logged: bool, plain: bool) -> bool:
     if isinstance(learner, PassiveAggressive):
         return learner.loss == "hinge"
     if isinstance(learner, AROW | SecondOrderPerceptron):
-        return logged and learner.covariance == "full"
+        return logged and learner.covariance == "full" and getattr(learner, "r2", None) is None
     return logged and isinstance(learner, NWin) and learner.update == "mistakes" and learner.loss in HINGES
 
 

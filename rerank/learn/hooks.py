@@ -58,8 +58,8 @@ def shrink_exactly(scratch: Scratch, count: int, m: float, v: float, weight: flo
 
 
 @by_type
-def climb(missing: float, size: float, params: Any) -> float:
-    """How far a dual variable moves where ``missing`` = 1 − m and ``size`` = ‖z‖²."""
+def climb(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
+    """How far a dual variable moves where ``missing`` = 1 − m and ``size`` = ‖z‖²; −z is in ``scratch``."""
     return 0.0
 
 

@@ -173,7 +173,7 @@ def dual_pass(
         if missing != 0.0 and moves(state.alpha[scratch.who[1]], missing, limit):
             count = gather(data, scratch, 2, state.cells.shape[0] - 1, params)
             size = squared_norm(scratch, count)
-            change = ascend(state.alpha, scratch.who[1], climb(missing, size, params), limit)
+            change = ascend(state.alpha, scratch.who[1], climb(state, scratch, count, missing, size, params), limit)
             if change != 0.0:
                 record(log, i, scratch.who, scratch.a, 2, change, state.counts[ALIVE])
                 count_update(tally, size)

@@ -322,6 +322,7 @@ def test_nothing_is_said_of_learners_or_lists_without_a_theorem() -> None:
     assert has_bounds(AROW(covariance="full"), **said)
     assert not has_bounds(AROW(), **said)
     assert not has_bounds(AROW(covariance="full", top=2), **said)
+    assert not has_bounds(AROW(covariance="full", r2=2.0), **said)
     assert not has_bounds(UWin(), **said)
     assert not has_bounds(NWin(update="always", loss="hinge"), **said)
     assert has_bounds(NWin(), **said)

@@ -67,8 +67,13 @@ def dual(learner: Learner, alpha: np.ndarray, Z: np.ndarray, target: np.ndarray)
 @pytest.mark.parametrize("C", [0.1, 0.5])
 @pytest.mark.parametrize("base", [0.0, 0.5])
 @pytest.mark.parametrize(
-    "learner", [LMUWin(eta=0.02, mu=0.1), LMNWin(eta=0.02, mu=0.1, total=4.0), LMPerceptron()], ids=lambda x: x.name
-)
+    "learner",
+    [
+        LMUWin(eta=0.02, mu=0.1), LMUWin(eta=None, mu=0.1), LMNWin(eta=0.02, mu=0.1, total=4.0),
+        LMNWin(eta=None, mu=0.1, total=4.0), LMPerceptron(),
+    ],
+    ids=str,
+)  # fmt: skip
 def test_ends_at_the_optimum_of_the_dual(learner: Learner, C: float, base: float) -> None:
     """Lists of two that no weights separate; a base score of fixed weight is a margin that is there already."""
     random = np.random.default_rng(3)

@@ -92,8 +92,8 @@ def sizes_of(name: str, parameters: dict[str, Any], m: Long, v: Long, part: np.n
         phi, C = Long(parameters["phi"]), Long(parameters["C"]) * weight
         return of_alpha("stdev", scw_alpha(parameters["variant"], m, v, phi, C), v, phi)
     if name == "arow":
-        r = Long(parameters["r"]) / weight
-        return Sizes(float((1 - m) / (v + r)), float(1 / (v + r)), float(1 / r))
+        r, r2 = (Long(parameters[key] or parameters["r"]) / weight for key in ("r", "r2"))
+        return Sizes(float((1 - m) / (v + r)), float(1 / (v + r2)), float(1 / r2))
     if name == "bopr":
         s = np.sqrt(Long(parameters["beta"]) ** 2 / weight + v)
         V = np.exp(-((m / s) ** 2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(float(m / s)))
@@ -187,6 +187,7 @@ AROW_VARIANTS: list[dict[str, Any]] = [
     {"covariance": "full", "r": 0.25, "top": 3, "base": 0.5},
     {"normalize": True, "base_rate": 0.25, "top": 2},
     {"covariance": "l2", "normalize": True, "r": 0.5},
+    {"r": 0.5, "r2": 4.0},
 ]
 SCW_VARIANTS: list[dict[str, Any]] = [
     {},
@@ -224,7 +225,8 @@ ENTRIES = {
         with_covariance("kl", "l2", "exact", "full") | {"form": ["var", "stdev"], "phi": PHI}, "phi",
     ),
     "arow": walking(
-        gaussian("arow"), AROW_VARIANTS, with_covariance("kl", "l2", "full") | {"r": [0.1, 1.0, 10.0]}, "r"
+        gaussian("arow"), AROW_VARIANTS,
+        with_covariance("kl", "l2", "full") | {"r": [0.1, 1.0, 10.0], "r2": [None, 0.5, 20.0]}, "r r2",
     ),
     "scw": walking(
         gaussian("scw"), SCW_VARIANTS,

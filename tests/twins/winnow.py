@@ -41,6 +41,15 @@ def winnow(normalised: bool) -> Callable[..., Step]:
     return make
 
 
+def newton(parts: np.ndarray, z: np.ndarray, W: float | None, learned: bool) -> tuple[float, float]:
+    """1/−D'' along the dual of [z, −z], and the longest step; 0 where nothing changes."""
+    own = parts * combined(parts, W, learned).d
+    both = np.array([z, -z]) if learned else np.array([z, -z]) * (np.arange(z.size) < z.size - 1)
+    mean = (own * both).sum()
+    curvature = (own * both**2).sum() - (0.0 if W is None else mean**2 / W)
+    return (1.0 / curvature, 1.0 / np.abs(both).max()) if curvature > 0 and both.any() else (0.0, np.inf)
+
+
 def large_margin(
     rule: str,
     corpus: Corpus,
@@ -50,7 +59,7 @@ def large_margin(
     C: float | None,
     base: float,
     base_rate: float,
-    eta: float = 0.0,
+    eta: float | None = 0.0,
     mu: float = 0.0,
     total: float | None = None,
     any_ties: bool = False,
@@ -70,12 +79,16 @@ def large_margin(
         trace.mistakes[-1] += not at.f[star] > at.f[rival]
         trace.loss[-1] += max(0.0, missing)
         z, y, limit = at.rows[star] - at.rows[rival], corpus.lists[at.i] + rival, np.inf
-        rate = eta if rule != "lm-perc" else 1.0 / (z @ z) if z.any() else 0.0
+        rate, longest = eta, np.inf
+        if rule == "lm-perc":
+            rate = 1.0 / (z @ z) if z.any() else 0.0
+        elif rate is None:  # Newton's, by which no weight changes by more than a factor of e
+            rate, longest = newton(mu * np.exp(np.array([s, -s])), z, W, base_rate > 0)
         if C is not None:
             limit = C * at.weight
         elif at.weight == 0.0:
             limit = 0.0
-        target = alpha[y] + rate * missing
+        target = alpha[y] + np.clip(rate * missing, -longest, longest)
         if abs(missing) < 1e-12 or rate == 0.0 or np.clip(target, 0.0, limit) == alpha[y]:
             trace.survived[-1] += 1
             if trace.deltas and abs(missing) > 1e-13:
@@ -105,11 +118,13 @@ LM_UWIN: list[dict[str, Any]] = [
     {"eta": 0.0625, "mu": 0.5},
     {"eta": 0.03125, "mu": 1.0, "C": None, "base": 0.5, "base_rate": 0.25},
     {"eta": 0.125, "mu": 0.25, "C": 0.5},
+    {"eta": None, "mu": 0.5, "base_rate": 0.25},
 ]
 LM_NWIN: list[dict[str, Any]] = [
     {"eta": 0.0625, "mu": 0.5, "total": 16.0},
     {"eta": 0.03125, "mu": 2.0, "C": None, "base": 0.5, "base_rate": 0.25},
     {"eta": 0.125, "total": 8.0, "C": 0.5},
+    {"eta": None, "mu": 0.5, "total": 16.0},
 ]
 LM_PERC: list[dict[str, Any]] = [{}, {"C": 0.25}, {"C": None, "base": 0.5, "base_rate": 0.25}]
 
@@ -121,7 +136,7 @@ CHOICES: dict[str, list[Any]] = {
 }
 TOTALS: dict[str, list[Any]] = {"total": [None, 0.5, 8.0]}
 LIMITS: dict[str, list[Any]] = {"C": [None, 0.1, 1.0]} | BASES
-ASCENTS: dict[str, list[Any]] = LIMITS | {"eta": [0.01, 0.25], "mu": [0.01, 0.5]}
+ASCENTS: dict[str, list[Any]] = LIMITS | {"eta": [0.01, 0.25, None], "mu": [0.01, 0.5]}
 
 
 def ascending(rule: str, variants: list[dict[str, Any]], choices: dict[str, list[Any]], positive: str) -> Entry:

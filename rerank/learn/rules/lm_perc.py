@@ -39,7 +39,7 @@ class LMPerceptron(Learner):
 
 
 @body(climb, LMPerceptron)
-def exact_step(missing: float, size: float, params: Any) -> float:
+def exact_step(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
     """α ← clip(α + (1 − m)/‖z‖²) (Zhang, section 2.1); no step where z = 0."""
     return missing / size if size > 0.0 else 0.0
 

@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.kernels.by_type import body
+import numpy as np
+
+from rerank.kernels.by_type import body, by_type
 from rerank.learn.base import learners
 from rerank.learn.hooks import climb, update
 from rerank.learn.passes import dual_pass
-from rerank.learn.rules.winnow import Multiplicative, multiply
+from rerank.learn.predictor import SCALE
+from rerank.learn.rules.winnow import Multiplicative, W, mass_of, multiply
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
 
@@ -25,7 +28,8 @@ class LMUWin(Multiplicative):
 
     Parameters
     ----------
-    eta: > 0; rate of the dual variables.
+    eta: > 0; rate of the dual variables. None: Newton's step for each, by which no weight changes by more than a factor
+        of e.
     mu: 1e-100 to 1e20; the prior: both parts of every weight start with it.
     C: > 0; limit on a dual variable, times the weight of its list; None for none, where all margins can be 1.
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 adds the weight of one more
@@ -38,13 +42,31 @@ class LMUWin(Multiplicative):
     sources: ClassVar[tuple[str, ...]] = ("oracle",)  # were y* another one on every visit, α·z were no term of a dual
     mixes: ClassVar[tuple[str, ...]] = ()  # dual variables belong to the lists of a section
 
+    eta: Positive | None = 0.01
     C: Positive | None = 1.0
 
 
 @body(climb, LMUWin)
-def regularised_winnow(missing: float, size: float, params: Any) -> float:
-    """α ← clip(α + η·(1 − m)) (Zhang, section 2.2)."""
-    return float(params.eta * missing)
+def regularised_winnow(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
+    """α ← clip(α + η·(1 − m)), where η may be 1/D'' (Zhang, section 2.2)."""
+    if params.eta < np.inf:
+        return float(params.eta * missing)
+    curvature, largest = curvature_of(state, scratch, count, params.mu)
+    step = missing / curvature if curvature > 0.0 else 0.0
+    return float(min(max(step, -1.0 / largest), 1.0 / largest)) if largest > 0.0 else 0.0
+
+
+@by_type
+def curvature_of(state: Any, scratch: Scratch, count: int, mu: float) -> tuple[float, float]:
+    """−D'' of the dual along one variable, Σ (w⁺ + w⁻)·z_j² and, normalised, that less (w·z)²/W; and max|z_j|."""
+    curvature = m = largest = 0.0
+    d, W_total = state.numbers[SCALE], state.numbers[W]
+    for r in range(count):
+        a, z = state.cells[scratch.column[r]], scratch.value[r]
+        curvature += d * mass_of(a, mu) * (z * z)
+        m += d * a * z
+        largest = max(largest, abs(z))
+    return (curvature - m * m / W_total if W_total > 0.0 else curvature), largest
 
 
 @body(update, LMUWin)

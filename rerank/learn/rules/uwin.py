@@ -8,7 +8,7 @@ from rerank.learn.base import learners
 from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
 from rerank.learn.rules.winnow import Multiplicative, multiply
-from rerank.learn.settings import Update
+from rerank.learn.settings import Positive, Update
 from rerank.learn.workspace import Scratch
 
 GREATEST_RATE = 1e300
@@ -38,6 +38,7 @@ class UWin(Multiplicative):
     name: ClassVar[str] = "uwin"
 
     loss: Loss = "perceptron"
+    eta: Positive = 0.01
     update: Update = "mistakes"
 
 

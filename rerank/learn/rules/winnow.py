@@ -43,7 +43,7 @@ class Multiplicative(Learner):
     keeps: ClassVar[bool] = False
     local: ClassVar[bool] = False  # sums run over all columns
 
-    eta: Positive = 0.01
+    eta: Positive | None = 0.01
     mu: Positive = 0.01
 
     def __post_init__(self) -> None:

@@ -292,37 +292,39 @@ def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, st
     key = measure.key if split == first else f"{split}.{measure.key}"
     base = metrics["splits"].get(split, {}).get("base", {}).get(measure.key, 0.0)
     columns = max(entry["columns"] for entry in metrics["corpora"].values())
-    points: dict[str, list[tuple[float, float]]] = {}
+    points: dict[str, list[tuple[float, float, float]]] = {}
     for group in groups_of(metrics):
         run, weights = shown.get(str(group.runs[0]["name"])), group.training("nonzero_weights")
         score = written_score(group, split, measure.key)
         if run is not None and score is not None and weights is not None:
             size, gain = 100 * weights.mean / columns, measure.scale * (score.mean - base)
-            points.setdefault(run, []).append((size, gain))
+            points.setdefault(run, []).append((size, gain, measure.scale * (score.deviation or 0.0)))
     lines = []
     for run, gained in points.items():
         paper = _reported(metrics.get("reported") or {}, run, key, measure.scale)
         lines.append(_joined(gained, run))
         lines += [replace(_joined(paper, f"{run}, paper"), faint=True)] if paper else []
-    caption = captioned(figure, f"what {split} gains over the base, {measure.text(base)}, by the size of the model")
+    spread = ", mean of seeds and standard deviation" if any(any(line.spread) for line in lines) else ""
+    what = f"what {split} gains over the base, {measure.text(base)}, by the size of the model{spread}"
+    caption = captioned(figure, what)
     x = logarithmic([value for line in lines for value in line.x], margin=0.03)
     return draw(figure.name, caption, lines, "columns with a weight (%)", f"{measure.name}, less the base's", x=x)
 
 
-def _joined(points: Sequence[tuple[float, float]], name: str) -> FigureLine:
-    """A line through ``points``, from left to right."""
-    ordered = sorted(points)
-    return FigureLine([x for x, _ in ordered], [y for _, y in ordered], name)
+def _joined(points: Sequence[tuple[float, float, float]], name: str) -> FigureLine:
+    """A line through ``points``, each with its spread, from left to right."""
+    x, y, spread = ([point[k] for point in sorted(points)] for k in range(3))
+    return FigureLine(x, y, name, spread if any(spread) else ())
 
 
-def _reported(reported: Mapping[str, Any], run: str, key: str, scale: float) -> list[tuple[float, float]]:
+def _reported(reported: Mapping[str, Any], run: str, key: str, scale: float) -> list[tuple[float, float, float]]:
     """The points, as those of ``_size``, that a paper gives for a run and its grid."""
     columns, rows = reported.get("columns"), reported.get("rows", {})
-    base, points = rows.get("base", {}).get(key), []
+    base, points = rows.get("base", {}).get(key), list[tuple[float, float, float]]()
     for name, row in rows.items():
         known = columns and base is not None and {key, "nonzero_weights"} <= set(row)
         if known and (name == run or re.match(rf"{re.escape(run)} \w+=", name)):
-            points.append((100 * row["nonzero_weights"] / columns, scale * (row[key] - base)))
+            points.append((100 * row["nonzero_weights"] / columns, scale * (row[key] - base), 0.0))
     return points
 
 
