@@ -83,6 +83,14 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
             yield from keys(inner, f"{prefix}{name}.")
 
 
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_pages_have_an_end_in_sight(page: Path) -> None:
+    """At most 1,500 words besides code and tables, but for the two pages of figures."""
+    text = re.sub(r"<!--.*?-->", "", FENCE.sub("", text_of(page)))
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("|") and not line.startswith("    ")]
+    assert page.stem in ("results", "papers", "CHANGELOG") or len(" ".join(lines).split()) <= 1500
+
+
 SETTINGS = [
     *(("docs/recipes.md", key) for key in dict.fromkeys([*keys(Recipe), *keys(TextRecipe)])),
     *(
@@ -99,18 +107,20 @@ def test_every_setting_is_described() -> None:
         assert re.search(rf"^\| (`[\w.]+`, )*`{re.escape(key)}`[ ,]", text_of(page), re.MULTILINE), f"{page}: {key}"
 
 
+LEARNERS = "docs/learners.md docs/update-rules.md"
+FORMATS = "docs/formats.md docs/formats-trees.md docs/formats-texts.md docs/formats-json.md docs/retrieval.md"
 PARTS = [
     *(("docs/features.md", name, cls) for name, cls in templates),
-    *(("docs/learners.md", name, cls) for name, cls in learners),
-    *(("docs/formats.md", name, cls) for name, cls in base.readers),
-    *(("docs/metrics.md", name, cls) for name, cls in metrics),
+    *((LEARNERS, name, cls) for name, cls in learners),
+    *((FORMATS, name, cls) for name, cls in base.readers),
+    *(("docs/metrics.md docs/retrieval.md", name, cls) for name, cls in metrics),
 ]
 
 
 @pytest.mark.parametrize(("page", "name", "cls"), PARTS, ids=lambda value: value if isinstance(value, str) else "")
 def test_every_part_is_described_with_its_options(page: str, name: str, cls: type) -> None:
-    text = text_of(page)
-    assert re.search(rf"`{name}`|^### (.* )?{name}\b", text, re.MULTILINE | re.IGNORECASE) or f"name: {name}" in text
+    text = "".join(map(text_of, page.split()))
+    assert re.search(rf"`{name}`|^###? (.* )?{name}\b", text, re.MULTILINE | re.IGNORECASE) or f"name: {name}" in text
     for option in dataclasses.fields(cls):
         assert re.search(rf"`{option.name}(=\w+)?`", text), option.name
 
@@ -328,7 +338,7 @@ def test_metrics_of_ones_own_are_in_table_headline_and_report(workspace: Path) -
 
 
 def test_what_a_run_leaves_is_described(workspace: Path) -> None:
-    text, results = text_of("docs/recipes.md"), workspace / "runs" / "quickstart"
+    text, results = text_of("docs/run-files.md"), workspace / "runs" / "quickstart"
     for path in results.iterdir():
         assert f"`{path.name}" in text, path.name
     found = json.loads((results / "metrics.json").read_text(encoding="utf-8"))
@@ -346,7 +356,7 @@ def test_what_a_run_leaves_is_described(workspace: Path) -> None:
 
 
 def test_files_of_models_and_corpora_are_described(workspace: Path) -> None:
-    text = text_of("docs/formats.md") + text_of("docs/models.md")
+    text = text_of("docs/operation.md") + text_of("docs/models.md")
     for path in (workspace / "runs" / "quickstart" / "model").iterdir():
         general = re.sub(r"^state_\w+", "state_*", path.name)
         assert f"`{general}`" in text, path.name

@@ -19,7 +19,8 @@
 * [HyPoradise](https://github.com/Hypotheses-Paradise/Hypo2Trans) (`input`, a list, and `output`): the hypotheses, with
   `ac_score` if there is one for each, and their reference.
 * [NeMo](https://github.com/NVIDIA/NeMo), manifests (`audio_filepath`, `pred_text`): rows of one recording, as several
-  models transcribe it, are a list; `text` is the reference. Beams (`.tsv`) are read as [opennmt](#opennmt).
+  models transcribe it, are a list; `text` is the reference. Beams (`.tsv`) are read as
+  [opennmt](formats-texts.md#opennmt).
 * [sherpa-onnx](https://github.com/k2-fsa/sherpa-onnx/pull/3953) (`hypotheses`): with `score` and `ys_log_probs`; the
   reference, if there is one, is `reference`.
 
