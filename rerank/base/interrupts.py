@@ -54,7 +54,7 @@ class Deadline:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """For so many seconds within the block, ``check()`` in this thread finds nothing; then ``GivenUpError``."""
+        """For this many seconds within the block, ``check()`` in this thread finds nothing; then ``GivenUpError``."""
         self._of_thread.check = self._check
         self._last = time.monotonic() + self._seconds
         try:

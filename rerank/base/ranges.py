@@ -63,7 +63,8 @@ class Checked:
 
 
 def expected(kind: type, name: str, value: Any) -> str:
-    """What the class ``kind`` expects of its field ``name`` instead of ``value``, in words; empty if the value fits."""
+    """The values that the class ``kind`` expects for its field ``name`` instead of ``value``, in words; empty if the
+    value fits."""
     from pydantic import ValidationError
 
     words, adapter = _checks_of(kind)[name]

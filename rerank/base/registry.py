@@ -123,7 +123,7 @@ class Registry(Generic[T]):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What to say after an unknown name: the nearest known ones, or all of them."""
+    """The message after an unknown name: the nearest known ones, or all of them."""
     near = difflib.get_close_matches(name, list(known), n=3)
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)) or 'none'}"
 

@@ -1,4 +1,4 @@
-"""What a piece of work costs: seconds, processor time and memory of this process and of those it has started."""
+"""The cost of a piece of work: seconds, processor time and memory of this process and of those it has started."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What a command prints, for people or with --json for programs, and how it ends after an unforeseen error."""
+"""The output of a command, for people or with --json for programs, and how it ends after an unforeseen error."""
 
 import sys
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ out = PlainConsole(
 
 
 class Answer:
-    """What the command under way has found, by name, if it is to be printed as one object; else None."""
+    """The findings of the command under way, by name, if it is to be printed as one object; else None."""
 
     found: dict[str, Any] | None = None
 

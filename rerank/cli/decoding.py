@@ -155,7 +155,7 @@ def _require_none(options: dict[str, Any], space: str) -> None:
 
 
 def _of_base_scores(metric: dict[str, Any]) -> "Scorer":
-    """What scores lists by their base scores, for a metric with these settings."""
+    """The scorer of lists by their base scores, for a metric with these settings."""
     from rerank.models.decoding import base_model
     from rerank.models.scorer import Scorer
     from rerank.recipes.loading import read_settings

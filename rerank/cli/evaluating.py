@@ -165,7 +165,8 @@ def _measured(measure: "Metric", key: str, value: float) -> str:
 
 
 def shown_names(paths: Sequence[str]) -> list[str]:
-    """What tables call files: their names, or their paths where names are the same; a number where paths are too."""
+    """The names of files in tables: the last parts of paths, or their paths where names are the same; a number where
+    paths are too."""
     names = [Path(path).name for path in paths]
     shown = [path if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
     return [f"{name} ({shown[: i + 1].count(name)})" if shown.count(name) > 1 else name for i, name in enumerate(shown)]

@@ -89,7 +89,7 @@ def _part(name: str, part: type) -> dict[str, Any]:
 
 
 def _use(name: str, path: Path) -> str:
-    """What a recipe is for: its task, or a paper."""
+    """The use of a recipe: its task, or a paper."""
     task = re.search(r"^task: *(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     return PAPERS if name.startswith(f"{PAPERS}/") else USES[task[1] if task else "parse"]
 

@@ -143,6 +143,6 @@ def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> byt
 
 
 def _best_text(ranked: "Ranked | SkippedList") -> bytes:
-    """What is chosen on one line; nothing where there is no candidate."""
+    """The choice on one line; nothing where there is no candidate."""
     text: bytes = getattr(ranked, "best", b"")
     return text.strip().replace(b"\r", b" ").replace(b"\n", b" ")

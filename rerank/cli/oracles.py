@@ -45,7 +45,7 @@ def oracle(
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
 ) -> None:
-    """What lists hold: base, oracle, anti-oracle and random scores, and how many candidates they have."""
+    """Figures about lists: base, oracle, anti-oracle and random scores, and how many candidates they have."""
     from dataclasses import asdict
 
     import numpy as np

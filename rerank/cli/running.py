@@ -58,7 +58,7 @@ class RecipeOptions:
 
 @dataclass
 class EngineOptions:
-    """What the command line says of the engine."""
+    """The engine by the command line."""
 
     engine: Annotated[
         Literal["auto", "local", "processes", "dask", "ray"] | None,

@@ -86,7 +86,7 @@ def nbest(
         int | None,
         typer.Option(
             min=2,
-            help="FILE is what the model was trained on: tag each of so many parts of it by a tagger of the others.",
+            help="FILE is what the model was trained on: tag each of its parts by a tagger of the others.",
             show_default=False,
         ),
     ] = None,

@@ -40,7 +40,8 @@ def vote(
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
 ) -> None:
-    """What majority votes, votes weighted by scores, the best by each score, and learned ways choose from n samples.
+    """Compare majority votes, votes weighted by scores, the best by each score, and learned ways to choose of n
+    samples.
 
     One table without a recipe or a model. What is learned is by cross-validation over lists; every row is tested
     against majority vote. --save trains a model as `rerank.fit` does, by its defaults: from all numbers and texts.

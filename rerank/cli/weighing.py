@@ -34,7 +34,7 @@ def weigh(
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
 ) -> None:
-    """What the few scores of lists weigh so that a metric comes out best, and what that is worth on other lists.
+    """Weigh the few scores of lists so that a metric comes out best, and measure what that is worth on other lists.
 
     The weights are found by exact line searches, and shown with intervals and how they vary over folds. The base score,
     maxent, the weights and the best possible choice are compared by cross-validation over lists, each with the p of its

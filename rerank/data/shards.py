@@ -65,7 +65,7 @@ class Part(NamedTuple):
 
 
 class Change(Protocol):
-    """What is done to a part whenever it is opened; picklable, and it keeps all lists and candidates."""
+    """The change to a part whenever it is opened; picklable, and it keeps all lists and candidates."""
 
     def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
         """The changed part, given how many lists and candidates come before it."""
@@ -322,7 +322,8 @@ def whole(lists: Lists) -> Corpus:
 
 
 def selected(lists: Lists, choose: Callable[[Corpus], np.ndarray]) -> np.ndarray:
-    """What ``choose`` selects in every part (int64 [lists], -1 for none), numbered through all parts: int64 [L]."""
+    """The candidates that ``choose`` selects in every part (int64 [lists], -1 for none), numbered through all parts:
+    int64 [L]."""
     choices = [np.zeros(0, np.int64)]
     for place, part in parts(lists):
         chosen = choose(part)

@@ -1,5 +1,5 @@
-"""What an engine is: a lazy, ordered map over tasks, by other processes or in this one; and how a process becomes a
-worker, and runs a task."""
+"""The interface of engines: a lazy, ordered map over tasks, by other processes or in this one; and how a process
+becomes a worker, and runs a task."""
 
 import logging
 import os
@@ -166,7 +166,8 @@ def result_of(done: Done) -> Any:
 
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """What starts within the block never sees SIGINT: an interrupt reaches this process alone, after the block.
+    """A process that starts within the block never sees SIGINT: an interrupt reaches this process alone, after the
+    block.
 
     Processes and threads inherit the mask; a handler set by the worker itself would come too late for workers that
     are interrupted while they start.

@@ -1,4 +1,4 @@
-"""What all classifiers share: rows and labels as lists of candidates, passes of a learner, linear predictions."""
+"""The base of all classifiers: rows and labels as lists of candidates, passes of a learner, linear predictions."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
@@ -307,7 +307,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         return (1 if k == 2 else k) * (examples.nonzeros + examples.size)
 
     def _log(self) -> UpdateLog | None:
-        """What updates go to where predictors vote."""
+        """The destination of updates where predictors vote."""
         return UpdateLog() if self.average == "vote" else None
 
     def _fit(self, learner: Learner, examples: Labelled, visits: Visits, held: HeldOut | None) -> None:

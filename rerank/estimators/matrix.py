@@ -83,7 +83,7 @@ def _narrow(data: np.ndarray) -> np.ndarray:
         values = data.astype(np.float32, order="C", copy=False)
     if values is data:
         return values
-    if not np.isfinite(values.sum(dtype=np.float64)):  # of so many numbers of float32 it cannot overflow
+    if not np.isfinite(values.sum(dtype=np.float64)):  # sums of float32 numbers cannot overflow it
         raise ValueError(
             f"X holds values beyond the largest 32-bit float, {FLOAT32_MAX:.3g}, the type of feature values; scale X"
         )

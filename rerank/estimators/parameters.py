@@ -20,7 +20,7 @@ MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float
 
 @contextmanager
 def as_value_errors(name: str) -> Iterator[None]:
-    """What the package reports about parameters and data, as the errors that scikit-learn's users expect."""
+    """The package's errors about parameters and data, as the errors that scikit-learn's users expect."""
     try:
         yield
     except RerankError as error:

@@ -1,4 +1,4 @@
-"""What a classifier shows of its training: weights and votes, made when they are asked for."""
+"""The attributes of a trained classifier: weights and votes, made when they are asked for."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -109,14 +109,15 @@ class Published:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds; see ``keep_state``."""
+        """The state for a pickle; see ``keep_state``."""
         if hasattr(self, "_stream"):
             self._complete()
         held: dict[str, Any] = super().__getstate__()  # type: ignore[assignment] # scikit-learn's
         return held if self.keep_state else {name: value for name, value in held.items() if name not in TRAINING}
 
     def _conclude(self, log: UpdateLog | None, examples: Labelled) -> None:
-        """What was shown is no longer true after further passes over ``examples``, with a ``log`` where they vote."""
+        """Forget what was shown, which is no longer true after further passes over ``examples``, with a ``log`` where
+        they vote."""
         self._forget()
         if log is None:
             self._ballots = None  # what is not logged cannot vote later

@@ -53,7 +53,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         ``base``, their weight, is a number or "auto" (the default unless a learner is given): one more column of these
         two, and for the others found on the lists that epochs are compared on.
     loss: the learner's loss; None for its default.
-    epochs: passes over the lists, ≥ 1; with ``early_stopping`` at most so many.
+    epochs: passes over the lists, ≥ 1; with ``early_stopping`` at most this many.
     shuffle: visit the lists in an order that is drawn again for every pass.
     average: the predictor: "average", the mean of all weights by the lists that they survived, or "last".
     ties: where several candidates of a list have its highest gain: "any" of them is right, or the one with the highest
@@ -239,7 +239,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         return replace(lists, stats=stats, reference=reference)
 
     def _measured(self, lists: Corpus, weights: Weights) -> float:
-        """What ``weights`` are worth on lists held out."""
+        """The score of ``weights`` on lists held out."""
         metric = self._metric()
         rows = weighed_rows(lists, weights, metric)
         return float(metric.scores(rows.sum(axis=0), lists.reference.sum(axis=0)))

@@ -31,7 +31,7 @@ from rerank.readers.block import Item, ListBlock
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
 
-BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most so many lists, and bytes of texts, in a block
+BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most this many lists, and bytes of texts, in a block
 
 
 class Block(NamedTuple):
@@ -44,7 +44,7 @@ class Block(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What is reported about a block in addition to what is written."""
+    """The report on a block in addition to what is written."""
 
     ids: list[str]  # of the usable lists
     met: SkipCount
@@ -54,10 +54,10 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockJob:
-    """What all blocks of a split have in common. imports: further places that users' templates may be in; columns: the
-    score columns that lists are held to; scored: whether they must have base scores; lexical: the digests of the tables
-    in the spool that the template Lexical gets, by part of the lists; empty without it; numbering: the columns of
-    features, where a table is known."""
+    """The settings that all blocks of a split share. imports: further places that users' templates may be in; columns:
+    the score columns that lists are held to; scored: whether they must have base scores; lexical: the digests of the
+    tables in the spool that the template Lexical gets, by part of the lists; empty without it; numbering: the columns
+    of features, where a table is known."""
 
     recipe: ListRecipe
     spool: Spool
@@ -73,7 +73,7 @@ class BlockJob:
         return BlockJob(recipe, Spool(str(directory)), tuple(sys.path) if recipe.features.user else ())
 
     def content(self, part: int) -> Content[Any]:
-        """What the candidates of the lists of a part are; a new one, with no symbols."""
+        """The kind of candidates in the lists of a part; a new one, with no symbols."""
         sys.path += [place for place in self.imports if place not in sys.path]
         tables = kept_tables(Path(self.spool.directory), self.lexical[part]) if self.lexical else None
         content = content_of(self.recipe, columns=self.columns, lexical=tables)

@@ -1,4 +1,5 @@
-"""What the template Lexical learns from training lists: tables of all of them, and of all but each part of them.
+"""The tables that the template Lexical learns from training lists: tables of all of them, and of all but each part of
+them.
 
 Part k of K has the lists whose place i among the L of the split, bad ones included, has i·K // L = k: neighbours, which
 may be of one document, are in one part. Features of its lists come from the tables of all other parts, so that no list

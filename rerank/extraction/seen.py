@@ -1,4 +1,4 @@
-"""What the lists of a split were like: a digest of each, and what its score columns hold.
+"""A description of the lists of a split: a digest of each, and what its score columns hold.
 
 A digest tells a list that appears again, whatever file it is in. Of more than ``MOST`` lists those with the smallest
 digests are kept: a random sample, and one that has the lists which two splits share, if they are in it at all, on both

@@ -1,4 +1,4 @@
-"""What the blocks of an extraction leave until the corpus is written, and which columns their features get."""
+"""The remains of the blocks of an extraction until the corpus is written, and which columns their features get."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

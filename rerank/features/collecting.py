@@ -9,7 +9,7 @@ from rerank.kernels.compile import kernel
 
 ROOM = 1 << 22  # room for entries at first
 SHORT = 128  # all candidates of so short a list are looked at, whatever fires in them; of longer ones,
-FEW = 8  # only those in which a feature fires, if these are less than one of so many
+FEW = 8  # only those in which a feature fires, if these are less than one in this many
 
 
 class ListFeatures(NamedTuple):

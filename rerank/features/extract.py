@@ -59,7 +59,8 @@ def families_of(templates: Sequence[Template]) -> list[KernelCall]:
 
 
 class FeatureExtractor:
-    """What extractors share: the sinks that templates write to, users' templates, and the way from a sink to features.
+    """The common part of extractors: the sinks that templates write to, users' templates, and the way from a sink to
+    features.
 
     Subclasses say which ``content`` their templates look at, and call ``_extract`` for a list. Threads may share an
     extractor: every call has a sink of its own, and nothing else changes.

@@ -1,4 +1,4 @@
-"""What a template gives: for examples, and to try one's own."""
+"""The features of a template: for examples, and to try one's own."""
 
 from typing import Any
 

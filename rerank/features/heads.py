@@ -1,4 +1,4 @@
-"""What templates ask about labels, as data: their classes, and head rules, which say which child is the head.
+"""The questions of templates about labels, as data: their classes, and head rules, which say which child is the head.
 
 There are two kinds of head: the *syntactic* head carries the function (the preposition of a PP, the auxiliary of a VP),
 the *semantic* head the content (the object of a PP, the lexical verb, the noun). The rules are for the labels of the

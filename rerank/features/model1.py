@@ -213,7 +213,7 @@ def cell_counts(given: np.ndarray, texts: np.ndarray) -> np.ndarray:
 
 
 class Trained(NamedTuple):
-    """What EM has found."""
+    """The result of EM."""
 
     cells: Cells
     t: np.ndarray  # float64 [C]: t of every cell

@@ -50,7 +50,8 @@ class ListRows(NamedTuple):
         return np.asarray(np.diff(total[self.features]))
 
     def origins(self) -> "ListRows":
-        """What was subtracted from the values of every list, as those of one candidate without scores or statistics."""
+        """The amounts that were subtracted from the values of every list, as those of one candidate without scores or
+        statistics."""
         kept, lists = np.flatnonzero(self.origin), self.lists.size - 1
         features = np.searchsorted(kept, self.features).astype(np.int64)
         origin, nothing = self.origin[kept], np.zeros(kept.size, np.uint8)

@@ -155,7 +155,7 @@ def _fire_within(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray
 @templates.add("Within")
 @dataclass(frozen=True)
 class Within(ScoreTemplate):
-    """What each score of the list, the base score too, says of a candidate beside the others, whatever its unit is.
+    """Each score of the list, the base score too, says of a candidate beside the others, whatever its unit is.
 
     >>> from rerank.features.fired import fired
     >>> fired("Within(bins=2)", "a", "b", names=("score", "lm"), scores=np.array([[-1.0, -7.5], [-2.0, -7.0]]))
@@ -163,8 +163,9 @@ class Within(ScoreTemplate):
 
     ``rank`` is the share of the others with a lower score, those with the same counted by half: from 0 to 1, for the
     best. ``gap`` is how far it is from the best, in units of how far the worst is. ``best`` is 1 where none is higher.
-    With bins, that one of so many equal parts of the ranks is 1 in which its own is: bins of values, learned in
-    training, would say nothing in lists whose scores are higher throughout. A score that all have alike gives nothing.
+    With bins, the ranks are cut into this many equal parts, and the one that its own is in is 1: bins of values,
+    learned in training, would say nothing in lists whose scores are higher throughout. A score that all have alike
+    gives nothing.
 
     Three or four features per score.
     """

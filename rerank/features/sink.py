@@ -121,7 +121,7 @@ def put(sink: Sink, h: np.uint64, symbol: np.uint64) -> np.uint64:
 
 @kernel
 def identity(h: np.uint64, bits: int) -> np.uint64:
-    """What distinguishes features: the hash (63 bits of it), or 1 + its upper ``bits`` bits; never 0."""
+    """The identity of features: the hash (63 bits of it), or 1 + its upper ``bits`` bits; never 0."""
     if bits < 64:
         return (h >> np.uint64(64 - bits)) + np.uint64(1)
     return h | np.uint64(1)

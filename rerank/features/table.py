@@ -205,7 +205,7 @@ def same_columns(a: Table, b: Table) -> bool:
 
 
 def _save_lexical(directory: Path, tables: LexicalTables | None) -> dict[str, Any]:
-    """What the header says of lexical tables, whose arrays are written."""
+    """The header's entry on lexical tables, whose arrays are written."""
     if tables is None:
         return {}
     for name, array in tables.arrays().items():

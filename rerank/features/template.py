@@ -1,4 +1,4 @@
-"""What a template is: a frozen set of options, a scope, and a kernel that writes symbols for places."""
+"""The interface of templates: a frozen set of options, a scope, and a kernel that writes symbols for places."""
 
 import dataclasses
 import re
@@ -68,7 +68,7 @@ class Template(Checked, ABC):
         return 0
 
     def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray] | None:  # noqa: ARG002
-        """What it gives for many lists at once, if it can: the values (float64 [N]) of a feature for every candidate,
+        """The values for many lists at once, if it can: the values (float64 [N]) of a feature for every candidate,
         by the symbols of the feature, of which there may be none.
 
         rows: the candidates of all lists as those of one; lists: int64 [L + 1], those of list i are

@@ -38,7 +38,7 @@ _naming = threading.Lock()
 
 
 class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
-    """What kernels call, to numba: functions that are compiled once for arguments of the same types, whoever calls.
+    """The functions that kernels call: functions that are compiled once for arguments of the same types, whoever calls.
 
     Constants are no types of their own, and what was read from an array of int32 is taken as an int64. What takes a
     tuple of arrays is inlined: a call would hand over each of them, of a corpus or a state, in pieces, list by list.
@@ -90,7 +90,7 @@ class Kernel(Called):
 
     @cached_property
     def compiled(self) -> Any:
-        """What Python calls."""
+        """The functions that Python calls."""
         with _naming:  # threads of a program share what names the directory
             before = config.CACHE_DIR
             directory = self.state and state_directory(self.state)

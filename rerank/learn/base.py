@@ -1,4 +1,4 @@
-"""What a learner is: frozen parameters, a state of arrays, and an epoch over lists."""
+"""The interface of learners: frozen parameters, a state of arrays, and an epoch over lists."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -98,7 +98,7 @@ class Learner(Checked):
 
         Raises
         ------
-        RecipeError: the learner cannot keep a state for so many columns.
+        RecipeError: the learner cannot keep a state for this many columns.
         """
         return fresh(columns, candidates=candidates if self.dual else 0)
 
@@ -108,7 +108,7 @@ class Learner(Checked):
         return False
 
     def for_corpus(self, state: State, candidates: int) -> State:
-        """``state`` for another corpus, of so many candidates over the same columns: dual variables begin at 0."""
+        """``state`` for another corpus, of this many candidates over the same columns: dual variables begin at 0."""
         return state._replace(alpha=np.zeros(candidates)) if self.dual else state
 
     def view_of(self, state: State, first: int, last: int) -> State:
@@ -121,8 +121,8 @@ class Learner(Checked):
         return without_sums(state)
 
     def begin(self, corpus: Corpus, visits: int, state: State) -> Any:
-        """What an epoch of so many visits keeps in addition to the state: sums, or room for Σz (float64 [D + 1]), or
-        None.
+        """The bytes that an epoch of this many visits keeps in addition to the state: sums, or room for Σz (float64 [D
+        + 1]), or None.
 
         Where lists come in batches (see ``Stream``), it is kept for all of them.
 

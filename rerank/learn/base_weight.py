@@ -108,7 +108,7 @@ class BaseSearch:
 
     @property
     def sign(self) -> float:
-        """What the metric is multiplied by so that higher is better."""
+        """The factor of the metric so that higher is better."""
         return -1.0 if self.metric.lower_is_better else 1.0
 
     @property

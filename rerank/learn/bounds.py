@@ -331,8 +331,8 @@ def log_determinant(
 def scaled_bounds(
     learner: Learner, log: UpdateLog | None, lists: Lists, M: int, R: float, u: Weights, margins: np.ndarray
 ) -> Bounds:
-    """What the theorems allow passive-aggressive and full second-order learning and normalised Winnow in a first pass
-    with M mistakes and updates of ‖z‖ ≤ R, all lists of which weigh 1.
+    """The bounds of the theorems for passive-aggressive and full second-order learning and normalised Winnow in a first
+    pass with M mistakes and updates of ‖z‖ ≤ R, all lists of which weigh 1.
 
     log: the updates of the pass, which passive-aggressive learning does without. u: the comparison vector; margins: of
     all lists under it, see ``list_margins``.
@@ -388,7 +388,7 @@ def scales_of(margins: np.ndarray) -> np.ndarray:
 
 
 def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np.ndarray, *, loss: str) -> Bounds:
-    """What the theorems allow and what was observed, for the updates of a first pass over ``lists``.
+    """The bounds of the theorems and the observed mistakes, for the updates of a first pass over ``lists``.
 
     Parameters
     ----------

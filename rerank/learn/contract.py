@@ -1,4 +1,4 @@
-"""What every learner has to do, checked on a few small lists when a recipe names a learner of a user's own.
+"""The contract of learners, checked on a few small lists when a recipe names a learner of a user's own.
 
 The tests of this project check much more of its own learners; this is what voting, mixing, averages and resumed runs
 rely on, and what a rule with a slip in it breaks.
@@ -71,7 +71,8 @@ def check_contract(learner: Learner) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """What an exception says, on one line; of numba's, which tell of every caller, what it says of the innermost."""
+    """The message of an exception, on one line; of numba's, which tell of every caller, what it says of the
+    innermost."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("raised a specific error:")[-1]
     return f"{type(error).__name__}: {' '.join(text.split())[:400]}"
 
@@ -96,7 +97,7 @@ def lists() -> tuple[Corpus, np.ndarray]:
 def trained(
     learner: Learner, epochs: int, state: State | None = None, log: UpdateLog | None = None
 ) -> tuple[State, UpdateLog]:  # fmt: skip
-    """The state after so many epochs, from a copy of ``state`` or the beginning, and the log of all updates."""
+    """The state after this many epochs, from a copy of ``state`` or the beginning, and the log of all updates."""
     corpus, oracle = lists()
     fresh = learner.init(corpus.width, corpus.candidate_count)
     state = fresh if state is None else copy_state(state)

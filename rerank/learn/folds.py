@@ -1,4 +1,4 @@
-"""What maxent learns from, and with which penalty: cross-validation over the training lists.
+"""The data that maxent learns from, and with which penalty: cross-validation over the training lists.
 
 The lists (of dense columns alone, the last ENOUGH) are cut into FOLDS sections of neighbours (lists of one document
 stay together), each of which is held out in turn. Dense columns alone are tried with every penalty, all columns with
@@ -54,7 +54,7 @@ class FoldTrial:
 
 @dataclass(frozen=True)
 class Choice:
-    """What cross-validation chose, and why.
+    """The choice of cross-validation, and its reasons.
 
     lists: how many were held out; base, score: of the base and of what was chosen there; other: of the columns that
     were not, if they were tried, and error the standard error of the difference; beaten: is the base, by AHEAD
@@ -74,7 +74,7 @@ class Choice:
     held: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
 
     def text(self, metric: Metric) -> str:
-        """What was chosen, for the log."""
+        """The choice, for the log."""
         named = {"dense": "dense columns alone", "all": "all columns"}
         shown = [f"{named[self.columns]}, l2 {self.l2:g}"]
         if self.lists:

@@ -1,4 +1,4 @@
-"""What learners fill in of a pass over lists, each in its own way (see ``by_type``).
+"""The parts of a pass that learners fill in over lists, each in its own way (see ``by_type``).
 
 Arguments mean the same everywhere: ``state`` is the predictor and what the learner remembers, ``params`` its settings
 as numbers. A subgradient g, or a difference vector z, of ``count`` columns is in ``scratch.column`` and
@@ -17,7 +17,7 @@ IDLE, UPDATE, SKIP, IN_VAIN = range(4)
 
 
 class Lesson(NamedTuple):
-    """What ``update_pair`` found and did."""
+    """The outcome of ``update_pair``."""
 
     m: float  # the margin, before the update
     loss: float

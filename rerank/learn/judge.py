@@ -53,7 +53,7 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
 def find_update(
     data: ListArrays, i: int, scratch: Scratch, loss: int, always: bool, any_ties: bool, tally: np.ndarray
 ) -> int:
-    """What there is to learn from list i under ``scratch.scores``. Counts the list, its mistake and its loss.
+    """The lesson of list i under ``scratch.scores``. Counts the list, its mistake and its loss.
 
     Returns the number of candidates in the subgradient (``scratch.who``, with coefficients ``scratch.a``), 0 where
     nothing is to be updated: without a mistake, or with ``always`` without a loss. The cost-augmented rival of an

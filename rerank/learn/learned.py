@@ -1,4 +1,4 @@
-"""What learners make of a few differences, for examples in docstrings and documentation."""
+"""The weights that learners make of a few differences, for examples in docstrings and documentation."""
 
 import numpy as np
 

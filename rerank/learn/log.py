@@ -52,7 +52,7 @@ class UpdateLog:
         self._before = (0, 0)
 
     def count_from(self, lists: int, candidates: int) -> None:
-        """The updates that follow belong to a part of a corpus that has so many lists and candidates before it."""
+        """The updates that follow belong to a part of a corpus that has this many lists and candidates before it."""
         self._before = lists, candidates
 
     def add_buffers(self, room: LogBuffers, alive: int) -> None:

@@ -33,7 +33,7 @@ def fear(first: int, last: int, scores: np.ndarray, gain: np.ndarray, star: int,
 
 @kernel
 def draw(seed: np.uint64, number: int, size: int) -> tuple[int, int]:
-    """Two different places of a list of so many candidates (≥ 2): splitmix64 of a counter."""
+    """Two different places of a list of this many candidates (≥ 2): splitmix64 of a counter."""
     bits = mix(seed + np.uint64(number + 1) * GOLDEN)
     x = ((bits >> HALF) * np.uint64(size)) >> HALF
     y = ((bits & LOW) * np.uint64(size - 1)) >> HALF

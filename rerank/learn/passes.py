@@ -255,7 +255,7 @@ def write_numbers(room: VoteRoom, k: int, state: Any, weight: float) -> None:
 
 @by_type
 def write_columns(room: VoteRoom, k: int, scratch: Scratch, count: int, state: Any) -> None:
-    """What update k has left in the columns of g; one beyond the last is the base score's.
+    """The remains of update k in the columns of g; one beyond the last is the base score's.
 
     Votes have one scale for all columns. Where free ones have their own, every update changes the quotient of both, and
     leaves something new in all of them.
@@ -274,7 +274,8 @@ def write_columns(room: VoteRoom, k: int, scratch: Scratch, count: int, state: A
 
 @by_type
 def write_correlated(room: VoteRoom, k: int, moved: np.ndarray, state: Any) -> None:
-    """What update k has left in all columns that any update before it was correlated with: where ``moved`` is not 0."""
+    """The remains of update k in all columns that any update before it was correlated with: where ``moved`` is not
+    0."""
     at = room.first[k]
     for j in range(room.width):
         if moved[j] != 0.0:

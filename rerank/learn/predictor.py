@@ -31,7 +31,8 @@ MOST_COLUMNS = 8192  # of a matrix, which then takes half a gigabyte
 
 
 class State(NamedTuple):
-    """What training changes, for D columns and N candidates; arrays that a rule does not need have no numbers.
+    """The state that training changes, for D columns and N candidates; arrays that a rule does not need have no
+    numbers.
 
     cells: float64 [D + 1], a_j; or [D + 1, m] with a_j first, and beside it what the rule remembers of the column. The
         last number of such a cell is its sum for the average, where the rule has no threshold and an average is wanted.
@@ -98,7 +99,7 @@ def cells_of(columns: int, numbers: int) -> np.ndarray:
 
 
 def line_of(numbers: int) -> int:
-    """The size of a cell for so many numbers: a power of two."""
+    """The size of a cell for this many numbers: a power of two."""
     return int(2 ** np.ceil(np.log2(numbers)))
 
 

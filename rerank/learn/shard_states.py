@@ -42,7 +42,7 @@ class ShardStates:
         return len(self.start.cells) - 1
 
     def summed(self, of: Callable[[State], Any]) -> Any:
-        """What ``of`` reads from the start, plus all that the sections have added to it."""
+        """The state that ``of`` reads from the start, plus all that the sections have added to it."""
         first = np.array(of(self.start))
         total = first.copy()
         for end in self.ends:

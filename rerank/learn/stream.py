@@ -1,7 +1,7 @@
 """Learning from batches of lists as they come, at a cost that depends on their nonzeros and not on the columns.
 
 An epoch begins its lazy sums over all columns, and at its end brings every column up to date. Between batches they stay
-open, and are closed after so many visits that the columns cost next to nothing per visit.
+open, and are closed after this many visits that the columns cost next to nothing per visit.
 """
 
 from copy import deepcopy
@@ -49,13 +49,13 @@ class Stream:
         self.left -= order.size
 
     def open(self, corpus: Corpus, visits: int) -> None:
-        """Begin sums over the columns of ``corpus`` for so many visits, as an epoch does; others are closed."""
+        """Begin sums over the columns of ``corpus`` for this many visits, as an epoch does; others are closed."""
         self.close()
         self.sums = self.learner.begin(corpus, visits, self.state)
         self.left = visits
 
     def go_on(self, learner: Learner, candidates: int) -> None:
-        """Go on with ``learner`` and a batch of so many candidates; what was summed by other rules is closed."""
+        """Go on with ``learner`` and a batch of this many candidates; what was summed by other rules is closed."""
         if learner != self.learner:
             self.close()
         self.learner, self.state = learner, learner.for_corpus(self.state, candidates)
@@ -67,7 +67,7 @@ class Stream:
         self.sums, self.left = None, 0
 
     def closed(self) -> State:
-        """What ``close`` would leave in the state, which stays as it is."""
+        """The arrays that ``close`` would leave in the state, which stays as it is."""
         if self.sums is None or not self.learner.shrinks:
             return self.state
         state = copy_state(self.state)

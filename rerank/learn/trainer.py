@@ -32,7 +32,7 @@ Weigh = Callable[[Weights], tuple[Weights, float]]
 
 @dataclass
 class Training:
-    """What training gives: the best epoch by dev score (the last one where there is no dev).
+    """The result of training: the best epoch by dev score (the last one where there is no dev).
 
     weights: by predictor ("last", "average"); state: the learner's, to continue from; log: the updates up to the best
     epoch, if they were kept; epoch: the number of epochs that led to the weights; history: one line per epoch;
@@ -76,7 +76,8 @@ def part_order(parts: int, seed: int, epoch: int, shuffle: bool) -> np.ndarray:
 
 
 def bytes_needed(learner: Learner, columns: int) -> int:
-    """Bytes for training on so many columns: the learner's state, that of the best epoch, predictors, scratch space."""
+    """Bytes for training on this many columns: the learner's state, that of the best epoch, predictors, scratch
+    space."""
     small, large = (sum(int(array.nbytes) for array in learner.init(width)) for width in (FEW, 2 * FEW))
     return columns * (2 * (large - small) // FEW + PREDICTORS + SCRATCH)
 
@@ -112,9 +113,9 @@ def train(
     pairs: which candidates of a list are compared.
     evaluate_train, evaluate_dev: from a predictor to a score, higher is better; of the one named ``predictor``.
     weigh: used in place of ``evaluate_dev``: from a predictor to the one that is kept (``BaseSearch``), and its score.
-    patience: stop after so many epochs without a better dev score.
+    patience: stop after this many epochs without a better dev score.
     warm: a state to continue from (if of another corpus, one that was adopted), and how many epochs it has seen.
-    keep_log: log the updates, of all epochs (for voting) or of so many, the first ones (for bounds).
+    keep_log: log the updates, of all epochs (for voting) or of this many, the first ones (for bounds).
     on_epoch: called with the history line and the predictor of every epoch that is trained here (not with those before
         a checkpoint).
     checkpoint: where progress is saved, and where training continues from; the result is the same.
@@ -181,7 +182,7 @@ def visit(
 
 @dataclass(frozen=True)
 class EvaluationHooks:
-    """What is evaluated after an epoch: see ``train``."""
+    """The evaluation after an epoch: see ``train``."""
 
     predictor: str
     evaluate_train: Evaluate | None

@@ -1,4 +1,4 @@
-"""What epoch kernels share: a view of the corpus, scratch space, counters."""
+"""The common part of epoch kernels: a view of the corpus, scratch space, counters."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,7 +19,7 @@ SUMMED, LEAST, GREATEST, OWNERS = range(4)
 
 
 class EpochStats(NamedTuple):
-    """What happened in one pass (or a part of one)."""
+    """The counts of one pass (or a part of one)."""
 
     lists: int
     mistakes: int  # lists whose oracle did not score strictly highest; with other pair sources: whose y* not above y'

@@ -1,4 +1,4 @@
-"""What a metric is: rows of sufficient statistics that add up, and a formula on their sums."""
+"""The interface of metrics: rows of sufficient statistics that add up, and a formula on their sums."""
 
 from abc import ABC, abstractmethod
 from dataclasses import fields

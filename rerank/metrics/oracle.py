@@ -212,7 +212,7 @@ def _blind_rows(part: Corpus, metric: Metric) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ListStatistics:
-    """What N-best lists contain: how long they are, and how the best, worst and blind choices score.
+    """A summary of N-best lists: how long they are, and how the best, worst and blind choices score.
 
     ``base``, ``oracle``, ``corpus_oracle``, ``anti_oracle`` and ``random`` are reports of the metric; ``random`` is
     the score of the expected statistics under a uniform choice. ``oracle_ranks[r]`` counts the lists whose oracle

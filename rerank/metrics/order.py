@@ -66,7 +66,7 @@ class OrderMetric(Gain):
 
     @property
     def settings(self) -> str:
-        """What else is in the signature."""
+        """Further entries of the signature."""
         return ""
 
     @property
@@ -76,10 +76,10 @@ class OrderMetric(Gain):
 
     @abstractmethod
     def useful(self, grades: np.ndarray) -> np.ndarray:
-        """What the formula takes of grades: float64 [N] → [N], 0 for what is not relevant, rising with the grade."""
+        """The values of grades in the formula: float64 [N] → [N], 0 for what is not relevant, rising with the grade."""
 
     def ideal(self, useful: np.ndarray) -> float:
-        """What is divided by, of all documents of a query (float64 [n]): by default the number of the relevant."""
+        """The divisor, of all documents of a query (float64 [n]): by default the number of the relevant."""
         return float(np.count_nonzero(useful))
 
     def list_stats(self, nbest: TextList, references: object) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
@@ -180,7 +180,7 @@ class OrderMetric(Gain):
 
     @property
     def none(self) -> float:
-        """What a list without a relevant document counts."""
+        """The value of a list without a relevant document."""
         return float(self.empty == "one")
 
     def _arrays(self, stats: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What the order of a list's candidates is worth, at a point and along a line."""
+"""The value of the order of a list's candidates, at a point and along a line."""
 
 import numpy as np
 

@@ -227,7 +227,7 @@ class Parseval(Metric):
         return cls(punctuation=punctuation, **read_prm(path))
 
     def table(self, symbols: SymbolTable) -> BracketLabels:
-        """What every symbol means under these parameters; computed once per symbol."""
+        """The meaning of every symbol under these parameters; computed once per symbol."""
         known = _LABELS.setdefault(symbols, {})
         if self not in known:
             known[self] = _Labels(self)

@@ -22,7 +22,7 @@ GOLD, WORDS, LENGTH, SENTENCES, UNPARSED = range(5)
 
 
 class BracketLabels(NamedTuple):
-    """What every symbol id means to PARSEVAL; equal numbers are equal labels, tags or words."""
+    """The meaning of every symbol id to PARSEVAL; equal numbers are equal labels, tags or words."""
 
     flags: np.ndarray  # uint8 [symbols]
     bracket: np.ndarray  # int32 [symbols]: as the label of a bracket, without function tags

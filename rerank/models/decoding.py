@@ -36,7 +36,7 @@ gain_functions: Registry[Callable[..., Any]] = Registry("gain function")  # from
 
 
 class Decoded(NamedTuple):
-    """What a list is decoded to.
+    """The answer that a list is decoded to.
 
     text: the answer; place: the candidate that it is, None for a fused tree that is none; probabilities: float64 [N];
     expected: float64 [N], expected gains (0 for candidates beyond ``most``), None where there are none; votes: all
@@ -223,7 +223,7 @@ def _text(nbest: NBestList, y: int) -> str:
 
 
 def require_learned(brackets: BracketModel | None) -> BracketModel:
-    """What was learned of brackets."""
+    """The model of brackets."""
     if brackets is None:
         message = "the model holds no bracket model; train it with decode.kinds: [mbr, fuse, learned]"
         raise RecipeError(message, key="decode")

@@ -1,4 +1,4 @@
-"""What the dense columns achieve alone: ``maxent`` on them and the base score, in every results table.
+"""The result of the dense columns alone: ``maxent`` on them and the base score, in every results table.
 
 Sparse features cost time, memory and care; a run that is no better than this line has gained nothing from them.
 """

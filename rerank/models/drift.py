@@ -59,7 +59,7 @@ class ColumnSeen(BaseModel):
 
     @staticmethod
     def of(measures: np.ndarray) -> "ColumnSeen":
-        """What a column is like in lists with these ``measures`` (float64 [S, MEASURES])."""
+        """The statistics of a column in lists with these ``measures`` (float64 [S, MEASURES])."""
         # A distribution function may jump at a quantile: it is kept there, and just below.
         quantiles = np.quantile(measures[:, :M], np.linspace(0, 1, CUTS + 1), axis=0, method="inverted_cdf").T
         cuts = [np.unique([values, np.nextafter(values, -np.inf)]) for values in quantiles]
@@ -79,8 +79,8 @@ def chance(first: Any, second: Any, level: float) -> Any:
 
 
 def columns_seen(names: Sequence[str], used: Sequence[str], lists: SeenSample) -> dict[str, Any]:
-    """What a model keeps of the score columns ``names`` of its training lists, the base score's first: those ``used``,
-    each as a ``ColumnSeen``. Empty where no list has two candidates."""
+    """The record that a model keeps of the score columns ``names`` of its training lists, the base score's first: those
+    ``used``, each as a ``ColumnSeen``. Empty where no list has two candidates."""
     known = {name: lists.measures[:, k] for k, name in enumerate(names) if name in used and lists.digests.size}
     return {name: ColumnSeen.of(measures).model_dump() for name, measures in known.items()}
 
@@ -140,7 +140,7 @@ class Drift:
         self._below += (measures[..., :M, None] <= self._cuts).sum(axis=0)
 
     def of(self, name: str) -> dict[str, float]:
-        """What a column has been like, by the names that ``ColumnSeen`` has for it; empty before the first list."""
+        """The statistics of a column, by the names that ``ColumnSeen`` has for it; empty before the first list."""
         with self._lock:
             self._count()
         if not self.lists:

@@ -100,7 +100,7 @@ def formula_lines(form: Formula, weights: dict[str, float]) -> Iterator[str]:
 
 
 def _of_engine(form: str, weights: dict[str, float]) -> dict[str, Any]:
-    """What a search engine is asked: in Elasticsearch's, retrievers are to take the places of their names."""
+    """The query for a search engine: in Elasticsearch's, retrievers are to take the places of their names."""
     used = dict(sorted(((name, weight) for name, weight in weights.items() if weight), key=lambda pair: len(pair[0])))
     if odd := [name for name, weight in used.items() if not SCALED.fullmatch(name) or weight < 0]:
         message = f"{form} takes weights from 0 of scores from 0 to 1 in each search; found {used[odd[0]]:.4g} of"

@@ -1,4 +1,4 @@
-"""What a model holds: its strongest weights, the share of each template, and what each is worth."""
+"""A look into a model: its strongest weights, the share of each template, and what each is worth."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

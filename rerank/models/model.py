@@ -315,7 +315,7 @@ def _check_counts(model: Model) -> None:
 
 
 def model_files(directory: Path | str) -> list[Path]:
-    """What is in the directory of a model, or in what is taken for one."""
+    """The contents of a directory that is, or is taken for, a model."""
     return list(Path(directory).iterdir()) if Path(directory).is_dir() else []
 
 

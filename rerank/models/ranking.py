@@ -1,4 +1,4 @@
-"""What a model makes of one list: its candidates, best first."""
+"""A model's ranking of one list: its candidates, best first."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any

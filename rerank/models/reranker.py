@@ -84,7 +84,7 @@ class Reranker:
 
     @property
     def model(self) -> Model:
-        """What it ranks with: weights, features and where they come from."""
+        """The basis of its rankings: weights, features and where they come from."""
         return self._scorer.model
 
     @property
@@ -258,7 +258,7 @@ class Reranker:
         return FrameLists.of(table(frame) if is_table(frame) else frame, names, self._columns, told=bool(remembered))
 
     def drift(self) -> Drift:
-        """What compares the score columns of lists with those of training."""
+        """The comparison of the score columns of lists with those of training."""
         return self._scorer.drift()
 
     def save(self, path: PathLike) -> None:
@@ -338,7 +338,7 @@ class Reranker:
             raise GivenError(error.message, error.field, list_id=name or None) from None
 
     def _open(self, nbest: NBestList) -> Opened:
-        """What the candidates of a list are, all of them."""
+        """The candidates of a list, all of them."""
         opened = self._scorer.open(nbest)
         if isinstance(opened, SkippedList):
             raise refusal(opened.problem)

@@ -65,7 +65,7 @@ class Opened(NamedTuple):
 
 
 class Contribution(NamedTuple):
-    """What one feature adds to the difference of two candidates' scores: weight × (value − other's value)."""
+    """The part of one feature in the difference of two candidates' scores: weight × (value − other's value)."""
 
     feature: str
     weight: float
@@ -93,7 +93,7 @@ def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | Skipped
 
 
 def model_digest(model: Model) -> str:
-    """What tells a model from others: its settings, provenance, columns and weights of the base score."""
+    """The identity of a model: its settings, provenance, columns and weights of the base score."""
     parts = model.settings, model.about, model.table.about, {name: w.base for name, w in model.weights.items()}
     return hashlib.sha256(as_json(parts, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -138,7 +138,7 @@ class Scorer:
 
     @cached_property
     def content(self) -> Content[Any]:
-        """What the candidates are, and their features."""
+        """The kind of candidates, and their features."""
         # Values as they are, not relative to the list, make scores comparable across lists.
         columns = ScoreColumns.of_table(self.model.table.about)
         table = self.model.table
@@ -151,7 +151,7 @@ class Scorer:
         return content
 
     def drift(self) -> Drift:
-        """What compares the score columns of lists with those of training."""
+        """The comparison of the score columns of lists with those of training."""
         known, held = self.model.about.get("columns", {}), self.content.held
         return Drift({name: histogram for name, histogram in known.items() if name in held})
 
@@ -285,7 +285,8 @@ class Scorer:
     def answer(
         self, opened: Opened, how: Decoding | None, gains: "Gains | None" = None, *, explained: bool = False
     ) -> "Decoded":
-        """What a list is decoded to; ``gains`` take the place of the metric's, or of those that ``how`` names."""
+        """The answer that a list is decoded to; ``gains`` take the place of the metric's, or of those that ``how``
+        names."""
         from rerank.models.decoding import best_answer
 
         (ranked,) = self.scored([opened])
@@ -304,7 +305,7 @@ class Scorer:
 
     @cached_property
     def _brackets(self) -> "BracketModel | None":
-        """What the model has learned of brackets."""
+        """The model of brackets."""
         from rerank.metrics.decoding.bracket_model import BracketModel
 
         return BracketModel.of(self.model.brackets) if self.model.brackets else None

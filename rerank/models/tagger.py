@@ -62,7 +62,7 @@ class Tagging(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """What speaks for the best labels at a place, and against the second best: a transition or an attribute, by name.
+    """An argument for the best labels at a place, and against the second best: a transition or an attribute, by name.
 
     amount: what it adds to the difference of their scores.
     """
@@ -187,8 +187,8 @@ class Tagger:
         return marginals(self.chains([tokens]), self.weights)
 
     def explain(self, tokens: Words) -> list[Reason]:
-        """What decided between the best labels and the second best, the largest first; the sum is the difference of
-        their scores."""
+        """The features that decided between the best labels and the second best, the largest first; the sum is the
+        difference of their scores."""
         chains = self.chains([tokens])
         _, found = k_best(chains, self.weights, 2)
         K, names = len(self.labels), self._attribute_names

@@ -97,7 +97,7 @@ def named_weights(table: Table, weights: Weights) -> dict[str, float]:
 
 
 class TextWeights(NamedTuple):
-    """What a file of weights holds: the weights, for how many features, and the SHA-256 of its text."""
+    """The contents of a file of weights: the weights, for how many features, and the SHA-256 of its text."""
 
     weights: Weights
     features: int
@@ -168,7 +168,7 @@ _INDEXED = re.compile(r"(.+)_(\d{1,3})")
 
 
 def moses_name(template: str, symbols: Sequence[int], texts: Sequence[str]) -> str | None:
-    """What Moses calls a feature; None if it has no such features.
+    """The name that Moses has for a feature; None if it has no such features.
 
     symbols, texts: the hashes of its symbols, and their texts.
     """

@@ -240,7 +240,7 @@ def _legible(nbest: Item) -> Item:
 
 
 def _illegible(text: bytes) -> str | None:
-    """What to say about a text if it is not UTF-8. Half a surrogate pair, which JSON can hold, is."""
+    """The message about a text if it is not UTF-8. Half a surrogate pair, which JSON can hold, is."""
     try:
         text.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:

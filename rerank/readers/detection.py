@@ -1,4 +1,4 @@
-"""What a file of lists is when its reader makes nothing of it: the readers themselves tell whose it is."""
+"""Guesses at the format of a file when its reader makes nothing of it: the readers themselves tell whose it is."""
 
 import io
 import os
@@ -44,7 +44,7 @@ _NO_LISTS = (
 
 
 class Reads(Protocol):
-    """What is asked of a reader; see ``Reader``."""
+    """The part of a reader that is used; see ``Reader``."""
 
     trial: ClassVar[Mapping[str, Any]]
     holds: ClassVar[str]
@@ -61,7 +61,7 @@ Readers = Iterable[tuple[str, type[Reads]]]
 
 
 def advice_on(reader: Reads, others: Readers, path: str) -> str:
-    """What to do about a file, or a folder, of which ``reader`` cannot use the first list; empty if nobody can tell.
+    """Advice on a file, or a folder, of which ``reader`` cannot use the first list; empty if nobody can tell.
 
     others: the readers to try, by name.
     """
@@ -111,7 +111,7 @@ def holds_texts(path: str) -> bool:
 
 
 def _advice_on_several(reader: Reads, paths: Sequence[str], others: Readers) -> str:
-    """What to do about a path that a reader of single files takes for the name of one."""
+    """Advice on a path that a reader of single files takes for the name of one."""
     if len(paths) == 1 or not all(map(os.path.isfile, paths)):
         return ""
     start, fitting = _start(paths[0]), dict(_made(others, needing=False))

@@ -180,7 +180,7 @@ def _plan(paths: list[str], words: str | None, folds: int, by: By, inputs: Input
 
 
 def _whole_files(counts: list[int], folds: int) -> list[tuple[int, int]]:
-    """(fold, sentences) for files of so many sentences: each goes to the fold with the fewest so far."""
+    """(fold, sentences) for files of this many sentences: each goes to the fold with the fewest so far."""
     sizes, chosen = np.zeros(folds, np.int64), []
     for count in counts:
         fold = int(sizes.argmin())
@@ -321,7 +321,7 @@ class Joining:
         raise DataError(self._refusal(fold, number, *words), path=nbest.path, line=line, list_id=nbest.id)
 
     def _refusal(self, fold: int, number: int, found: list[str], expected: list[str]) -> str:
-        """What is wrong with list ``number`` of a fold, with the words ``found``: whose sentence is it?"""
+        """The problem with list ``number`` of a fold, with the words ``found``: whose sentence is it?"""
         due = f"line {number + 1} of {self.places[fold] / SENTENCES}"
         owners = self._owners(found)
         if not owners:

@@ -10,7 +10,7 @@ from rerank.readers.streams import InputStream, held, open_file
 
 CHUNK = 1 << 20
 RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
-MOST_OPEN = 100  # files at a time: a treebank has thousands, and a process may have only so many
+MOST_OPEN = 100  # files at a time: a treebank has thousands, and a process may have only this many
 
 
 class HeldStream(InputStream):

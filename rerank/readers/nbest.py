@@ -30,7 +30,7 @@ PRETERMINAL = re.compile(r"\(\s*([^\s()]*)\s+([^\s()]+)\s*\)")
 
 
 class Candidate:
-    """What is chosen from: a text or a tree, and the numbers that are known of it.
+    """A candidate: a text or a tree, and the numbers that are known of it.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Candidate:
 
     @property
     def answer(self) -> str | None:
-        """What the text comes to, if it is known."""
+        """The answer of the text, if it is known."""
         return self._answer
 
     @property

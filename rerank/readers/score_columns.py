@@ -32,7 +32,7 @@ class ScoreColumns:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """What a table says about them."""
+        """A table of them."""
         sources = {source: list(names) for source, names in self.sources.items()}
         return dict(zip(_KEYS, (list(self.names), self.base, sources), strict=True))
 

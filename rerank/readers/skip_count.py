@@ -1,4 +1,4 @@
-"""What becomes of lists and candidates that cannot be used: they are counted, or an error that says how to go on."""
+"""The fate of lists and candidates that cannot be used: they are counted, or an error that says how to go on."""
 
 import logging
 from collections import Counter
@@ -158,7 +158,7 @@ class SkipCount:
         self.refused, self.first_refused = self.refused + bool(message), self.first_refused or message
 
     def nothing(self, path: str) -> DataError:
-        """What to say where a file has no usable list: the first bad ones, if there are any."""
+        """The message where a file has no usable list: the first bad ones, if there are any."""
         first = "".join(f"; skipped for {reason!r}, first {message}" for reason, message in self.first.items())
         return DataError(f"no usable list in the file{first or ': it holds none'}", path=path)
 
@@ -224,7 +224,7 @@ def usable(
     Parameters
     ----------
     take: counts a list as good or bad.
-    before: at least so many good lists came before these.
+    before: at least this many good lists came before these.
     """
     lists = iter(items)
     for item in lists:

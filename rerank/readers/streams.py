@@ -53,7 +53,7 @@ def read_in(name: str | None, items: Iterator[T]) -> Iterator[T]:
 
 
 class Writable(Protocol):
-    """What a writer needs of an open file."""
+    """The part of an open file that writers use."""
 
     def write(self, data: bytes, /) -> object:
         """Write all of ``data``."""
@@ -218,7 +218,7 @@ def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = 
 
 
 def foreign(error: UnicodeDecodeError) -> str:
-    """What to say about a text that is not UTF-8, though it should be, or have become so."""
+    """The message about a text that is not UTF-8, though it should be, or have become so."""
     text, at = error.object, error.start
     near = text[max(text.rfind(b"\n", 0, at) + 1, at - 20) : at + 20].partition(b"\n")[0].decode("utf-8", "replace")
     message = f"found {near!r} with the byte 0x{text[at]:02x}, which is not {encoding.get() or 'UTF-8'}: mend the text "
@@ -245,7 +245,7 @@ def open_file(name: str, kind: type[Stream], *, others: Collection[str] = ()) ->
 
 
 def stream_name(path: PathLike) -> str:
-    """What messages call ``path``."""
+    """The name of ``path`` in messages."""
     return "<stdin>" if os.fspath(path) == "-" else shown(os.fspath(path))
 
 
@@ -298,7 +298,7 @@ def must_wait(path: PathLike) -> bool:
 
 
 def _near(name: str, others: Collection[str]) -> str:
-    """What to say about a missing file: the nearest name in its directory that is not among ``others``."""
+    """The message about a missing file: the nearest name in its directory that is not among ``others``."""
     directory, base = os.path.split(name)
     try:
         names = [entry for entry in os.listdir(directory or ".") if entry not in others]

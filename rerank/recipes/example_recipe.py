@@ -151,10 +151,10 @@ class TuneSettings(Section):
     """Choice of parameters and number of epochs by the error on held-out examples.
 
     grid: values by dotted key.
-    folds: so many folds judge; the recipe's own settings are kept unless others are better by one standard error of the
-    mean difference.
+    folds: how many folds judge; the recipe's own settings are kept unless others are better by one standard error of
+    the mean difference.
     held_out: hold out this share in one random split instead, and take what is best there, as papers do.
-    epochs: at most so many are chosen.
+    epochs: at most this many are chosen.
     seed: of the split and of the order of examples.
     clean: judge by labels without noise, as papers do that tune on a run of the experiment itself; otherwise held-out
     labels are as noisy as those that train.

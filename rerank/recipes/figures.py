@@ -11,7 +11,7 @@ from rerank.recipes.settings import Section
 
 
 class FigureSettings(Section):
-    """What figures of all tasks have.
+    """The settings of figures of all tasks.
 
     name: of the file.
     runs: the names of those that are drawn, by default all; with the point of a grid, as in tables, that point alone.
@@ -55,7 +55,7 @@ class ExampleFigure(FigureSettings):
     x, y: a key of the grid, or two runs.
     inverse: draw over 1/(n·x) for n training examples.
     measure: what is drawn.
-    every: so many examples lie between two points of online and stream.
+    every: how many examples lie between two points of online and stream.
     """
 
     kind: Literal["parameter", "online", "stream", "epochs", "scatter"]

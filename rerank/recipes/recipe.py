@@ -53,7 +53,7 @@ S = TypeVar("S", bound="Single[Any]")
 
 
 class TaskRecipe(Section):
-    """What the recipes of all tasks have in common. No result depends on the engine, and it is not stored with any.
+    """The settings of recipes of all tasks. No result depends on the engine, and it is not stored with any.
 
     name: what the run is called, the file's name without its ending if it does not say; results go to ``runs/NAME``.
     task: what the candidates are: trees (parse), texts (translation, speech, ranking) or classes (classification).

@@ -166,7 +166,7 @@ class TemplateSettings(Section):
     set: a named set, to which ``templates`` and ``user`` are added; ``base`` is the base score alone, null no set.
     templates: further templates, as ``Name``, ``Name(option=value)`` or ``{Name: {option: value}}``.
     user: functions from a candidate to a mapping of feature name to value, by import path ``module:function``.
-    min_lists: a feature is kept if it varies in at least so many training lists.
+    min_lists: a feature is kept if it varies in at least this many training lists.
     hash_bits: 2^hash_bits columns shared by all features in place of a table and the cut. A column takes 70 to 150
     bytes, depending on the learner; what exceeds the memory is refused before anything is read.
     centred: store values minus the most frequent value in the list: fewer nonzeros, the same model. Always false where
@@ -214,7 +214,7 @@ class SelectSettings(Section):
 
     learner: the learner of that first training.
     epochs: its epochs; null: as many as ``training.epochs``.
-    keep: at most so many columns; below 1: at most this share of all.
+    keep: at most this many columns; below 1: at most this share of all.
     by: which columns are the largest: by weight, or by weight times the norm of the column.
     """
 
@@ -230,7 +230,7 @@ class MixingSettings(Section):
     shards: how many sections, each of at least one list.
     every: in every epoch all sections continue from the combined state, or (once) each from its own.
     rule: how states are combined; auto: as suits the learner.
-    keep: keep so many columns, those with the largest weights across the sections; null: all.
+    keep: how many columns are kept, those with the largest weights across the sections; null: all.
     """
 
     shards: Sections
@@ -243,7 +243,7 @@ class EnsembleSettings(Section):
     """One model from several trainings: the sum of their weights, each divided by the standard deviation of its scores
     from their lists' means on dev. It ranks by all of them, and is as fast as one.
 
-    seeds: so many orders of the lists: ``seed``, ``seed`` + 1000, ...
+    seeds: how many orders of the lists: ``seed``, ``seed`` + 1000, ...
     learners: those that are trained with every seed; empty: the recipe's.
     keep: columns that stay in the sum, those with the largest weight times the norm of the column; below 1: a share of
     all; null: all. Dense columns always stay and do not count.
@@ -259,7 +259,7 @@ class TrainingSettings(Section):
 
     epochs: passes over the training lists at most.
     shuffle: a new order of the lists in every epoch (from seed and epoch), or the file's.
-    patience: end after so many epochs without a better dev score; null: never.
+    patience: end after this many epochs without a better dev score; null: never.
     predictor: whose dev score chooses epoch and run, and whose scores rank lists.
     vote: keep the updates and evaluate the voted predictor too, which takes longer than training.
     select: select features in a first training.
@@ -268,8 +268,8 @@ class TrainingSettings(Section):
     callback: a function of your own (``module:function``) that is called after every epoch with a ``TrainingEvent``.
     pairs: which two candidates pairwise losses compare.
     dense: train the weights of dense columns; false: they stay 0, for MERT to set.
-    checkpoint: at least so many seconds, and twenty times what it takes to write, lie between two epochs that are saved
-    in training, from the last of which ``--resume`` continues.
+    checkpoint: at least this many seconds, and twenty times what it takes to write, lie between two epochs that are
+    saved in training, from the last of which ``--resume`` continues.
     mixing: train sections of the lists separately, on all workers, and combine them.
     ensemble: train several models and sum up their weights; dev is needed, and there is no voted predictor.
     share: train on so much of the training lists, drawn from the seed; features are those of all.
@@ -306,7 +306,7 @@ class DecodeSettings(Section):
     sharpness: the factor of scores in probabilities, in their deviations on dev; null: the best on dev, and 2 where it
     is learned what they mean.
     threshold: the least probability of a bracket, of one half or more unless it is learned; null: the best on dev.
-    most: so many candidates of a list at most, the best by score, are compared with each other (mbr): all pairs are,
+    most: at most this many candidates of a list, the best by score, are compared with each other (mbr): all pairs are,
     unless candidates have answers.
     gains: a function from candidates to the gains of each (rows) if another is the reference (columns), by import path
     ``module:function``, in place of the metric.

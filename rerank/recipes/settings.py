@@ -1,4 +1,4 @@
-"""What the settings of all recipes share: sections without unknown keys, changes of dotted keys, grids."""
+"""The base of all settings: sections without unknown keys, changes of dotted keys, grids."""
 
 import itertools
 import math
@@ -124,7 +124,7 @@ def dataclass_of(kind: type[T], settings: Settings, key: str) -> T:
 
 
 def first_fault(model: type[BaseModel], error: ValidationError) -> tuple[list[int | str], str]:
-    """What pydantic found first in the settings of a section: at which keys and places, and what is wrong there."""
+    """The first finding of pydantic in the settings of a section: at which keys and places, and what is wrong there."""
     first = error.errors()[0]
     place = [part for part in first["loc"] if not str(part).startswith(":")]  # a colon: a union's tag
     section, hint = _setting_at(model, place)

@@ -1,4 +1,4 @@
-"""What comes with the program: recipes, called by their names, and the lists that some of them run on."""
+"""The contents of the package: recipes, called by their names, and the lists that some of them run on."""
 
 import difflib
 import re

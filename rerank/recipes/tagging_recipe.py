@@ -52,7 +52,7 @@ class TaggingData(Section):
 
 
 class TokenFeatureSettings(Section):
-    """What makes attributes of tokens.
+    """The maker of attributes of tokens.
 
     templates: ``default``, lines in the syntax of CRF++, and files of such lines, in any number.
     cutoff: attributes of fewer tokens of training are left out.
@@ -72,9 +72,9 @@ class TaggingTraining(Section):
 
     epochs: passes over them at most.
     shuffle: a new order in every epoch, from the seed.
-    patience: end after so many epochs without a better dev; null: never.
+    patience: end after this many epochs without a better dev; null: never.
     predictor: the weights after the last update, or the average of those after all.
-    average_after: after so many epochs the average begins anew, without the predictors before: with a threshold (l1),
+    average_after: after this many epochs the average begins anew, without the predictors before: with a threshold (l1),
         that leaves few weights in it.
     """
 
@@ -89,7 +89,7 @@ class TaggingTraining(Section):
 class RerankSettings(Section):
     """A second stage: the best sequences of every sentence, reranked by features of whole sequences.
 
-    n: so many sequences of a sentence.
+    n: how many sequences of a sentence.
     folds: those of the training sentences come from taggers trained on the other folds.
     recipe: the settings of the ranking, by dotted key, that differ from those of its task.
     """

@@ -1,4 +1,4 @@
-"""What a training tells those who watch it: after every epoch, a ``TrainingEvent``."""
+"""Events for those who watch a training: after every epoch, a ``TrainingEvent``."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

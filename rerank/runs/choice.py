@@ -113,7 +113,7 @@ def _point(runs: Sequence[Run], corpus: Lists, metric: Metric) -> Tried:
 
 
 def _entry(point: Tried, best: Tried, corpus: Lists, metric: Metric, seed: int) -> dict[str, Any]:
-    """What metrics.json says of one point, its difference from the best, and the standard error of that."""
+    """The entry of metrics.json on one point, its difference from the best, and the standard error of that."""
     reference = reference_rows(corpus)
     how: dict[str, Any] = {"samples": SAMPLES, "seed": seed, "confidence": ONE_ERROR}
     mean, other = point.rows.mean(axis=0), best.rows.mean(axis=0)

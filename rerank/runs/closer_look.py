@@ -94,7 +94,7 @@ def choose_examples(base: np.ndarray, base_gain: np.ndarray, gain: np.ndarray, n
 
 
 class Answers(NamedTuple):
-    """What the lists of a split were decoded to: ``texts`` has one for every list of its files, ``gains`` (float64 [L])
+    """The answers of a split's lists: ``texts`` has one for every list of its files, ``gains`` (float64 [L])
     those of the corpus's lists."""
 
     texts: list[bytes]
@@ -213,7 +213,7 @@ def contributions_table(parts: Sequence[Contribution]) -> TextTable | None:
 
 
 def gain_heading(measure: Measure) -> str:
-    """What a candidate's gain is called."""
+    """The name of a candidate's gain."""
     return "gain" if measure.lower_is_better else measure.heading
 
 

@@ -79,7 +79,7 @@ class Data:
         }
 
     def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
-        """What metrics.json says about every split."""
+        """The entry of metrics.json on every split."""
         by_split = {}
         for split, extracted in {recipe.data.training: self.training, **self.others}.items():
             corpus = extracted.corpus
@@ -141,7 +141,7 @@ def shared_lists(extracted: Extracted, share: float, seed: int) -> Extracted:
 
 
 def last_lists(extracted: Extracted, candidates: int) -> Extracted:
-    """The last lists, which have so many candidates together."""
+    """The last lists, which have this many candidates together."""
     sizes = list_sizes(extracted.corpus)
     return _part(extracted, np.cumsum(sizes[::-1])[::-1] <= candidates, f"{extracted.key} last {candidates}")
 
@@ -219,7 +219,7 @@ def _warn_of_seen_lists(recipe: ListRecipe, lists: dict[str, list[str]]) -> None
 
 
 def _hints(recipe: ListRecipe, split: str) -> list[str]:
-    """What to do where there is no file of a split."""
+    """Advice where there is no file of a split."""
     unnamed = recipe.data.root == type(recipe.data).model_fields["root"].default
     hints = ["name the folder of the lists with --set data.root=DIR"] if unnamed else []
     return [*hints, *(["`data.dev: null` trains without a dev split"] if split == recipe.data.dev else [])]

@@ -42,7 +42,8 @@ MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
 
 class Points(NamedTuple):
-    """What is tried on lists with ``scores`` (float64 [N], of all candidates): A sharpnesses and H thresholds."""
+    """The points that are tried on lists with ``scores`` (float64 [N], of all candidates): A sharpnesses and H
+    thresholds."""
 
     scores: np.ndarray
     deviation: float
@@ -372,7 +373,7 @@ def evaluate_decoding(
 
 
 def _coverage(sweep: GainSweep, lists: Lists, metric: Gain) -> dict[str, Any]:
-    """What is gained on the lists with the largest margins, at up to COVERAGES shares of all lists; ``aurc`` is the
+    """The gain on the lists with the largest margins, at up to COVERAGES shares of all lists; ``aurc`` is the
     area under the curve of what is lost there (Geifman & El-Yaniv 2017), the mean over all shares."""
     order = np.argsort(-sweep.margins, kind="stable")
     rows, reference = statistics_of(lists, sweep.chosen[0])[order], reference_rows(lists)[order]

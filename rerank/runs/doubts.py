@@ -1,4 +1,4 @@
-"""What looks wrong with the lists of a run: splits that share lists, references that belong to other lists, and score
+"""Doubts about the lists of a run: splits that share lists, references that belong to other lists, and score
 columns that mean something else in one file than in another."""
 
 from collections.abc import Mapping

@@ -98,7 +98,7 @@ def deviation_of(lists: Lists, scores: np.ndarray) -> float:
 def _about(
     runs: Sequence[Run], dev: Lists, weights: dict[str, Weights], recipe: ListRecipe, metric: Metric
 ) -> dict[str, Any]:
-    """What metrics.json says of an ensemble: its members with their dev scores, and its own."""
+    """The entry of metrics.json on an ensemble: its members with their dev scores, and its own."""
     members = [
         {
             "learner": run.recipe.learner,
@@ -115,7 +115,7 @@ def _about(
 
 
 def _base(first: Run, weights: dict[str, Weights], score: float, search: BaseSearch) -> dict[str, Any]:
-    """What metrics.json says of the base score; as that of a training does."""
+    """The entry of metrics.json on the base score; as that of a training does."""
     base = search.sign * search.base_score
     beaten = search.sign * score > search.base_score
     base_weights = {kind: predictor.base for kind, predictor in weights.items()}

@@ -213,7 +213,7 @@ def fit(
 
 
 class Kind(NamedTuple):
-    """What lists are: of texts, or of trees; and whether their gains are what is trained for."""
+    """The kind of lists: of texts, or of trees; and whether their gains are what is trained for."""
 
     texts: bool
     gains: bool
@@ -372,7 +372,7 @@ def _features(features: Any) -> Settings | None:
 
 
 def _frame_features(features: Any, lists: FrameLists) -> tuple[Any, FrameLists]:
-    """What ``features`` say besides columns of a data frame, and the lists with these columns."""
+    """The templates that ``features`` name besides columns of a data frame, and the lists with these columns."""
     every = [features] if isinstance(features, str) else [] if features is None else features
     if not isinstance(every, Iterable) or isinstance(every, Mapping):
         return features, lists

@@ -58,7 +58,7 @@ def gathered(
     seed: int,
     columns: Mapping[str, Any] | None = None,
 ) -> Gathered:
-    """What is known of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``."""
+    """The data of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``."""
     if isinstance(use, str):
         use = [use]
     lists = [lists] if isinstance(lists, ListFile) else lists

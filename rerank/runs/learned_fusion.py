@@ -62,7 +62,7 @@ class BracketReading:
         """See ``Reading``."""
 
     def fit(self) -> BracketModel:
-        """What is learned of them."""
+        """The learned part."""
         every = BracketColumns(*map(np.concatenate, zip(*self._columns, strict=True))) if self._columns else None
         if every is None:
             raise RecipeError("no list of training has brackets to learn from", key="decode.kinds")

@@ -24,7 +24,7 @@ Trained = TypeVar("Trained")
 
 
 class CurvePoint(NamedTuple):
-    """What a curve shows of a model: its entry in ``points``, and the statistics of what it selects on the split by
+    """A model's point on a curve: its entry in ``points``, and the statistics of what it selects on the split by
     which models are compared (float64 [L, K])."""
 
     entry: dict[str, Any]
@@ -72,7 +72,7 @@ def learning_curve(
 
 
 def look_at_lists(run: Run, data: Data, metric: Metric, tests: Sequence[str]) -> CurvePoint:
-    """What the curve shows of a run over lists: its scores on dev and ``tests``, compared on the first of these."""
+    """A run's points on the curve: its scores on dev and ``tests``, compared on the first of these."""
     rows, scores = [], {}
     for split in tests:
         corpus = data.others[split].corpus

@@ -159,7 +159,7 @@ def render(report: Report) -> str:
 
 
 def answers_of(directory: Path, split: str, selections: Selections, predictor: str, recipe: ListRecipe) -> Answers:
-    """What the lists of a split were decoded to, and what that is worth."""
+    """The answers of a split's lists, and their score."""
     texts = list(read_lines(directory / "predictions" / prediction_files(split)[2]))
     return Answers(texts, metric_of(recipe).gain(selections.rows[predictor], selections.reference))
 

@@ -33,7 +33,7 @@ class ListAgain(NamedTuple):
 
 
 class Reading(Protocol):
-    """What looks at one list after the other: at those of a split, stretch by stretch, by any process."""
+    """Readings of one list after the other: at those of a split, stretch by stretch, by any process."""
 
     def part(self, lists: int, candidates: slice) -> Self:
         """The same for some successive lists alone, which has seen nothing: numbers count from their first."""
@@ -62,7 +62,7 @@ class Stretch(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What readings have seen of a stretch, and which of its lists have more candidates than ``decode.most``."""
+    """The findings of readings in a stretch, and which of its lists have more candidates than ``decode.most``."""
 
     first: int
     candidate: int

@@ -44,7 +44,7 @@ BATCH = 64  # lists that are ranked together
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What choices from lists are worth.
+    """The scores of choices from lists.
 
     | field         | meaning |
     |---------------|---------|
@@ -121,7 +121,7 @@ def evaluate(
     seed: int = 1,
     **columns: Unpack[FrameColumns],
 ) -> Evaluation:
-    """What the choices of a model from ``lists`` are worth, compared with the best by base score and by the metric.
+    """The scores of a model's choices from ``lists``, compared with the best by base score and by the metric.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def evaluation_of(
     seed: int,
     others: Sequence[np.ndarray] = (),
 ) -> Evaluation:
-    """What the answers to ``lists`` are worth, which were chosen ``by`` a predictor; ``others``: of another model."""
+    """The scores of the answers to ``lists``, which were chosen ``by`` a predictor; ``others``: of another model."""
     ids, all_base, all_stats, references, answers = zip(*lists, strict=True)
     sizes, base, stats = np.cumsum([0, *map(len, all_base)]), np.concatenate(all_base), np.concatenate(all_stats)
     reference = np.stack(references)

@@ -36,7 +36,7 @@ def dense_features(corpus: Corpus, weights: Weights) -> np.ndarray:
 
 
 class _Dense(NamedTuple):
-    """What MERT reads from lists."""
+    """The reading of lists by MERT."""
 
     lists: np.ndarray  # int64 [L + 1]
     features: np.ndarray  # float64 [N, 2 + F]

@@ -1,4 +1,4 @@
-"""What a run leaves behind: metrics, predictions, selections."""
+"""The results of a run: metrics, predictions, selections."""
 
 import platform
 from collections.abc import Iterator
@@ -40,7 +40,8 @@ def describe(
 
 
 def prediction_files(split: str) -> tuple[str, str, str]:
-    """What ``write_predictions``, ``Selections.save`` and ``write_answers`` write for a split, in ``predictions``."""
+    """The files that ``write_predictions``, ``Selections.save`` and ``write_answers`` write for a split, in
+    ``predictions``."""
     return f"{split}.nbest.gz", f"{split}.selections.npz", f"{split}.decoded.gz"
 
 
@@ -52,7 +53,7 @@ def made_room(directory: Path, split: str, number: int) -> Path:
 
 
 def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
-    """What lists are decoded to, one per line."""
+    """The answers that lists are decoded to, one per line."""
     with open_output(made_room(directory, split, 2)) as out:
         for text in answers:
             out.write(b" ".join(text.split(b"\n")).strip() + b"\n")

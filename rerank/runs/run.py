@@ -242,7 +242,7 @@ def beside(place: Path, stage: str) -> Path:
 
 
 def weight_counts(weights: Mapping[str, Weights], predictor: str) -> dict[str, Any]:
-    """What metrics.json says of the weights of a training."""
+    """The entry of metrics.json on the weights of a training."""
     return {
         "nonzero_weights": int(np.count_nonzero(weights[predictor].strength)),
         "nonzero_weights_last": int(np.count_nonzero(weights["last"].strength)),

@@ -127,7 +127,7 @@ def _now() -> str:
 
 
 class Steps(ABC, Generic[R]):
-    """What is done in the stages, which stand here in their order.
+    """The work of the stages, which stand here in their order.
 
     trains, tests: which of the two parts of the work are wanted. ``check`` finds the others: singles, the single runs;
     files, all that are read; code, the digest of the code that results depend on, this program's and that of the user's
@@ -155,7 +155,7 @@ class Steps(ABC, Generic[R]):
 
     @abstractmethod
     def counts(self) -> dict[str, Any]:
-        """What metrics.json says about everything that is read."""
+        """The entry of metrics.json on everything that is read."""
 
     @abstractmethod
     def train(self, work: Stages) -> dict[str, int]:
@@ -193,7 +193,7 @@ class Steps(ABC, Generic[R]):
         """Write the page, and the figures, which ``metrics`` then has as numbers; seconds: how long it all took."""
 
     def head(self, seed: int, metric: str) -> Metrics:
-        """What metrics.json begins with; metric: its signature."""
+        """The beginning of metrics.json; metric: its signature."""
         task, name = self.recipe.task, self.recipe.name
         return {"schema": 1, "task": task, "name": name, "seed": seed, "version": __version__, "metric": metric}
 

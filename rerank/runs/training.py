@@ -158,7 +158,8 @@ def trained_once(task: RunTask, engine: Engine | None = None) -> Run:
 
 
 def trained_on(data: str, recipe: ListRecipe) -> str:
-    """What says which lists a model has seen: the digest of the training lists, and the share of them."""
+    """The identity of the lists that a model has seen: the digest of the training lists, and the share that was
+    used."""
     share = recipe.training.share
     return data if share == 1 else f"{data} {share!r} {recipe.seed}"
 
@@ -198,7 +199,7 @@ def _sources_from(corpus: Lists, first: int) -> str:
 
 
 def _judge_base(recipe: ListRecipe, training: Training, split: str | None, metric: Metric) -> dict[str, Any]:
-    """What metrics.json says about the base score; where no epoch beats the base, an automatic weight leaves
+    """The entry of metrics.json on the base score; where no epoch beats the base, an automatic weight leaves
     only the base score in ``training``.
 
     setting: the recipe's; training: the weight while the learner trained; votes: the weight at the start of the
@@ -458,7 +459,7 @@ def largest(size: np.ndarray, free: int, keep: float | None) -> np.ndarray:
 
 
 def _about(recipe: ListRecipe, training: Training, corpus: Lists) -> dict[str, Any]:
-    """What metrics.json says about a training."""
+    """The entry of metrics.json on a training."""
     seconds = sum(line["seconds"] for line in training.history)
     processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)
     return {

@@ -127,7 +127,7 @@ class VoteCurve(NamedTuple):
 
 @dataclass(frozen=True)
 class VoteTable:
-    """What ways to choose from lists are worth.
+    """The scores of ways to choose from lists.
 
     rows: by name, the score, its interval, and the test against majority vote, or the first candidate where there are
     no answers (None for that itself and for what cannot be chosen). curve: by the number of candidates.

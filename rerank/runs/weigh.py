@@ -108,8 +108,8 @@ def rows_by(found: Gathered, scores: np.ndarray) -> np.ndarray:
 
 
 class WeighedRows(NamedTuple):
-    """What weights choose from lists that they were not learned from: rows (float64 [L, K]), and by how much the score
-    of what they choose leads that of the base's choice (float64 [L])."""
+    """The choices of weights from lists that they were not learned from: rows (float64 [L, K]), and by how much the
+    score of what they choose leads that of the base's choice (float64 [L])."""
 
     rows: np.ndarray
     lead: np.ndarray
@@ -158,7 +158,7 @@ def margins_of(
 
 
 class ColumnWeight(NamedTuple):
-    """What a column weighs: in the unit of the file, with an interval, and with mean and deviation over folds; share:
+    """The weight of a column: in the unit of the file, with an interval, and with mean and deviation over folds; share:
     of all weights, in units of the columns' deviations within lists; maxent: its weight there."""
 
     column: str
@@ -172,7 +172,7 @@ class ColumnWeight(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightTable:
-    """What scores weigh, and what that is worth.
+    """The weights of scores, and their value.
 
     rows: by name, the score, its interval, and the test against the base (None for that itself and the oracle). margin:
     by how much a candidate's score has to lead for another choice than the base's, None for a metric of an order; kept:
@@ -202,7 +202,7 @@ class WeightTable:
         return {"metric": self.metric.signature, "base": self.base, **counts, "rows": rows, "weights": weights}
 
     def tables(self) -> tuple[TextTable, TextTable]:
-        """What weighing is worth, and the weights."""
+        """The value of weighing, and the weights."""
         lines = []
         for name, (score, interval, test) in self.rows.items():
             line = {"chosen by": name, self.metric.primary: self.metric.text(score)}
@@ -250,8 +250,8 @@ def table_of_weights(
     use: str | Sequence[str] | None = None,
     **columns: Any,
 ) -> WeightTable:
-    """What the columns of ``lists`` weigh, the base score's too, so that ``metric`` comes out best, and what that is
-    worth on lists held out.
+    """The weights of the columns of ``lists``, the base score's too, with which ``metric`` comes out best, and what
+    that is worth on lists held out.
 
     Parameters
     ----------

@@ -160,13 +160,13 @@ def reported(path: Path) -> Iterator[None]:
 
 
 def check_local(path: Path) -> None:
-    """What is written goes to folders."""
+    """The output goes to folders."""
     if len(path.parts) > 1 and _SCHEME.fullmatch(path.parts[0]):
         raise RecipeError(f"cannot write {path}: this is a URL; write to a folder, and copy it there")
 
 
 def reason(error: OSError) -> str:
-    """What went wrong, in words; numpy gives no reason for a write that fell short."""
+    """The error in words; numpy gives no reason for a write that fell short."""
     if error.strerror is None and "requested and" in str(error):
         return f"the disk is full, or files may not be so large ({error})"
     return str(error.strerror or error)

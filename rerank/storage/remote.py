@@ -134,7 +134,7 @@ class _Found(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """What tells it from other files and, if it is ``told``, from what it was before it changed."""
+        """Its identity among files and, if it is ``told``, among its own earlier states."""
         known = sorted((key, str(value)) for key, value in self.about.items() if key not in _PASSING)
         return hashlib.sha256(repr((self.url, known)).encode()).hexdigest()[:32]
 
@@ -145,7 +145,7 @@ class _Found(NamedTuple):
 
 
 def _look_up(url: str) -> _Found:
-    """What a URL names."""
+    """The file that a URL names."""
     protocol = url.partition("://")[0].lower()
     if protocol not in PROTOCOLS:
         message = f"files are fetched by {', '.join(PROTOCOLS)}, not by {protocol}"

@@ -24,7 +24,7 @@ Content = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 class OtherWorkError(Exception):
-    """What is stored is the result of other work, or of another version of this program."""
+    """The stored result belongs to other work, or to another version of this program."""
 
 
 class KeptResult:

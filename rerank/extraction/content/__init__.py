@@ -1,4 +1,4 @@
-"""What candidates are: trees or texts, with how they are read, scored and described."""
+"""The kinds of candidates: trees or texts, with how they are read, scored and described."""
 
 import logging
 
@@ -25,7 +25,7 @@ def content_of(
     keeps_texts: bool = True,
     lexical: LexicalTables | None = None,
 ) -> Content:
-    """What the candidates of a recipe's lists are.
+    """The kind of candidates in a recipe's lists.
 
     centred: store values relative to a list's most frequent one; as the recipe says where None. columns: the score
     columns that lists are held to, where they are known. keeps_texts: see ``Content``. lexical: what the template

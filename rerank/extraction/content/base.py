@@ -1,4 +1,4 @@
-"""What a kind of candidates has to bring: reading, features, statistics."""
+"""The interface of a kind of candidates: reading, features, statistics."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -110,7 +110,8 @@ class Content(ABC, Generic[T]):
             number += 1
 
     def learn(self, data: SplitSettings, split: str) -> LearnedTables | None:  # noqa: ARG002
-        """What templates learn from training lists before any features are extracted; None if they learn nothing."""
+        """The knowledge that templates take from training lists before any features are extracted; None if they learn
+        nothing."""
         return None
 
     @abstractmethod
@@ -270,7 +271,7 @@ def unknown_columns(columns: ScoreColumns, nbest: NBestList) -> tuple[str, ...]:
 
 
 def _difference(columns: ScoreColumns, own: ScoreColumns) -> str | None:
-    """What keeps a list with the columns ``own`` from being used."""
+    """The reason that keeps a list with the columns ``own`` from being used."""
     lacking = [name for name in columns.names if name not in own.names]
     if lacking:
         what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}"

@@ -148,7 +148,7 @@ class TextContent(Content[TextView]):
         return texts.opened(self._view)
 
     def _view(self, nbest: TextList) -> TextView:
-        """What templates see of a list. Raises Problem."""
+        """The view that templates have of a list. Raises Problem."""
         lists = self._measured_aside(nbest)
         if self.columns is not None:
             lists = cast(TextList, hold(self.columns, lists))

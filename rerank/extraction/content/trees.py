@@ -98,7 +98,7 @@ class TreeContent(Content[Parses]):
         return held if isinstance(held, SkippedList) else nbest.without(unfit(nbest))
 
     def _parses(self, nbest: NBestList, trees: Trees, symbols: SymbolTable) -> Parses:
-        """What templates see of a list: its trees, and the scores that it is held to."""
+        """The view that templates have of a list: its trees, and the scores that it is held to."""
         held = nbest if self.columns is None else hold(self.columns, nbest)
         assert isinstance(held, NBestList)
         return Parses(trees, symbols, score_view(held, self.symbols if self.keeps_texts else None))

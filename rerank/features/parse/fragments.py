@@ -128,7 +128,7 @@ class HeadTree(Template):
     {'S → NP * VP → * VBZ': 1.0, 'NP → * NN': 1.0}
 
     ``words``: write the head word too: always ("all"), if its tag is a function tag ("function"), or never ("none");
-    ``ancestors``: add the labels of so many ancestors above the projection.
+    ``ancestors``: add the labels of this many ancestors above the projection.
 
     Charniak & Johnson (2005); one feature per word.
     """

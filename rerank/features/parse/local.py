@@ -25,7 +25,7 @@ FUNCTION_WORDS, ALL_WORDS, POS, SEMANTIC = 1, 2, 1, 1
 class LocalTree(Template):
     """Options of templates over a node and its children.
 
-    ancestors: add the labels of so many ancestors; root: mark nodes outside the root clause; conj: mark children of a
+    ancestors: add the labels of this many ancestors; root: mark nodes outside the root clause; conj: mark children of a
     coordination; mark_head: mark the head child; words: add the word of preterminal children ("none", those with a
     "function" tag, "all"); head, nonhead: annotate the head child and the other children, if their word is not
     added, with the "pos" or "word" of their head; heads: which heads ("syntactic" or "semantic").

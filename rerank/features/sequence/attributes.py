@@ -32,7 +32,7 @@ class TokenAttributes(NamedTuple):
 
 @dataclass
 class TokenFeatures:
-    """What makes attributes.
+    """The maker of attributes.
 
     patterns: templates; clusters, gazetteers: what they look up, by name; functions: functions of one's own from the
     words (of tokens with several columns, the tokens) of a sentence and a place in it to names, or a mapping of names

@@ -26,7 +26,8 @@ SIZED = "prefix", "suffix"
 
 
 class Macro(NamedTuple):
-    """What a template looks at: a function of a column of the token ``row`` places away; size: of an affix, 0: all."""
+    """The value that a template looks at: a function of a column of the token ``row`` places away; size: of an affix,
+    0: all."""
 
     function: str
     size: int
@@ -61,7 +62,7 @@ def short(word: str) -> str:
 
 
 def marks(word: str) -> str | None:
-    """What it holds: digits, a hyphen, capitals at the start, within, or nothing else.
+    """The kinds of characters in it: digits, a hyphen, capitals at the start, within, or nothing else.
 
     >>> marks("Mid-1990s")
     'digit hyphen first'
@@ -86,7 +87,7 @@ FUNCTIONS: dict[str, Callable[[str], str | None]] = {
 
 
 def value_of(macro: Macro, word: str) -> str | None:
-    """What a macro's function gives for a word, None for nothing."""
+    """The value of a macro's function for a word, None for nothing."""
     if macro.function in SIZED:
         part = word[: macro.size] if macro.function == "prefix" else word[-macro.size :]
         return part if len(word) >= macro.size else None
@@ -138,7 +139,7 @@ def template_file(path: str | Path) -> list[str]:
 
 
 def default_patterns(width: int) -> list[str]:
-    """The lines of the default set for tokens of so many columns: words, affixes, shapes, windows of all columns."""
+    """The lines of the default set for tokens of this many columns: words, affixes, shapes, windows of all columns."""
     lower = [f"%lower[{row},0]" for row in range(-2, 3)]
     texts = ["%x[0,0]", *lower, *(f"%{kind}{size}[0,0]" for kind in SIZED for size in range(1, 5))]
     texts += ["/".join(lower[1:3]), "/".join(lower[2:4]), "/".join((lower[1], lower[3]))]

@@ -61,7 +61,8 @@ def smoothed(table: Translations, t: float, word: int) -> float:
 
 @kernel
 def look_at_words(tables: LexicalTables, source: np.ndarray, words: np.ndarray, seen: np.ndarray) -> None:
-    """What the source (int32 [S]) and each distinct word (int32 [D]) of the candidates say of one another.
+    """The evidence of the source (int32 [S]) for each distinct word (int32 [D]) of the candidates, and of these for the
+    source.
 
     To ``seen`` (float64 [SCRATCH, D]) go MEAN, that of t*(word | source word), and GIVEN and GIVES, the greatest
     t(word | source word) and t(source word | word).

@@ -1,4 +1,4 @@
-"""What templates see of a list of texts: words, derivations, word alignments and scores as flat arrays."""
+"""The view that templates have of a list of texts: words, derivations, word alignments and scores as flat arrays."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -250,7 +250,7 @@ def _within(first: np.ndarray, points: np.ndarray, source: int, lengths: np.ndar
 
 
 def _fault(reason: str, message: str, nbest: TextList, y: int) -> Problem:
-    """What is wrong with candidate ``y``."""
+    """The problem with candidate ``y``."""
     line = nbest.lines[y] if len(nbest.lines) else nbest.line
     return Problem(reason, message, line, path=nbest.path, list_id=nbest.id)
 

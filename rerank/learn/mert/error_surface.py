@@ -199,7 +199,7 @@ class ErrorSurface:
 
     @property
     def sign(self) -> float:
-        """What a score is multiplied by so that higher is better."""
+        """The factor of a score so that higher is better."""
         return -1.0 if self.metric.lower_is_better else 1.0
 
     def linear(self, w: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ __all__ = ["Line", "MertResult", "MertSettings", "Search", "line_scores", "mert"
 
 
 class MertResult(NamedTuple):
-    """What MERT found.
+    """The result of MERT.
 
     weights: float64 [F], scaled to the sum of absolute weights of the start (unless there are base scores, whose
     weight of 1 gives the scale); score, start_score: the metric there and at the start; history: one dict per step of
@@ -89,7 +89,7 @@ def mert(
 
 @contextmanager
 def _threads(count: int) -> Iterator[tuple[Map, Event]]:
-    """A map over so many threads, in order, and the event that ends them early, after an error or an interrupt."""
+    """A map over this many threads, in order, and the event that ends them early, after an error or an interrupt."""
     halted = Event()
     if count == 1:
         yield map, halted

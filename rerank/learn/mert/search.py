@@ -21,11 +21,11 @@ class MertSettings(Checked):
     ----------
     coordinate: search along every single feature.
     random: how many random directions to search along as well.
-    patience: where no direction holds anything better, draw random directions again, so many times in a row.
+    patience: where no direction holds anything better, draw random directions again, this many times in a row.
     restarts: how many searches from random points to make, besides the one from the start.
     iterations: steps of a search at most.
     tolerance: a step must raise the score by more than this.
-    window, smoothing: an interval is judged by its own score and those of so many intervals on each side, by their
+    window, smoothing: an interval is judged by its own score and those of this many intervals on each side, by their
         mean or their min (Cer, Jurafsky & Manning 2008); 0: by its own alone.
     interval: a random start is the start with noise between these two on every weight, where 1 is the mean weight
         and all features have unit variance within lists; one pair, or one per feature.

@@ -72,7 +72,7 @@ def combine(
     start: the state that all of them continued from; None: a fresh one.
     rule: one of the learner's family; ``mean`` is uniform, ``updates`` is weighted by numbers of updates.
     free: how many columns, the first ones, have no penalty.
-    keep: keep only so many columns in addition to the free ones; the others are as before the first list.
+    keep: how many columns are kept in addition to the free ones; the others are as before the first list.
     """
     rule = rule_of(learner, rule, keep)
     columns = learner.last(ends[0]).w.size

@@ -1,4 +1,4 @@
-"""What learning has changed in a state: the rows that differ, which are few where there are many columns.
+"""The changes of learning to a state: the rows that differ, which are few where there are many columns.
 
 Sections that are trained separately touch the columns of their own lists. Only what they have changed travels, and only
 the columns that one of them has touched are combined; the others are what they were.

@@ -1,4 +1,4 @@
-"""What becomes of the memory of learners that were trained apart: the formulas of mixing, a family each.
+"""Mixing of the memory of learners that were trained apart: the formulas of mixing, a family each.
 
 Learners without one have nothing but weights, which are averaged (``shard_states.combined``).
 """

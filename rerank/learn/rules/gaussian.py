@@ -31,7 +31,7 @@ MEAN, VARIANCE = range(2)  # of a cell
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Learner):
-    """What the Gaussian learners share.
+    """The common part of Gaussian learners.
 
     Parameters
     ----------

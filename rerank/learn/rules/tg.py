@@ -18,7 +18,7 @@ GREATEST = 1e150  # the most that one truncation takes away, so that their sum s
 @learners.add("tg")
 @dataclass(frozen=True, kw_only=True)
 class TruncatedGradient(Truncating):
-    """Gradient steps, and every so many updates a truncation of the weights.
+    """Gradient steps, and every this many updates a truncation of the weights.
 
     >>> from rerank.learn.learned import learned
     >>> learned(TruncatedGradient(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})

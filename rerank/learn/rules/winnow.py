@@ -29,7 +29,7 @@ from rerank.learn.workspace import Scratch
 
 LIMIT = 300.0  # of |θ|
 LEAST_MU, GREATEST_MU = 1e-100, 1e20  # between them (2μ·sinh LIMIT)² and 4μ² are ordinary numbers
-REACH = 2.0**20  # Z and the sums of the average start again where Z has become so many times larger or smaller
+REACH = 2.0**20  # Z and the sums of the average start again where Z has become this many times larger or smaller
 # Of State.numbers: W (0 where nothing is normalised), Z and what rounding took from it, Z at the last renewal.
 W, Z, CARRY, START = range(REST, REST + 4)
 

@@ -23,7 +23,7 @@ UNKNOWN = -1  # a label that is not known
 class Chains(NamedTuple):
     """Examples for kernels, frozen: L of them with T tokens and A attributes; made by ``chains_of``.
 
-    Learners take them for a corpus of so many columns, D = ``width``.
+    Learners take them for a corpus of this many columns, D = ``width``.
     """
 
     starts: np.ndarray  # int64 [L + 1]: example i has the tokens starts[i] … starts[i + 1] − 1

@@ -1,4 +1,4 @@
-"""What a learner needs to know of a space of outputs, and the pass that trains any learner over one.
+"""The interface of a space of outputs, and the pass that trains any learner over one.
 
 A space is a named tuple of arrays with examples 0 … L − 1. It gives bodies (see ``by_type``) to the three functions
 below: the best output under a predictor, the columns in which the right output differs from that, and the best k. All
@@ -88,7 +88,7 @@ class PairSpace(NamedTuple):
 
 
 def pair_for(entries: int) -> PairSpace:
-    """A list of two that differ in up to so many columns."""
+    """A list of two that differ in up to this many columns."""
     lists, oracle, base = np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(2)
     data = ListArrays(
         lists=lists, rows=np.zeros(3, np.int64), columns=np.empty(entries, np.uint32), values=np.empty(entries),

@@ -53,12 +53,12 @@ def train_chains(
     """Train for ``epochs`` passes over ``chains`` and keep the best by ``evaluate``, without one the last.
 
     ``maxent`` finds its optimum in place of epochs. Arguments are those of ``rerank.learn.trainer.train``; the weights
-    of the result are ``training.weights[predictor].w``. average_after: after so many epochs the average begins anew,
+    of the result are ``training.weights[predictor].w``. average_after: after this many epochs the average begins anew,
     without the predictors before; with a threshold that leaves few weights other than 0 in it.
 
     Raises
     ------
-    RecipeError: the learner needs all outputs, or cannot keep a state for so many columns.
+    RecipeError: the learner needs all outputs, or cannot keep a state for this many columns.
     DataError: a token of ``chains`` has no label.
     """
     require_structured(accepted(learner))
@@ -66,7 +66,7 @@ def train_chains(
         i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
         raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
     hooks = EvaluationHooks(predictor, None, evaluate, None, None)
-    lists: Any = chains  # of so many columns
+    lists: Any = chains  # of this many columns
     progress = TrainingState.begin(learner, lists, None)
     last = progress.epoch + epochs
     if isinstance(learner, Maxent):
@@ -101,7 +101,7 @@ class ChainVisitor:
 
     def __init__(self, learner: Learner, chains: Chains) -> None:
         self.learner, self.params = learner, learner.settings()
-        self.chains: Any = chains  # a corpus of so many columns to the learner
+        self.chains: Any = chains  # a corpus of this many columns to the learner
         self.room, self.pair = room_for(chains), pair_for(entries_of(chains))
 
     def epoch(self, order: np.ndarray, state: State) -> list[Any]:

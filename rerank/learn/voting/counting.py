@@ -237,7 +237,8 @@ def prepare(
 
 @kernel
 def sum_whole(seats: Seats, y: int, T: int, room: Room) -> int:
-    """What whole patterns bring the candidate at place y, in ``room``; returns its first edge of a real pattern."""
+    """The features that whole patterns give the candidate at place y, in ``room``; returns its first edge of a real
+    pattern."""
     x, out = seats.like[y], room.moves[y, :T]
     room.start[y] = room.start[x] if x >= 0 else 0.0
     for t in range(T):

@@ -10,7 +10,7 @@ from rerank.learn.voting.votes import Votes
 
 
 class Levels(NamedTuple):
-    """What C columns bring into U, or into V, by column and in time: a_j, or v_j, while they are active, else 0.
+    """The contributions of C columns to U, or to V, by column and in time: a_j, or v_j, while they are active, else 0.
 
     The first entry of a column says that it is 0 before any update; one behind all predictors ends the last.
     """

@@ -1,4 +1,4 @@
-"""What is known of every bracket of a list's union before it is judged: numbers, and symbols around it."""
+"""The features of every bracket of a list's union before it is judged: numbers, and symbols around it."""
 
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class BracketVotes(NamedTuple):
 
 @kernel
 def _done_to(found: Brackets, t: int, b: int) -> int:
-    """What tree t does to bracket b: HAS, CROSSES or RELABELS it; 0 for none of these."""
+    """The effect of tree t on bracket b: HAS, CROSSES or RELABELS it; 0 for none of these."""
     relabels = 0
     for i in range(found.first[t], found.first[t + 1]):
         other = found.bracket[i]

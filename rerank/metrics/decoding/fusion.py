@@ -194,7 +194,7 @@ def read_words_of(trees: Trees, table: BracketLabels) -> Words:
 
 
 def bracket_room(trees: int, brackets: int) -> Brackets:
-    """Room for so many brackets of so many trees."""
+    """Room for this many brackets of this many trees."""
     bracket, label, start, end, copy, last = np.empty((6, brackets), np.int32)
     slot = np.empty(2 << brackets.bit_length(), np.int32)
     return Brackets(np.zeros(trees + 1, np.int64), bracket, label, start, end, copy, last, slot)

@@ -84,7 +84,7 @@ def ngram_hashes(
 
 
 class Items(NamedTuple):
-    """What N candidates are bags of, candidate after candidate."""
+    """The items that N candidates are bags of, candidate after candidate."""
 
     item: np.ndarray  # uint64 [n]
     owner: np.ndarray  # int32 [n], rising

@@ -1,4 +1,4 @@
-"""What one request may ask for."""
+"""The limits of one request."""
 
 from typing import NamedTuple
 

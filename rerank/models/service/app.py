@@ -42,7 +42,7 @@ PAGE = files(__package__).joinpath("page.html").read_text("utf-8")
 
 
 def _hashed(kind: str) -> str:
-    """What allows the page's own style or script, and no other."""
+    """The policy that allows the page's own style or script, and no other."""
     (text,) = re.findall(f"<{kind}>(.*?)</{kind}>", PAGE, re.DOTALL)
     return f"{kind}-src 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
@@ -214,7 +214,7 @@ async def _page(_: Request) -> Response:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """What is wrong with the request itself: its path, its method, its size."""
+    """The problem with the request itself: its path, its method, its size."""
     assert isinstance(error, HTTPException)
     return _error(request, error.status_code, error.detail, headers=error.headers)
 

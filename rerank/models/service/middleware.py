@@ -77,7 +77,7 @@ class GuardedApp:
         await (self._refusal(scope) or self.app)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
-        """What is answered in place of the application."""
+        """The answer in place of the application."""
         headers, called = Headers(scope=scope), str((scope.get("server") or [""])[0]).removeprefix("::ffff:")
         host, origin = headers.get("host", ""), headers.get("origin")
         if _name(host) not in self.hosts | {called}:

@@ -1,4 +1,4 @@
-"""What clients ask for, as JSON: lists to rank, checked field by field, and their rankings."""
+"""The requests of clients, as JSON: lists to rank, checked field by field, and their rankings."""
 
 import difflib
 import re

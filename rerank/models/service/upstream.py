@@ -27,7 +27,7 @@ UNKEPT = {
 
 
 class Reply(NamedTuple):
-    """What a server answers; if it is a response with choices, these, and all that it holds."""
+    """The answer of a server; if it is a response with choices, these, and all that it holds."""
 
     response: Response
     choices: Sequence[dict[str, Any]] = ()
@@ -35,7 +35,7 @@ class Reply(NamedTuple):
 
 
 class Upstream:
-    """The server whose paths begin with ``url``, as https://host/v1. It gets at most so many ``connections``, and has
+    """The server whose paths begin with ``url``, as https://host/v1. It gets at most this many ``connections``, and has
     so many ``seconds`` for an answer.
 
     Raises
@@ -87,7 +87,7 @@ class Upstream:
         return [reply for reply in replies if reply.choices] or replies[:1]
 
     async def send(self, path: str, headers: Mapping[str, str], asked: dict[str, Any] | None = None) -> Reply:
-        """What the server answers when ``asked``, or to GET if it is None."""
+        """The server's answer when ``asked``, or to GET if it is None."""
         method, url = "GET" if asked is None else "POST", self.url + path
         try:
             sending = self._session.request(method, url, json=asked, headers=kept(headers), allow_redirects=False)

@@ -211,7 +211,7 @@ class UnitedColumns:
 
 
 def _of_texts(lists: list[TextList], places: list[tuple[int, int]]) -> dict[str, Any]:
-    """What only lists of texts have, for the chosen candidates."""
+    """The statistics that only lists of texts have, for the chosen candidates."""
     return {
         "sparse": _join_sparse(lists, places),
         "segmentation": _join_texts([nbest.segmentation for nbest in lists], places),

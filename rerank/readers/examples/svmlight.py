@@ -133,7 +133,7 @@ def _shown(text: str) -> str:
 
 
 def _label_fault(label: str) -> str:
-    """What is expected instead of this label; empty if it is fine."""
+    """The label that is expected instead; empty if it is fine."""
     if "," in label:
         return "one label; files with several labels per example are not read"
     if _NAMED.fullmatch(label) or canonical(label) in ("inf", "-inf"):

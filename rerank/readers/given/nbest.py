@@ -24,7 +24,7 @@ from rerank.storage.strict_json import as_json
 
 
 class GivenError(DataError):
-    """What a program has given cannot be used; ``field`` says where that is, as "candidates[3].score"."""
+    """The input that a program has given cannot be used; ``field`` says where that is, as "candidates[3].score"."""
 
     def __init__(self, message: str, field: str, *, list_id: str | None = None) -> None:
         super().__init__(message, list_id=list_id)

@@ -130,7 +130,7 @@ class _Parsed(NamedTuple):
 
 
 class File:
-    """What is known of a file so far."""
+    """The findings about a file so far."""
 
     def __init__(self, reader: Options, path: str) -> None:
         self.reader, self.path = reader, path
@@ -252,7 +252,7 @@ class File:
             yield self._empty(name, line)
 
     def _fault(self, parsed: _Parsed, line: int) -> Problem:
-        """What is wrong with a line."""
+        """The problem with a line."""
         block, fields = parsed.block, (self.layout or Layout(4, 2, 3)).fields
         text, count = block.line_text(line), int(block.rows[line, COUNT])
         if b"\0" in text:

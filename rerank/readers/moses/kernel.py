@@ -12,7 +12,7 @@ from rerank.data.symbols import combine, hash_bytes
 from rerank.kernels.compile import kernel
 from rerank.readers.decimal_kernel import DECIMAL, DIGITS, EXACT_MANTISSA, EXACT_POWER, NO_DECIMAL, UNDECIDED, is_blank
 
-FIELDS = 8  # the bounds of so many fields of a line are kept
+FIELDS = 8  # the bounds of this many fields of a line are kept
 BEGIN, END, NUMBER, COUNT, FIRST = range(5)  # the columns of a line's row; bounds of the fields from FIRST on
 WIDTH = FIRST + 2 * FIELDS
 _ENTRY, _CANDIDATE, _FROM, _TO = range(4)  # the columns of a number that is set aside

@@ -94,14 +94,14 @@ def _padded(part: bytes, text: bytes, last: bool) -> bytes:
 
 
 def _separator(features: bytes) -> bytes:
-    """What separates labelled values: a blank or, as cdec writes them, a semicolon."""
+    """The separator of labelled values: a blank or, as cdec writes them, a semicolon."""
     if not features:
         return b""
     return b";" if b";" in features and len(features.split()) == 1 else b" "
 
 
 def _mark(features: bytes) -> bytes:
-    """What separates a label from its value."""
+    """The separator of a label from its value."""
     mark = b":" if b":" in features and b"=" not in features else b"="
     joined = mark in features and not any(word.endswith(mark) for word in features.split())
     return mark if joined else mark + b" "

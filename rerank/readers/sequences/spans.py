@@ -16,7 +16,7 @@ PREFIXES = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S", "M": "I"
 
 @cache
 def parts_of(label: str) -> tuple[str, str]:
-    """What a label says of a span, one of B, I, E, S and O, and the type of the span.
+    """A label's part in a span, one of B, I, E, S and O, and the type of the span.
 
     Raises
     ------

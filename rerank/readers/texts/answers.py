@@ -1,4 +1,4 @@
-"""What candidates come to: rules that find the answer in a text, so that texts which say the same can vote together.
+"""The answers of candidates: rules that find the answer in a text, so that texts which say the same can vote together.
 
 | rule            | the answer |
 |-----------------|------------|
@@ -108,7 +108,7 @@ _FINDERS: dict[str, Finder] = {
 
 @cache
 def finder(rule: str) -> Finder:
-    """What finds the answer in a text; None or an empty text where there is none.
+    """The function that finds the answer in a text; None or an empty text where there is none.
 
     Raises
     ------

@@ -129,7 +129,7 @@ def _together(first: _Folder, others: Sequence[_Folder]) -> Iterator[Record]:
 
 
 def _candidate(lines: tuple[Keyed, Keyed | None], _: int) -> Entry:
-    """What the lines of a candidate say. Raises Problem."""
+    """The entry on the lines of a candidate. Raises Problem."""
     text, score = lines
     if score is None:
         return Entry(text_of(text), {})

@@ -145,7 +145,7 @@ class FairseqReader(TextReader):
         return Draft(candidates, content.hypotheses, content.head, content.lines, names, source, references)
 
     def _hypothesis(self, records: list[bytes], _: int) -> Entry:
-        """What the records of a hypothesis say. Raises Problem."""
+        """The entry in the records of a hypothesis. Raises Problem."""
         fields = _fields(records)
         text, alignment = _text(fields, self.text), fields.get(b"A") or None
         return Entry(text, _scores(fields), alignment=None if alignment is None else alignment.strip())
@@ -228,7 +228,7 @@ def _by_number(lists: Iterator[NBestList | SkippedList], path: str) -> Iterator[
 
 
 def _fields(records: list[bytes]) -> dict[bytes, bytes]:
-    """What follows the first tab of the records, by the letter of their kind. Raises Problem."""
+    """The text behind the first tab of the records, by the letter of their kind. Raises Problem."""
     fields: dict[bytes, bytes] = {}
     for record in records:
         kind = record[:1]

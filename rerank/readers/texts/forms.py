@@ -106,7 +106,7 @@ class Form:
 
 
 def _first(item: Any, paths: Paths) -> Any:
-    """What is under the first path that leads somewhere, None if none does."""
+    """The value under the first path that leads somewhere, None if none does."""
     for path in paths:
         value = item
         for key in path.rstrip("#+").split("."):
@@ -142,7 +142,8 @@ def _content(content: Any) -> str:
 
 
 def _finder_of(right: str, rule: str | None) -> tuple[Callable[[str], str | None], set[str | None]]:
-    """What finds the answer in a text, and the answers that are right. Raises Problem where a rule takes too long."""
+    """The function that finds the answer in a text, and the answers that are right. Raises Problem where a rule takes
+    too long."""
     right = right.rpartition("####")[2].strip()
     right = finder("boxed")(right) or right
     core = right.strip(OUTER + "$%")
@@ -187,7 +188,7 @@ METRICS = "exact_match", "acc", "pass@1"
 
 
 def _flat(values: Any) -> list[Any]:
-    """What lists of lists hold in the end, if each has one entry: the responses to a document."""
+    """The innermost entries of lists of lists, if each has one entry: the responses to a document."""
     while isinstance(values, list) and len(values) == 1 and isinstance(values[0], list):
         (values,) = values
     return values if isinstance(values, list) else []

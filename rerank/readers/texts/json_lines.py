@@ -38,7 +38,7 @@ class JsonReader(TextReader):
 
     @property
     def nothing(self) -> dict[str, Any]:
-        """What an object without candidates holds besides its id."""
+        """The contents of an object without candidates besides its id."""
         return {"candidates": []}
 
     def records(self, lines: LineReader) -> Iterator[Record]:

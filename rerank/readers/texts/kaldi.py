@@ -151,7 +151,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
         return Draft(each(content, self._candidate), content, None, [words.number for words, *_ in content])
 
     def _candidate(self, lines: Sequence[Keyed], _: int) -> Entry:
-        """What the lines of a candidate say. Raises Problem."""
+        """The entry on the lines of a candidate. Raises Problem."""
         words, *costs = lines
         text = text_of(words)
         if not _KEY.match(words.key):

@@ -243,7 +243,7 @@ def fill_columns(
 
 
 def _entry(row: DocumentLine, columns: FeatureColumns) -> Entry:
-    """What a line says. Raises Problem."""
+    """The entry on a line. Raises Problem."""
     line = row.line
     if b"\0" in line:
         raise Problem("nul", NUL)

@@ -111,7 +111,7 @@ def _parts(row: bytes) -> _Parts:
 
 
 def _candidate(row: bytes, _: int) -> Entry:
-    """What a line says. Raises Problem."""
+    """The entry on a line. Raises Problem."""
     if b"\0" in row:
         raise Problem("nul", NUL)
     parts, by_column, alignment = _parts(row), dict[str, float](), None

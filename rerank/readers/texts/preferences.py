@@ -92,7 +92,7 @@ class PreferencesReader(WrittenAsJsonl, SampleReader):
         return Entry(text, numbers, labels=self.labelled(answer.labels)), before
 
     def _answers(self, content: dict[str, Any], side: int) -> list[_Answer]:
-        """What was chosen (0) or rejected (1). Raises Problem."""
+        """The chosen (0) or rejected (1) answers. Raises Problem."""
         key = (self.chosen, self.rejected)[side]
         if key not in content:
             raise Problem("text", f"there is no {key!r}; the reader's options chosen and rejected name the keys")

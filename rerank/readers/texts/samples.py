@@ -1,5 +1,5 @@
-"""What objects say of the samples of a language model besides numbers: scores of their steps, how they ended, whose
-they are."""
+"""The data that objects hold on the samples of a language model besides numbers: scores of their steps, how they ended,
+whose they are."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

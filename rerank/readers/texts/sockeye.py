@@ -79,7 +79,7 @@ class SockeyeReader(JsonReader):
 
     @property
     def nothing(self) -> dict[str, Any]:
-        """What sockeye answers to an input that it cannot use."""
+        """The answer of sockeye to an input that it cannot use."""
         return {"translation": "", "score": float("inf")}
 
     @property

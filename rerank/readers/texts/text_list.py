@@ -278,7 +278,7 @@ class NamedColumns:
         draft.names = self.names or (self.base,)
 
     def _misfit(self, numbers: dict[str, float], k: int, *, scored: bool) -> Problem | None:
-        """What is wrong with the numbers of candidate ``k`` of a list with base scores, or with zeros for them."""
+        """The problem with the numbers of candidate ``k`` of a list with base scores, or with zeros for them."""
         if self.base not in numbers:
             return Problem("score", f"candidate {k} has no number {self.base!r}, the base score")
         names = self.names or ()

@@ -39,7 +39,7 @@ NEAR = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
 
 
 class RunLine(NamedTuple):
-    """What one line of a run says, or the problem with it."""
+    """One line of a run, or the problem with it."""
 
     number: int
     line: bytes
@@ -221,7 +221,7 @@ def _rows(lines: LineReader) -> Iterator[RunLine]:
 
 
 def _judgement(numbered: tuple[int, bytes]) -> RunLine:
-    """What a line of judgements says; a blank one about no document of no query."""
+    """The judgement on a line; a blank one about no document of no query."""
     number, line = numbered
     try:
         query, _, document, grade = line.split() or (b"", b"", b"%d" % number, b"0")

@@ -105,7 +105,8 @@ def _bad(lines: LineReader, name: str | None, problem: Problem) -> Record:
 
 
 def _find_problem(lines: LineReader, size: int) -> Problem | None:
-    """What keeps the next ``size`` lines from being pairs of score and tree that end at a blank line or a header.
+    """The reason that keeps the next ``size`` lines from being pairs of score and tree that end at a blank line or a
+    header.
 
     A header may claim any number; at most twice as many lines as are really there are looked at.
     """
@@ -122,7 +123,7 @@ def _find_problem(lines: LineReader, size: int) -> Problem | None:
 
 
 def _misfit(look: list[bytes], size: int, first: int) -> Problem | None:
-    """What is wrong with the first line in ``look`` that does not fit its place; ``first``: its first line's number."""
+    """The problem with the first line in ``look`` that does not fit its place; ``first``: its first line's number."""
     body = look[:size]
     if not (all(text[:1] == b"(" for text in body[1::2]) and all(body)):
         for i, line in enumerate(body):

@@ -1,4 +1,4 @@
-"""What the readers of parse lists share: their options, score lines, duplicates, ids."""
+"""The common part of the readers of parse lists: their options, score lines, duplicates, ids."""
 
 from abc import abstractmethod
 from collections import Counter

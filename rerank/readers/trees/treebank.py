@@ -41,7 +41,7 @@ DEPTH, LINE, START, MARGIN = range(4)
 
 
 class Scan(NamedTuple):
-    """What the scanner keeps from chunk to chunk, and the trees it finds in a chunk."""
+    """The state that the scanner keeps from chunk to chunk, and the trees it finds in a chunk."""
 
     state: np.ndarray  # int64 [4]: see DEPTH and what follows it
     begin: np.ndarray  # int64 [M]: where trees begin in the chunk, 0 for one that continues from the chunk before

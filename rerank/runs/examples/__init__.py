@@ -1,1 +1,1 @@
-"""What recipes over labelled examples have of their own: sets, folds and noise, tuning, baselines, their report."""
+"""The settings of recipes over labelled examples: sets, folds and noise, tuning, baselines, their report."""

@@ -23,7 +23,7 @@ log = logging.getLogger("rerank")
 
 @contextmanager
 def workers(count: int | None) -> Iterator[Map]:
-    """A map over so many threads (one per processor for None), in order; results do not depend on their number."""
+    """A map over this many threads (one per processor for None), in order; results do not depend on their number."""
     most = count or thread_count()
     if most == 1:
         yield map

@@ -106,7 +106,7 @@ PLAIN = [known.name for known in fields(Result) if known.name not in ("spec", "p
 
 
 def key_of(examples: ExampleSet, spec: Spec, code: str) -> str:
-    """What results follow from, as a short text: the run, the examples themselves, and the code."""
+    """The key of results, as a short text: the run, the examples themselves, and the code."""
     parts = [examples.examples, *([examples.test] if examples.test is not None else [])]
     arrays = [array for part in parts for array in (part.rows, part.columns, part.label, part.values)]
     arrays += [examples.folds] if examples.folds is not None else []
@@ -127,7 +127,7 @@ def save_results(place: Path, key: str, results: list[Result]) -> None:
 
 
 def load_results(place: Path, key: str, spec: Spec) -> list[Result] | None:
-    """What ``save_results`` kept; None where there is nothing that can be read."""
+    """The results that ``save_results`` kept; None where there is nothing that can be read."""
     stored = KeptResult(place, key).load()
     if stored is None:
         return None

@@ -1,4 +1,4 @@
-"""What scikit-learn has a part in: batch classifiers to compare with, and documents as examples."""
+"""The parts that use scikit-learn: batch classifiers to compare with, and documents as examples."""
 
 import re
 import warnings

@@ -118,7 +118,7 @@ class Sets:
 
 
 def _counts(of: ExampleSet, seconds: float) -> dict[str, Any]:
-    """What metrics.json says about a set."""
+    """The entry of metrics.json on a set."""
     examples = of.examples
     labels = np.bincount(examples.label, minlength=len(examples.classes))
     if of.test is not None and (dropped := of.test.dropped):

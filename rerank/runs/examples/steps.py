@@ -238,7 +238,7 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
 
 
 def _chosen(tuned: Mapping[str, Any]) -> str:
-    """What tuning chose, in words."""
+    """The choice of tuning, in words."""
     values = [f"{key.split('.')[-1]} {value}" for key, value in tuned.items() if "." in key]
     if tuned["held_out_error"] == tuned.get("default_error") and not values:
         values = ["the recipe's settings"]

@@ -21,7 +21,7 @@ from rerank.storage.outputs import output_file
 
 CLASSES = 12  # that a confusion matrix shows; of more, the commonest confusions
 PAIRS, HARDEST, STRONGEST, FEATURES = 20, 15, 25, 8  # rows of the tables; features named for an example
-MOST = 12  # up to so many runs are all compared with one another; of more, each with the best
+MOST = 12  # up to this many runs are all compared with one another; of more, each with the best
 
 
 class Tested(NamedTuple):

@@ -1,1 +1,1 @@
-"""What a run leaves for people to read: tables for the terminal and the documentation, figures, and one HTML page."""
+"""The readable results of a run: tables for the terminal and the documentation, figures, and one HTML page."""

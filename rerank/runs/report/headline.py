@@ -1,4 +1,4 @@
-"""What came out of a run over lists: one sentence, a few large numbers, and one table of results per split."""
+"""The outcome of a run over lists: one sentence, a few large numbers, and one table of results per split."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -185,7 +185,7 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def next_steps(metrics: Mapping[str, Any]) -> list[str]:
-    """What to try next, drawn from the run: more lists, less of a fit to those of training, longer lists."""
+    """Advice on what to try next, drawn from the run: more lists, less of a fit to those of training, longer lists."""
     measure, training, steps = primary_of(metrics), metrics.get("training", {}), list[str]()
     split, curve = next(iter(splits_of(metrics)), ""), metrics.get("curve") or {}
     slope = curve.get("slope")

@@ -51,7 +51,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """Scores of models that were trained on so many lists (or examples): by split, one per entry of ``sizes``.
+    """Scores of models that were trained on this many lists (or examples): by split, one per entry of ``sizes``.
 
     ``verdict``: a sentence on whether more of them would help; ``unit``: what they are.
     """

@@ -132,7 +132,7 @@ def choice_table(metrics: Metrics) -> TextTable:
 
 
 def coverage_tables(metrics: Metrics) -> list[TextTable]:
-    """What the surest answers of lists gain, and the area under the curve of what they lose; none without answers."""
+    """The gain of the surest answers of lists, and the area under the curve of what they lose; none without answers."""
     measure, rows = primary_of(metrics), []
     for split, curve in coverage_of(metrics).items():
         levels = {f"{100 * share:g} %": np.interp(share, curve["coverage"], curve["score"]) for share in COVERAGES}
@@ -171,7 +171,7 @@ def skipped_table(metrics: Metrics) -> TextTable:
 
 
 def scores_table(metrics: Metrics) -> TextTable:
-    """What looks odd about the scores of the lists, and about their words."""
+    """Remarks on the scores of the lists, and on their words."""
     rows: list[tuple[str, str, str]] = []
     for split, entry in metrics.get("corpora", {}).items():
         for column, candidates in (entry.get("absent") or {}).items():

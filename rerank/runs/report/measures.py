@@ -84,7 +84,7 @@ _PRIMARY = ("f1", "bleu", "chrf", "ter", "accuracy", "error", "wer", "cer", "gai
 
 
 def own_measure(metric: Metric) -> dict[str, Any]:
-    """What metrics.json says of how a user's own metric is shown, or one with a cut-off; nothing for others."""
+    """The entry of metrics.json on how a user's own metric is shown, or one with a cut-off; nothing for others."""
     known = type(metric).__module__.startswith("rerank.") and not isinstance(metric, OrderMetric)
     return {} if known else {"own_measure": asdict(measure_of(metric, metric.primary, metric.primary))}
 

@@ -12,7 +12,7 @@ MILLIONS = 1e7  # from here on counts are written in millions
 
 
 def fixed(value: float | None, digits: int = 2) -> str:
-    """``value`` with so many digits after the point.
+    """``value`` with this many digits after the point.
 
     >>> fixed(83.751), fixed(None), fixed(float("nan"))
     ('83.75', '–', '–')
@@ -109,7 +109,7 @@ def duration(seconds: float | None) -> str:
 
 
 class Spread(NamedTuple):
-    """Mean, sample standard deviation (n − 1) and standard error of so many values; a single one has no deviation."""
+    """Mean, sample standard deviation (n − 1) and standard error of this many values; a single one has no deviation."""
 
     mean: float
     deviation: float | None

@@ -174,7 +174,7 @@ class Plot:
     """A figure: what it shows, over two scales with their labels.
 
     level: a horizontal line, and its text. bars: (x, height) from the bottom, ``bar_width`` wide in units of x. notes:
-    texts at points, shifted by so many px: (text, x, y, right, down). diagonal: draws the line where x is y.
+    texts at points, shifted by this many px: (text, x, y, right, down). diagonal: draws the line where x is y.
     """
 
     x: Scale

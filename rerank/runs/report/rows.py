@@ -251,7 +251,7 @@ def compare_with_base(runs: Sequence[Mapping[str, Any]], split: str, predictor: 
 
 
 def _get(tree: Mapping[str, Any], *path: str) -> Any:
-    """What nested mappings hold at ``path``; None where it ends."""
+    """The value that nested mappings hold at ``path``; None where it ends."""
     value: Any = tree
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None

@@ -74,7 +74,7 @@ def label_metric(spec: Settings, labels: Collection[str]) -> LabelMetric:
 
 
 def token_features_of(settings: TokenFeatureSettings, width: int) -> TokenFeatures:
-    """What makes attributes of tokens with so many columns; nothing is known yet."""
+    """The maker of attributes of tokens with this many columns; nothing is known yet."""
     names = [*settings.clusters, *settings.gazetteers]
     for name in names:
         if not name.isalpha() or name in (*FUNCTIONS, *SIZED) or names.count(name) > 1:

@@ -26,7 +26,7 @@ def best_of(tagger: Tagger, batches: Iterable[Sequence[TaggedSentence]], n: int)
 
 
 def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds: int, n: int, epochs: int) -> Best:
-    """Sentences with their best sequences by a tagger that was trained, for so many epochs, on the other folds.
+    """Sentences with their best sequences by a tagger that was trained, for this many epochs, on the other folds.
 
     A fold is a run of sentences, so that documents fall into one or two.
 
