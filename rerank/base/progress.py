@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from rerank.base.encoding import plain
+from rerank.base.encoding import amount, plain
 
 T = TypeVar("T")
 log = logging.getLogger("rerank")
@@ -59,7 +59,7 @@ def counting(what: str, *, total: int | None = None, unit: str = "lists", lines:
     if lines:
         compiling = Compilation.seconds - count.compiled
         after = f", after {compiling:.1f} s of compiling kernels" if compiling else ""
-        log.info("%s: %s %s in %.1f s%s", what, f"{count.done:,}", unit, count.seconds, after)
+        log.info("%s: %s in %.1f s%s", what, amount(count.done, unit.removesuffix("s")), count.seconds, after)
 
 
 def _bars() -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from rerank.base.encoding import amount
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
@@ -144,7 +145,7 @@ def decode(
         left_out = _write_answers(stream, scorer, how, lists)
     warn_of_skipped(count)
     if left_out:
-        log.warning("%d candidates had no vote: their words are not those of the best of their list", left_out)
+        log.warning("%s without a vote: words other than those of the best of the list", amount(left_out, "candidate"))
 
 
 def _require_none(options: dict[str, Any], space: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rerank.base.encoding import amount
 from rerank.base.errors import DataError
 from rerank.cli.answer import show
 from rerank.cli.application import Encoding, command
@@ -93,7 +94,7 @@ def _evaluate_trees(
         show(*results[0].table(), sentences=[row._asdict() for row in results[0].sentences()])
     for result in results:
         if result.first_error:
-            errors = f"{result.scores()['refused']:,.0f} sentences are errors and left out of the scores"
+            errors = f"{amount(int(result.scores()['refused']), 'sentence')} in error, left out of the scores"
             log.warning("%s; the first: %s", errors, result.first_error)
     names = shown_names(systems)
     table = Table("", *names)

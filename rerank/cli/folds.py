@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from rerank.base.encoding import amount
 from rerank.base.progress import track
 from rerank.cli.answer import show
 from rerank.cli.application import OnBadList, OutputFile, app, command, warn_of_skipped
@@ -41,7 +42,7 @@ def split_treebank(
     total = sum(map(manifest.size, range(number)))
     for fold in range(number):
         size, place = manifest.size(fold), str(manifest.place(output, fold))
-        table.add_row(place, f"{total - size:,} trees", f"{size:,} sentences")
+        table.add_row(place, amount(total - size, "tree"), amount(size, "sentence"))
         entries.append({"fold": place, "trees": total - size, "sentences": size})
     show(table, folds=entries)
 

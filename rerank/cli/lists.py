@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rerank.base.encoding import amount
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import (
@@ -94,7 +95,8 @@ def rerank(
     if counts["without source"] and missing:
         message = "%d lists came without their source, which features of %s need; see --sources"
         log.warning(message, counts["without source"], missing)
-    log.info("%d lists, %d unknown features, by the predictor %s", count.lists, counts["unknown"], scorer.predictor)
+    shown = amount(count.lists, "list"), amount(counts["unknown"], "unknown feature")
+    log.info("%s, %s, by the predictor %s", *shown, scorer.predictor)
 
 
 def _count_lists(lists: "Iterable[Ranked | SkippedList]", found: Counter[str]) -> "Iterator[Ranked | SkippedList]":

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import amount, encoded
 from rerank.base.progress import track
 from rerank.cli.answer import show, shown_as_json
 from rerank.cli.application import (
@@ -122,7 +122,7 @@ def nbest(
         written = write_lists(out, track(found, "nbest", unit="sentences"))
     warn_of_skipped(count)
     if output != "-":
-        show(f"{written:,} lists: {output}", lists=written, output=output)
+        show(f"{amount(written, 'list')}: {output}", lists=written, output=output)
 
 
 def _reader(tagger: "Tagger", given: str | None, *, labelled: bool = False) -> "SequenceReader":

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
+from rerank.base.encoding import amount
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, Problem, Reader, SkippedList, lists_of
 from rerank.readers.streams import PathLike, single_stdin, stream_name
@@ -77,7 +78,7 @@ class Side:
         before, entries = self.count, self.take(number)
         if len(entries) == number:
             return entries[0] if self.of == "list" else entries
-        message = f"{self.count:,} {self.many} for at least {before + number:,} {self.of}s of {lists.path} "
+        message = f"{self.count:,} {self.many} for at least {amount(before + number, self.of)} of {lists.path} "
         message += f"(list {nbest.id} at line {nbest.line}); {self._rule}"
         if lists.late and self.count == lists.count - 1 and lists.reader.offers("first_id"):
             message += "; the lists' ids seem to start at 1: set data.reader.first_id: 1"
@@ -87,7 +88,7 @@ class Side:
         """Refuse an entry that is left over."""
         before = self.count
         if self.take():
-            message = f"at least {self.count:,} {self.many} for the {before:,} {self.of}s of {lists.path}; {self._rule}"
+            message = f"at least {self.count:,} {self.many} for {amount(before, self.of)} of {lists.path}; {self._rule}"
             raise DataError(message, path=self.path, line=self.line)
 
     @property
@@ -122,7 +123,7 @@ def _rest(
     lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], T]
 ) -> Iterator[tuple[T, tuple[Any, ...]]]:
     """The entries after those of the last list, with empty lists."""
-    counted = f"{lists.count:,} lists, the last of them {lists.last.id}" if lists.last else "no lists"
+    counted = f"{amount(lists.count, 'list')}, the last of them {lists.last.id}" if lists.last else "no lists"
     counted += f", for more {' and '.join(side.many for side in sides)} ({', '.join(side.path for side in sides)}); "
     while all(entries := [side.take() for side in sides]):
         message = f"{counted}found none for line {sides[0].line:,}. Are the files of one split? A decoder that found "

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from rerank.base.encoding import plain
+from rerank.base.encoding import amount, plain
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.block import ListBlock
 from rerank.readers.nbest import NBestList
@@ -201,18 +201,19 @@ class SkipCount:
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.lists:,} lists, {self.candidates:,} candidates, {self.duplicates:,} of them duplicates"]
+        read = f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}"
+        lines = [f"{read}, {self.duplicates:,} of them duplicates"]
         for reasons, first, what in (
             (self.reasons, self.first, "list"),
             (self.candidate_reasons, self.first_candidates, "candidate"),
         ):
             for reason, count in reasons.most_common():
-                lines.append(f"skipped {count:,} {what}s ({reason}); the first: {first[reason]}")
+                lines.append(f"skipped {amount(count, what)} ({reason}); the first: {first[reason]}")
         if self.normalized:
             lines.append(changes(self.normalized))
         if self.refused:
-            what = "have no candidate with the words of their gold trees and are left out of the scores"
-            lines.append(f"{self.refused:,} lists {what}; the first: {self.first_refused}")
+            what = "without a candidate that has the words of its gold tree, left out of the scores"
+            lines.append(f"{amount(self.refused, 'list')} {what}; the first: {self.first_refused}")
         return "\n".join(map(plain, [*lines, *self.scores.lines()]))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import amount, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.extraction.content import content_of
@@ -91,7 +91,7 @@ class Evaluation:
             for name, report in self.scores.items()
         ]
         headings = ["selection", primary, "95 % interval", *(measure.heading for measure in others)]
-        return TextTable(f"{self.lists:,} lists", headings, rows)
+        return TextTable(amount(self.lists, "list"), headings, rows)
 
     def _facts(self) -> list[str]:
         by, lines = f"by the predictor {self.predictor}, " if self.predictor else "", []

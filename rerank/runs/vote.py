@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import amount
 from rerank.base.errors import RecipeError
 from rerank.kernels.compile import kernel
 from rerank.learn.rules.lambdamart import LambdaMart
@@ -161,7 +162,7 @@ class VoteTable:
             line[f"less {reference}"] = "" if test is None else self.metric.signed(test.difference)
             lines.append(line | {"p": "" if test is None else f"{test.p:.2g}"})
         note = f"Learned ways are of {self.folds} folds: each list is chosen from by what the others teach."
-        return TextTable.of(f"{self.lists:,} lists, {self.candidates:,} candidates", lines, note=note)
+        return TextTable.of(f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}", lines, note=note)
 
     def __str__(self) -> str:
         table = self.table()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
 from rerank.base.progress import track
@@ -216,7 +217,7 @@ class WeightTable:
              "maxent": f"{w.maxent:.3g}"}
             for w in self.weights
         ]  # fmt: skip
-        caption = f"{self.lists:,} lists, {self.candidates:,} candidates"
+        caption = f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}"
         worth = f"By {self.folds} folds: each list is chosen from by what the others teach. {self.verdict}"
         about = f"Weights of all lists, in the unit of their columns; intervals of {self.resamples} resamples of lists."
         if self.margin is not None:

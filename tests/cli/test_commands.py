@@ -189,8 +189,8 @@ def test_bad_lists_keep_their_places(rerank, model):
     failed(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "2 of 3 lists cannot be used: check that")
     result = rerank("rerank", model, "-", "--on-bad-list", "skip", stdin=data)
     assert (result.code, result.out) == (0, "\n(S1 (NN [/y]))\n\n")
-    assert "skipped 1 lists (score)" in result.err
-    assert "skipped 1 lists (brackets)" in result.err
+    assert "skipped 1 list (score)" in result.err
+    assert "skipped 1 list (brackets)" in result.err
     result = rerank("rerank", model, "-", "--on-bad-list", "skip", "--n-best", 1, stdin=data)
     assert [line for line in result.out.splitlines() if "\t" in line and "-" not in line] == ["0\ta", "1\tb", "0\tc"]
 
@@ -200,8 +200,8 @@ def test_bad_candidates_leave_their_lists(rerank, model):
     failed(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "2 of 4 candidates cannot be used: check that")
     result = rerank("rerank", model, "-", "--on-bad-list", "skip", stdin=data)
     assert (result.code, result.out) == (0, "(S1 (NN x))\n(S1 (NN y))\n")
-    assert "skipped 1 candidates (infinite score); the first: <stdin>:2: list a" in result.err
-    assert "skipped 1 candidates (brackets); the first: <stdin>:7: list a" in result.err
+    assert "skipped 1 candidate (infinite score); the first: <stdin>:2: list a" in result.err
+    assert "skipped 1 candidate (brackets); the first: <stdin>:7: list a" in result.err
 
 
 def test_no_lists(rerank, model):

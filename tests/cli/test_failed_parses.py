@@ -48,7 +48,7 @@ def test_the_rest_of_a_file_is_scored(name: str, gold: Path, tmp_path: Path, rer
     counts = [cells(result.out, key)[0] for key in ("sentences", "refused", "skipped", "valid")]
     assert counts == ["3", str(int(status == 1)), str(int(status == 2)), "2"]
     assert cells(result.out, "recall") == ["100.00"]  # the brackets of the sentence's gold tree are not missed
-    said = f"1 sentences are errors and left out of the scores; the first: {tmp_path / 'test'}:2: "
+    said = f"1 sentence in error, left out of the scores; the first: {tmp_path / 'test'}:2: "
     assert (said in result.err) == (status == 1)
 
 
@@ -61,7 +61,7 @@ def test_lists_are_measured_as_their_choices_would_be(name: str, gold: Path, tmp
     assert result.code == 0, result
     assert cells(result.out, "base") == ["100.00", "100.00", "100.00", "100.00", "1"]
     assert cells(result.out, "oracle")[4] == "2"
-    assert ("1 lists have no candidate with the words of their gold trees" in result.err) == (status == 1)
+    assert ("1 list without a candidate that has the words of its gold tree" in result.err) == (status == 1)
     assert (f"first: {tmp_path / 'nbest'}:11: list c: " in result.err) == (status == 1)
 
 

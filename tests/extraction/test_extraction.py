@@ -224,8 +224,8 @@ def test_skipped_lists_are_counted(data, tmp_path):
     assert written[7] == "0\tbad"
     assert written[3].startswith(f"{candidates - 1}\t")  # without the one whose tree is damaged
     log = (tmp_path / "runs" / "skip" / "log.txt").read_text()
-    assert "skipped 1 lists (score); the first: " in log
-    assert "skipped 1 candidates (brackets); the first: " in log
+    assert "skipped 1 list (score); the first: " in log
+    assert "skipped 1 candidate (brackets); the first: " in log
 
 
 def test_no_feature_at_all_is_an_error_that_says_what_to_set(small_data: Path) -> None:

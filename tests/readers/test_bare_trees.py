@@ -64,7 +64,7 @@ def test_a_failed_parse_is_no_candidate(tmp_path: Path) -> None:
     ("text", "reason", "line", "message"),
     [
         (b"3\tx\n%s\n%s\n\n1\ty\n%s\n" % (ONE, TWO, THREE), "too few", 1, "the header says 3 trees; found 2"),
-        (b"1\tx\n%s\n%s\n\n1\ty\n%s\n" % (ONE, TWO, THREE), "too many", 1, "the header says 1 trees; found 2"),
+        (b"1\tx\n%s\n%s\n\n1\ty\n%s\n" % (ONE, TWO, THREE), "too many", 1, "the header says 1 tree; found 2"),
         (b"1\ty\n%s\n\n%s\n\n1\tz\n%s\n" % (ONE, TWO, THREE), "header", 4, "expected its header: number of trees"),
     ],
 )

@@ -283,7 +283,7 @@ def test_lists_with_other_words_are_refused(rerank: Command, target: Path) -> No
     Path(files[1]).write_text(text.replace("(VB w5)", "(VB W5)"))
     refuse(rerank, target, files, "the list is not of its sentence, line 2 of", "at word 1 'W5 1/2 -LRB-' and 'w5")
     Path(files[1]).write_text(text.rpartition("2\t2")[0])
-    refuse(rerank, target, files, "at least 3 gold trees for the 2 lists")
+    refuse(rerank, target, files, "at least 3 gold trees for 2 lists")
     Path(files[1]).write_text(text + "0\t7\n")
     refuse(rerank, target, files, "3 gold trees for at least 4 lists")
 

@@ -74,7 +74,7 @@ def test_skip_count_under_error_and_skip() -> None:
     count.bad(dataclasses.replace(bad, line=9))
     assert (count.lists, count.candidates, count.duplicates, count.skipped) == (1, 2, 1, 2)
     assert str(count) == (
-        "1 lists, 2 candidates, 1 of them duplicates\n"
+        "1 list, 2 candidates, 1 of them duplicates\n"
         "skipped 2 lists (score); the first: file:3: list x: found 'high'; expected a number"
     )
     with pytest.raises(RecipeError, match="on_bad_list: found 'ignore'; expected 'error' or 'skip'"):

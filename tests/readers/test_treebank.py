@@ -102,7 +102,7 @@ def test_errors_name_the_file_among_many(wsj: Path, tmp_path: Path) -> None:
         list(read_pairs(CharniakReader(), nbest, wsj, SymbolTable()))
 
     one, two = "1\ta\n-1\n(NP (NN Art))\n\n", "1\tb\n-1\n(S (PRP It) (VBD rained) (. .))\n\n"
-    with pytest.raises(DataError, match=r"wsj/02-more/wsj_0200\.mrg:3: at least 3 gold trees for the 2 lists"):
+    with pytest.raises(DataError, match=r"wsj/02-more/wsj_0200\.mrg:3: at least 3 gold trees for 2 lists"):
         read(two + one)
     with pytest.raises(DataError, match=r"wsj/02-more/wsj_0200\.mrg:3: 3 gold trees for at least 4 lists"):
         read(two + one + "1\tc\n-1\n(UH No)\n\n0\td\n")

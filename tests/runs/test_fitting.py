@@ -384,7 +384,7 @@ def test_bad_lists_are_errors_or_left_out(tmp_path: Path, caplog: pytest.LogCapt
         list(rerank.read(tmp_path / "lists", "jsonl"))
     found = rerank.read(tmp_path / "lists", {"name": "jsonl"}, on_bad_list="skip")
     assert [each.candidates[0].text for each in found] == ["a", "b"]
-    assert "skipped 1 lists" in caplog.text
+    assert "skipped 1 list" in caplog.text
     with pytest.raises(rerank.RerankError, match="did you mean jsonl"):
         rerank.read(tmp_path / "lists", "jsonll")
 

@@ -23,7 +23,7 @@ from functools import partial
 
 import numpy as np
 
-from rerank.base.encoding import decoded, encoded
+from rerank.base.encoding import amount, decoded, encoded
 from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt, readers
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
@@ -81,7 +81,7 @@ def _next_counted(lines: LineReader, scored: bool) -> Record:
         return Record(None, first, Problem("header", message, first))
     name, count = None if header[2] is None else decoded(header[2].strip()), int(header[1])
     if len(pieces) != count:
-        message = f"the header says {count} trees; found {len(pieces)} before the next blank line or header"
+        message = f"the header says {amount(count, 'tree')}; found {len(pieces)} before the next blank line or header"
         return Record(name, first, Problem("too few" if len(pieces) < count else "too many", message, first))
     return Record(name, first, _parts(head, pieces, _COUNTED, scored))
 

@@ -17,7 +17,7 @@ a score nor a tree, or at a header that is followed by a score line and a tree l
 
 from dataclasses import dataclass
 
-from rerank.base.encoding import decoded, encoded
+from rerank.base.encoding import amount, decoded, encoded
 from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt, readers
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
@@ -138,5 +138,5 @@ def _misfit(look: list[bytes], size: int, first: int) -> Problem | None:
 
 def _too_few(size: int, found: int, first: int) -> Problem:
     extra = " and a score without its tree" if found % 2 else ""
-    message = f"the header says {size // 2} candidates; found {found // 2}{extra}"
+    message = f"the header says {amount(size // 2, 'candidate')}; found {found // 2}{extra}"
     return Problem("too few", message, first + found)

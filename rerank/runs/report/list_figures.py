@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.encoding import amount
 from rerank.base.errors import RecipeError
 from rerank.recipes.figures import ListFigure, check_names
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.measures import Measure, primary_of
-from rerank.runs.report.numbers import Spread, count, fixed, number
+from rerank.runs.report.numbers import Spread, fixed, number
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, ends, linear, logarithmic
 from rerank.runs.report.rows import (
     Group,
@@ -137,13 +138,13 @@ def rank_figure(split: str, ranks: Sequence[int]) -> Figure:
     return draw(
         split,
         f"{split}: the base candidate is the oracle in {fixed(100 * ranks[0] / sum(ranks), 1)} % of "
-        f"{count(sum(ranks))} lists.",
+        f"{amount(sum(ranks), 'list')}.",
         [],
         f"rank of the oracle by base score{f' (bars of {width} ranks)' if width > 1 else ''}",
         "lists (log scale)" if log else "lists",
         x=linear([0.5, len(ranks) + 0.5], integer=True),
         y=logarithmic([0.7, *above], margin=0.05) if log else linear(counts, zero=True, integer=True),
-        said=f"Histogram of the oracle's rank by base score: {sum(counts):,} lists, {counts[0]:,} at first",
+        said=f"Histogram of the oracle's rank by base score: {amount(sum(counts), 'list')}, {counts[0]:,} at first",
         bars=bars,
         bar_width=width,
     )
