@@ -40,7 +40,13 @@ def test_a_single_run(root: Path, tmp_path: Path) -> None:
     name = metrics["runs"][0]["name"]
     assert f"On marked, {name} errs on {error:.2f} % of the test examples (mean of 4 folds ±" in page
     assert "to say -1 always would be wrong in 50.00 %: better, p" in page
-    for part in ("Confusion matrix", "Hardest examples of marked", "Strongest features", "Test error of every fold."):
+    for part in (
+        "Confusion matrix",
+        "Hardest examples of marked",
+        "Strongest features",
+        "data.vocabulary names a file",
+        "Test error of every fold.",
+    ):
         assert part in page
     assert '<td class="n">–</td>' not in page
 

@@ -236,7 +236,7 @@ def fold_figures(results: Sequence[Result]) -> list[Figure]:
         lines = []
         for result in shown:
             errors = [100 * error for error in result.values("error")]
-            lines.append(FigureLine(range(1, len(errors) + 1), errors, result.spec.name))
+            lines.append(FigureLine(range(1, len(errors) + 1), errors, result.spec.name, joined=False))
         figures.append(draw("folds", "Test error of every fold.", lines, "fold", "test error (%)"))
     trained = [result for result in shown if len(result.mistakes[0]) > 1]
     if trained:

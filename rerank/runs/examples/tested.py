@@ -175,4 +175,6 @@ def features_table(model: Model, predictor: str) -> TextTable:
         label, _, feature = table.name(j).partition("|")
         other = classes[0] if len(classes) == 2 else f"not {label}"
         rows.append([feature, label if w[j] > 0 else other, size])
-    return TextTable("Strongest features", ["feature", "speaks for", "weight"], rows, texts=2)
+    numbered = sum(row[0].isdigit() for row in rows) > len(rows) / 2
+    note = "Features are the numbers of the file; data.vocabulary names a file with their names." if numbered else ""
+    return TextTable("Strongest features", ["feature", "speaks for", "weight"], rows, texts=2, note=note)
