@@ -84,7 +84,7 @@ def _part(name: str, part: type) -> dict[str, Any]:
     return {
         "name": name,
         "settings": settings,
-        "about": " ".join((part.__doc__ or "").strip().split("\n\n")[0].split()),
+        "about": " ".join((part.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", ""),
     }
 
 
@@ -103,8 +103,10 @@ def _by_use(recipes: list[dict[str, Any]]) -> list[str]:
 
 
 def _line(part: dict[str, Any], full: bool = False) -> str:
-    """A part and what it is in one line; ``full``: with its settings and their defaults, however long that is."""
+    """A part and what it is in one line, its first sentence; ``full``: all of it, with settings and their defaults."""
     settings = [key if default is None else f"{key}={default}" for key, default in part.get("settings", {}).items()]
     name = f"{part['name']}({', '.join(settings)})" if full and "settings" in part else part["name"]
-    line = "  ".join(filter(None, [name, part.get("about", "")]))
+    about = part.get("about", "")
+    about = about if full else re.split(r"(?<=[\w)]\.) (?=[A-Z])", about)[0]
+    line = "  ".join(filter(None, [name, about]))
     return line if full else textwrap.shorten(line, WIDTH, placeholder=" ...").replace(f"{name} ", f"{name}  ", 1)

@@ -52,7 +52,7 @@ class _Folder(NamedTuple):
 @readers.add("espnet")
 @dataclass(frozen=True)
 class EspnetReader(WrittenAsJsonl, TextReader):
-    """Lists of ESPnet; the options are those of ``TextReader``.
+    """Lists of ESPnet. Options are those of ``TextReader``.
 
     >>> (nbest,) = EspnetReader().parse(b"utt-0001 IT RAINED\\n")  # of a file 1best_recog/text alone
     >>> nbest.id, nbest.texts

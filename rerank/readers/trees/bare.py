@@ -38,7 +38,7 @@ _HEADER = re.compile(rb"\s*(\d{1,9})(?:\s+([^\s(].*))?\s*$")
 @readers.add("trees")
 @dataclass(frozen=True)
 class BareReader(ParseReader):
-    """Lists of trees without scores; the options are those of ``ParseReader``.
+    """Lists of trees without scores. Options are those of ``ParseReader``.
 
     >>> (nbest,) = BareReader().parse(b"1\\twsj-1\\n(S1 (NN Art))\\n")
     >>> nbest.id, nbest.texts

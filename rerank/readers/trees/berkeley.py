@@ -29,7 +29,7 @@ _GROUPS = "groups"  # the variant without headers
 @readers.add("berkeley")
 @dataclass(frozen=True)
 class BerkeleyReader(CharniakReader):
-    """Lists of the Berkeley parser; the options are those of ``ParseReader``.
+    """Lists of the Berkeley parser. Options are those of ``ParseReader``.
 
     >>> (nbest,) = BerkeleyReader().parse(b"-81.5\\t( (NN Art) )\\n")
     >>> nbest.texts, nbest.base

@@ -29,7 +29,7 @@ _LOOK = 1 << 12  # lines looked at first, however many candidates a header claim
 @readers.add("charniak")
 @dataclass(frozen=True)
 class CharniakReader(ParseReader):
-    """Lists of the Charniak and BLLIP parsers; the options are those of ``ParseReader``.
+    """Lists of the Charniak and BLLIP parsers. Options are those of ``ParseReader``.
 
     >>> (nbest,) = CharniakReader().parse(b"1\\twsj-1\\n-81.5\\n(S1 (NN Art))\\n")
     >>> nbest.id, nbest.texts, nbest.base

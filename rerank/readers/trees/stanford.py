@@ -31,7 +31,7 @@ _MARK = re.compile(rb"(# Parse |%s(?: Parse #)?|\(\(\)\)\s*$)(\d{0,9})(?: with s
 @readers.add("stanford")
 @dataclass(frozen=True)
 class StanfordReader(ParseReader):
-    """Lists of the Stanford parser; the options are those of ``ParseReader``, but there are no ids in the file.
+    """Lists of the Stanford parser. Its options are those of ``ParseReader``, but there are no ids in the file.
 
     >>> (nbest,) = StanfordReader().parse(b"# Parse 1 with score -38.5\\n(ROOT (NN Art))\\n")
     >>> nbest.texts, nbest.base
