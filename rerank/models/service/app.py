@@ -24,6 +24,7 @@ from rerank import __version__
 from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.models.drift import Drift
+from rerank.models.provenance import Provenance
 from rerank.models.reranker import Reranker
 from rerank.models.service import DEFAULTS, Limits
 from rerank.models.service.chat import Chats
@@ -193,12 +194,29 @@ def _health(model: Reranker | Tagger) -> Endpoint:
         about = {"task": "tagging", "labels": model.labels}
     else:
         about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
+        about |= {"source": model.sees_source, "trained": _trained(model)}
     state = {"status": "ok", "version": __version__, "model": about}
 
     async def health(_: Request) -> Response:
         return JSONResponse(state)
 
     return health
+
+
+def _trained(model: Reranker) -> dict[str, Any]:
+    """When and from what a model was trained, as far as it knows, and the least and greatest value of each column."""
+    known = Provenance.model_validate(model.model.about)
+    lists = max((seen.lists for seen in known.columns.values()), default=None)
+    ranges = {name: [seen.least, seen.greatest] for name, seen in known.columns.items()}
+    dev = known.dev and {"measure": known.dev.measure, "score": known.dev.score}
+    return {
+        "recipe": model.recipe.name,
+        "learner": known.learner,
+        "date": known.date,
+        "lists": lists,
+        "dev": dev,
+        "ranges": ranges,
+    }
 
 
 def _metrics(measures: Measures) -> Endpoint:
