@@ -2,7 +2,7 @@
 
 import pytest
 
-from rerank.runs.report.headline import unbeaten
+from rerank.runs.report.headline import given_up, unbeaten
 from rerank.runs.report.rows import verdict
 
 
@@ -45,3 +45,16 @@ def test_a_model_that_is_better_when_it_decodes_does_no_harm(use: str, dev: floa
     assert said in unbeaten({"training": {"base": base, "decode": decoded}})
     assert "does harm" in unbeaten({"training": {"base": base, "decode": None}})
     assert unbeaten({"training": {"base": base | {"beaten": True}, "decode": decoded}}) == ""
+
+
+def test_what_a_decision_gives_up_is_said() -> None:
+    """In entirely right trees: only where trees are made, and where it costs some."""
+    scores = {"average": {"exact_match": 0.3217}, "learned": {"exact_match": 0.271}, "mbr": {"exact_match": 0.3217}}
+    for predictor in ("learned", "mbr", "average"):
+        decision = {"predictor": predictor, "ranked_by": "average"}
+        said = given_up({"decision": decision, "splits": {"test": scores}}, "test")
+        assert ("27.1 % are entirely right, of the best candidates 32.2 %: learned gives" in said) == (
+            predictor == "learned"
+        )
+        assert bool(said) == (predictor == "learned")
+    assert given_up({"splits": {"test": {"average": {}}}}, "test") == ""

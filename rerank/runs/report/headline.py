@@ -8,7 +8,7 @@ from rich.text import Text
 
 from rerank.base.encoding import plain
 from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
-from rerank.runs.report.numbers import NONE, count
+from rerank.runs.report.numbers import NONE, count, fixed
 from rerank.runs.report.rows import (
     PREDICTORS,
     Comparison,
@@ -59,7 +59,7 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     picked = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
     amount = f"{measure.text(abs(score - base))} {measure.heading}"
     said = f": {test.verdict(measure, amount, 'base')}." if test is not None else "."
-    lost = unbeaten(metrics)
+    lost = " ".join(filter(None, [unbeaten(metrics), given_up(metrics, split)]))
     sentence = (
         f"On {split}, {chosen.get('name', 'the model')}{seed}{picked} reaches {measure.heading} {measure.text(score)} "
         f"with its {predictor} predictor; the base has {measure.text(base)}{said}{' ' if lost else ''}{lost}"
@@ -87,6 +87,18 @@ def unbeaten(metrics: Mapping[str, Any]) -> str:
     if base["kept"]:
         return f"{said}: the model is the base itself."
     return f"{said}: this model does harm there; `base: auto` finds the weight of the base score."
+
+
+def given_up(metrics: Mapping[str, Any], split: str) -> str:
+    """What a decision that makes trees of its own costs in entirely right ones; empty where it costs none."""
+    decision = metrics.get("decision") or {}
+    by, ranked = ((metrics["splits"][split].get(decision.get(key)) or {}) for key in ("predictor", "ranked_by"))
+    exact = [scores["exact_match"] for scores in (by, ranked) if "exact_match" in scores]
+    if len(exact) < 2 or exact[0] >= exact[1]:
+        return ""
+    here, there = (fixed(100 * value, 1) for value in exact)
+    by_what = f"{decision['predictor']} gives that up"
+    return f"Of its trees {here} % are entirely right, of the best candidates {there} %: {by_what}."
 
 
 def blind_note(metrics: Mapping[str, Any]) -> str:
