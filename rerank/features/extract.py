@@ -189,7 +189,8 @@ def _line_of(function: UserTemplate, error: Exception | None = None) -> str:
     frames = [frame for frame in raised if not frame.filename.startswith(f"{PACKAGE}{os.sep}")]
     code = getattr(unwrap(function), "__code__", None)
     if inner := [frame for frame in frames if frame.filename == frames[0].filename]:
-        return f" at {inner[-1].filename}:{inner[-1].lineno}, {inner[-1].line}"
+        line = f", {inner[-1].line}" if inner[-1].line else ""
+        return f" at {inner[-1].filename}:{inner[-1].lineno}{line}"
     return f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else ""  # what it gives is wrong
 
 
