@@ -54,9 +54,9 @@ def read_svmlight(
         return _Reading(stream, index_base, width).run(chunk)
 
 
-def parse_svmlight(stream: InputStream) -> Labelled:
-    """``read_svmlight`` of an open file, with the ids as columns."""
-    return _Reading(stream, 0, None).run(CHUNK)
+def parse_svmlight(stream: InputStream, room: int = 0) -> Labelled:
+    """``read_svmlight`` of an open file, with the ids as columns; ``room``: how many nonzeros there are, about."""
+    return _Reading(stream, 0, None, room).run(CHUNK)
 
 
 def read_folds(path: PathLike, n: int) -> np.ndarray:
@@ -165,7 +165,9 @@ class _Growing:
 class _Reading:
     """One file being read: what the kernel fills, and what it asks for when it stops."""
 
-    def __init__(self, stream: InputStream, index_base: Literal["auto", 0, 1], width: int | None) -> None:
+    def __init__(
+        self, stream: InputStream, index_base: Literal["auto", 0, 1], width: int | None, room: int = 0
+    ) -> None:
         self.stream, self.index_base, self.width = stream, index_base, width
         self.lowest = 1 if index_base == 1 else 0
         most = MOST_COLUMNS if width is None else width
@@ -177,7 +179,7 @@ class _Reading:
         self.symbols, self.classes = SymbolTable(), dict[str, int]()
         self.class_of_symbol = np.zeros(0, np.int64)  # from 1; 0: no label, but one in lower case that the table adds
         self.rows, self.labels = _Growing(np.int64, 1 << 12), _Growing(np.int64, 1 << 12)
-        self.columns, self.values = _Growing(np.int32, 1 << 16), _Growing(np.float32, 0)
+        self.columns, self.values = _Growing(np.int32, max(room, 1 << 16)), _Growing(np.float32, 0)
         self.groups = _Growing(np.int64, 0)
         self.data = np.zeros(1, np.uint8)
 
@@ -227,7 +229,7 @@ class _Reading:
                 self.values.resize(self.columns.array.size)
         elif reason == stop.NOT_UNIFORM:
             self.state[stop.UNIFORM] = 0
-            self.values.resize(self.columns.array.size)
+            self.values = _Growing(np.float32, self.columns.array.size)
             self.values.array[: self.state[stop.NONZEROS]] = self.constant[0]
         elif reason == stop.NEW_LABEL:
             first, last = self.state[stop.POSITION], self.state[stop.FOUND]

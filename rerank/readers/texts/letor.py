@@ -35,6 +35,7 @@ from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextRe
 GAIN = "gain"
 WIDEST = 20_000  # features, each of which is a number of every candidate
 LARGEST = 1 << 22  # numbers in a block
+BYTES = 10  # of a feature and its value, about
 LOOK = 1 << 20  # bytes at either end
 LETOR = re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$")  # how names of files end
 _QUERY = re.compile(rb"\s+qid:(\S+)")
@@ -128,7 +129,7 @@ class LetorReader(TextReader):
             yield from self._one_by_one(_Held(data, stream_name(path)))
             return
         try:
-            examples = parse_svmlight(_Held(data, stream_name(path)))
+            examples = parse_svmlight(_Held(data, stream_name(path)), len(data) // BYTES)
             grades = np.array([float(name) for name in examples.classes])[examples.label]
         except (DataError, ValueError):
             yield from self._one_by_one(_Held(data, stream_name(path)))
@@ -177,7 +178,8 @@ class LetorReader(TextReader):
             others=columns.others, unscored=self.first is None,
         )  # fmt: skip
         ids = [str(name) for name in group[first[:-1]].tolist()]
-        repeats = [repeats_of(texts[c:d]) for c, d in zip(sizes[:-1].tolist(), sizes[1:].tolist(), strict=True)]
+        spans = zip(sizes[:-1].tolist(), sizes[1:].tolist(), strict=True)
+        repeats = [0] * len(ids) if len({*texts}) == len(texts) else [repeats_of(texts[c:d]) for c, d in spans]
         return ListBlock(whole, sizes, ids, [numbers[k] for k in sizes[:-1].tolist()], repeats, {})
 
     def _columns(self, ids: Sequence[int], path: str) -> "FeatureColumns":
