@@ -207,7 +207,7 @@ def test_bounds_are_those_of_the_whole(learner: Learner, shards: Shards) -> None
     u = training.weights["average"]
     margins = [list_margins(lists, oracles(CORPUS), u, any_ties=False) for lists in (shards, CORPUS)]
     np.testing.assert_array_equal(*margins)
-    found, expected = (bounds(log, lists, rule, u, margins[0], hinge=True) for lists in (shards, CORPUS))
+    found, expected = (bounds(log, lists, rule, u, margins[0], loss="hinge") for lists in (shards, CORPUS))
     assert found == expected
     assert "bound" in found
     assert [own.updates for own, _ in stretches(log, CORPUS)] == [log.updates]

@@ -297,7 +297,7 @@ def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, st
     for group in groups_of(metrics):
         run, weights = shown.get(str(group.runs[0]["name"])), group.training("nonzero_weights")
         score = written_score(group, split, measure.key)
-        if run is not None and score is not None and weights is not None:
+        if run is not None and score is not None and weights is not None and weights.mean > 0:  # the scale is a log
             size, gain = 100 * weights.mean / columns, measure.scale * (score.mean - base)
             points.setdefault(run, []).append((size, gain, measure.scale * (score.deviation or 0.0)))
     lines = []
