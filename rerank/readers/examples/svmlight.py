@@ -22,7 +22,7 @@ from rerank.readers.examples.svmlight_kernel import parse
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import InputStream, PathLike, open_output, open_stream
 
-CHUNK = 1 << 20  # bytes that are read at a time
+CHUNK = 1 << 18  # bytes that are read at a time: a chunk stays in the cache while it is parsed
 LONGEST = 1 << 20  # bytes of a label or a feature; a file with more is not an svmlight file
 SHOWN = 40  # characters of what was found in a message
 _MARGIN = 8  # bytes after the text that the kernel may look at
