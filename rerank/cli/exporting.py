@@ -24,6 +24,7 @@ def export(
         Literal["text", "moses", "csv", "python", "icefall", "espnet", "nemo", "elastic", "opensearch", "vespa"],
         typer.Option(
             "--format",
+            "--as",
             help="All weights; the file of sparse weights that Moses reads; or, of a model of score columns, a "
             "table, a function of Python, or what a recogniser or a search engine takes.",
         ),
