@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from rerank.base.errors import RunError
 from rerank.base.interrupts import check, deferred, requested
 from rerank.data.shards import Lists, part_count, part_of, places
 from rerank.learn.base import Learner, State, Weights
+from rerank.learn.duality import duality_gap
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.predictor import copy_state
@@ -28,6 +30,7 @@ FEW = 1024  # columns of the states that are measured
 
 Evaluate = Callable[[Weights], float]
 Weigh = Callable[[Weights], tuple[Weights, float]]
+Gap = Callable[[State, Weights], float]
 
 
 @dataclass
@@ -122,7 +125,11 @@ def train(
     """
     require_source(learner, pairs)
     progress = TrainingState.begin(learner, corpus, warm, logged=epochs if keep_log is True else int(keep_log))
-    last, hooks = progress.epoch + epochs, EvaluationHooks(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
+    gap: Gap | None = None
+    if getattr(learner, "tolerance", None) is not None:
+        gap = partial(duality_gap, learner, corpus, oracle, any_ties=any_ties)
+    hooks = EvaluationHooks(predictor, evaluate_train, evaluate_dev, weigh, on_epoch, gap)
+    last = progress.epoch + epochs
     if checkpoint is not None and (stored := checkpoint.load()) is not None:
         progress.restore(*stored)
         logger.info("continuing after epoch %d", progress.epoch)
@@ -189,6 +196,7 @@ class EvaluationHooks:
     evaluate_dev: Evaluate | None
     weigh: Weigh | None
     on_epoch: Callable[[dict[str, Any], Weights], None] | None
+    gap: Gap | None = None
 
 
 @dataclass
@@ -227,7 +235,10 @@ class TrainingState:
         return self.training.learner
 
     def stopped(self, patience: int | None) -> bool:
-        """Whether ``patience`` epochs have gone by without a better dev score."""
+        """Whether ``patience`` epochs have gone by without a better dev score, or the duality gap is small enough."""
+        history, tolerance = self.training.history, getattr(self.learner, "tolerance", None)
+        if tolerance is not None and history and history[-1].get("gap", math.inf) <= tolerance:
+            return True
         return patience is not None and bool(self.training.weights) and self.epoch - self.training.epoch >= patience
 
     def finish_epoch(self, hooks: EvaluationHooks) -> None:
@@ -252,6 +263,8 @@ class TrainingState:
             score = hooks.evaluate_dev(chosen)
         if score is not None:
             line["dev"] = score
+        if hooks.gap is not None:
+            line["gap"] = hooks.gap(self.state, weights["last"])
         self._judge(line, weights, hooks)
         if hooks.on_epoch is not None:
             hooks.on_epoch(line, chosen)

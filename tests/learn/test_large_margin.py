@@ -12,7 +12,9 @@ from scipy.optimize import minimize
 from strategies import corpora, corpus_of, random_corpus, run, targets
 from variants import LEARNERS, make
 
+from rerank.base.errors import RecipeError, RunError
 from rerank.data.corpus import Corpus
+from rerank.learn.duality import duality_gap
 from rerank.learn.passes import NO_LIMIT
 from rerank.learn.rules.lm_nwin import LMNWin
 from rerank.learn.rules.lm_perc import LMPerceptron
@@ -177,3 +179,46 @@ def test_lists_of_no_weight_and_equal_candidates_teach_nothing() -> None:
         assert not learner.last(ran.state).w.any()
         assert ran.state.alpha[:2].tolist() == [0.0, 0.0]
     assert run(LMPerceptron(), corpus, 3).per_epoch("updates") == [0, 0, 0]
+
+
+@pytest.mark.parametrize("base", [0.0, 0.5])
+@pytest.mark.parametrize(
+    "learner", [LMUWin(eta=None, mu=0.1), LMNWin(eta=None, mu=0.1, total=4.0), LMPerceptron()], ids=lambda one: one.name
+)
+def test_the_duality_gap_is_primal_less_dual_and_ends_training(learner: Learner, base: float) -> None:
+    random = np.random.default_rng(4)
+    rows, b = random.integers(-2, 3, size=(30, 4)).astype(float), random.integers(-2, 3, size=30) / 4
+    rows *= np.where(rows @ [2, -1, 1, 0] < 0, -1.0, 1.0)[:, None]
+    rows[:, 0] += rows[:, 0] == 0
+    weights = [float(x) for x in random.choice([0.5, 1.0, 2.0], 30)]
+    lists = [[(dict(enumerate(x)), score, 1.0), ({}, 0.0, 0.0)] for x, score in zip(rows, b, strict=True)]
+    learner = dataclasses.replace(learner, C=0.3, base=base, tolerance=1e-4)
+    corpus = corpus_of(
+        [*lists, [({0: 1.0}, 0.0, 1.0)], [], [({}, 0.0, 1.0), ({}, 0.0, 0.0)]], [*weights, 1.0, 1.0, 1.0], width=4
+    )
+    oracles = targets(corpus)
+    training = train(learner, corpus, oracles, epochs=2000, seed=1)
+    gaps = [line["gap"] for line in training.history]
+    assert gaps[-1] <= 1e-4 < gaps[-2] < gaps[0]
+    w, alpha, target = training.weights["last"].w, training.state.alpha[1:60:2], 1.0 - base * b
+    primal = 0.3 * float((np.array(weights) * np.maximum(0.0, target - rows @ w)).sum())
+    if isinstance(learner, LMPerceptron):
+        primal += float(w @ w) / 2
+    else:  # the entropy of both parts of every weight, less what it is at least
+        theta = alpha @ rows
+        parts = learner.mu * np.exp(np.array([theta, -theta]))
+        own = parts * (4.0 / parts.sum() if isinstance(learner, LMNWin) else 1.0)
+        entropy = float((own * np.log(own / learner.mu)).sum())
+        primal += entropy - (4.0 * np.log(4.0) if isinstance(learner, LMNWin) else float(own.sum()))
+    assert gaps[-1] * 30 == pytest.approx(primal - dual(learner, alpha, rows, target), abs=1e-9)
+    assert gaps[-1] == pytest.approx(
+        duality_gap(learner, corpus, oracles, training.state, training.weights["last"], any_ties=True)
+    )
+
+
+def test_a_gap_needs_a_limit_and_lists_of_two() -> None:
+    with pytest.raises(RecipeError, match="the gap is one of a limit C"):
+        LMPerceptron(C=None, tolerance=0.1)
+    corpus = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0), ({}, 0.5, 0.0)]], width=1)
+    with pytest.raises(RunError, match="found a list of 3 candidates: leave out tolerance"):
+        train(LMPerceptron(tolerance=0.1), corpus, targets(corpus), epochs=2, seed=1)

@@ -147,7 +147,7 @@ def ascending(rule: str, variants: list[dict[str, Any]], choices: dict[str, list
 ENTRIES = {
     "uwin": descending(winnow(False), UWIN, CHOICES, "eta mu"),
     "nwin": descending(winnow(True), NWIN, CHOICES | TOTALS, "eta mu total"),
-    "lm-uwin": ascending("lm-uwin", LM_UWIN, ASCENTS, "eta mu C"),
-    "lm-nwin": ascending("lm-nwin", LM_NWIN, ASCENTS | TOTALS, "eta mu C total"),
-    "lm-perc": ascending("lm-perc", LM_PERC, LIMITS, "C"),
+    "lm-uwin": ascending("lm-uwin", LM_UWIN, ASCENTS, "eta mu C tolerance"),
+    "lm-nwin": ascending("lm-nwin", LM_NWIN, ASCENTS | TOTALS, "eta mu C total tolerance"),
+    "lm-perc": ascending("lm-perc", LM_PERC, LIMITS, "C tolerance"),
 }

@@ -23,7 +23,7 @@ class LMNWin(LMUWin):
     ----------
     total: W > 0; None for what they sum up to at the start, 2·mu for every column. No margin can exceed W·max|z_j|: it
         has to allow for margins of 1.
-    eta, mu, C, base, base_rate: see LMUWin.
+    eta, mu, C, tolerance, base, base_rate: see LMUWin.
     """
 
     name: ClassVar[str] = "lm-nwin"

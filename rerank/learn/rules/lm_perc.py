@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from rerank.kernels.by_type import body
 from rerank.learn.base import Learner, learners
+from rerank.learn.duality import require_limit
 from rerank.learn.hooks import climb, update
 from rerank.learn.passes import dual_pass
 from rerank.learn.predictor import subtract
@@ -27,6 +28,8 @@ class LMPerceptron(Learner):
     Parameters
     ----------
     C: > 0; limit on a dual variable, times the weight of its list; None for none, where all margins can be 1.
+    tolerance: > 0; end training where the duality gap per list is not above it (lists of two, with C); None: at the
+        last epoch.
     base, base_rate: see Learner.
     """
 
@@ -36,6 +39,11 @@ class LMPerceptron(Learner):
     sources: ClassVar[tuple[str, ...]] = ("oracle",)  # were y* another one on every visit, α·z were no term of a dual
 
     C: Positive | None = 1.0
+    tolerance: Positive | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_limit(self.C, self.tolerance)
 
 
 @body(climb, LMPerceptron)

@@ -7,6 +7,7 @@ import numpy as np
 
 from rerank.kernels.by_type import body, by_type
 from rerank.learn.base import learners
+from rerank.learn.duality import require_limit
 from rerank.learn.hooks import climb, update
 from rerank.learn.passes import dual_pass
 from rerank.learn.predictor import SCALE
@@ -32,6 +33,8 @@ class LMUWin(Multiplicative):
         of e.
     mu: 1e-100 to 1e20; the prior: both parts of every weight start with it.
     C: > 0; limit on a dual variable, times the weight of its list; None for none, where all margins can be 1.
+    tolerance: > 0; end training where the duality gap per list is not above it (lists of two, with C); None: at the
+        last epoch.
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 adds the weight of one more
         balanced feature, ρ·b(y).
     """
@@ -44,6 +47,11 @@ class LMUWin(Multiplicative):
 
     eta: Positive | None = 0.01
     C: Positive | None = 1.0
+    tolerance: Positive | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_limit(self.C, self.tolerance)
 
 
 @body(climb, LMUWin)
