@@ -14,7 +14,7 @@ Two other forms are read in place of either. A run of MS MARCO has query, docume
 object ``{query: {document: score or grade}}`` is what ranx and pytrec_eval take.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import ClassVar, NamedTuple, Self
@@ -148,15 +148,21 @@ def write_run(
 
 def read_run(path: PathLike) -> dict[bytes, Scored]:
     """The scores of documents by query; a DataError for a line that is none."""
-    found = dict[bytes, Scored]()
     with open_stream(path, strict=False) as stream:
-        for row in _rows(LineReader(stream)):
-            of_query = found.setdefault(row.query, {})
-            twice = f"{excerpt(row.document)} is there twice" if row.document in of_query else ""
-            if row.problem is not None or twice:
-                message = twice if row.problem is None else row.problem.message
-                raise DataError(message, path=stream.path, line=row.number)
-            of_query[row.document] = row.score
+        return _by_query(_rows(LineReader(stream)), stream.path, "there")
+
+
+def _by_query(rows: Iterable[RunLine], path: str, what: str) -> dict[bytes, Scored]:
+    """The scores of documents by query; a DataError for one with a problem, or for a document that is twice
+    ``what``."""
+    found = dict[bytes, Scored]()
+    for row in rows:
+        of_query = found.setdefault(row.query, {})
+        twice = f"{excerpt(row.document)} is {what} twice" if row.document in of_query else ""
+        if row.problem is not None or twice:
+            message = twice if row.problem is None else row.problem.message
+            raise DataError(message, path=path, line=row.number)
+        of_query[row.document] = row.score
     return found
 
 
@@ -184,16 +190,10 @@ def _gain(document: bytes, grades: Scored | None) -> dict[str, float]:
 
 def read_qrels(path: PathLike) -> Grades:
     """The grades of documents by query; a DataError for a line that is none."""
-    grades: Grades = {}
     with open_stream(path, strict=False) as stream:
         lines = LineReader(stream)
-        for row in _members(lines, "grade") if lines.begins() == b"{" else map(_judgement, lines):
-            of_query = grades.setdefault(row.query, {})
-            twice = f"{excerpt(row.document)} is judged twice" if row.document in of_query else ""
-            if row.problem is not None or twice:
-                message = twice if row.problem is None else row.problem.message
-                raise DataError(message, path=stream.path, line=row.number)
-            of_query[row.document] = row.score
+        rows = _members(lines, "grade") if lines.begins() == b"{" else map(_judgement, lines)
+        grades = _by_query(rows, stream.path, "judged")
     grades.pop(b"", None)  # of blank lines
     return grades
 
