@@ -68,16 +68,22 @@ def drawn(count: int, flipped: float) -> tuple[np.ndarray, np.ndarray]:
     return z * signs[:, None], truth
 
 
-def outcome(learner: Learner, z: np.ndarray, truth: np.ndarray) -> tuple[int, float]:
-    """The mistakes of a pass over the lists (φ, 0) with φ = z, in their order, and the bound."""
+def corpus_of(z: np.ndarray) -> Corpus:
+    """The lists (φ, 0) with φ = z (float64 [n, D]), of which the first is right."""
     n, D = z.shape
     rows = np.repeat(np.arange(0, n * D + 1, D), 2)[1:]  # the second candidate has no columns
-    corpus = Corpus(
+    return Corpus(
         np.arange(0, 2 * n + 1, 2), rows, np.tile(np.arange(D, dtype=np.int32), n), z.ravel().astype(np.float32),
         np.zeros(2 * n), np.tile([1.0, 0.0], n), np.tile([[1.0], [0.0]], (n, 1)), np.ones((n, 1)), np.ones(n), D,
     )  # fmt: skip
+
+
+def outcome(learner: Learner, z: np.ndarray, truth: np.ndarray) -> tuple[int, float]:
+    """The mistakes of a pass over the lists, in their order, and the bound."""
+    corpus = corpus_of(z)
+    n = corpus.list_count
     oracles, log = np.arange(0, 2 * n, 2), UpdateLog()
-    state = learner.init(D, corpus.candidate_count)
+    state = learner.init(corpus.width, corpus.candidate_count)
     stats = learner.epoch(corpus, oracles, np.arange(n), state, log=log)
     mistakes, radius = sum(part.mistakes for part in stats), max(part.radius for part in stats)
     u = Weights(truth, 0.0)
