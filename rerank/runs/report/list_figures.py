@@ -315,7 +315,7 @@ def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, st
 def _joined(points: Sequence[tuple[float, float, float]], name: str) -> FigureLine:
     """A line through ``points``, each with its spread, from left to right."""
     x, y, spread = ([point[k] for point in sorted(points)] for k in range(3))
-    return FigureLine(x, y, name, spread if any(spread) else ())
+    return FigureLine(x, y, name, spread if any(spread) else (), bars=True)
 
 
 def _reported(reported: Mapping[str, Any], run: str, key: str, scale: float) -> list[tuple[float, float, float]]:

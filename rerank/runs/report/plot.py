@@ -113,9 +113,9 @@ def logarithmic(values: Iterable[float], *, margin: float = 0.0) -> Scale:
 class FigureLine:
     """Points, joined or not.
 
-    name: in the legend, if it has one. spread: one number per point, drawn as a band, or as a bar at a point that is
-    not joined. series: colour, dashes and marks, from 1; 0 for all others; NEXT is for a faint line, thin with hollow
-    marks, that of the line before it. marks: by default where points are few.
+    name: in the legend, if it has one. spread: one number per point, drawn as a band or, with ``bars`` and where points
+    are not joined, as a bar at each. series: colour, dashes and marks, from 1; 0 for all others; NEXT is for a faint
+    line, thin with hollow marks, that of the line before it. marks: by default where points are few.
     """
 
     x: Sequence[float]
@@ -126,6 +126,7 @@ class FigureLine:
     marks: bool | None = None
     joined: bool = True
     faint: bool = False
+    bars: bool = False
 
     @property
     def colour(self) -> str:
@@ -260,7 +261,7 @@ def _line(plot: Plot, line: FigureLine) -> str:
     points, parts = [plot.at(x, y) for x, y in zip(line.x, line.y, strict=True)], []
     if any(line.spread):
         low, high = ([plot.at(x, y) for x, y in zip(line.x, end, strict=True)] for end in line.band)
-        if line.joined:
+        if line.joined and not line.bars:
             steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in [*high, *low[::-1]])
             parts.append(f'<path d="M{steps}Z" style="fill:{line.colour};fill-opacity:.13;stroke:none"/>')
         else:
