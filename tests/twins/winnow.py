@@ -62,6 +62,7 @@ def large_margin(
     eta: float | None = 0.0,
     mu: float = 0.0,
     total: float | None = None,
+    tolerance: float | None = None,  # noqa: ARG001 - of trainings, not of passes
     any_ties: bool = False,
 ) -> Trace:
     """Zhang, section 2: α ← clip(α + η(1 − m), 0, C), η = 1/‖z‖² for lm-perc; a margin of 1 ± 1e-12 is one of 1."""
