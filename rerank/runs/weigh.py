@@ -291,11 +291,11 @@ def table_of_weights(
     ]
     held, base = WeighedRows.of(found, [fit.weighed for fit in by_fold]), rows_by(found, found.scores)
     chosen = {BASE: base}
-    if 1 < len(found.names) <= ALONE:
-        chosen |= {f"{name} alone": rows_by(found, raw[k]) for k, name in enumerate(found.names) if name != found.base}
-        of_runs = np.array([name.startswith(MINMAX) for name in found.names])
-        summed = raw[of_runs] if of_runs.any() else raw
-        chosen[COMBSUM if of_runs.any() else SUM] = rows_by(found, summed.sum(axis=0))
+    of_runs = [k for k, name in enumerate(found.names) if name.startswith(MINMAX)]  # other columns of a run order alike
+    alone = of_runs or [k for k, name in enumerate(found.names) if name != found.base]
+    if len(found.names) > 1 and len(alone) <= ALONE:
+        chosen |= {f"{found.names[k]} alone": rows_by(found, raw[k]) for k in alone}
+        chosen[COMBSUM if of_runs else SUM] = rows_by(found, raw[of_runs or slice(None)].sum(axis=0))
     chosen |= {MAXENT: WeighedRows.of(found, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
     margin, kept = None, 0.0
     if not isinstance(found.metric, OrderMetric):
