@@ -88,7 +88,7 @@ def outcome(learner: Learner, z: np.ndarray, truth: np.ndarray) -> tuple[int, fl
     mistakes, radius = sum(part.mistakes for part in stats), max(part.radius for part in stats)
     u = Weights(truth, 0.0)
     margins = list_margins(corpus, oracles, u, any_ties=False)
-    if has_bounds(learner, logged=True, plain=True):
+    if has_bounds(learner, logged=True):
         about = scaled_bounds(learner, log, corpus, mistakes, radius, u, margins)
     else:
         rule = DualRule.of(learner)

@@ -17,7 +17,18 @@ m = u·z of every list's candidates, the smallest of a right and a wrong one:
   with ln(1 + e^−u·z) for L and the largest gradient for R;
 * passive-aggressive learning, with M the mistakes, which are fewer than its updates (Crammer et al. 2006, Theorems 2, 4
   and 5): M ≤ R²‖u‖² where no list has a loss, M ≤ max(R², 1/C)·(‖u‖² + 2C·L(u)) for PA-I, and M ≤ (R² + 1/2C)·(‖u‖² +
-  2C·Σ max(0, 1 − m)²) for PA-II, each at the best of SCALES scales.
+  2C·Σ max(0, 1 − m)²) for PA-II;
+* AROW and the second-order perceptron with a full matrix, over all updates, U of which were no mistakes, and with ρ for
+  r and a: M ≤ L(u) + √((ρ‖u‖² + Σ (u·z)²)·(ln det(I + Σ zzᵀ/ρ) + U)) − U (Crammer et al. 2009, Theorem 2;
+  Cesa-Bianchi et al. 2005, Theorem 3.1, where U = 0). Diagonals have none;
+* normalised Winnow with X the largest |z_j|: M·(1 − ηX²‖u‖₁/2) ≤ L(u) + ‖u‖₁·K/η, where K is the divergence of the
+  balanced u from equal weights, Σ q_j ln(2D·q_j) with q_j = |u_j|/‖u‖₁. Where u has no loss and η is best, this is
+  Zhang's bound (section 1); with losses it follows by the same steps (Kivinen & Warmuth 1997). The unnormalised has
+  none at a given η.
+
+The last three are shown at the best of SCALES scales of u. Mistakes between candidates without a difference are no
+updates; each is a list with a loss of 1 or more. For truncated gradients (FOBOS) the theorems need a limit on the
+distance of any predictor from u, which nobody knows before training.
 
 L is over all lists where u is scaled: over the updates alone, u = 0 has L = M, and the best bound would be M itself,
 whatever happened. Over all lists u = 0 gives n.
@@ -301,19 +312,28 @@ def winnow_bound(eta: float, largest: float, total: float, divergence: float) ->
 
 
 @kernel
-def log_determinant(
+def whiten_again(
     first: np.ndarray,
     columns: np.ndarray,
     delta: np.ndarray,
     base: np.ndarray,
     rho: float,
     sigma: np.ndarray,
+    mu: np.ndarray,
     v: np.ndarray,
-) -> float:
-    """By how much some updates raise ln det(I + Σ zzᵀ/ρ); ``sigma`` (float64 [D + 1, D + 1], the base score last), the
-    inverse of that matrix, is brought up to date; ``v``: float64 [D + 1], scratch."""
-    D, total = sigma.shape[0], 0.0
+) -> tuple[float, int]:
+    """By how much some updates raise ln det(I + Σ zzᵀ/ρ), and how many of them AROW made where m > 0 (Crammer et al.
+    2009, Fig. 1), z being −``delta`` and −``base``.
+
+    ``sigma`` (float64 [D + 1, D + 1], the base score last), the inverse of that matrix, and the weights ``mu`` (float64
+    [D + 1]) are brought up to date; ``v``: float64 [D + 1], scratch.
+    """
+    D, total, spare = sigma.shape[0], 0.0, 0
     for k in range(base.shape[0]):
+        m = -mu[D - 1] * base[k]
+        for e in range(first[k], first[k + 1]):
+            m -= mu[columns[e]] * delta[e]
+        spare += m > 0.0
         for i in range(D):
             v[i] = sigma[i, D - 1] * base[k]
             for e in range(first[k], first[k + 1]):
@@ -323,9 +343,10 @@ def log_determinant(
             s += delta[e] * v[columns[e]]
         total += math.log1p(s / rho)
         for i in range(D):
+            mu[i] -= v[i] * (max(0.0, 1.0 - m) / (rho + s))
             for j in range(D):
                 sigma[i, j] -= v[i] * v[j] / (rho + s)
-    return total
+    return total, spare
 
 
 def scaled_bounds(
@@ -348,8 +369,8 @@ def scaled_bounds(
     assert log is not None, "see has_bounds"
     whitens = not isinstance(learner, NWin)
     rho = float(getattr(learner, "r", getattr(learner, "a", 1.0)))
-    sigma = np.eye(lists.width + 1 if whitens else 0)
-    squares, volume, largest = 0.0, 0.0, 0.0
+    sigma, (mu, room) = np.eye(lists.width + 1 if whitens else 0), np.zeros((2, lists.width + 1))
+    squares, volume, largest, spare = 0.0, 0.0, 0.0, 0
     for updates, part in stretches(log, lists):
         z = expand(updates, part, learner.base_rate)
         own_margins, norms = np.zeros((2, updates.updates))
@@ -357,9 +378,11 @@ def scaled_bounds(
         squares += float(np.square(own_margins).sum())
         largest = max(largest, float(np.abs(z.delta).max(initial=0.0)), float(np.abs(z.base).max(initial=0.0)))
         if whitens:
-            volume += log_determinant(z.first, z.columns, z.delta, z.base, rho, sigma, np.empty(lists.width + 1))
+            more = whiten_again(z.first, z.columns, z.delta, z.base, rho, sigma, mu, room)
+            volume, spare = volume + more[0], spare + more[1]
     if whitens:
-        return result | best_scale(margins, whitened_bound(rho, norm, squares, volume, log.updates - M))
+        spare = spare if isinstance(learner, AROW) else 0  # the other one updates on mistakes alone
+        return result | best_scale(margins, whitened_bound(rho, norm, squares, volume, spare))
     assert isinstance(learner, NWin)
     if learner.eta * largest * log.updates > LIMIT:
         return result  # a log-weight may have been held at its limit, of which no theorem knows
@@ -370,9 +393,9 @@ def scaled_bounds(
     return result | best_scale(margins, winnow_bound(learner.eta, largest, total, divergence))
 
 
-def has_bounds(learner: Learner, *, logged: bool, plain: bool) -> bool:
-    """Whether ``scaled_bounds`` speaks of a learner, with a log of its updates or not; plain: all lists weigh 1."""
-    if not plain or getattr(learner, "top", 1) != 1:
+def has_bounds(learner: Learner, *, logged: bool) -> bool:
+    """Whether ``scaled_bounds`` speaks of a learner, with a log of its updates or not."""
+    if getattr(learner, "top", 1) != 1:
         return False
     if isinstance(learner, PassiveAggressive):
         return learner.loss == "hinge"

@@ -242,15 +242,17 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metri
     """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
     learner = training.learner
     loss = getattr(learner, "loss", "perceptron")
-    plain = all((part.weight == 1).all() for _, part in parts(corpus))
     rule = None if training.log is None else DualRule.of(learner)
-    scaled = has_bounds(learner, logged=training.log is not None, plain=plain)
+    scaled = has_bounds(learner, logged=training.log is not None)
     if (
-        not (scaled or (rule is not None and (plain or loss != "logistic")))
+        not (scaled or rule is not None)
+        or training.skipped
         or LOSSES[loss] not in PAIRWISE
         or recipe.training.pairs["name"] != "oracle"
-        or (getattr(learner, "update", "mistakes") != "mistakes")
+        or getattr(learner, "update", "mistakes") != "mistakes"
     ):
+        return {}
+    if (scaled or loss == "logistic") and not all((part.weight == 1).all() for _, part in parts(corpus)):
         return {}
     u, targets = learner.average(training.state), _targets(recipe, corpus, metric)
     if share := recipe.oracle.corpus_share:

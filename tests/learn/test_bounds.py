@@ -318,17 +318,28 @@ def test_mistakes_of_normalised_winnow_lie_under_their_bound(eta: float, rate: f
 
 
 def test_nothing_is_said_of_learners_or_lists_without_a_theorem() -> None:
-    said = {"logged": True, "plain": True}
-    assert has_bounds(AROW(covariance="full"), **said)
-    assert not has_bounds(AROW(), **said)
-    assert not has_bounds(AROW(covariance="full", top=2), **said)
-    assert not has_bounds(AROW(covariance="full", r2=2.0), **said)
-    assert not has_bounds(UWin(), **said)
-    assert not has_bounds(NWin(update="always", loss="hinge"), **said)
-    assert has_bounds(NWin(), **said)
-    assert not has_bounds(NWin(), logged=False, plain=True)
-    assert has_bounds(PassiveAggressive(), logged=False, plain=True)
-    assert not has_bounds(PassiveAggressive(), logged=True, plain=False)
+    assert has_bounds(AROW(covariance="full"), logged=True)
+    assert not has_bounds(AROW(), logged=True)
+    assert not has_bounds(AROW(covariance="full", top=2), logged=True)
+    assert not has_bounds(AROW(covariance="full", r2=2.0), logged=True)
+    assert not has_bounds(UWin(), logged=True)
+    assert not has_bounds(NWin(update="always", loss="hinge"), logged=True)
+    assert has_bounds(NWin(), logged=True)
+    assert not has_bounds(NWin(), logged=False)
+    assert has_bounds(PassiveAggressive(), logged=False)
+
+
+@pytest.mark.parametrize("learner", [*WHITENING, NWin(base=0.0), PassiveAggressive(base=0.0)], ids=str)
+def test_candidates_without_a_difference_are_mistakes_and_no_updates(learner: Learner) -> None:
+    same: list[Any] = [({0: 1.0}, 0.0, 1.0), ({0: 1.0}, 0.0, 0.0)]
+    corpus = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)], *[same] * 9], width=2)
+    ran = run(learner, corpus, 1)
+    u, mistakes = learner.average(ran.state), int(ran.per_epoch("mistakes")[0])
+    margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
+    assert mistakes == 10
+    assert ran.log.updates == (10 if isinstance(learner, NWin) else 1)
+    found = scaled_bounds(learner, ran.log, corpus, mistakes, 1.0, u, margins)
+    assert mistakes <= found["bound"] <= 10 + 1e-12
 
 
 def differences(log: UpdateLog, corpus: Corpus, rate: float) -> np.ndarray:
