@@ -15,7 +15,7 @@ import numpy as np
 from rerank.base.errors import RecipeError, RunError
 from rerank.data.shards import Lists, own, parts
 from rerank.kernels.compile import kernel
-from rerank.learn.base import Learner, State, Weights
+from rerank.learn.base import State, Weights
 from rerank.learn.scoring import scores
 
 
@@ -39,32 +39,31 @@ def find_different(
                 break
 
 
-def duality_gap(
-    learner: Learner, lists: Lists, oracle: np.ndarray, state: State, last: Weights, *, any_ties: bool
-) -> float:
-    """The gap per list of two, from 0; oracle: int64 [L]; last: the predictor of the state.
-
-    Raises
-    ------
-    RunError: a list has more than two candidates.
-    """
-    gap, count, limit = 0.0, 0, float(getattr(learner, "C"))  # noqa: B009 - of these learners alone
-    for place, part in parts(lists):
-        sizes = np.diff(part.lists)
-        if (longest := int(sizes.max(initial=0))) > 2:
-            message = f"{learner.name}: the duality gap is one of lists of two; found a list of {longest} candidates"
+def require_pairs(name: str, lists: Lists) -> None:
+    """Refuse ``lists`` for the gap of the learner ``name`` if one has more than two candidates."""
+    for _, part in parts(lists):
+        if (longest := int(np.diff(part.lists).max(initial=0))) > 2:
+            message = f"{name}: the duality gap is one of lists of two; found a list of {longest:,} candidates"
             raise RunError(f"{message}: leave out tolerance")
-        pairs = np.flatnonzero(sizes == 2)
+
+
+def duality_gap(
+    lists: Lists, oracle: np.ndarray, limit: float, state: State, last: Weights, *, learned_base: bool, any_ties: bool
+) -> float:
+    """The gap per list of two, from 0; oracle: int64 [L]; limit: C; last: the predictor of the ``state``; learned_base:
+    whether the base score has a weight that is learned."""
+    gap, count = 0.0, 0
+    for place, part in parts(lists):
+        pairs = np.flatnonzero(np.diff(part.lists) == 2)
         first, right = part.lists[pairs], own(oracle, place, part)[pairs]
         rival = 2 * first + 1 - right
+        differ = np.zeros(pairs.size, np.bool_)
+        find_different(part.rows, part.columns, part.values, right, rival, differ)
+        if learned_base:
+            differ |= part.base[right] != part.base[rival]
         if any_ties:
-            kept = part.gain[right] != part.gain[rival]
-            pairs, right, rival = pairs[kept], right[kept], rival[kept]
-        kept = np.zeros(pairs.size, np.bool_)
-        find_different(part.rows, part.columns, part.values, right, rival, kept)
-        if learner.base_rate > 0:
-            kept |= part.base[right] != part.base[rival]
-        pairs, right, rival = pairs[kept], right[kept], rival[kept]
+            differ &= part.gain[right] != part.gain[rival]
+        pairs, right, rival = pairs[differ], right[differ], rival[differ]
         score = scores(part, last)
         missing = 1.0 - (score[right] - score[rival])
         alpha = state.alpha[place.candidates + rival]

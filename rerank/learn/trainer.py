@@ -14,7 +14,7 @@ from rerank.base.errors import RunError
 from rerank.base.interrupts import check, deferred, requested
 from rerank.data.shards import Lists, part_count, part_of, places
 from rerank.learn.base import Learner, State, Weights
-from rerank.learn.duality import duality_gap
+from rerank.learn.duality import duality_gap, require_pairs
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.predictor import copy_state
@@ -127,7 +127,9 @@ def train(
     progress = TrainingState.begin(learner, corpus, warm, logged=epochs if keep_log is True else int(keep_log))
     gap: Gap | None = None
     if getattr(learner, "tolerance", None) is not None:
-        gap = partial(duality_gap, learner, corpus, oracle, any_ties=any_ties)
+        require_pairs(learner.name, corpus)
+        limit, learned = float(getattr(learner, "C", math.inf)), learner.base_rate > 0
+        gap = partial(duality_gap, corpus, oracle, limit, learned_base=learned, any_ties=any_ties)
     hooks = EvaluationHooks(predictor, evaluate_train, evaluate_dev, weigh, on_epoch, gap)
     last = progress.epoch + epochs
     if checkpoint is not None and (stored := checkpoint.load()) is not None:

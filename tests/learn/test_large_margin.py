@@ -1,6 +1,7 @@
 """Dual ascent equals its twin, stays in its box, and ends at the optimum of the duals that it climbs."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from variants import LEARNERS, make
 
 from rerank.base.errors import RecipeError, RunError
 from rerank.data.corpus import Corpus
+from rerank.data.shards import write_shards
 from rerank.learn.duality import duality_gap
 from rerank.learn.passes import NO_LIMIT
 from rerank.learn.rules.lm_nwin import LMNWin
@@ -185,7 +187,7 @@ def test_lists_of_no_weight_and_equal_candidates_teach_nothing() -> None:
 @pytest.mark.parametrize(
     "learner", [LMUWin(eta=None, mu=0.1), LMNWin(eta=None, mu=0.1, total=4.0), LMPerceptron()], ids=lambda one: one.name
 )
-def test_the_duality_gap_is_primal_less_dual_and_ends_training(learner: Learner, base: float) -> None:
+def test_the_duality_gap_is_primal_less_dual_and_ends_training(learner: Learner, base: float, tmp_path: Path) -> None:
     random = np.random.default_rng(4)
     rows, b = random.integers(-2, 3, size=(30, 4)).astype(float), random.integers(-2, 3, size=30) / 4
     rows *= np.where(rows @ [2, -1, 1, 0] < 0, -1.0, 1.0)[:, None]
@@ -211,9 +213,12 @@ def test_the_duality_gap_is_primal_less_dual_and_ends_training(learner: Learner,
         entropy = float((own * np.log(own / learner.mu)).sum())
         primal += entropy - (4.0 * np.log(4.0) if isinstance(learner, LMNWin) else float(own.sum()))
     assert gaps[-1] * 30 == pytest.approx(primal - dual(learner, alpha, rows, target), abs=1e-9)
-    assert gaps[-1] == pytest.approx(
-        duality_gap(learner, corpus, oracles, training.state, training.weights["last"], any_ties=True)
-    )
+    last, known = training.weights["last"], {"learned_base": False, "any_ties": True}
+    assert gaps[-1] == pytest.approx(duality_gap(corpus, oracles, 0.3, training.state, last, **known))
+    alike = dataclasses.replace(corpus, gain=corpus.gain * 0)
+    assert duality_gap(alike, oracles, 0.3, training.state, last, **known) == 0.0
+    shards = write_shards(tmp_path, [corpus.slice(0, 9), corpus.slice(9, corpus.list_count)], {})
+    assert gaps[-1] == pytest.approx(duality_gap(shards, oracles, 0.3, training.state, last, **known))
 
 
 def test_a_gap_needs_a_limit_and_lists_of_two() -> None:
