@@ -16,7 +16,7 @@ from rerank.readers.detection import recognised
 from rerank.readers.texts.letor import LetorReader
 from rerank.readers.texts.msmarco import MsMarcoReader
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.trec import TrecReader, read_qrels
+from rerank.readers.texts.trec import TrecReader, read_qrels, read_run
 from rerank.recipes.example_recipe import ExampleData, SourceSettings
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
@@ -165,6 +165,7 @@ def test_damaged_json_runs_say_where(tmp_path: Path) -> None:
         ('{"q1": {"x": "high"}}', "expected the score of 'x' as a number"),
         ('{"q1": {"x": 1, "x": 2}}', 'the key "x" appears twice'),
         ('{"q1": [1]}', "expected a JSON object"),
+        ('{"q1": {"": 1}}', "found a document without a name"),
         ('{"q1": {"x": 1}', "found the end of the file; expected a comma and the next key, or the end of the object"),
         ('{"q1" {"x": 1}}', "expected {QUERY: {DOCUMENT: score}}"),
         ('{"q1": {"x": 1}} {}', "expected nothing after the object"),
@@ -175,6 +176,28 @@ def test_damaged_json_runs_say_where(tmp_path: Path) -> None:
     run.write_text('{"q1": {"x": true}}')
     with pytest.raises(DataError, match="expected the grade of 'x' as a number"):
         read_qrels(run)
+
+
+def test_a_query_that_found_nothing_is_a_list_without_candidates(tmp_path: Path) -> None:
+    """As in ranx; it counts as such in every metric of an order."""
+    (tmp_path / "run.json").write_text('{"q1": {}, "q2": {"x": 1}}')
+    (tmp_path / "qrels.json").write_text('{"q1": {"y": 1}, "q2": {"x": 1}, "q3": {}}')
+    reader = TrecReader(qrels=str(tmp_path / "qrels.json"))
+    first, second = reader.read(tmp_path / "run.json")
+    assert isinstance(first, TextList)
+    assert (first.id, first.texts, first.unlisted, second.id) == ("q1", [], (1.0,), "q2")
+    lists = rerank.read(tmp_path / "run.json", {"name": "trec", "qrels": str(tmp_path / "qrels.json")})
+    assert rerank.evaluate([[], [1.0]], lists, "mrr").score == 0.5
+    assert read_run(tmp_path / "run.json") == {b"q2": {b"x": 1.0}}
+
+
+def test_a_bad_line_of_a_fused_run_leaves_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("q1 Q0 x 1 3.0 a\nq1 Q0 y 2 high a\n")
+    (tmp_path / "b").write_text("q1 Q0 x 1 1.0 b\n")
+    (found,) = TrecReader(others=(str(tmp_path / "b"),)).read(tmp_path / "a")
+    assert isinstance(found, TextList)
+    assert [problem.reason for problem in found.bad] == ["score"]
+    assert (found.texts, found.scores[0, 0]) == ([b"x"], 2 / 61)
 
 
 def test_passages_of_ms_marco_are_grouped_by_query(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ class MsMarcoReader(TextReader):
         return replace(self, qrels=None)
 
     def records(self, lines: LineReader) -> Iterator[Record]:
+        lines.skip_blank()
         first = lines.ahead(1)
         if first and first[0].count(b"\t") == 2:
             yield from (Record(None, number, [(number, line)]) for number, line in lines if line.strip())

@@ -39,7 +39,7 @@ NEAR = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
 
 
 class RunLine(NamedTuple):
-    """One line of a run, or the problem with it."""
+    """One line of a run, or the problem with it; without a document where a line is blank or a query found none."""
 
     number: int
     line: bytes
@@ -96,7 +96,8 @@ class TrecReader(TextReader):
 
         for query, found in groupby(_rows(lines), lambda row: row.query):
             rows = list(found)
-            yield record(query, rows[0].number, rows)
+            number = rows[0].number
+            yield record(query, number, [row for row in rows if row.document or row.problem is not None])
         for query in dict.fromkeys(query for run in others for query in run):
             yield record(query, lines.number, [])
 
@@ -117,10 +118,10 @@ class TrecReader(TextReader):
         rows, grades, others = content
         if self.others:
             bad: list[Entry | Problem] = [row.problem for row in rows if row.problem is not None]
-            own = {row.document: row.score for row in rows}
-            if len(own) < len(rows) and not bad:
+            own = {row.document: row.score for row in rows if row.problem is None}
+            if len(own) + len(bad) < len(rows):
                 raise Problem("fields", "a document is there twice; expected each once in a run that is fused")
-            found = [*bad, *_fused([{} if bad else own, *others], grades)]
+            found = [*bad, *_fused([own, *others], grades)]
             return Draft(found, found, None)
         entries = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
         return Draft(entries, [row.line for row in rows], None, [row.number for row in rows])
@@ -153,10 +154,12 @@ def read_run(path: PathLike) -> dict[bytes, Scored]:
 
 
 def _by_query(rows: Iterable[RunLine], path: str, what: str) -> dict[bytes, Scored]:
-    """The scores of documents by query; a DataError for one with a problem, or for a document that is twice
+    """The scores of documents by query; a DataError for a line with a problem, or for a document that is twice
     ``what``."""
     found = dict[bytes, Scored]()
     for row in rows:
+        if not row.document and row.problem is None:
+            continue
         of_query = found.setdefault(row.query, {})
         twice = f"{excerpt(row.document)} is {what} twice" if row.document in of_query else ""
         if row.problem is not None or twice:
@@ -193,9 +196,7 @@ def read_qrels(path: PathLike) -> Grades:
     with open_stream(path, strict=False) as stream:
         lines = LineReader(stream)
         rows = _members(lines, "grade") if lines.begins() == b"{" else map(_judgement, lines)
-        grades = _by_query(rows, stream.path, "judged")
-    grades.pop(b"", None)  # of blank lines
-    return grades
+        return _by_query(rows, stream.path, "judged")
 
 
 def _rows(lines: LineReader) -> Iterator[RunLine]:
@@ -221,18 +222,18 @@ def _rows(lines: LineReader) -> Iterator[RunLine]:
 
 
 def _judgement(numbered: tuple[int, bytes]) -> RunLine:
-    """The judgement on a line; a blank one about no document of no query."""
+    """The judgement on a line."""
     number, line = numbered
     try:
-        query, _, document, grade = line.split() or (b"", b"", b"%d" % number, b"0")
+        query, _, document, grade = line.split() or (b"", b"", b"", b"0")
         return RunLine(number, line, query, document, score_of(grade))
     except (ValueError, Problem):
         problem = Problem("fields", f"found {excerpt(line)}; expected QUERY 0 DOCUMENT GRADE")
-        return RunLine(number, line, b"", b"%d" % number, 0.0, problem)
+        return RunLine(number, line, b"", b"", 0.0, problem)
 
 
 def _members(lines: LineReader, what: str) -> Iterator[RunLine]:
-    """What a JSON object says of queries and documents."""
+    """The documents of every query in a JSON object."""
     seen = set[str]()
     for number, query, text in members(lines, f"{{QUERY: {{DOCUMENT: {what}}}}}"):
         if query in seen:
@@ -243,9 +244,13 @@ def _members(lines: LineReader, what: str) -> Iterator[RunLine]:
         except Problem as found:
             yield RunLine(number, text, encoded(query), b"", 0.0, found)
             continue
+        if not documents:
+            yield RunLine(number, text, encoded(query), b"", 0.0)
         for name, value in documents.items():
             document, problem, score = encoded(name), None, 0.0
             try:
+                if not name:
+                    raise Problem("text", f"found a document without a name; expected {{DOCUMENT: {what}}}")
                 score = number_of(value, f"the {what} of {excerpt(document)}")
             except Problem as found:
                 problem = found
