@@ -37,15 +37,6 @@ def encoded(text: str) -> bytes:
         return b"".join(part.encode("utf-8", errors[k % 2]) for k, part in enumerate(_HALF.split(text)))
 
 
-def amount(count: int, thing: str) -> str:
-    """A count of things, in the plural unless there is one.
-
-    >>> amount(1, "list"), amount(1200, "list")
-    ('1 list', '1,200 lists')
-    """
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
-
-
 def plain(text: str, kept: str = "") -> str:
     """``text`` with \\x1b, \\u202e and the like in place of unprintable characters, except for those in ``kept``.
 

@@ -19,7 +19,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from rerank.base.encoding import amount, plain
+from rerank.base.encoding import plain
+from rerank.base.wording import amount
 
 T = TypeVar("T")
 log = logging.getLogger("rerank")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rerank.base.encoding import amount
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
+from rerank.base.wording import amount
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import (
     Encoding,

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from rerank.base.encoding import amount
 from rerank.base.progress import track
+from rerank.base.wording import amount
 from rerank.cli.answer import show
 from rerank.cli.application import OnBadList, OutputFile, app, command, warn_of_skipped
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from rerank.base.encoding import amount
 from rerank.base.errors import DataError
+from rerank.base.wording import amount
 from rerank.readers.base import NBestList, Problem, Reader, SkippedList, lists_of
 from rerank.readers.streams import PathLike, single_stdin, stream_name
 

@@ -23,7 +23,8 @@ from functools import partial
 
 import numpy as np
 
-from rerank.base.encoding import amount, decoded, encoded
+from rerank.base.encoding import decoded, encoded
+from rerank.base.wording import amount
 from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt, readers
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.encoding import amount
 from rerank.base.errors import RecipeError
+from rerank.base.wording import amount
 from rerank.recipes.figures import ListFigure, check_names
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.measures import Measure, primary_of
