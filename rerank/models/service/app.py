@@ -208,15 +208,8 @@ def _trained(model: Reranker) -> dict[str, Any]:
     known = Provenance.model_validate(model.model.about)
     lists = max((seen.lists for seen in known.columns.values()), default=None)
     ranges = {name: [seen.least, seen.greatest] for name, seen in known.columns.items()}
-    dev = known.dev and {"measure": known.dev.measure, "score": known.dev.score}
-    return {
-        "recipe": model.recipe.name,
-        "learner": known.learner,
-        "date": known.date,
-        "lists": lists,
-        "dev": dev,
-        "ranges": ranges,
-    }
+    about = known.model_dump(mode="json", include={"learner", "date", "dev"})
+    return about | {"recipe": model.recipe.name, "lists": lists, "ranges": ranges}
 
 
 def _metrics(measures: Measures) -> Endpoint:
