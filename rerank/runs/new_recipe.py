@@ -24,7 +24,8 @@ from rerank.storage.strict_json import as_json
 
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits
 SPEECH = "kaldi", "espnet"  # readers of transcripts
-SEARCH = "letor", "msmarco", "trec"  # readers of search results
+JUDGED = "msmarco", "trec"  # readers of search results that are judged in a file beside
+SEARCH = "letor", *JUDGED
 SENTENCES = "conllu", "slash", "conll"  # readers of sentences with labels, the pickiest first
 EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
 LOOK = 50  # lines or sentences
@@ -61,8 +62,7 @@ def new_recipe(
     format_name, shown = _looked_at(files)
     trees = not isinstance(shown, TextList)
     root, reader = _placed(files)[0], format_name
-    gains = not trees and GAIN in shown.names
-    judged = format_name == "trec" or (format_name == "msmarco" and not gains)  # by a file beside
+    judged = format_name in JUDGED
     if judged:
         if len(qrels := set(references)) != 1:
             message = "runs need their judgements; name one file of qrels, for all of them, with --references"
@@ -81,7 +81,7 @@ def new_recipe(
         "  dev: null         # a part of the training lists takes its place",
         f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]",
     ]  # fmt: skip
-    gains = gains or judged
+    gains = not trees and (GAIN in shown.names or judged)
     task = "parse" if trees else "ranking" if gains else "speech" if format_name in SPEECH else "translation"
     if trees:
         if not references:

@@ -203,7 +203,7 @@ def test_a_bad_line_of_a_fused_run_leaves_the_others(tmp_path: Path) -> None:
 def test_passages_of_ms_marco_are_grouped_by_query(tmp_path: Path) -> None:
     lines = "7\t1\twhat is x\tx is y", "8\t2\twho\tthey", "7\t2\twhat is x", "7\t3\twhat is x\tz", ""
     (tmp_path / "top").write_text("\n".join(lines))
-    (tmp_path / "qrels").write_text("7 0 3 1\n")
+    (tmp_path / "qrels").write_text("7 0 3 1\n7 0 9 2\n")
     reader = MsMarcoReader(qrels=str(tmp_path / "qrels"))
     first, second = reader.read(tmp_path / "top")
     assert isinstance(first, TextList)
@@ -212,6 +212,7 @@ def test_passages_of_ms_marco_are_grouped_by_query(tmp_path: Path) -> None:
         "7", b"what is x", [b"x is y", b"z"], [[0, 0], [0, 1]],
     )  # fmt: skip
     assert [(one.reason, one.line) for one in first.bad] == [("fields", 3)]
+    assert (first.unlisted, second.unlisted) == ((2.0,), ())
     assert (second.id, second.texts, list(second.lines)) == ("8", [b"they"], [2])
     out = io.BytesIO()
     reader.write(out, first, [1, 0])
@@ -223,7 +224,7 @@ def test_passages_of_ms_marco_are_grouped_by_query(tmp_path: Path) -> None:
 
 def test_triples_of_ms_marco_are_lists_of_two(tmp_path: Path) -> None:
     (tmp_path / "triples").write_text("q\tright\twrong\np\ta\tb\n1\t2\t3\n")
-    first, second, third = MsMarcoReader().read(tmp_path / "triples")
+    first, second, third = MsMarcoReader(triples=True).read(tmp_path / "triples")
     assert isinstance(first, TextList)
     assert (first.id, first.source, first.texts, first.scores[:, 1].tolist()) == (
         "0",
@@ -234,9 +235,13 @@ def test_triples_of_ms_marco_are_lists_of_two(tmp_path: Path) -> None:
     assert isinstance(third, SkippedList)
     assert "runs are read by trec" in third.message
     out = io.BytesIO()
-    MsMarcoReader().write(out, first, [1, 0])
+    MsMarcoReader(triples=True).write(out, first, [1, 0])
     assert out.getvalue() == b"q\twrong\tright\n"
     assert second.id == "1"
+    unlike = next(MsMarcoReader().read(tmp_path / "triples"))
+    assert isinstance(unlike, SkippedList)
+    assert "triples need the reader's option triples: true" in unlike.message
+    assert recognised(str(tmp_path / "triples"), readers) is None  # any three columns look like that
 
 
 def test_a_letor_file_is_ranked_unnamed_and_its_qid_is_not_silently_ignored(

@@ -19,13 +19,14 @@ from typing import ClassVar, Self
 
 from rerank.base.encoding import decoded
 from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, readers
-from rerank.readers.lines import LineReader, Record, score_of
+from rerank.readers.lines import LineReader, Make, Record, score_of
 from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, Writable
-from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
-from rerank.readers.texts.trec import GAIN, Scored, read_qrels
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader
+from rerank.readers.texts.trec import GAIN, Scored, read_qrels, unlisted
 
-Lines = list[tuple[int, bytes]]
+Lines = list[tuple[int, bytes]]  # of a query, with their numbers
+TRIPLES = "; triples need the reader's option triples: true, and runs are read by trec"
 
 
 @readers.add("msmarco")
@@ -33,7 +34,7 @@ Lines = list[tuple[int, bytes]]
 class MsMarcoReader(TextReader):
     """Passages of MS MARCO, whose query is the source. Without scores they keep the order of the file.
 
-    >>> (nbest,) = MsMarcoReader().parse(b"2+2?\\tFour.\\tBlue.\\n")
+    >>> (nbest,) = MsMarcoReader(triples=True).parse(b"2+2?\\tFour.\\tBlue.\\n")
     >>> nbest.source, nbest.texts, nbest.names, nbest.scores[:, 1]
     (b'2+2?', [b'Blue.', b'Four.'], ('score', 'gain'), array([0., 1.]))
 
@@ -41,13 +42,16 @@ class MsMarcoReader(TextReader):
     ----------
     duplicates: see ``ListReader``.
     qrels: the file of judgements of what was found; grades become the column ``gain``, which is 0 for a passage that
-        nobody has judged. null: there are none. Triples need none.
+        nobody has judged, and relevant passages that were not found count in the metrics of an order. null: there are
+        none. Triples need none.
+    triples: the file holds triples, not what was found.
     """
 
     form: ClassVar[str] = "msmarco"
     general: ClassVar[bool] = True
 
     qrels: str | None = None
+    triples: bool = False
 
     def paths(self, path: PathLike) -> list[str]:
         return [*super().paths(path), *([] if self.qrels is None else [self.qrels])]
@@ -56,10 +60,8 @@ class MsMarcoReader(TextReader):
         return replace(self, qrels=None)
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        lines.skip_blank()
-        first = lines.ahead(1)
-        if first and first[0].count(b"\t") == 2:
-            yield from (Record(None, number, [(number, line)]) for number, line in lines if line.strip())
+        if self.triples:
+            yield from (Record(None, number, ([(number, line)], None)) for number, line in lines if line.strip())
             return
         grades = {} if self.qrels is None else read_qrels(self.qrels)
         found: dict[bytes, Lines] = {}
@@ -70,16 +72,29 @@ class MsMarcoReader(TextReader):
             known = None if self.qrels is None else grades.get(query, {})
             yield Record(decoded(query), rows[0][0], (rows, known))
 
-    def draft(self, content: Lines | tuple[Lines, Scored | None], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        if isinstance(content, list):
-            return _triple(content[0][1])
+    def maker(self, lines: LineReader) -> Make:
+        make = super().maker(lines)
+
+        def judged(name: str, record: Record) -> NBestList | SkippedList:
+            nbest = make(name, record)
+            if self.triples or not isinstance(nbest, TextList):
+                return nbest
+            rows, grades = record.content
+            ids = (line.split(b"\t")[1].strip() for _, line in rows if b"\t" in line)
+            return nbest.changed(unlisted=unlisted(grades, ids))
+
+        return judged
+
+    def draft(self, content: tuple[Lines, Scored | None], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         rows, grades = content
+        if self.triples:
+            return _triple(rows[0][1])
         entries: list[Entry | Problem] = []
         queries = set[bytes]()
         for _, line in rows:
             fields = line.split(b"\t")
             try:
-                _check(line, fields, (4, 5), "QUERY_ID, PASSAGE_ID, QUERY, PASSAGE and perhaps a SCORE")
+                _check(line, fields, (4, 5), "QUERY_ID, PASSAGE_ID, QUERY, PASSAGE and perhaps a SCORE", TRIPLES)
                 numbers = {SCORE: score_of(fields[4])} if len(fields) == 5 else {}
             except Problem as problem:
                 entries.append(problem)
@@ -120,9 +135,10 @@ def _triple(line: bytes) -> Draft:
     return Draft(entries, [text for text, _ in found], query, source=query)
 
 
-def _check(line: bytes, fields: list[bytes], counts: tuple[int, ...], names: str) -> None:
-    """Raises Problem if a line does not have the fields ``names``."""
+def _check(line: bytes, fields: list[bytes], counts: tuple[int, ...], names: str, of_three: str = "") -> None:
+    """Raises Problem if a line does not have the fields ``names``; ``of_three``: what to do where it has three."""
     if b"\0" in line:
         raise Problem("nul", NUL)
     if len(fields) not in counts:
-        raise Problem("fields", f"found {excerpt(line)}; expected {names}, separated by tabs")
+        advice = of_three if len(fields) == 3 else ""
+        raise Problem("fields", f"found {excerpt(line)}; expected {names}, separated by tabs{advice}")

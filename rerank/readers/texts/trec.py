@@ -108,9 +108,7 @@ class TrecReader(TextReader):
             nbest = make(name, record)
             if not isinstance(nbest, TextList):
                 return nbest
-            there, grades = set(nbest.texts), record.content[1] or {}
-            missing = (grade for document, grade in grades.items() if document not in there and grade > 0)
-            return nbest.changed(unlisted=tuple(missing))
+            return nbest.changed(unlisted=unlisted(record.content[1], nbest.texts))
 
         return judged
 
@@ -189,6 +187,12 @@ def _fused(runs: Sequence[Scored], grades: Scored | None) -> Iterator[Entry]:
 def _gain(document: bytes, grades: Scored | None) -> dict[str, float]:
     """The grade of a document, where there are judgements."""
     return {} if grades is None else {GAIN: grades.get(document, 0.0)}
+
+
+def unlisted(grades: Scored | None, there: Iterable[bytes]) -> tuple[float, ...]:
+    """The grades of the relevant documents of a query that are not ``there``, which metrics of an order count."""
+    found = set(there)
+    return tuple(grade for document, grade in (grades or {}).items() if document not in found and grade > 0)
 
 
 def read_qrels(path: PathLike) -> Grades:
