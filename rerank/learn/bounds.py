@@ -44,6 +44,7 @@ whatever the learner; ``vote_error`` is that with the M that was observed.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -263,52 +264,36 @@ def best_scale(margins: np.ndarray, bound_at: Callable[[float, np.ndarray], floa
     return best
 
 
-def perceptron_bound(size: float) -> Callable[[float, np.ndarray], float]:
-    """The perceptron's, of ‖u‖R at scale 1."""
-
-    def bound_at(scale: float, short: np.ndarray) -> float:
-        reach = scale * size
-        linear = (reach + math.sqrt(reach**2 + 4.0 * float(short.sum()))) ** 2 / 4.0
-        return min(linear, (reach + math.sqrt(float(np.square(short).sum()))) ** 2)
-
-    return bound_at
+# Bounds at a scale of u, ``short`` being every list's max(0, 1 − scale·m) (float64 [L]).
 
 
-def attack_bound(learner: PassiveAggressive, R: float, norm: float) -> Callable[[float, np.ndarray], float]:
-    """That of passive-aggressive learning with updates of ‖z‖ ≤ R, for a u of ``norm``."""
-    C = learner.C
-
-    def bound_at(scale: float, short: np.ndarray) -> float:
-        size, loss, squares = (scale * norm) ** 2, float(short.sum()), float(np.square(short).sum())
-        if learner.variant == "1":
-            return max(R**2, 1.0 / C) * (size + 2.0 * C * loss)
-        if learner.variant == "2":
-            return (R**2 + 0.5 / C) * (size + 2.0 * C * squares)
-        return R**2 * size if loss == 0.0 else math.inf
-
-    return bound_at
+def perceptron_bound(size: float, scale: float, short: np.ndarray) -> float:
+    """The perceptron's; size: ‖u‖R."""
+    reach = scale * size
+    linear = (reach + math.sqrt(reach**2 + 4.0 * float(short.sum()))) ** 2 / 4.0
+    return min(linear, (reach + math.sqrt(float(np.square(short).sum()))) ** 2)
 
 
-def whitened_bound(
-    rho: float, norm: float, squares: float, volume: float, spare: int
-) -> Callable[[float, np.ndarray], float]:
-    """That of AROW and the second-order perceptron, for a u of ``norm``; squares: Σ (u·z)²; volume: the logarithm of
-    det(I + Σ zzᵀ/ρ); spare: how many updates were no mistakes."""
-
-    def bound_at(scale: float, short: np.ndarray) -> float:
-        return float(short.sum()) + scale * math.sqrt((rho * norm**2 + squares) * (volume + spare)) - spare
-
-    return bound_at
+def attack_bound(learner: PassiveAggressive, R: float, norm: float, scale: float, short: np.ndarray) -> float:
+    """That of passive-aggressive learning with updates of ‖z‖ ≤ R; norm: ‖u‖."""
+    C, size, loss = learner.C, (scale * norm) ** 2, float(short.sum())
+    if learner.variant == "1":
+        return max(R**2, 1.0 / C) * (size + 2.0 * C * loss)
+    if learner.variant == "2":
+        return (R**2 + 0.5 / C) * (size + 2.0 * C * float(np.square(short).sum()))
+    return R**2 * size if loss == 0.0 else math.inf
 
 
-def winnow_bound(eta: float, largest: float, total: float, divergence: float) -> Callable[[float, np.ndarray], float]:
+def whitened_bound(squares: float, volume: float, spare: int, scale: float, short: np.ndarray) -> float:
+    """That of AROW and the second-order perceptron; squares: ρ‖u‖² + Σ (u·z)²; volume: ln det(I + Σ zzᵀ/ρ); spare: how
+    many updates were no mistakes."""
+    return float(short.sum()) + scale * math.sqrt(squares * (volume + spare)) - spare
+
+
+def winnow_bound(eta: float, largest: float, total: float, divergence: float, scale: float, short: np.ndarray) -> float:
     """That of normalised Winnow; largest: of all |z_j|; total: ‖u‖₁; divergence: K of the module's formula."""
-
-    def bound_at(scale: float, short: np.ndarray) -> float:
-        left = 1.0 - eta * largest**2 * scale * total / 2.0
-        return (float(short.sum()) + scale * total * divergence / eta) / left if left > 0.0 else math.inf
-
-    return bound_at
+    left = 1.0 - eta * largest**2 * scale * total / 2.0
+    return (float(short.sum()) + scale * total * divergence / eta) / left if left > 0.0 else math.inf
 
 
 @kernel
@@ -365,7 +350,7 @@ def scaled_bounds(
     if M == 0 or norm == 0.0 or learner.base != 0.0:
         return result
     if isinstance(learner, PassiveAggressive):
-        return result | best_scale(margins, attack_bound(learner, R, norm))
+        return result | best_scale(margins, partial(attack_bound, learner, R, norm))
     assert log is not None, "see has_bounds"
     whitens = not isinstance(learner, NWin)
     rho = float(getattr(learner, "r", getattr(learner, "a", 1.0)))
@@ -382,7 +367,7 @@ def scaled_bounds(
             volume, spare = volume + more[0], spare + more[1]
     if whitens:
         spare = spare if isinstance(learner, AROW) else 0  # the other one updates on mistakes alone
-        return result | best_scale(margins, whitened_bound(rho, norm, squares, volume, spare))
+        return result | best_scale(margins, partial(whitened_bound, rho * norm**2 + squares, volume, spare))
     assert isinstance(learner, NWin)
     if learner.eta * largest * log.updates > LIMIT:
         return result  # a log-weight may have been held at its limit, of which no theorem knows
@@ -390,7 +375,7 @@ def scaled_bounds(
     total, sizes = float(sizes.sum()), sizes[sizes > 0.0]
     D = lists.width + (learner.base_rate > 0)
     divergence = float((sizes / total * np.log(2.0 * D * sizes / total)).sum())
-    return result | best_scale(margins, winnow_bound(learner.eta, largest, total, divergence))
+    return result | best_scale(margins, partial(winnow_bound, learner.eta, largest, total, divergence))
 
 
 def has_bounds(learner: Learner, *, logged: bool) -> bool:
@@ -458,7 +443,7 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np
         size = (rule.eta * norm_u**2 / 2 + steepest**2 / rule.eta) * math.sqrt(M)
         result |= {"loss_u": loss_u, "delta_u": delta_u, "bound": (loss_u + M * delta_u + size) / least_loss}
     elif hinge:
-        result |= best_scale(margins, perceptron_bound(norm_u * R))
+        result |= best_scale(margins, partial(perceptron_bound, norm_u * R))
     least = float(own_margins.min())
     if least > 0.0 and linear and hinge:
         gamma = least / norm_u

@@ -1,6 +1,7 @@
 """Mistake bounds: the right-hand sides from their definitions, and the observed mistakes under them."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -204,8 +205,8 @@ def test_other_losses_than_hinge_perceptron_and_logistic_have_no_bound() -> None
 
 def test_a_scale_is_never_worse_than_none() -> None:
     """u = 0 allows a mistake on every list, so no bound says more; many lists are tried at SCALES of them alone."""
-    assert best_scale(np.full(5, -1.0), perceptron_bound(3.0)) == {"scale": 0.0, "loss_u": 5.0, "bound": 5.0}
-    found = best_scale(np.geomspace(1e-3, 10.0, 3000), perceptron_bound(1.0))
+    assert best_scale(np.full(5, -1.0), partial(perceptron_bound, 3.0)) == {"scale": 0.0, "loss_u": 5.0, "bound": 5.0}
+    found = best_scale(np.geomspace(1e-3, 10.0, 3000), partial(perceptron_bound, 1.0))
     assert 0.0 < found["scale"] < 1000.0
     assert found["bound"] < 3000.0
 
