@@ -211,9 +211,11 @@ class ExampleSignificance(SignificanceSettings):
     """The test of runs against one another, over the test examples of all folds.
 
     test: which; null: none.
+    against: baselines among the runs; results that differ from each of them are marked by their p.
     """
 
     test: TestName | None = "mcnemar"  # type: ignore[assignment] # lists are always compared with their base
+    against: tuple[str, ...] = ()
 
 
 class ExampleRun(RunSettings):
@@ -284,6 +286,10 @@ class ClassificationRecipe(TaskRecipe):
 
         Seeds and folds share what is tuned, and so are within a run.
         """
+        names = [run.name for run in self.runs]
+        for unknown in set(self.significance.against) - set(names):
+            message = f"no run is named {unknown!r}; the runs are {', '.join(names) or 'without names'}"
+            raise RecipeError(message, key="significance.against")
         sets = [{name: source} for name, source in self.data.sets.items()] or [{}]
         changes = [{"sets": chosen, "noise": (noise,)} for chosen, noise in product(sets, self.data.noise)]
         return self.singles(Spec, outer=[{"data": self.data.model_copy(update=change)} for change in changes])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import small_classes
 
+from rerank.base.errors import RecipeError
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.examples.results import Result
 from rerank.runs.examples.tables import as_data, cells_of, mean_ranks, ranks_table, results_table, seconds_table
@@ -60,7 +61,7 @@ def test_ranks_share_equals_and_average_over_sets() -> None:
 def test_the_papers_numbers_stand_behind_ours_and_the_best_stands_out() -> None:
     reported = {"source": "P", "values": {"s": {"A": 16.9}}, "ranks": {0: {"B": 2.5}}, "seconds": {"s": {"B": 3}}}
     recipe = recipe_of(reported=reported)
-    data = as_data(recipe, results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3], ("s", 0, "B", 1): [0.1, 0.1]}))
+    data = as_data(recipe, results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3], ("s", 0, "B", 1): [0.1, 0.1]}), {})
     table = results_table(recipe, data)
     assert table.headings == ["set", "A", "B"]
     assert table.rows == [["s", "20.00 ±10.00 / 16.9", "10.00 ±0.00"]]
@@ -74,7 +75,7 @@ def test_the_papers_numbers_stand_behind_ours_and_the_best_stands_out() -> None:
 def test_noise_levels_are_rows_and_the_papers_numbers_are_of_none() -> None:
     recipe = recipe_of(reported={"source": "P", "values": {"s": {"A": 5}}, "ranks": {0.1: {"A": 1.5}}})
     errors = {(name, noise, run, 1): [0.1] for name in "st" for noise in (0.0, 0.1) for run in "AB"}
-    data = as_data(recipe, results_of(recipe, errors))
+    data = as_data(recipe, results_of(recipe, errors), {})
     table = results_table(recipe, data)
     assert table.headings[:2] == ["set", "noise"]
     assert [row[:3] for row in table.rows[:2]] == [["s", "0", "10.00 / 5"], ["s", "0.1", "10.00"]]
@@ -95,3 +96,23 @@ def test_the_best_point_of_a_grid() -> None:
         ("t", "A", 1),
     ]
     assert len(cells_of(recipe.model_copy(update={"best_of_grid": False}), found)) == 4
+
+
+def test_results_that_differ_from_every_baseline_are_marked() -> None:
+    recipe = recipe_of(significance={"against": ["B", "C"]})
+    errors = {(name, 0, run, 1): [0.1] for name in "stu" for run in "ABC"}
+    tests = {
+        "s": {"A_vs_B": {"p": 0.0001}, "A_vs_C": {"p": 0.02}, "B_vs_C": {"p": 0.0001}},
+        "t": {"A_vs_B": {"p": 0.0001}, "C_vs_A": {"p": 0.0005}},
+        "u": {"A_vs_B": {"p": 0.0001}, "A_vs_C": {"p": 0.06}},
+    }
+    table = results_table(recipe, as_data(recipe, results_of(recipe, errors), tests))
+    assert [row[1:] for row in table.rows] == [
+        ["10.00★", "10.00", "10.00"], ["10.00†", "10.00", "10.00"], ["10.00", "10.00", "10.00"],
+    ]  # fmt: skip
+    assert "differs from each of B, C: ★ p < 0.05, * p < 0.01, † p < 0.001" in table.note
+
+
+def test_unknown_baselines_are_refused() -> None:
+    with pytest.raises(RecipeError, match="no run is named 'D'; the runs are A, B, C"):
+        recipe_of(significance={"against": ["D"]}).expand()

@@ -128,12 +128,13 @@ class ExampleSteps(Steps[ClassificationRecipe]):
 
     def evaluate(self) -> Metrics:
         recipe, results = self.recipe, self.fitted
+        tests = significance_of(recipe, self.tested, results)
         return self.head(recipe.run_seeds[0], Classification().signature) | {
             "corpora": self.counts(),
             "reported": recipe.reported.model_dump() if recipe.reported else None,
             "splits": {"test": results[0].splits()} if len(results) == 1 else {},
-            "tables": as_data(recipe, results) if results else {},
-            "significance": significance_of(recipe, self.tested, results),
+            "tables": as_data(recipe, results, tests) if results else {},
+            "significance": tests,
             "runs": [result.entry() for result in results],
         }
 

@@ -16,6 +16,7 @@ from rerank.runs.report.table import TextTable
 
 Data = Mapping[str, Any]  # ``as_data``, or one of its results
 Shown = tuple[str, float]  # a cell's text, and the number that it is compared by
+MARKS = {0.001: "†", 0.01: "*", 0.05: "★"}  # of results, by the highest p that they have
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
 
 
@@ -73,9 +74,10 @@ def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
     return by_noise
 
 
-def as_data(recipe: ClassificationRecipe, results: Sequence[Result]) -> dict[str, Any]:
-    """The tables as numbers, for metrics.json."""
-    cells = cells_of(recipe, results)
+def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
+    """The tables as numbers, for metrics.json; tests: ``significance_of`` the results."""
+    cells, against = cells_of(recipe, results), recipe.significance.against
+    names = {(cell.set, cell.noise, cell.run): cell.results[0].spec.name for cell in cells}
     entries = []
     for cell in cells:
         mean, sd, se, values = cell.spread(recipe.measure)
@@ -84,9 +86,26 @@ def as_data(recipe: ClassificationRecipe, results: Sequence[Result]) -> dict[str
             {"set": cell.set, "noise": cell.noise, "run": cell.run, "point": cell.results[0].spec.point}
             | {"mean": mean, "sd": sd, "se": se, "values": values}
             | {"reported": None if paper is None else paper / 100, "seconds": cell.seconds}
+            | ({"p": _least_sure(tests, cell, names, against)} if against else {})
         )
     ranks = [{"noise": noise, "ranks": by_run} for noise, by_run in mean_ranks(cells).items()]
     return {"measure": recipe.measure, "results": entries, "ranks": ranks}
+
+
+def place_of(name: str, noise: float) -> str:
+    """The key of a set at a noise level in ``significance_of``."""
+    return f"{name}, noise {noise:g}" if noise else name
+
+
+def _least_sure(
+    tests: Mapping[str, Data], cell: Cell, names: Mapping[tuple[str, float, str], str], against: Sequence[str]
+) -> float | None:
+    """The largest p of a run's tests against the baselines ``against``; None for a baseline, and where one was not
+    tested; names: of the runs in tests, with the points of their grids."""
+    own, name = tests.get(place_of(cell.set, cell.noise), {}), cell.results[0].spec.name
+    others = [names.get((cell.set, cell.noise, other)) for other in against]
+    pairs = [own.get(f"{name}_vs_{other}") or own.get(f"{other}_vs_{name}") for other in others]
+    return None if name in others or not all(pairs) else max(float(test["p"]) for test in pairs)
 
 
 def tables_of(recipe: ClassificationRecipe, data: Data) -> list[TextTable]:
@@ -101,11 +120,16 @@ def results_table(recipe: ClassificationRecipe, data: Data) -> TextTable:
     sign, cells = -1.0 if recipe.measure == "accuracy" else 1.0, {}
     for cell in data["results"]:
         shown = fixed(100 * cell["mean"]) + ("" if cell["se"] is None else f" ±{100 * cell['se']:.2f}")
+        p = cell.get("p")
+        shown += next((mark for level, mark in MARKS.items() if p is not None and p < level), "")
         paper = None if cell["noise"] else _paper(recipe, "values", cell["set"], cell["run"])
         cells[cell["set"], cell["noise"], cell["run"]] = _beside(shown, paper), sign * cell["mean"]
     note = f"{recipe.measure} in percent"
     if any(cell["se"] is not None for cell in data["results"]):
         note += f", mean ± standard error over {'seeds' if len(recipe.run_seeds) > 1 else 'folds'}"
+    if against := recipe.significance.against:
+        marks = ", ".join(f"{mark} p < {level:g}" for level, mark in reversed(MARKS.items()))
+        note += f"; differs from each of {', '.join(against)}: {marks}"
     return _by_set(f"Test {recipe.measure} (%)", cells, note + _source(recipe, "values"))
 
 

@@ -14,6 +14,7 @@ from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.evaluation import Selections
 from rerank.runs.examples.results import Result, best_of, groups_of
 from rerank.runs.examples.sets import ExampleSet
+from rerank.runs.examples.tables import place_of
 from rerank.runs.report.numbers import NONE, count, fixed, reals
 from rerank.runs.report.table import TextTable
 from rerank.storage.files import write_text
@@ -92,10 +93,10 @@ def significance_of(
         pairs = list(combinations(wrong.rows, 2))
         if len(alike) > MOST:
             best = min(wrong.rows, key=lambda run: wrong.rows[run].mean())
-            pairs = [(run, best) for run in wrong.rows if run != best]
+            some = {best, *settings.against}
+            pairs = [(a, b) for a, b in pairs if a in some or b in some]
         if pairs:
-            place = f"{name}, noise {noise:g}" if noise else name
-            tests[place] = wrong.significance(Classification(), pairs, settings.test, settings.samples, recipe.seed)
+            tests[place_of(name, noise)] = wrong.significance(Classification(), pairs, settings.test, settings.samples, recipe.seed)
     return tests
 
 
