@@ -1,5 +1,6 @@
 """The interface of learners: frozen parameters, a state of arrays, and an epoch over lists."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -101,6 +102,15 @@ class Learner(Checked):
         RecipeError: the learner cannot keep a state for this many columns.
         """
         return fresh(columns, candidates=candidates if self.dual else 0)
+
+    def fresh_like(self, arrays: Mapping[str, np.ndarray], columns: int) -> State:  # noqa: ARG002
+        """A fresh state of the shapes that the trained one in ``arrays``, by field, should have."""
+        return self.init(columns)
+
+    @property
+    def votes_from_zero(self) -> bool:
+        """Whether the first predictor is w = 0, as exact votes take it to be."""
+        return True
 
     @property
     def scales_free(self) -> bool:
@@ -229,7 +239,13 @@ class Learner(Checked):
         return int(count_active(state))
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
-        """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on."""
+        """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on.
+
+        Raises
+        ------
+        RecipeError: the first predictor is not w = 0.
+        """
+        require_votes(self)
         state = self.init(corpus.width, corpus.candidate_count)
         sums, params = self.begin(corpus, 0, state), self.settings()
         replay = Replay(
@@ -246,6 +262,13 @@ class Learner(Checked):
         """One state of those that were trained apart, by a rule of ``mixes``: the mean of their weights, or what
         ``rerank.learn.mixing.formulas`` says of the memory of a learner."""
         return combined(shards, rule, self)
+
+
+def require_votes(learner: Learner) -> None:
+    """Refuse to vote with predictors the first of which is not w = 0."""
+    if not learner.votes_from_zero:
+        message = f"{learner.name} begins at positive weights, and has no votes; take the average, or leave this out"
+        raise RecipeError(message, key="learner.balanced")
 
 
 RULES = (

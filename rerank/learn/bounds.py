@@ -386,7 +386,8 @@ def has_bounds(learner: Learner, *, logged: bool) -> bool:
         return learner.loss == "hinge"
     if isinstance(learner, AROW | SecondOrderPerceptron):
         return logged and learner.covariance == "full" and getattr(learner, "r2", None) is None
-    return logged and isinstance(learner, NWin) and learner.update == "mistakes" and learner.loss in HINGES
+    mistaken = isinstance(learner, NWin) and learner.update == "mistakes" and learner.loss in HINGES
+    return logged and mistaken and learner.votes_from_zero
 
 
 def scales_of(margins: np.ndarray) -> np.ndarray:

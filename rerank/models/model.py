@@ -288,7 +288,7 @@ def _adopt_state(model: Model) -> None:
 
     try:
         learner = make_learner(spec)
-        fresh = learner.init(model.table.width)
+        fresh = learner.fresh_like(model.state, model.table.width)
     except RecipeError as error:
         raise ValueError(f"its learner cannot be made: {error}") from None
     if set(fresh._fields) != set(model.state):  # an earlier version's: good for predictions, not for further training

@@ -218,7 +218,16 @@ class ListRecipe(TaskRecipe):
 
     def expand(self) -> list[Single[Self]]:
         """Every single run, with one seed; see ``singles``."""
-        return self.singles(Single[Self], inner=[{"seed": seed, "seeds": ()} for seed in self.run_seeds])
+        runs = self.singles(Single[Self], inner=[{"seed": seed, "seeds": ()} for seed in self.run_seeds])
+        return [self._settled(run) for run in runs]
+
+    def _settled(self, run: "Single[Self]") -> "Single[Self]":
+        """A single run that votes or does not."""
+        training = run.recipe.training
+        if training.vote != "first":
+            return run
+        vote = {"vote": run.recipe.seed == self.run_seeds[0]}
+        return run.with_sections({"training": training.model_copy(update=vote)})
 
 
 class DataSettings(SplitSettings):

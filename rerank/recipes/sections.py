@@ -261,10 +261,13 @@ class TrainingSettings(Section):
     shuffle: a new order of the lists in every epoch (from seed and epoch), or the file's.
     patience: end after this many epochs without a better dev score; null: never.
     predictor: whose dev score chooses epoch and run, and whose scores rank lists.
-    vote: keep the updates and evaluate the voted predictor too, which takes longer than training.
+    vote: keep the updates and evaluate the voted predictor too, which takes longer than training; ``first``: with the
+    first seed alone.
     select: select features in a first training.
     start: a model to continue from, with the same learner, settings and templates: its features are those of the
     training lists, too. maxent is then drawn to its weights in place of 0. There is no voted predictor.
+    prior: of Winnow's weights, by feature (``Template|symbols``) or template; the others have the learner's ``mu``. A
+    model to continue from has its own.
     callback: a function of your own (``module:function``) that is called after every epoch with a ``TrainingEvent``.
     pairs: which two candidates pairwise losses compare.
     dense: train the weights of dense columns; false: they stay 0, for MERT to set.
@@ -281,9 +284,10 @@ class TrainingSettings(Section):
     shuffle: bool = True
     patience: Epochs | None = None
     predictor: Literal["last", "average"] = "average"
-    vote: bool = False
+    vote: bool | Literal["first"] = False
     select: SelectSettings | None = None
     start: Annotated[str | None, Field(validation_alias=AliasChoices("start", "warm_start"))] = None
+    prior: dict[str, Positive] = Field(default_factory=dict)
     callback: str | None = None
     pairs: Annotated[Settings, part("oracle")] = Field(default={}, validate_default=True)
     dense: bool = True

@@ -6,15 +6,17 @@ import psutil
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import texts_in
-from rerank.learn.base import Learner
+from rerank.learn.base import Learner, require_votes
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.learn.mixing.combining import rule_of
 from rerank.learn.pairs import require_source
 from rerank.learn.rules.lambdamart import require_lightgbm
+from rerank.learn.rules.winnow import Multiplicative
 from rerank.learn.trainer import bytes_needed
 from rerank.models.model import Model
 from rerank.recipes.recipe import TREES, ListRecipe
+from rerank.recipes.sections import TrainingSettings
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.callbacks import callbacks
@@ -33,6 +35,9 @@ def check_single(single: ListRecipe) -> None:
     """
     settings, learner = single.training, accepted(make_learner(single.learner))
     check_pairs(learner, settings.pairs)
+    if settings.vote:
+        require_votes(learner)
+    _check_priors(settings, learner)
     if learner.batch and settings.vote:
         message = f"{single.learner['name']} finds one optimum, in one go; leave it out"
         raise RecipeError(message, key="training.vote")
@@ -55,6 +60,15 @@ def check_single(single: ListRecipe) -> None:
         Model.load(settings.start, trust=True)
     if settings.callback is not None and not callable(callbacks.get(settings.callback)):
         raise RecipeError(f"{settings.callback} cannot be called; name a function", key="training.callback")
+
+
+def _check_priors(settings: TrainingSettings, learner: Learner) -> None:
+    """Refuse priors of columns for learners without them, and where predictors vote."""
+    if settings.prior and not isinstance(learner, Multiplicative):
+        raise RecipeError(f"{learner.name} has no priors of columns; Winnow has them", key="training.prior")
+    if settings.prior and settings.vote:
+        message = "votes repeat the updates from one prior for all columns; leave out prior or vote"
+        raise RecipeError(message, key="training.prior")
 
 
 def _check_linear(single: ListRecipe) -> None:
@@ -98,7 +112,7 @@ def _check_ensemble(recipe: ListRecipe) -> None:
     if recipe.training.ensemble is None:
         return
     for number, learner in enumerate(recipe.training.ensemble.learners):
-        make_learner(learner, f"training.ensemble.learners.{number}")
+        _check_priors(recipe.training, make_learner(learner, f"training.ensemble.learners.{number}"))
     if recipe.data.dev is None:
         raise RecipeError("the scores of its members are compared on dev; name data.dev", key="training.ensemble")
     for key in ("start", "vote"):

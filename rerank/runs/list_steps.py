@@ -140,7 +140,8 @@ class ListSteps(Steps[ListRecipe]):
         """A run with what it needs of the data."""
         data, mert = self.data, single.mert if isinstance(single, TextRecipe) else None
         dev = data.others[single.data.dev].corpus if single.data.dev else None
-        tuned, table = (data.others[mert.split].corpus, data.table) if mert is not None else (None, None)
+        tuned = None if mert is None else data.others[mert.split].corpus
+        table = None if tuned is None and not single.training.prior else data.table
         stored = output_file(self.directory.absolute(), RUNS, f"{place}.npz")
         return RunTask(name, single, data.training.corpus, dev, _digests(data, single), stored, tuned, table)
 

@@ -23,6 +23,7 @@ from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
+from rerank.learn.rules.winnow import Multiplicative
 from rerank.learn.scoring import candidate_scores
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
@@ -33,6 +34,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings, dataclass_of
 from rerank.runs.callbacks import TrainingEvent, tell
+from rerank.runs.priors import priors
 from rerank.runs.run import Run, beside, key_of, weight_counts
 from rerank.storage.results import KeptResult
 
@@ -105,8 +107,9 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
         columns = np.ones(corpus.width, np.bool_) if columns is None else columns
         columns[: corpus.free] = False
         corpus = corpus.keep_columns(columns)
+    prior = None if task.table is None else priors(recipe, task.table, columns)
     lists = trained_on(task.digests[0], recipe)
-    training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", engine, lists)
+    training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", engine, lists, prior=prior)
     base = _judge_base(recipe, training, split, metric)
     best = next((line for line in training.history if line["epoch"] == training.epoch), training.history[-1])
     reached = {key: best[key] for key in ("train", "dev") if key in best}
@@ -247,6 +250,7 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metri
     if (
         not (scaled or rule is not None)
         or training.skipped
+        or recipe.training.prior
         or LOSSES[loss] not in PAIRWISE
         or recipe.training.pairs["name"] != "oracle"
         or getattr(learner, "update", "mistakes") != "mistakes"
@@ -289,10 +293,11 @@ def any_ties(recipe: ListRecipe, corpus: Lists) -> bool:
 
 
 def _train(
-    task: RunTask, learner: Settings, stage: str, engine: Engine | None, lists: str = "", epochs: int | None = None
-) -> Training:
+    task: RunTask, learner: Settings, stage: str, engine: Engine | None, lists: str = "", epochs: int | None = None,
+    prior: np.ndarray | None = None,
+) -> Training:  # fmt: skip
     """Train a learner on the lists of ``task``, whose digest is ``lists``, in so many epochs or as many as the recipe
-    says."""
+    says; prior: of its columns, see ``priors``."""
     recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
     settings, checkpoint = recipe.training, task.checkpoint(stage)
     epochs = epochs or settings.epochs
@@ -343,11 +348,14 @@ def _train(
             "checkpoint": checkpoint,
         }
         made = make_learner(learner, base=_training_base(settings.start, corpus) if automatic else 1.0)
+        if prior is not None and warm is None:
+            assert isinstance(made, Multiplicative), "see checks"
+            how["warm"] = made.with_prior(made.init(corpus.width, corpus.candidate_count), prior), 0
         if settings.mixing is not None:
             log.info("mixing %d sections: no voted predictor, and no mistake bounds", settings.mixing.shards)
             mixing, beside = Mixing(**settings.mixing.model_dump()), checkpoint.path if checkpoint else None
             return train_mixed(made, corpus, targets, mixing=mixing, engine=engine, workspace=beside, **how)
-        keep_log = settings.start is None and (settings.vote or 1)
+        keep_log = settings.start is None and (bool(settings.vote) or 1)
         return train(made, corpus, targets, keep_log=keep_log, **how)
 
 
@@ -408,7 +416,7 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str = "") ->
         return None
     model = Model.load(path, trust=True)  # of its settings the learner counts, and only if it is the recipe's own
     going_on, known = make_learner(learner), model.settings.get("learner") or {}
-    fresh = going_on.init(corpus.width)
+    fresh = going_on.fresh_like(model.state, corpus.width)
     fits = known == learner or (going_on.batch and known.get("name") == learner["name"])
     fits = fits and set(fresh._fields) == set(model.state)
     state = going_on.for_corpus(type(fresh)(**model.state), 0) if fits else fresh

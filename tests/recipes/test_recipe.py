@@ -395,3 +395,12 @@ def test_hashed_columns_are_measured_first(load, monkeypatch, caplog):
     check_room(load("features: {hash_bits: 20}\nlearner: {name: perceptron}"))
     check_room(load())
     assert not caplog.text
+
+
+def test_the_first_seed_alone_may_vote(load: Any) -> None:
+    runs = load(
+        "seeds: [7, 1]\ntraining: {vote: first}\nruns: [{name: a}, {name: b, set: {training.vote: false}}]"
+    ).expand()
+    assert [(run.run, run.recipe.seed, run.recipe.training.vote) for run in runs] == [
+        ("a", 7, True), ("a", 1, False), ("b", 7, False), ("b", 1, False),
+    ]  # fmt: skip

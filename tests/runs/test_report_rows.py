@@ -47,6 +47,14 @@ class TestRows:
         assert row.difference == pytest.approx((0.8363 + 0.8370) / 2 - 0.8232)
         assert row.nonzero.mean == (300_072 + 301_554) / 2
 
+    def test_a_row_counts_the_seeds_that_have_the_predictor(self, metrics):
+        """Those that voted, say, where the first seed alone did."""
+        metrics["runs"][0]["splits"]["test"]["voted"] = {"f1": 0.82}
+        rows = {(row.name, row.predictor): row for row in result_rows(metrics, "test")}
+        assert rows["perceptron", "voted"].seeds == 1
+        assert rows["perceptron", "voted"].scores["f1"].mean == 0.82
+        assert rows["perceptron", "average"].seeds == 2
+
     def test_each_run_is_shown_by_the_predictor_that_ranks_its_lists(self, metrics):
         """Whichever that of the chosen run is."""
         for run in metrics["runs"]:

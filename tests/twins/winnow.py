@@ -12,9 +12,16 @@ from reference_walks import Made, Orders, Step, linear, visits
 from rerank.data.corpus import Corpus
 
 
-def norm_of(normalised: bool, total: float | None, mu: float, coordinates: int) -> float | None:
+def start_of(mu: Any, width: int, balanced: bool) -> np.ndarray:
+    """float64 [2, width]: the first positive weights of [z, −z]; those of −z are 0 where there are none. mu: a number,
+    or one for each column."""
+    return np.outer([1.0, float(balanced)], np.broadcast_to(mu, width))
+
+
+def norm_of(normalised: bool, total: float | None, parts: np.ndarray, learned: bool) -> float | None:
     """W, None where nothing is normalised."""
-    return (2 * mu * coordinates if total is None else total) if normalised else None
+    sizes = parts if learned else parts[:, :-1]
+    return (float(sizes.sum()) if total is None else total) if normalised else None
 
 
 def combined(parts: np.ndarray, W: float | None, learned: bool) -> Made:
@@ -28,14 +35,19 @@ def combined(parts: np.ndarray, W: float | None, learned: bool) -> Made:
 def winnow(normalised: bool) -> Callable[..., Step]:
     """Zhang, section 1: on a mistake (or a loss) w_j ← w_j·exp(−η·g_j) over [φ, −φ], and Σ w = W if normalised."""
 
-    def make(width: int, _: int, learned: bool, *, eta: float, mu: float, total: float | None = None) -> Step:
-        state, W = {"parts": np.full((2, width), mu)}, norm_of(normalised, total, mu, width - 1 + learned)
+    def make(
+        width: int, _: int, learned: bool, *, eta: float, mu: Any, balanced: bool = True, total: float | None = None
+    ) -> Step:
+        state = {"parts": start_of(mu, width, balanced)}
+        W = norm_of(normalised, total, state["parts"], learned)
 
         def step(a: np.ndarray, rows: np.ndarray, weight: float) -> Made:
             g = (a[:, None] * rows).sum(axis=0)
             state["parts"] = state["parts"] * np.exp(-eta * weight * np.array([g, -g]))
             return combined(state["parts"], W, learned)
 
+        if not balanced:
+            vars(step)["begin"] = combined(state["parts"], W, learned)
         return step
 
     return make
@@ -60,15 +72,18 @@ def large_margin(
     base: float,
     base_rate: float,
     eta: float | None = 0.0,
-    mu: float = 0.0,
+    mu: Any = 0.0,
+    balanced: bool = True,
     total: float | None = None,
     tolerance: float | None = None,  # noqa: ARG001 - of trainings, not of passes
     any_ties: bool = False,
 ) -> Trace:
     """Zhang, section 2: α ← clip(α + η(1 − m), 0, C), η = 1/‖z‖² for lm-perc; a margin of 1 ± 1e-12 is one of 1."""
-    W = norm_of(rule == "lm-nwin", total, mu, corpus.width + (base_rate > 0))
+    start = start_of(mu, corpus.width + 1, balanced)
+    W = norm_of(rule == "lm-nwin", total, start, base_rate > 0)
     alpha, s = np.zeros(corpus.candidate_count), np.zeros(corpus.width + 1)
-    trace = Trace([Predictor(s[:-1], 1.0, base)])
+    first = linear(s) if balanced else combined(start, W, base_rate > 0)
+    trace = Trace([Predictor(first.v, first.d, base + base_rate * first.beta)])
     for at in visits(trace, corpus, oracle, orders, base_rate):
         star, rival = oracle_and_rival(at.f, at.gain, at.oracle, any_ties)
         if rival is None:
@@ -84,7 +99,7 @@ def large_margin(
         if rule == "lm-perc":
             rate = 1.0 / (z @ z) if z.any() else 0.0
         elif rate is None:  # Newton's, by which no weight changes by more than a factor of e
-            rate, longest = newton(mu * np.exp(np.array([s, -s])), z, W, base_rate > 0)
+            rate, longest = newton(start * np.exp(np.array([s, -s])), z, W, base_rate > 0)
         if C is not None:
             limit = C * at.weight
         elif at.weight == 0.0:
@@ -98,7 +113,7 @@ def large_margin(
         trace.gap = min(trace.gap, abs(missing), abs(target), abs(target - limit))
         change, alpha[y] = np.clip(target, 0.0, limit) - alpha[y], np.clip(target, 0.0, limit)
         s = s + change * z
-        made = linear(s) if rule == "lm-perc" else combined(mu * np.exp(np.array([s, -s])), W, base_rate > 0)
+        made = linear(s) if rule == "lm-perc" else combined(start * np.exp(np.array([s, -s])), W, base_rate > 0)
         trace.update(at.i, Predictor(made.v, made.d, base + base_rate * made.beta), -change * z, z)
     return trace
 

@@ -86,14 +86,9 @@ def leaders(shards: ShardStates, rule: str, learner: ftrl.FTRL) -> State:
 @body(combined, winnow.Multiplicative)
 def means_of_log_weights(shards: ShardStates, rule: str, learner: winnow.Multiplicative) -> State:
     """θ = Σ share·θ_s, the weighted geometric mean of the positive weights."""
-    state = learner.init(shards.columns)
-    state.memory[:] = shards.mean(lambda end: end.memory)
-    state.cells[:] = 2.0 * learner.mu * np.sinh(state.memory)
-    masses = np.cosh(state.memory)
-    total = 2.0 * learner.mu * (masses[:-1].sum() + (masses[-1] if learner.base_rate > 0 else 0.0))
+    state = learner.init(shards.columns)._replace(v=shards.start.v)
     state.numbers[winnow.W] = shards.start.numbers[winnow.W]
-    state.numbers[[winnow.Z, winnow.START]] = total
-    winnow.set_scale(state.numbers)
+    state = learner.with_log_weights(state, shards.mean(lambda end: end.memory))
     return shards.completed(state, learner.shrinks)
 
 

@@ -11,7 +11,7 @@ from rerank.learn.settings import Positive
 @learners.add("lm-nwin")
 @dataclass(frozen=True, kw_only=True)
 class LMNWin(LMUWin):
-    """Regularised Winnow whose positive weights, all 2D of them, keep the sum W.
+    """Regularised Winnow whose positive weights, 2D of them if balanced, keep the sum W.
 
     >>> from rerank.learn.learned import learned
     >>> learned(LMNWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
@@ -21,9 +21,9 @@ class LMNWin(LMUWin):
 
     Parameters
     ----------
-    total: W > 0; None for what they sum up to at the start, 2·mu for every column. No margin can exceed W·max|z_j|: it
+    total: W > 0; None for what they sum up to at the start. No margin can exceed W·max|z_j|: it
         has to allow for margins of 1.
-    eta, mu, C, tolerance, base, base_rate: see LMUWin.
+    eta, mu, balanced, C, tolerance, base, base_rate: see LMUWin.
     """
 
     name: ClassVar[str] = "lm-nwin"

@@ -11,7 +11,7 @@ from rerank.learn.duality import require_limit
 from rerank.learn.hooks import climb, update
 from rerank.learn.passes import dual_pass
 from rerank.learn.predictor import SCALE
-from rerank.learn.rules.winnow import Multiplicative, W, mass_of, multiply
+from rerank.learn.rules.winnow import Multiplicative, W, mass_of, multiply, prior_of
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
 
@@ -32,6 +32,7 @@ class LMUWin(Multiplicative):
     eta: > 0; rate of the dual variables. None: Newton's step for each, by which no weight changes by more than a factor
         of e.
     mu: 1e-100 to 1e20; the prior: both parts of every weight start with it.
+    balanced: weights of both signs, in two parts; false: positive weights alone, which start with mu and have no votes.
     C: > 0; limit on a dual variable, times the weight of its list; None for none, where all margins can be 1.
     tolerance: > 0; end training where the duality gap per list is not above it (lists of two, with C); None: at the
         last epoch.
@@ -59,19 +60,21 @@ def regularised_winnow(state: Any, scratch: Scratch, count: int, missing: float,
     """α ← clip(α + η·(1 − m)), where η may be 1/D'' (Zhang, section 2.2)."""
     if params.eta < np.inf:
         return float(params.eta * missing)
-    curvature, largest = curvature_of(state, scratch, count, params.mu)
+    curvature, largest = curvature_of(state, scratch, count, params)
     step = missing / curvature if curvature > 0.0 else 0.0
     return float(min(max(step, -1.0 / largest), 1.0 / largest)) if largest > 0.0 else 0.0
 
 
 @by_type
-def curvature_of(state: Any, scratch: Scratch, count: int, mu: float) -> tuple[float, float]:
-    """−D'' of the dual along one variable, Σ (w⁺ + w⁻)·z_j² and, normalised, that less (w·z)²/W; and max|z_j|."""
+def curvature_of(state: Any, scratch: Scratch, count: int, params: Any) -> tuple[float, float]:
+    """−D'' of the dual along one variable, Σ (w⁺ + w⁻)·z_j² (or Σ w_j·z_j²) and, normalised, that less (w·z)²/W; and
+    max|z_j|."""
     curvature = m = largest = 0.0
     d, W_total = state.numbers[SCALE], state.numbers[W]
     for r in range(count):
-        a, z = state.cells[scratch.column[r]], scratch.value[r]
-        curvature += d * mass_of(a, mu) * (z * z)
+        j, z = scratch.column[r], scratch.value[r]
+        a, mu = state.cells[j], prior_of(state, j, params.mu)
+        curvature += d * mass_of(a, mu, params.balanced) * (z * z)
         m += d * a * z
         largest = max(largest, abs(z))
     return (curvature - m * m / W_total if W_total > 0.0 else curvature), largest
@@ -80,5 +83,5 @@ def curvature_of(state: Any, scratch: Scratch, count: int, mu: float) -> tuple[f
 @body(update, LMUWin)
 def follow(state: Any, scratch: Scratch, count: int, n: int, change: float, params: Any) -> None:
     """θ ← θ + Δα·z: both parts of w_j are multiplied by e^{±Δα·z_j}. On lists of two, this ascends the dual
-    Σ α − Σ_j μ·(e^{θ_j} + e^{−θ_j}) or, normalised, Σ α − W·ln Σ_j μ·(e^{θ_j} + e^{−θ_j})."""
-    multiply(state, scratch, count, change, params.mu, params.base_rate)
+    Σ α − Σ_j μ_j·(e^{θ_j} + e^{−θ_j}) or, normalised, Σ α − W·ln Σ_j μ_j·(e^{θ_j} + e^{−θ_j})."""
+    multiply(state, scratch, count, change, params)

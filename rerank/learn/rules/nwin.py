@@ -11,7 +11,7 @@ from rerank.learn.settings import Positive
 @learners.add("nwin")
 @dataclass(frozen=True, kw_only=True)
 class NWin(UWin):
-    """Balanced Winnow whose positive weights, all 2D of them, keep the sum W.
+    """Balanced Winnow whose positive weights, 2D of them if balanced, keep the sum W.
 
     >>> from rerank.learn.learned import learned
     >>> learned(NWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
@@ -23,8 +23,8 @@ class NWin(UWin):
 
     Parameters
     ----------
-    total: W > 0; None for what they sum up to at the start, 2·mu for every column.
-    loss, eta, mu, update, base, base_rate: see UWin.
+    total: W > 0; None for what they sum up to at the start.
+    loss, eta, mu, balanced, update, base, base_rate: see UWin.
     """
 
     name: ClassVar[str] = "nwin"

@@ -30,6 +30,7 @@ class UWin(Multiplicative):
     loss: one of LOSSES.
     eta: > 0; rate of the log-weights, times the weight of the list.
     mu: 1e-100 to 1e20; the prior: both parts of every weight start with it.
+    balanced: weights of both signs, in two parts; false: positive weights alone, which start with mu and have no votes.
     update: "mistakes" (only where the current predictor errs) or "always" (on every loss).
     base: weight of the base score at the start, compared with steps of about 2·mu·eta; base_rate: ≥ 0, 0 keeps it
         there, ρ > 0 adds the weight of one more balanced feature, ρ·b(y).
@@ -46,4 +47,4 @@ class UWin(Multiplicative):
 def winnow(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
     """θ ← θ + η·z, that is, both parts of w_j are multiplied by e^{±ηz_j} (Zhang, section 1)."""
     rate = min(params.eta * weight, GREATEST_RATE)
-    multiply(state, scratch, count, rate, params.mu, params.base_rate)
+    multiply(state, scratch, count, rate, params)

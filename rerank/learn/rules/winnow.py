@@ -1,18 +1,19 @@
-"""Balanced Winnow: multiplicative updates, unnormalised and normalised (Littlestone 1988; Zhang, section 1).
+"""Winnow: multiplicative updates, unnormalised and normalised (Littlestone 1988; Zhang, section 1).
 
-Winnow keeps positive weights. Its balanced form has two of them for a column j, one for z_j and one for −z_j. Both
-start at the prior μ and are multiplied by e^{±ηz_j}, so they are μe^{θ_j} and μe^{−θ_j}, and the column weighs
+Winnow keeps positive weights. A column's starts at its prior μ_j, and is a_j = μ_j·e^{θ_j}, where θ_j ← θ_j + η·z_j.
+The balanced form has two of them for a column, one for z_j and one for −z_j, so that the column weighs
 
-    a_j = μ·(e^{θ_j} − e^{−θ_j}),   θ_j ← θ_j + η·z_j.
+    a_j = μ_j·(e^{θ_j} − e^{−θ_j}).
 
-The normalised form scales all 2D of them to the sum W:
+The normalised form scales all of them to the sum W:
 
-    w_j = d·a_j,   d = W/Z,   Z = Σ_j μ·(e^{θ_j} + e^{−θ_j}) = Σ_j √(a_j² + 4μ²).
+    w_j = d·a_j,   d = W/Z,   Z = Σ_j μ_j·(e^{θ_j} + e^{−θ_j}) = Σ_j √(a_j² + 4μ_j²), or Σ_j a_j.
 
 The log-weights are kept within |θ| ≤ 300, so that no number overflows.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,7 +37,10 @@ W, Z, CARRY, START = range(REST, REST + 4)
 
 @dataclass(frozen=True, kw_only=True)
 class Multiplicative(Learner):
-    """A learner whose updates are θ ← θ − rate·g, θ being its memory; ``total`` is W, None for 2·D·μ (‖μ‖₁)."""
+    """A learner whose updates are θ ← θ − rate·g, θ being its memory; ``total`` is W, None for ‖μ‖₁ over all weights.
+
+    A state has every column's own μ_j in place of slopes where they are not ``mu``: see ``with_prior``.
+    """
 
     normalised: ClassVar[bool] = False
     mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
@@ -45,45 +49,97 @@ class Multiplicative(Learner):
 
     eta: Positive | None = 0.01
     mu: Positive = 0.01
+    balanced: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not LEAST_MU <= self.mu <= GREATEST_MU:
-            raise RecipeError(f"found {self.mu!r}; expected a number from {LEAST_MU:g} to {GREATEST_MU:g}", key="mu")
+        require_priors(np.array([self.mu]), "mu")
+
+    @property
+    def votes_from_zero(self) -> bool:
+        return self.balanced
 
     def init(self, columns: int, candidates: int = 0) -> State:
         state = fresh(columns, memory=True, rest=4, candidates=candidates if self.dual else 0)
-        mass = 2.0 * self.mu * (columns + (self.base_rate > 0))  # ‖μ‖₁, with a learned base score's
+        return self._begun(state, np.full(columns + 1, self.mu))
+
+    def with_prior(self, state: State, prior: np.ndarray) -> State:
+        """A fresh ``state`` in which the columns have the priors ``prior`` (float64 [D]); the base score has ``mu``.
+
+        Raises
+        ------
+        RecipeError: a prior is not between 1e-100 and 1e20.
+        """
+        require_priors(prior, "prior")
+        every = np.append(prior, self.mu)
+        return self._begun(state._replace(v=every), every)
+
+    def fresh_like(self, arrays: Mapping[str, np.ndarray], columns: int) -> State:
+        state, own = self.init(columns), arrays.get("v", np.empty(0))
+        if not own.size:
+            return state
+        if own.size == columns + 1 and not np.all((own >= LEAST_MU) & (own <= GREATEST_MU)):
+            raise RecipeError(f"its priors are not numbers from {LEAST_MU:g} to {GREATEST_MU:g}")
+        return state._replace(v=np.full(columns + 1, self.mu))
+
+    def _begun(self, state: State, mu: np.ndarray) -> State:
+        """``state`` with the weights and the sums of the priors ``mu`` (float64 [D + 1])."""
+        mass = (1.0 + self.balanced) * float((mu if self.base_rate > 0 else mu[:-1]).sum())
         total = getattr(self, "total", None)
         if self.normalised:
             state.numbers[W] = mass if total is None else total
+        if not self.balanced:
+            state.cells[:] = mu
         state.numbers[[Z, START]] = mass
         set_scale(state.numbers)
         return state
 
+    def with_log_weights(self, state: State, theta: np.ndarray) -> State:
+        """``state`` with the log-weights ``theta`` (float64 [D + 1])."""
+        mu = state.v if state.v.size else np.full(theta.size, self.mu)
+        state.memory[:] = theta
+        state.cells[:] = 2.0 * mu * np.sinh(theta) if self.balanced else mu * np.exp(theta)
+        masses = 2.0 * mu * np.cosh(theta) if self.balanced else state.cells
+        state.numbers[[Z, START]] = float((masses if self.base_rate > 0 else masses[:-1]).sum())
+        set_scale(state.numbers)
+        return state
+
+
+def require_priors(mu: np.ndarray, key: str) -> None:
+    """Refuse priors that are not between LEAST_MU and GREATEST_MU."""
+    for wrong in mu[~((mu >= LEAST_MU) & (mu <= GREATEST_MU))][:1]:
+        raise RecipeError(f"found {float(wrong)!r}; expected a number from {LEAST_MU:g} to {GREATEST_MU:g}", key=key)
+
 
 @by_type
-def multiply(state: Any, scratch: Scratch, count: int, rate: float, mu: float, base_rate: float) -> None:
-    """θ ← θ − rate·g, within its limits; a = μ(e^θ − e^−θ), and d = W/Z.
+def multiply(state: Any, scratch: Scratch, count: int, rate: float, params: Any) -> None:
+    """θ ← θ − rate·g, within its limits; a = μ(e^θ − e^−θ) or μe^θ, and d = W/Z.
 
     Where Z leaves its reach, Z and the sums start again, so that they remain sums of numbers not too far apart.
     """
     theta, w, numbers, a = state.memory, scratch.extra, state.numbers, state.cells
     for r in range(count):
         j = scratch.column[r]
+        mu = prior_of(state, j, params.mu)
         theta[j] = min(max(theta[j] - rate * scratch.value[r], -LIMIT), LIMIT)
-        w[r] = weight_of(theta[j], mu)
+        w[r] = weight_of(theta[j], mu) if params.balanced else mu * math.exp(theta[j])
         if numbers[W] > 0.0:  # one after the other, so that what came in goes out again to the last bit
-            add_mass(numbers, -mass_of(a[j], mu))
-            add_mass(numbers, mass_of(w[r], mu))
+            add_mass(numbers, -mass_of(a[j], mu, params.balanced))
+            add_mass(numbers, mass_of(w[r], mu, params.balanced))
     far = numbers[W] > 0.0 and not numbers[START] / REACH <= numbers[Z] <= numbers[START] * REACH
     if far:
         average_anew(state)
     for r in range(count):
         assign(state, scratch.column[r], w[r])
     if far:
-        weigh_anew(state, mu, base_rate)
+        weigh_anew(state, params)
     set_scale(numbers)
+
+
+@by_type
+def prior_of(state: Any, j: int, mu: float) -> float:
+    """μ_j."""
+    return float(state.v[j] if state.v.shape[0] > 0 else mu)
 
 
 @kernel
@@ -94,9 +150,9 @@ def weight_of(theta: float, mu: float) -> float:
 
 
 @kernel
-def mass_of(w: float, mu: float) -> float:
-    """μ(e^θ + e^−θ) of a column that weighs w."""
-    return math.sqrt(w * w + 4.0 * mu * mu)
+def mass_of(w: float, mu: float, balanced: bool) -> float:
+    """The positive weights of a column that weighs w: μ(e^θ + e^−θ), or w itself."""
+    return math.sqrt(w * w + 4.0 * mu * mu) if balanced else w
 
 
 @kernel
@@ -116,10 +172,10 @@ def add_mass(numbers: np.ndarray, x: float) -> None:
     numbers[Z] = total
 
 
-@kernel
-def weigh_anew(state: Any, mu: float, base_rate: float) -> None:
+@by_type
+def weigh_anew(state: Any, params: Any) -> None:
     """Sum up Z from all columns; the base score's counts where it is learned."""
     state.numbers[Z] = state.numbers[CARRY] = 0.0
-    for j in range(state.cells.shape[0] - (base_rate == 0.0)):
-        add_mass(state.numbers, mass_of(state.cells[j], mu))
+    for j in range(state.cells.shape[0] - (params.base_rate == 0.0)):
+        add_mass(state.numbers, mass_of(state.cells[j], prior_of(state, j, params.mu), params.balanced))
     state.numbers[START] = state.numbers[Z]

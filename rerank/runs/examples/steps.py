@@ -12,6 +12,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.features.table import FeatureTable
 from rerank.kernels.sources import CLASSIFICATION
+from rerank.learn.base import require_votes
 from rerank.learn.contract import accepted
 from rerank.metrics.classification import Classification
 from rerank.models.model import Model
@@ -233,7 +234,9 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
             if single.baseline is not None:
                 make_baseline(single.baseline, f"runs.{spec.run}.baseline")
             else:
-                accepted(make_learner(single))
+                learner, training = accepted(make_learner(single)), single.recipe.training
+                if training.vote or training.predictor == "voted":
+                    require_votes(learner)
     check_figures(recipe, specs)
     return specs
 

@@ -105,7 +105,8 @@ def _least_sure(
     own, name = tests.get(place_of(cell.set, cell.noise), {}), cell.results[0].spec.name
     others = [names.get((cell.set, cell.noise, other)) for other in against]
     pairs = [own.get(f"{name}_vs_{other}") or own.get(f"{other}_vs_{name}") for other in others]
-    return None if name in others or not all(pairs) else max(float(test["p"]) for test in pairs)
+    p = [float(test["p"]) for test in pairs if test]
+    return None if name in others or len(p) < len(pairs) else max(p)
 
 
 def tables_of(recipe: ClassificationRecipe, data: Data) -> list[TextTable]:

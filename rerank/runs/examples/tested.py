@@ -96,7 +96,9 @@ def significance_of(
             some = {best, *settings.against}
             pairs = [(a, b) for a, b in pairs if a in some or b in some]
         if pairs:
-            tests[place_of(name, noise)] = wrong.significance(Classification(), pairs, settings.test, settings.samples, recipe.seed)
+            tests[place_of(name, noise)] = wrong.significance(
+                Classification(), pairs, settings.test, settings.samples, recipe.seed
+            )
     return tests
 
 

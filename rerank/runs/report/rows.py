@@ -190,9 +190,9 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
     for group in groups_of(metrics):
         first = True
         for predictor in predictors or (*(["last"] if group.ranked_by == "last" else []), *PREDICTORS):
-            reports = [_get(run, "splits", split, predictor) for run in group.runs]
-            keys = {key for report in reports for key in report or ()}
-            if not any(report is not None for report in reports):
+            reports = [report for run in group.runs if (report := _get(run, "splits", split, predictor)) is not None]
+            keys = {key for report in reports for key in report}
+            if not reports:
                 continue
             score = group.score(split, predictor, primary)
             rows.append(
@@ -202,7 +202,7 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
                     scores={key: group.score(split, predictor, key) for key in keys},
                     first=first,
                     chosen=group.chosen,
-                    seeds=len(group.runs),
+                    seeds=len(reports),
                     nonzero=group.training("nonzero_weights"),
                     difference=score.mean - base if score and base is not None else None,
                     test=compare_with_base(group.runs, split, predictor),
