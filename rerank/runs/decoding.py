@@ -1,7 +1,7 @@
 """Decoding in a run: tuned on dev, evaluated on the test splits, for all runs in one pass over the files of a split."""
 
 import logging
-from typing import Any, NamedTuple, Protocol, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -9,166 +9,32 @@ from rerank.base.errors import RecipeError
 from rerank.data.corpus import offsets
 from rerank.data.shards import Lists, list_sizes, parts, reference_rows
 from rerank.engines.settings import Engine
-from rerank.extraction.content.trees import Parses
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
 from rerank.metrics.base import Metric, chosen_rows
-from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.order import OrderMetric, measures_orders
 from rerank.metrics.parseval import Parseval
-from rerank.models.decoding import agreed, best_expected, gain_functions, probabilities, require_trees, settled
+from rerank.models.decoding import gain_functions, require_trees
 from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.trees.trees import brackets
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, last_lists, shared_lists
 from rerank.runs.ensembles import deviation_of, spread
-from rerank.runs.learned_fusion import check_learning, learn_brackets
-from rerank.runs.lists_again import ListAgain, Reading, run_scores, see_again
+from rerank.runs.learned_fusion import MEANT, check_learning, learn_brackets
+from rerank.runs.lists_again import Reading, run_scores, see_again
 from rerank.runs.run import Run, weight_counts
+from rerank.runs.sweeps import GainSweep, Points, Sweep, make_sweep
 from rerank.runs.training import NOT_BEATEN, base_alone
 from rerank.runs.ways import Answered
 
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
 THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7])
-LEARNED = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # thresholds of what is learned: half of F is about the best
 COVERAGES = 200  # points of the curve of coverage
 EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
-MEANT = 2.0  # the sharpness around which it is learned what scores mean
-
-
-class Points(NamedTuple):
-    """The points that are tried on lists with ``scores`` (float64 [N], of all candidates): A sharpnesses and H
-    thresholds."""
-
-    scores: np.ndarray
-    deviation: float
-    sharpness: np.ndarray  # float64 [A]
-    thresholds: np.ndarray  # float64 [H]
-
-    def of(self, candidates: slice) -> "Points":
-        """The same on some of the candidates."""
-        return self._replace(scores=self.scores[candidates])
-
-
-class Sweep(Reading, Protocol):
-    """One way to decode, tried at all points on one list after the other."""
-
-    points: Points
-    texts: list[bytes]  # the answers at the first point, empty to lists that cannot be decoded
-
-    def sums(self, corpus: Lists) -> np.ndarray:
-        """float64 [points, K]: the statistics of all answers, by sharpness, then by threshold."""
-
-    def rows(self, corpus: Lists) -> np.ndarray:
-        """float64 [L, K]: the statistics of the answers at the first point."""
-
-    @property
-    def candidates(self) -> np.ndarray:
-        """int64 [L]: the candidates of the corpus that these answers are, where it is the only point; -1 for none."""
-
-
-class GainSweep:
-    """By expected gain: ``chosen`` (int64 [A, L]) are candidates of the corpus, -1 for lists without any.
-
-    At the first point: margins (float64 [L]), and candidates (int64 [L]), what is chosen by a Decoding ``how``, if
-    given, with the margin that it asks for.
-    """
-
-    def __init__(self, points: Points, lists: int, how: Decoding | None = None) -> None:
-        self.points, self.how, self.texts = points, how, list[bytes]()
-        self.chosen = np.full((points.sharpness.size, lists), -1, np.int64)
-        self.margins, self.candidates = np.zeros(lists), np.full(lists, -1, np.int64)
-
-    def part(self, lists: int, candidates: slice) -> "GainSweep":
-        return GainSweep(self.points.of(candidates), lists, self.how)
-
-    def join(self, part: "GainSweep", first: int, candidate: int) -> None:
-        places = slice(first, first + part.chosen.shape[1])
-        self.chosen[:, places] = np.where(part.chosen >= 0, part.chosen + candidate, -1)
-        self.candidates[places] = np.where(part.candidates >= 0, part.candidates + candidate, -1)
-        self.margins[places] = part.margins
-        self.texts += part.texts
-
-    def see(self, again: ListAgain) -> None:
-        scores, nbest = self.points.scores[again.own], again.pair.nbest
-        places = best_expected(again.evidence.expected(scores, self.points.sharpness, self.points.deviation), scores)
-        self.chosen[:, again.number] = again.own.start + places
-        place: int | None = int(places[0])
-        if self.how is not None:
-            p = probabilities(scores, self.points.sharpness, self.points.deviation)[0]
-            self.margins[again.number] = margin = agreed(nbest, p)[1]
-            place = settled(self.how, int(places[0]), margin, nbest.base)
-        self.texts.append(b"" if place is None else nbest.texts[place])
-        if place is not None:
-            self.candidates[again.number] = again.own.start + place
-
-    def skip(self) -> None:
-        self.texts.append(b"")
-
-    def sums(self, corpus: Lists) -> np.ndarray:
-        return np.stack([statistics_of(corpus, chosen).sum(axis=0) for chosen in self.chosen])
-
-    def rows(self, corpus: Lists) -> np.ndarray:
-        return statistics_of(corpus, self.candidates)
-
-    @property
-    def decided(self) -> bool:
-        """Whether no list with candidates was left without an answer."""
-        return bool(((self.candidates >= 0) == (self.chosen[0] >= 0)).all())
-
-
-class FusionSweep:
-    """Fused trees, of brackets that ``brackets`` judge if that is given.
-
-    A list of failed parses alone is decoded by its best candidate.
-    """
-
-    def __init__(self, points: Points, lists: int, metric: Parseval, brackets: BracketModel | None = None) -> None:
-        self.points, self.texts, self._metric, self._brackets = points, list[bytes](), metric, brackets
-        K = len(metric.columns)
-        self._rows, self.candidates = np.zeros((lists, K)), np.full(lists, -1, np.int64)
-        self._sums = np.zeros((points.sharpness.size * points.thresholds.size, K))
-
-    def part(self, lists: int, candidates: slice) -> "FusionSweep":
-        return FusionSweep(self.points.of(candidates), lists, self._metric, self._brackets)
-
-    def join(self, part: "FusionSweep", first: int, candidate: int) -> None:
-        lists = slice(first, first + len(part._rows))
-        self._rows[lists] = part._rows
-        self.candidates[lists] = np.where(part.candidates >= 0, part.candidates + candidate, -1)
-        self._sums += part._sums
-        self.texts += part.texts
-
-    def see(self, again: ListAgain) -> None:
-        scores, parses = self.points.scores[again.own], again.pair.content
-        assert isinstance(parses, Parses)
-        if again.evidence.fusion.used.any():
-            trees = again.evidence.fused(scores, *self.points[2:], self.points.deviation, self._brackets)
-            _, rows = self._metric.stats(again.pair.gold, trees, parses.symbols)
-            self.texts.append(brackets(trees, 0, parses.symbols).encode("utf-8", "surrogateescape"))
-            best = again.evidence.fusion.place_of(trees, scores) if trees.first.size == 2 else None
-        else:
-            best = int(np.argmax(scores))
-            rows = self._metric.stats(again.pair.gold, parses.trees, parses.symbols)[1][best : best + 1]
-            self.texts.append(again.pair.nbest.texts[best])
-        self._sums += rows
-        self._rows[again.number] = rows[0]
-        if best is not None:
-            self.candidates[again.number] = again.own.start + best
-
-    def skip(self) -> None:
-        self.texts.append(b"")
-
-    def sums(self, corpus: Lists) -> np.ndarray:  # noqa: ARG002
-        return self._sums
-
-    def rows(self, corpus: Lists) -> np.ndarray:  # noqa: ARG002
-        return self._rows
 
 
 def check_decoding(recipe: ListRecipe) -> None:
@@ -212,9 +78,10 @@ def tune_decoding(
     split = recipe.data.training if dev is None else dev
     tried = list[tuple[Run, Extracted, np.ndarray, dict[str, Sweep]]]()
     for run in runs if kinds else ():
+        threshold = settings.threshold
         if "learned" in kinds:
-            sharpness = settings.sharpness or MEANT
-            run.brackets = learn_brackets(recipe, data, run, sharpness, engine)
+            assert isinstance(metric, Parseval)
+            run.brackets, threshold = learn_brackets(recipe, data, run, metric, engine)
         seen = _tuned_on(recipe, data, run)
         if seen is None and settings.margin > 0:
             message = f"found {settings.margin:g}, but no lists were held out in training that tell what scores mean"
@@ -225,7 +92,7 @@ def tune_decoding(
         extracted, scores = seen
         deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
         for kind in kinds:
-            points = Points(scores, deviation, *_grid(recipe, kind))
+            points = Points(scores, deviation, *_grid(recipe, kind, threshold))
             sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets)
         tried.append((run, extracted, scores, sweeps))
     for group in [tried] if dev is not None else [[one] for one in tried]:  # without dev, runs may have different lists
@@ -280,15 +147,13 @@ def _score_of(lists: Lists, scores: np.ndarray, metric: Metric) -> float:
     return float(metric.scores(rows.sum(axis=0), reference_rows(lists).sum(axis=0)))
 
 
-def _grid(recipe: ListRecipe, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """The sharpnesses and thresholds (float64) that are tried."""
-    settings, learned = recipe.decode, kind == "learned"
-    sharpness = np.array([MEANT]) if learned else SHARPNESS
-    thresholds = LEARNED if learned else THRESHOLDS
-    return (
-        sharpness if settings.sharpness is None else np.array([settings.sharpness]),
-        thresholds if settings.threshold is None else np.array([settings.threshold]),
-    )
+def _grid(recipe: ListRecipe, kind: str, threshold: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """The sharpnesses and thresholds (float64) that are tried; threshold: the recipe's, or what was learned."""
+    sharpness = np.array([MEANT]) if kind == "learned" else SHARPNESS
+    if recipe.decode.sharpness is not None:
+        sharpness = np.array([recipe.decode.sharpness])
+    known = recipe.decode.threshold if kind != "learned" else threshold
+    return sharpness, THRESHOLDS if known is None else np.array([known])
 
 
 def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Lists, metric: Metric) -> dict[str, Any]:
@@ -392,14 +257,3 @@ def _warn_of_long(recipe: ListRecipe, split: str, long: int, sweeps: list[Sweep]
     if long and any(isinstance(sweep, GainSweep) for sweep in sweeps):
         message = "%s: of %d lists only the %d candidates with the best scores were compared with each other"
         log.warning(f"{message} (decode.most)", split, long, recipe.decode.most)
-
-
-def make_sweep(
-    kind: str, points: Points, corpus: Lists, metric: Metric, brackets: BracketModel | None = None,
-    how: Decoding | None = None,
-) -> Sweep:  # fmt: skip
-    """One way to decode; ``how``: see ``GainSweep``."""
-    if kind == "mbr":
-        return GainSweep(points, corpus.list_count, how)
-    assert isinstance(metric, Parseval)
-    return FusionSweep(points, corpus.list_count, metric, brackets if kind == "learned" else None)

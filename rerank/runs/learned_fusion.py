@@ -6,39 +6,45 @@ from itertools import pairwise
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.shards import section
+from rerank.base.progress import DETAIL
+from rerank.data.shards import Lists, reference_rows, section
 from rerank.data.symbols import SymbolTable
 from rerank.engines.settings import Engine
 from rerank.extraction.content.trees import Parses
 from rerank.learn.base import Weights
+from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel, fit, require_classifier
 from rerank.metrics.decoding.columns import BracketColumns, bracket_columns, right_brackets
 from rerank.metrics.decoding.fusion import Fusion
+from rerank.metrics.parseval import Parseval
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, shared_lists
 from rerank.runs.ensembles import members, spread
 from rerank.runs.lists_again import ListAgain, run_scores, see_again
 from rerank.runs.run import Run, beside
+from rerank.runs.sweeps import FusionSweep, Points
 from rerank.runs.training import RunTask, trained_on, trained_once
 
 log = logging.getLogger("rerank")
 FOLDS = 5
+THRESHOLDS = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # half of F is about the best
+MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
 
 class BracketReading:
     """The columns of all lists' brackets, and which are right.
 
-    scores, base: float64 [N], of all candidates; scores in units of their deviation, as ``base_deviation`` has that of
-    the base scores.
+    scores: float64 [N], of all candidates, in units of their deviation, as ``base_deviation`` has that of the base
+    scores; fold: int64 [N], the part of the training lists that a candidate is in.
     """
 
-    def __init__(self, scores: np.ndarray, base_deviation: float, sharpness: float) -> None:
-        self._scores, self._deviation, self._sharpness = scores, base_deviation, sharpness
-        self._columns, self._right = list[BracketColumns](), list[np.ndarray]()
+    def __init__(self, scores: np.ndarray, fold: np.ndarray, base_deviation: float, sharpness: float) -> None:
+        self._scores, self._fold, self._deviation, self._sharpness = scores, fold, base_deviation, sharpness
+        self._columns, self._right, self._folds = list[BracketColumns](), list[np.ndarray](), list[int]()
         self._symbols = SymbolTable()
 
     def part(self, lists: int, candidates: slice) -> "BracketReading":  # noqa: ARG002 - it has no list's place
-        return BracketReading(self._scores[candidates], self._deviation, self._sharpness)
+        return BracketReading(self._scores[candidates], self._fold[candidates], self._deviation, self._sharpness)
 
     def join(self, part: "BracketReading", first: int, candidate: int) -> None:  # noqa: ARG002
         """Every part has symbols of its own."""
@@ -46,6 +52,7 @@ class BracketReading:
         known = np.array([-1, *(self._symbols.intern(symbols.text(i)) for i in range(len(symbols)))], np.int32)
         self._columns += [column._replace(symbols=known[column.symbols + 1]) for column in part._columns]
         self._right += part._right
+        self._folds += part._folds
 
     def see(self, again: ListAgain) -> None:
         """A list of failed parses alone has no brackets to learn from."""
@@ -57,17 +64,51 @@ class BracketReading:
         scores, base = self._scores[again.own], again.pair.nbest.base / self._deviation
         self._columns.append(bracket_columns(fusion, scores, base, self._sharpness))
         self._right.append(right_brackets(fusion, gold))
+        self._folds.append(int(self._fold[again.own.start]))
 
     def skip(self) -> None:
         """See ``Reading``."""
 
-    def fit(self) -> BracketModel:
-        """The learned part."""
-        every = BracketColumns(*map(np.concatenate, zip(*self._columns, strict=True))) if self._columns else None
-        if every is None:
+    def fit(self, without: int | None = None) -> BracketModel:
+        """The learned part, of all folds or of those but one."""
+        kept = [i for i, fold in enumerate(self._folds) if fold != without]
+        if not kept:
             raise RecipeError("no list of training has brackets to learn from", key="decode.kinds")
-        log.info("learned fusion: %s brackets of %s lists", f"{every.numbers.shape[0]:,}", f"{len(self._right):,}")
-        return fit(every, np.concatenate(self._right), self._symbols, self._deviation)
+        every = BracketColumns(*map(np.concatenate, zip(*(self._columns[i] for i in kept), strict=True)))
+        if without is None:
+            log.info("learned fusion: %s brackets of %s lists", f"{every.numbers.shape[0]:,}", f"{len(kept):,}")
+        return fit(every, np.concatenate([self._right[i] for i in kept]), self._symbols, self._deviation)
+
+
+class FoldedFusion:
+    """Fused trees of lists, each by the brackets that were learned without its fold (int64 [N], of candidates)."""
+
+    def __init__(self, sweeps: list[FusionSweep], fold: np.ndarray) -> None:
+        self.sweeps, self._fold = sweeps, fold
+
+    def part(self, lists: int, candidates: slice) -> "FoldedFusion":
+        return FoldedFusion([sweep.part(lists, candidates) for sweep in self.sweeps], self._fold[candidates])
+
+    def see(self, again: ListAgain) -> None:
+        self.sweeps[self._fold[again.own.start]].see(again)
+
+    def skip(self) -> None:
+        """See ``Reading``."""
+
+    def join(self, part: "FoldedFusion", first: int, candidate: int) -> None:
+        for sweep, own in zip(self.sweeps, part.sweeps, strict=True):
+            sweep.join(own, first, candidate)
+
+    def best(self, lists: Lists, metric: Metric) -> float:
+        """The threshold with the best score on all of the lists, the smallest of equals."""
+        sign, total = -1.0 if metric.lower_is_better else 1.0, reference_rows(lists).sum(axis=0)
+        sums = np.sum([sweep.sums(lists) for sweep in self.sweeps], axis=0)
+        reports = [metric.report(row, total) for row in sums]
+        for h, report in zip(self.sweeps[0].points.thresholds, reports, strict=True):
+            shown = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))
+            log.info("learned fusion: threshold %g, on folds of training: %s", h, shown, extra={DETAIL: True})
+        best = int(np.argmax([sign * report[metric.primary] for report in reports]))
+        return float(self.sweeps[0].points.thresholds[best])
 
 
 def check_learning(recipe: ListRecipe) -> None:
@@ -79,10 +120,13 @@ def check_learning(recipe: ListRecipe) -> None:
 
 
 def learn_brackets(
-    recipe: ListRecipe, data: Data, run: Run, sharpness: float, engine: Engine | None = None
-) -> BracketModel:
-    """What a run learns of brackets: each fifth of the training lists, or of its share of them, is scored by a training
-    on the others (of an ensemble, that of its first member).
+    recipe: ListRecipe, data: Data, run: Run, metric: Parseval, engine: Engine | None = None
+) -> tuple[BracketModel, float]:
+    """What a run learns of brackets, and the threshold that goes with it: each fifth of the training lists, or of its
+    share of them, is scored by a training on the others (of an ensemble, that of its first member).
+
+    The threshold is the recipe's, or the best on all these lists, each fused by what was learned without its fifth:
+    they are many more than dev has, whose best is unstable.
 
     Those that an interrupted call has finished are kept at the place of the run.
     """
@@ -106,7 +150,14 @@ def learn_brackets(
         trained = trained_once(RunTask(run.name, single, rest, dev, lists, kept), engine)
         held = section(corpus, first, last)
         scored.append(run_scores(trained, held) / spread(held, trained.weights[single.predictor]))
-    base = spread(corpus, Weights(np.zeros(corpus.width), 1.0))
-    reading = BracketReading(np.concatenate(scored), base, sharpness)
+    base, sharpness = spread(corpus, Weights(np.zeros(corpus.width), 1.0)), recipe.decode.sharpness or MEANT
+    scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), [part.size for part in scored])
+    reading = BracketReading(scores, folds, base, sharpness)
     see_again(recipe, data, recipe.data.training, training, [reading], engine)
-    return reading.fit()
+    if recipe.decode.threshold is not None:
+        return reading.fit(), recipe.decode.threshold
+    points = Points(scores, 1.0, np.array([sharpness]), THRESHOLDS)
+    apart = [FusionSweep(points, corpus.list_count, metric, reading.fit(number)) for number in range(FOLDS)]
+    folded = FoldedFusion(apart, folds)
+    see_again(recipe, data, recipe.data.training, training, [folded], engine)
+    return reading.fit(), folded.best(corpus, metric)

@@ -4,20 +4,24 @@ import json
 import logging
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import small
 from commands import Command, refused
+from strategies import corpus_of
 
 from rerank import evaluate, load, read
 from rerank.base.errors import ModelError, RecipeError
+from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.runs import pipeline, training
-from rerank.runs.decoding import LEARNED
+from rerank.runs.learned_fusion import THRESHOLDS, FoldedFusion
 from rerank.runs.run import Run
 from rerank.runs.training import RunTask, train_run
 
@@ -37,7 +41,7 @@ def test_what_is_tuned_is_what_the_model_does(learned_run: Path, small_data: Pat
     metrics, tests = small.results(learned_run), small_data / "test.nbest.gz"
     tuned = metrics["training"]["decode"]
     assert metrics["predictor"] == tuned["use"] == "learned"
-    assert tuned["learned"]["threshold"] in LEARNED
+    assert tuned["learned"]["threshold"] in THRESHOLDS
     model = load(learned_run / "model")
     for split, score in (("dev", tuned["learned"]["dev"]), ("test", metrics["splits"]["test"]["learned"]["f1"])):
         files = small_data / f"{split}.nbest.gz", small_data / f"{split}.gold.gz"
@@ -46,6 +50,45 @@ def test_what_is_tuned_is_what_the_model_does(learned_run: Path, small_data: Pat
     found = rerank("decode", tests, "--model", learned_run / "model")
     answers = small.lines_of(learned_run / "predictions" / "test.decoded.gz")
     assert found.out.splitlines() == answers
+
+
+class Seen:
+    """A sweep that keeps which lists it has seen, and has the statistics that it is given."""
+
+    def __init__(self, sums: np.ndarray) -> None:
+        self.sums_, self.seen = sums, list[int]()
+        self.points = SimpleNamespace(thresholds=np.array([0.3, 0.4, 0.5]))
+
+    def part(self, lists: int, candidates: slice) -> "Seen":  # noqa: ARG002
+        return Seen(self.sums_)
+
+    def see(self, again: Any) -> None:
+        self.seen.append(again.number)
+
+    def join(self, part: "Seen", first: int, candidate: int) -> None:  # noqa: ARG002
+        self.seen += [first + number for number in part.seen]
+
+    def sums(self, lists: Any) -> np.ndarray:  # noqa: ARG002
+        return self.sums_
+
+
+def test_the_threshold_is_the_best_of_lists_judged_without_their_fold() -> None:
+    metric = Parseval()
+    reference = np.zeros((4, len(metric.reference_columns)))
+    reference[:, 0] = 10.0
+    sums = np.zeros((2, 3, len(metric.columns)))
+    for fold, matched in enumerate(([10, 20, 5], [5, 18, 20])):  # together 15, 38, 25 of 40
+        sums[fold, :, metric.columns.index("matched")] = matched
+        sums[fold, :, metric.columns.index("test")] = 20.0
+    sweeps: list[Any] = [Seen(sums[0]), Seen(sums[1])]
+    folded = FoldedFusion(sweeps, np.array([0, 0, 0, 1, 1, 1]))
+    part = folded.part(2, slice(2, 4))
+    part.see(SimpleNamespace(number=0, own=slice(0, 1)))
+    part.see(SimpleNamespace(number=1, own=slice(1, 2)))
+    folded.join(part, 1, 2)
+    assert [sweep.seen for sweep in sweeps] == [[1], [2]]
+    lists = replace(corpus_of([[({}, 0.0, 0.0)]] * 4), reference=reference)
+    assert folded.best(lists, metric) == 0.4
 
 
 def test_explain_shows_the_probability_of_brackets(learned_run: Path, small_data: Path, rerank: Command) -> None:
