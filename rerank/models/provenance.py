@@ -95,9 +95,10 @@ class Provenance(BaseModel):
 
     learner, run, seed: of the run that was chosen; epochs: passes over the training lists up to the epoch that was
     kept, including those of a model it continued from; training_data: key of the training corpus, the same for the same
-    files, features and program; training_base: the weight of the base score while the learner trained; files: SHA-256
-    of the training files after decompression, by what they hold; columns: what the score columns were like in training,
-    the base score's first; frame: the columns of the data frame that it was trained on, see ``FrameColumns``;
+    files, features and program; lists: how many lists these are, 0 where it is not known; training_base: the weight of
+    the base score while the learner trained; files: SHA-256 of the training files after decompression, by what they
+    hold; columns: what the score columns were like in training, the base score's first; frame: the columns of the data
+    frame that it was trained on, see ``FrameColumns``;
     start: digest of the model that training continued from. decodings: how lists can be decoded, by kind; decision: see
     ``Decision``; decode: what earlier programs wrote in its place, how lists are decoded, empty for the best candidate.
     """
@@ -110,6 +111,7 @@ class Provenance(BaseModel):
     epochs: Annotated[int, Range(0, 1 << 53)] = 0
     dev: DevScore | None = None
     training_data: str = ""
+    lists: Annotated[int, Range(0, 1 << 53)] = 0
     training_base: FiniteFloat | None = None
     files: dict[str, list[str]] = {}
     columns: dict[str, ColumnSeen] = {}

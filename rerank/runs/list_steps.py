@@ -163,6 +163,7 @@ class ListSteps(Steps[ListRecipe]):
             epochs=chosen.training["epochs"],
             dev=None if score is None else {"split": base["split"], "measure": self.metric.primary, "score": score},
             training_data=trained_on(data.key, chosen.recipe),
+            lists=int(chosen.training.get("lists", 0)),
             training_base=base["training"],
             columns=columns_seen(self.content.held, self.content.used, data.training.seen),
             files={kind: [self.inputs.digest(path) for path in paths] for kind, paths in files.items()},

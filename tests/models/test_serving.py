@@ -26,6 +26,7 @@ from rerank.data.symbols import known_hash
 from rerank.learn.voting import voting
 from rerank.models.model import Model
 from rerank.models.scorer import Opened, Ranked, Scorer
+from rerank.models.service.app import _trained
 from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.texts.text_list import SparseScores, TextList
 from rerank.runs import pipeline
@@ -322,3 +323,17 @@ def test_reading_keeps_no_symbols_either(cases: dict[str, Case], small_data: Pat
         assert scorer.content.gold_text(pair).startswith("(S1 ")
         assert scorer.explain(scorer.opened(pair), 0, 0)
     assert len(scorer.content.symbols) == known
+
+
+def test_the_service_knows_how_many_lists_its_model_has_learned_from() -> None:
+    """Those whose candidates are all alike count too."""
+    lists = [
+        rerank.NBest(
+            id=str(i),
+            candidates=[{"text": f"answer {k}", "columns": {"reward": float(k) if i > 3 else 0.0}} for k in range(2)],
+            gains=[0.0, 1.0],
+        )
+        for i in range(20)
+    ]
+    model = rerank.fit(lists)
+    assert _trained(model)["lists"] == model.model.about["lists"] == 20

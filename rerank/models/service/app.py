@@ -206,10 +206,9 @@ def _health(model: Reranker | Tagger) -> Endpoint:
 def _trained(model: Reranker) -> dict[str, Any]:
     """When and from what a model was trained, as far as it knows, and the least and greatest value of each column."""
     known = Provenance.model_validate(model.model.about)
-    lists = max((seen.lists for seen in known.columns.values()), default=None)
     ranges = {name: [seen.least, seen.greatest] for name, seen in known.columns.items()}
-    about = known.model_dump(mode="json", include={"learner", "date", "dev"})
-    return about | {"recipe": model.recipe.name, "lists": lists, "ranges": ranges}
+    about = known.model_dump(mode="json", include={"learner", "date", "dev", "lists"})
+    return about | {"recipe": model.recipe.name, "ranges": ranges}
 
 
 def _metrics(measures: Measures) -> Endpoint:

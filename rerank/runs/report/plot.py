@@ -159,7 +159,10 @@ class Figure:
     def standalone(self) -> str:
         """The figure as a file of its own: with a size, and colours that need no page."""
         text = re.sub(r"var\(--[\w-]+, (#[0-9a-f]+)\)", r"\1", self.svg).replace("currentColor", "#202020")
-        return text.replace("<svg ", '<svg width="800" style="background: #fff" ', 1) + "\n"
+        return (
+            text.replace("<svg ", '<svg width="800" style="background: #fff; font-family: system-ui, sans-serif" ', 1)
+            + "\n"
+        )
 
     def as_data(self) -> dict[str, Any]:
         """The entry in metrics.json."""
