@@ -146,7 +146,7 @@ def _refused(host: str, port: int) -> Iterator[None]:
 def _bound(host: str, port: int) -> socket.socket:
     """A socket that will listen there."""
     with _refused(host, port):
-        # With its protocol named, asyncio sends answers at once, and does not wait for more (TCP_NODELAY).
+        # Naming the protocol makes asyncio send answers immediately (TCP_NODELAY).
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, address = addresses[0]
         listener = socket.socket(family, kind, protocol)

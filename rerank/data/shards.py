@@ -210,7 +210,7 @@ class Shards:
 
     @staticmethod
     def load(directory: Path | str, origin: Path | str | None = None) -> "Shards":
-        """What ``write_shards`` wrote; origin: what to remove if a part is damaged, ``directory`` by default.
+        """The shards of ``write_shards``; origin: what to remove if a part is damaged, ``directory`` by default.
 
         Raises
         ------

@@ -48,7 +48,7 @@ class Engine(ABC):
 
     @property
     def ahead(self) -> int:
-        """How many tasks may be drawn before the result of the first one is taken."""
+        """The number of tasks that may be drawn before the result of the first one is taken."""
         return 2 * self.workers + 1
 
     @abstractmethod

@@ -50,7 +50,7 @@ def open_engine(settings: EngineSettings) -> Engine:
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     from joblib.externals.loky import cpu_count
 
     return int(cpu_count())

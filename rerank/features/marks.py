@@ -31,7 +31,7 @@ NUMBER = np.array([mark(str(n)) for n in range(-NUMBER_OFFSET, NUMBER_OFFSET + 1
 # LENGTH_BIN[n] for n = min(length, 5): 1, 2, 3-4 (as 4), 5 and more; 0 for an empty span.
 LENGTH_BIN = np.array([mark(f"len={b}") for b in ("0", "1", "2", "4", "4", "5+")], dtype=np.uint64)
 
-# The edges of texts, and signed numbers.
+# Marks of the start and end of a text, and of signed numbers.
 TEXT_START, TEXT_END = mark("<s>"), mark("</s>")
 # SIGNED[n + SIGNED_OFFSET] is the symbol of n as a difference: +2, 0, -1.
 SIGNED_OFFSET = 64

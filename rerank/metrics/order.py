@@ -175,7 +175,7 @@ class OrderMetric(Gain):
 
     @property
     def cut(self) -> int:
-        """How many candidates are looked at."""
+        """The number of candidates that are looked at."""
         return self.k or LARGEST_CUT
 
     @property

@@ -151,7 +151,7 @@ def score_interval(
 
 
 class _Draws(NamedTuple):
-    """How many corpora are drawn, and the seed of their random numbers."""
+    """The number of corpora drawn, and the seed of their random numbers."""
 
     samples: int
     seed: int

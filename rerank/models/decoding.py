@@ -73,7 +73,7 @@ def agreed(nbest: NBestList, p: np.ndarray) -> tuple[list[tuple[str, float]], fl
 
 
 def _lead(shares: np.ndarray) -> float:
-    """How far the greatest is ahead of the next."""
+    """The distance of the greatest from the next."""
     first, second = np.sort(np.append(shares, [0.0, 0.0]))[-1:-3:-1].tolist()
     return float(first - second)
 

@@ -129,7 +129,7 @@ class Provenance(BaseModel):
 
 
 def provenance(**known: Any) -> dict[str, Any]:
-    """What a model that is made now says of itself: what is ``known`` of its training, by the names of ``Provenance``,
+    """The provenance of a model that is made now: what is ``known`` of its training, by the names of ``Provenance``,
     with versions and date."""
     made = Provenance(
         **known,

@@ -110,7 +110,7 @@ class Ranking:
 
     @property
     def unknown(self) -> int:
-        """How many features that vary in the list the model does not know."""
+        """The number of features that vary in the list and that the model does not know."""
         return self._ranked.unknown
 
     def explain(self, place: int = 0, other: int = 1) -> list[Contribution]:

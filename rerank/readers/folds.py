@@ -90,7 +90,7 @@ class Manifest(BaseModel):
         return directory / f"{fold:0{max(2, len(str(self.folds - 1)))}}"
 
     def size(self, fold: int) -> int:
-        """How many sentences a fold has."""
+        """The number of sentences in a fold."""
         return sum(count for member, count in self.order if member == fold)
 
     def members(self) -> Iterator[int]:

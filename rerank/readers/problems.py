@@ -49,7 +49,7 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
 
     @property
     def concerns(self) -> str:
-        """What cannot be used: a "list" or a "candidate"."""
+        """The part that cannot be used: a "list" or a "candidate"."""
         return "list" if self.place is None else "candidate"
 
     def advised(self, advice: str = "") -> "Problem":

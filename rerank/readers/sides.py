@@ -17,7 +17,7 @@ T = TypeVar("T", bound=NBestList)
 
 
 class Progress:
-    """How far the lists of a file have been read."""
+    """The place up to which the lists of a file have been read."""
 
     def __init__(self, reader: Reader, path: PathLike) -> None:
         self.reader, self.path, self.count = reader, stream_name(path), 0

@@ -221,7 +221,7 @@ class SkipCount:
 def usable(
     items: Iterable[T], take: Callable[[T, SkipCount], U | None], count: SkipCount, before: int = 0
 ) -> Iterator[U]:
-    """What ``take`` makes of lists (or of lists and what goes with them), where it makes something of them.
+    """The results of ``take`` for lists (or for lists and what goes with them), where it has one.
 
     Parameters
     ----------

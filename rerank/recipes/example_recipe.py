@@ -178,7 +178,7 @@ class ExampleMixing(MixingSettings):
 
 
 class ExampleTraining(Section):
-    """How the examples are gone through.
+    """The passes over the examples.
 
     epochs: passes, where nothing is tuned.
     shuffle: a new order in every epoch, from the seed.

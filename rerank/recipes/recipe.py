@@ -93,7 +93,7 @@ class TaskRecipe(Section):
 
     @property
     def decoders(self) -> tuple[str, ...]:
-        """How lists are decoded besides by their best candidate."""
+        """The ways to decode lists besides by their best candidate."""
         return ()
 
     def changed(self, changes: Settings) -> Self:
@@ -206,7 +206,7 @@ class ListRecipe(TaskRecipe):
 
     @property
     def decoders(self) -> tuple[str, ...]:
-        """How lists are decoded besides by their best candidate."""
+        """The ways to decode lists besides by their best candidate."""
         kinds: tuple[str, ...] = () if self.metric.get("name") == "ter" else DECODERS.get(self.task, ())
         if self.decode.kinds is not None:
             kinds = self.decode.kinds

@@ -121,7 +121,7 @@ class SplitSettings(Section):
         return ",".join(self.train)
 
     def sources_of(self, split: str) -> tuple[str, ...]:
-        """What a split is made of: the sources of the training split, also for the lists set apart; any other is one
+        """The contents of a split: the sources of the training split, also for the lists set apart; any other is one
         itself."""
         return self.train if split == self.training or self.is_holdout(split) else (split,)
 
@@ -255,7 +255,7 @@ class EnsembleSettings(Section):
 
 
 class TrainingSettings(Section):
-    """How the training lists are gone through.
+    """The passes over the training lists.
 
     epochs: passes over the training lists at most.
     shuffle: a new order of the lists in every epoch (from seed and epoch), or the file's.

@@ -68,7 +68,7 @@ class TokenFeatureSettings(Section):
 
 
 class TaggingTraining(Section):
-    """How the sentences are gone through.
+    """The passes over the sentences.
 
     epochs: passes over them at most.
     shuffle: a new order in every epoch, from the seed.

@@ -190,7 +190,7 @@ class Steps(ABC, Generic[R]):
 
     @abstractmethod
     def report(self, metrics: Metrics, seconds: float) -> None:
-        """Write the page, and the figures, which ``metrics`` then has as numbers; seconds: how long it all took."""
+        """Write the page, and the figures, which ``metrics`` then has as numbers; seconds: of the whole run."""
 
     def head(self, seed: int, metric: str) -> Metrics:
         """The beginning of metrics.json; metric: its signature."""

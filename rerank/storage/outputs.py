@@ -1,8 +1,8 @@
 """The directory that a run writes its results to: it belongs to one run, held by one at a time, and logged to.
 
 Its note says so, a file that only this program writes: a first line, then the names of what runs have written there,
-one per line, each noted before it is written. Whatever is there without being noted is somebody else's: it is neither
-replaced nor removed.
+one per line, each noted before it is written. Whatever is there without being noted was not written by this program: it
+is neither replaced nor removed.
 """
 
 import glob

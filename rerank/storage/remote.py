@@ -88,7 +88,7 @@ def local_directory(url: str, names: Iterable[str], digest: str) -> Path:
 
 
 def most_bytes() -> int:
-    """How many bytes all copies may have together."""
+    """The limit on the bytes of all copies together."""
     given = os.environ.get(SIZE) or GB
     with suppress(ValueError):
         if 0 < (gigabytes := float(given)) < 1e9:

@@ -247,7 +247,8 @@ class Kin(NamedTuple):
 def _read_children(
     found: Brackets, own: int, place: int, stop: int, tags: np.ndarray, above: np.ndarray, out: Kin
 ) -> None:
-    """Fill what ``out`` lacks of bracket ``own`` (-1: the whole tree) by its children, and of those by their siblings.
+    """Write the nodes of bracket ``own`` (-1: the whole tree) that ``out`` has not got yet: its children, each with its
+    siblings.
 
     The tree's brackets after it are found.bracket[place:stop]; tags: int32 [W]. above: int32, the label above the
     bracket at every place; that of the first one's is NONE, of others it is written with their parent's children.

@@ -86,7 +86,7 @@ def add_contributions(trees: Arrays, rows: np.ndarray, parts: np.ndarray) -> Non
 
 @dataclass(frozen=True)
 class BracketModel:
-    """How probable the brackets of a list are to be right."""
+    """The probabilities of brackets of a list to be right."""
 
     arrays: Arrays
 

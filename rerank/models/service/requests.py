@@ -221,7 +221,7 @@ def _check_sizes(given: Iterable[tuple[str, str | None]], limits: Limits, *, tre
 
 
 def _levels(tree: str) -> int:
-    """How many brackets of a tree are open at most."""
+    """The greatest number of brackets of a tree that are open at once."""
     data = np.frombuffer(encoded(tree), np.uint8)
     return int(np.cumsum((data == OPEN).astype(np.int64) - (data == CLOSE)).max(initial=0))
 

@@ -319,7 +319,7 @@ class FrameLists:
         return self._side("source"), right
 
     def _side(self, key: str) -> list[Any]:
-        """What a column says of every list, the same in all of its rows; None where there is no such column."""
+        """The value of a column for every list, the same in all of its rows; None where there is no such column."""
         names, order, lists = self._groups
         if key not in self.names:
             return [None] * len(names)

@@ -197,7 +197,7 @@ def checked_text(value: Any, what: str, field: str) -> bytes:
 
 
 def _derivations(given: Sequence[str | None], what: str) -> list[bytes] | None:
-    """What candidates have as ``what``, empty for those without it; None if no candidate has it."""
+    """The values of candidates under ``what``, empty for those without it; None if no candidate has it."""
     if not any(given):
         return None
     return [

@@ -156,7 +156,7 @@ def _of_objects(
 
 
 def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
-    """What ``fit`` and ``evaluate`` take as lists: ``NBest``s, what ``read`` gives, a data frame, or pairs as dicts."""
+    """Lists as ``fit`` and ``evaluate`` take them: ``NBest``s, what ``read`` gives, a data frame, or pairs as dicts."""
     if columns or is_frame(given) or isinstance(given, str | os.PathLike):
         if isinstance(given, str | os.PathLike) and not is_table(given):
             raise DataError("expected lists; rerank.read(path, format) gives those of a file", path=os.fspath(given))
