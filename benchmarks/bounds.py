@@ -16,6 +16,7 @@ from rerank.learn.base import Learner
 from rerank.learn.bounds import DualRule, bounds, has_bounds, list_margins, scaled_bounds
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.arow import AROW
+from rerank.learn.rules.fobos import Fobos
 from rerank.learn.rules.nwin import NWin
 from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
@@ -33,6 +34,7 @@ LEARNERS: dict[str, Learner] = {
     "second-order perceptron": SecondOrderPerceptron(base=0.0, covariance="full"),
     "AROW": AROW(base=0.0, covariance="full", r=1.0),
     "Winnow, normalised": NWin(base=0.0, eta=0.02),
+    "FOBOS, λ = 1e-3": Fobos(base=0.0, update="mistakes", eta=0.2, l1=1e-3),
 }
 
 

@@ -18,6 +18,9 @@ m = u·z of every list's candidates, the smallest of a right and a wrong one:
 * passive-aggressive learning, with M the mistakes, which are fewer than its updates (Crammer et al. 2006, Theorems 2, 4
   and 5): M ≤ R²‖u‖² where no list has a loss, M ≤ max(R², 1/C)·(‖u‖² + 2C·L(u)) for PA-I, and M ≤ (R² + 1/2C)·(‖u‖² +
   2C·Σ max(0, 1 − m)²) for PA-II;
+* SGD, FOBOS and truncated gradients after every step, with steps α_k (Duchi & Singer 2009, section 3, whose sum
+  telescopes without a limit on predictors where round k counts α_k times): Σ α_k ≤ Σ α_k·ℓ_(k) + λ₁‖u‖₁·Σ α_k +
+  ‖u‖²/2 + R²·Σ α_k²/2, where ℓ_(k) is the k-th largest loss of u on any list. M follows from Σ α_k ≥ 2η(√(M + 1) − 1);
 * AROW and the second-order perceptron with a full matrix, over all updates, U of which were no mistakes, and with ρ for
   r and a: M ≤ L(u) + √((ρ‖u‖² + Σ (u·z)²)·(ln det(I + Σ zzᵀ/ρ) + U)) − U (Crammer et al. 2009, Theorem 2;
   Cesa-Bianchi et al. 2005, Theorem 3.1, where U = 0). Diagonals have none;
@@ -26,9 +29,8 @@ m = u·z of every list's candidates, the smallest of a right and a wrong one:
   Zhang's bound (section 1); with losses it follows by the same steps (Kivinen & Warmuth 1997). The unnormalised has
   none at a given η.
 
-The last three are shown at the best of SCALES scales of u. Mistakes between candidates without a difference are no
-updates; each is a list with a loss of 1 or more. For truncated gradients (FOBOS) the theorems need a limit on the
-distance of any predictor from u, which nobody knows before training.
+The last four are shown at the best of SCALES scales of u. Mistakes between candidates without a difference are no
+updates; each is a list with a loss of 1 or more.
 
 L is over all lists where u is scaled: over the updates alone, u = 0 has L = M, and the best bound would be M itself,
 whatever happened. Over all lists u = 0 gives n.
@@ -58,11 +60,14 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOG
 from rerank.learn.replay import Replay, Updates, VoteRoom, load, stretches
 from rerank.learn.rules.arow import AROW
+from rerank.learn.rules.fobos import Fobos
 from rerank.learn.rules.nwin import NWin
 from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
+from rerank.learn.rules.sgd import SGD
 from rerank.learn.rules.sop import SecondOrderPerceptron
+from rerank.learn.rules.tg import TruncatedGradient
 from rerank.learn.rules.winnow import LIMIT
 from rerank.learn.scoring import scores
 from rerank.learn.workspace import ListArrays, Scratch
@@ -284,6 +289,22 @@ def attack_bound(learner: PassiveAggressive, R: float, norm: float, scale: float
     return R**2 * size if loss == 0.0 else math.inf
 
 
+def gradient_bound(
+    learner: SGD | Fobos | TruncatedGradient, M: int, R: float, norm: float, size: float,
+    scale: float, short: np.ndarray,
+) -> float:  # fmt: skip
+    """That of gradient steps after M mistakes, with updates of ‖z‖ ≤ R; norm: ‖u‖; size: ‖u‖₁ of what λ₁ reaches."""
+    k = np.arange(1, M + 1)
+    constant = getattr(learner, "schedule", "sqrt") == "constant"
+    alpha = np.full(M, learner.eta) if constant else learner.eta / np.sqrt(k)
+    worst = np.sort(short)[::-1][:M]
+    total = (
+        float((alpha[: worst.size] * worst).sum()) + ((scale * norm) ** 2 + R**2 * float(np.square(alpha).sum())) / 2
+    )
+    total += float(getattr(learner, "l1", 0.0)) * scale * size * float(alpha.sum())
+    return total / learner.eta if constant else (1.0 + total / (2.0 * learner.eta)) ** 2 - 1.0
+
+
 def whitened_bound(squares: float, volume: float, spare: int, scale: float, short: np.ndarray) -> float:
     """That of AROW and the second-order perceptron; squares: ρ‖u‖² + Σ (u·z)²; volume: ln det(I + Σ zzᵀ/ρ); spare: how
     many updates were no mistakes."""
@@ -337,11 +358,11 @@ def whiten_again(
 def scaled_bounds(
     learner: Learner, log: UpdateLog | None, lists: Lists, M: int, R: float, u: Weights, margins: np.ndarray
 ) -> Bounds:
-    """The bounds of the theorems for passive-aggressive and full second-order learning and normalised Winnow in a first
-    pass with M mistakes and updates of ‖z‖ ≤ R, all lists of which weigh 1.
+    """The bounds of the theorems for passive-aggressive and full second-order learning, gradient steps and normalised
+    Winnow in a first pass with M mistakes and updates of ‖z‖ ≤ R, all lists of which weigh 1.
 
-    log: the updates of the pass, which passive-aggressive learning does without. u: the comparison vector; margins: of
-    all lists under it, see ``list_margins``.
+    log: the updates of the pass, which passive-aggressive learning and gradient steps do without. u: the comparison
+    vector; margins: of all lists under it, see ``list_margins``.
     """
     in_base = (u.base - learner.base) / learner.base_rate if learner.base_rate > 0 else 0.0
     norm = math.hypot(u.norm, in_base)
@@ -351,6 +372,9 @@ def scaled_bounds(
         return result
     if isinstance(learner, PassiveAggressive):
         return result | best_scale(margins, partial(attack_bound, learner, R, norm))
+    if isinstance(learner, SGD | Fobos | TruncatedGradient):
+        size = float(np.abs(u.w[lists.free :]).sum())
+        return result | best_scale(margins, partial(gradient_bound, learner, M, R, norm, size))
     assert log is not None, "see has_bounds"
     whitens = not isinstance(learner, NWin)
     rho = float(getattr(learner, "r", getattr(learner, "a", 1.0)))
@@ -384,6 +408,9 @@ def has_bounds(learner: Learner, *, logged: bool) -> bool:
         return False
     if isinstance(learner, PassiveAggressive):
         return learner.loss == "hinge"
+    if isinstance(learner, SGD | Fobos | TruncatedGradient):
+        whole = getattr(learner, "theta", None) is None and getattr(learner, "every", 1) == 1
+        return whole and learner.update == "mistakes" and learner.loss in HINGES
     if isinstance(learner, AROW | SecondOrderPerceptron):
         return logged and learner.covariance == "full" and getattr(learner, "r2", None) is None
     mistaken = isinstance(learner, NWin) and learner.update == "mistakes" and learner.loss in HINGES

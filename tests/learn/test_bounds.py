@@ -27,10 +27,13 @@ from rerank.learn.bounds import (
 )
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.arow import AROW
+from rerank.learn.rules.fobos import Fobos
 from rerank.learn.rules.nwin import NWin
 from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.sgd import SGD
 from rerank.learn.rules.sop import SecondOrderPerceptron
+from rerank.learn.rules.tg import TruncatedGradient
 from rerank.learn.rules.uwin import UWin
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.metrics.oracle import oracles
@@ -318,6 +321,38 @@ def test_mistakes_of_normalised_winnow_lie_under_their_bound(eta: float, rate: f
         assert mistakes <= found["bound"]
 
 
+DESCENDING: list[Learner] = [
+    SGD(update="mistakes", base=0.0, eta=0.25), SGD(update="mistakes", schedule="constant", base=0.0, eta=0.05),
+    Fobos(update="mistakes", l1=0.05, eta=0.5, base=0.0, base_rate=0.5),
+    TruncatedGradient(update="mistakes", loss="perceptron", l1=0.01, eta=0.1, base=0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("learner", DESCENDING, ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_mistakes_of_gradient_steps_lie_under_their_bound(learner: Any, seed: int) -> None:
+    """Σ α_k·ℓ(w_k) ≤ Σ α_k·ℓ(u) + λ‖u‖₁·Σ α_k + ‖u‖²/2 + R²·Σ α_k²/2, with the largest losses of u first."""
+    for corpus, w in ((separable(seed, 60)), (random_corpus(seed, 40), None)):
+        corpus = replace(corpus, weight=np.ones(corpus.list_count))
+        ran, rate = run(learner, corpus, 1), learner.base_rate
+        mistakes, R = int(ran.per_epoch("mistakes")[0]), max(part.radius for part in ran.stats[0])
+        u = learner.average(ran.state) if w is None else Weights(w[:-1], 0.0)
+        margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
+        found = scaled_bounds(learner, None, corpus, mistakes, R, u, margins)
+        vector, finite = np.append(u.w, u.base / rate if rate else 0.0), margins[np.isfinite(margins)]
+        constant = getattr(learner, "schedule", "") == "constant"
+        steps = [learner.eta / (1.0 if constant else np.sqrt(k)) for k in range(1, mistakes + 1)]
+        expected = [float(finite.size)]
+        for scale in 1 / finite[finite > 0]:
+            losses = sorted((max(0.0, 1.0 - scale * m) for m in finite), reverse=True)
+            total = sum(a * loss for a, loss in zip(steps, losses, strict=False))
+            total += getattr(learner, "l1", 0.0) * scale * np.abs(u.w).sum() * sum(steps)
+            total += scale**2 * (vector @ vector) / 2 + R**2 * sum(a * a for a in steps) / 2
+            expected.append(total / learner.eta if constant else (1 + total / (2 * learner.eta)) ** 2 - 1)
+        assert found["bound"] == pytest.approx(min(expected))
+        assert 0 < mistakes <= found["bound"]
+
+
 def test_nothing_is_said_of_learners_or_lists_without_a_theorem() -> None:
     assert has_bounds(AROW(covariance="full"), logged=True)
     assert not has_bounds(AROW(), logged=True)
@@ -328,9 +363,16 @@ def test_nothing_is_said_of_learners_or_lists_without_a_theorem() -> None:
     assert has_bounds(NWin(), logged=True)
     assert not has_bounds(NWin(), logged=False)
     assert has_bounds(PassiveAggressive(), logged=False)
+    assert has_bounds(Fobos(update="mistakes"), logged=False)
+    assert not has_bounds(Fobos(), logged=True)
+    assert not has_bounds(TruncatedGradient(update="mistakes", every=2), logged=True)
+    assert not has_bounds(TruncatedGradient(update="mistakes", theta=1.0), logged=True)
+    assert not has_bounds(NWin(balanced=False), logged=True)
 
 
-@pytest.mark.parametrize("learner", [*WHITENING, NWin(base=0.0), PassiveAggressive(base=0.0)], ids=str)
+@pytest.mark.parametrize(
+    "learner", [*WHITENING, NWin(base=0.0), PassiveAggressive(base=0.0), SGD(update="mistakes", base=0.0)], ids=str
+)
 def test_candidates_without_a_difference_are_mistakes_and_no_updates(learner: Learner) -> None:
     same: list[Any] = [({0: 1.0}, 0.0, 1.0), ({0: 1.0}, 0.0, 0.0)]
     corpus = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)], *[same] * 9], width=2)
@@ -338,7 +380,7 @@ def test_candidates_without_a_difference_are_mistakes_and_no_updates(learner: Le
     u, mistakes = learner.average(ran.state), int(ran.per_epoch("mistakes")[0])
     margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
     assert mistakes == 10
-    assert ran.log.updates == (10 if isinstance(learner, NWin) else 1)
+    assert ran.log.updates == (10 if isinstance(learner, NWin | SGD) else 1)
     found = scaled_bounds(learner, ran.log, corpus, mistakes, 1.0, u, margins)
     assert mistakes <= found["bound"] <= 10 + 1e-12
 
