@@ -17,7 +17,7 @@ from rerank.estimators.probability import Probabilities
 from rerank.estimators.published import Ballots, Published
 from rerank.estimators.rows import HeldOut, hold_out, require_known, weights_of, with_class_weights
 from rerank.estimators.visits import Visits, visits_of
-from rerank.learn.base import Learner, require_votes
+from rerank.learn.base import Learner
 from rerank.learn.contract import accepted
 from rerank.learn.log import UpdateLog
 from rerank.learn.predictor import BY_COLUMN
@@ -238,8 +238,6 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
             self._start(learner, classes)  # after the checks, so that nothing wrong leaves a half-fitted classifier
         if self.average == "vote" and self._ballots is None:
             raise ValueError("average='vote' needs a log of all updates; set it before the first call of partial_fit")
-        if self.average == "vote":
-            require_votes(learner)
         self._averaged = self.average != "last"
         return learner
 

@@ -67,8 +67,10 @@ ENTRY = re.compile(r"^([\w, ]+):(.*(?:\n .*)*)", re.MULTILINE)
 
 
 def parameters_of(learner: type[Learner]) -> list[Field[Any]]:
-    """The fields of a learner without those of all learners: examples have no base scores."""
-    return [field for field in fields(learner) if field.name not in {common.name for common in fields(Learner)}]
+    """The fields of a learner without those of all learners, as examples have no base scores, and without Winnow's form
+    of positive weights, which could have no threshold above 0 with a constant of 1."""
+    left_out = {*(common.name for common in fields(Learner)), "balanced"}
+    return [field for field in fields(learner) if field.name not in left_out]
 
 
 def derive(cls: type, learner: type[Learner]) -> None:

@@ -108,8 +108,8 @@ class Learner(Checked):
         return self.init(columns)
 
     @property
-    def votes_from_zero(self) -> bool:
-        """Whether the first predictor is w = 0, as exact votes take it to be."""
+    def begins_at_zero(self) -> bool:
+        """Whether the first predictor is w = 0, as exact votes and columns that are left out take it to be."""
         return True
 
     @property
@@ -266,7 +266,7 @@ class Learner(Checked):
 
 def require_votes(learner: Learner) -> None:
     """Refuse to vote with predictors the first of which is not w = 0."""
-    if not learner.votes_from_zero:
+    if not learner.begins_at_zero:
         message = f"{learner.name} begins at positive weights, and has no votes; take the average, or leave this out"
         raise RecipeError(message, key="learner.balanced")
 

@@ -414,7 +414,7 @@ def has_bounds(learner: Learner, *, logged: bool) -> bool:
     if isinstance(learner, AROW | SecondOrderPerceptron):
         return logged and learner.covariance == "full" and getattr(learner, "r2", None) is None
     mistaken = isinstance(learner, NWin) and learner.update == "mistakes" and learner.loss in HINGES
-    return logged and mistaken and learner.votes_from_zero
+    return logged and mistaken and learner.begins_at_zero
 
 
 def scales_of(margins: np.ndarray) -> np.ndarray:

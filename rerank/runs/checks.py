@@ -63,9 +63,14 @@ def check_single(single: ListRecipe) -> None:
 
 
 def _check_priors(settings: TrainingSettings, learner: Learner) -> None:
-    """Refuse priors of columns for learners without them, and where predictors vote."""
+    """Refuse priors of columns for learners without them, and where predictors vote; first weights other than 0 where
+    columns are left out."""
     if settings.prior and not isinstance(learner, Multiplicative):
         raise RecipeError(f"{learner.name} has no priors of columns; Winnow has them", key="training.prior")
+    for key, left_out in (("select", settings.select is not None), ("dense", not settings.dense)):
+        if left_out and not learner.begins_at_zero:
+            message = f"{learner.name} begins at positive weights, which columns that are left out would keep"
+            raise RecipeError(f"{message}; leave out this, or balanced: false", key=f"training.{key}")
     if settings.prior and settings.vote:
         message = "votes repeat the updates from one prior for all columns; leave out prior or vote"
         raise RecipeError(message, key="training.prior")

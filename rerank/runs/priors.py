@@ -9,11 +9,9 @@ from rerank.learn.rules.winnow import Multiplicative
 from rerank.recipes.recipe import ListRecipe
 
 
-def priors(recipe: ListRecipe, table: Table, kept: np.ndarray | None) -> np.ndarray | None:
-    """The priors of the columns that are trained (float64), where the recipe names some; those of features count more
-    than those of their templates.
-
-    kept: which columns of the table are trained (bool [D]), None for all.
+def priors(recipe: ListRecipe, table: Table) -> np.ndarray | None:
+    """The priors of all columns (float64 [D]), where the recipe names some; those of features count more than those of
+    their templates.
 
     Raises
     ------
@@ -35,4 +33,4 @@ def priors(recipe: ListRecipe, table: Table, kept: np.ndarray | None) -> np.ndar
         mu[table.template == table.templates.index(name)] = named[name]
     for name, j in features.items():
         mu[j] = named[name]
-    return mu if kept is None else mu[kept]
+    return mu

@@ -107,7 +107,7 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
         columns = np.ones(corpus.width, np.bool_) if columns is None else columns
         columns[: corpus.free] = False
         corpus = corpus.keep_columns(columns)
-    prior = None if task.table is None else priors(recipe, task.table, columns)
+    prior = None if task.table is None else priors(recipe, task.table)
     lists = trained_on(task.digests[0], recipe)
     training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", engine, lists, prior=prior)
     base = _judge_base(recipe, training, split, metric)

@@ -158,7 +158,7 @@ def test_positive_weights_and_priors_of_columns(
     assert learner.last(state).base == pytest.approx(last.beta, rel=1e-12)
     if not balanced:
         assert (learner.last(state).w > 0.0).all()
-        assert not learner.votes_from_zero
+        assert not learner.begins_at_zero
 
 
 def test_sections_of_positive_weights_are_combined() -> None:

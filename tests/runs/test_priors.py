@@ -48,12 +48,27 @@ def test_features_and_templates_have_priors_of_their_own() -> None:
         ({"prior": {"Dense": 1.0}, "vote": True}, "leave out prior or vote"),
         ({"prior": {"Nothing": 1.0}}, "no feature or template is named 'Nothing'; the templates are BaseScore, Dense"),
         ({"prior": {"Dense": 0.0}}, "training.prior"),
+        ({"learner": UWIN | {"balanced": False}, "dense": False}, "which columns that are left out would keep"),
+        ({"learner": UWIN | {"balanced": False}, "vote": True}, "begins at positive weights, and has no votes"),
     ],
 )
 def test_wrong_priors_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError) as caught:
         weights(**settings)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"select": {"learner": {"name": "perceptron"}, "keep": 1, "epochs": 1}},
+        {"mixing": {"shards": 2}}, {"dense": False}, {"share": 0.5},
+    ],
+    ids=lambda one: next(iter(one)),
+)  # fmt: skip
+def test_priors_go_with_whatever_else_is_trained(training: dict[str, Any]) -> None:
+    found = weights(prior={"Dense": 2.0}, **training)
+    assert all(np.isfinite(list(found.values())))
 
 
 def test_a_model_to_continue_from_has_its_priors() -> None:

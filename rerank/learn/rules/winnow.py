@@ -56,7 +56,7 @@ class Multiplicative(Learner):
         require_priors(np.array([self.mu]), "mu")
 
     @property
-    def votes_from_zero(self) -> bool:
+    def begins_at_zero(self) -> bool:
         return self.balanced
 
     def init(self, columns: int, candidates: int = 0) -> State:
