@@ -7,6 +7,7 @@ DATA ?= data
 COUNT ?= 100000
 EXAMPLES ?= 1
 WORKERS ?= auto
+CORES = $$($(BIN)/python -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 KERNELS = $(addprefix tests/,data features kernels learn metrics readers)  # where those are that plain Python can run
 PARSE_PAPERS = xu-figures1-3 xu-figures4-5 vrda-table1 vrda-table2 vrda-figures3-4
@@ -49,16 +50,17 @@ quickstart: $(BIN)/.installed  ## rerank the lists in data/ and write a report
 papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DATA=, QUICK=1 for a tenth)
 	@status=0; began=$$(date +%s); \
 	run() { \
-		root=$$1; shift; \
+		root=$$1; work=$$2; shift 2; \
 		for name; do \
 			echo; echo "$$name"; \
-			$(BIN)/rerank run recipes/papers/$$name.yaml --resume $(if $(SHORT),--quick) --set data.root=$$root \
+			$(BIN)/rerank run recipes/papers/$$name.yaml --resume $(if $(SHORT),--quick) $$work --set data.root=$$root \
 				--output runs/papers/$$name$(if $(SHORT),-quick) || status=$$?; \
 		done; \
 	}; \
-	run $(DATA)/parse/gum $(PARSE_PAPERS); \
-	run $(DATA)/translation/multi30k $(TRANSLATION_PAPERS); \
-	run $(DATA)/binary $(BINARY_PAPERS); \
+	side="--workers=$(CORES)"; \
+	run $(DATA)/parse/gum "$$side" $(PARSE_PAPERS); \
+	run $(DATA)/translation/multi30k "$$side" $(TRANSLATION_PAPERS); \
+	run $(DATA)/binary "" $(BINARY_PAPERS); \
 	echo "papers: $$(($$(date +%s) - began)) seconds"; exit $$status
 
 docs: $(BIN)/.installed-docs  ## build the documentation site in site/; broken links and undocumented names are errors
