@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rerank.estimators.base import OnlineClassifier
+from rerank.estimators.base import OnlineClassifier, Predictor
 from rerank.learn.base import Learner
 from rerank.learn.rules.arda import AdaptiveRDA
 from rerank.learn.rules.arow import AROW
@@ -38,10 +38,13 @@ class SGDClassifier(OnlineClassifier, learner=SGD):
     """Stochastic gradient descent."""
 
     base_like_feature = True
+    average: Predictor = "last"
 
 
 class TruncatedGradientClassifier(OnlineClassifier, learner=TruncatedGradient):
     """Gradient descent whose weights are shrunk towards 0 now and then (Langford et al. 2009)."""
+
+    average: Predictor = "last"
 
 
 class RDAClassifier(OnlineClassifier, learner=RDA):
@@ -87,6 +90,8 @@ class GaussianClassifier(OnlineClassifier):
 class CWClassifier(GaussianClassifier, learner=CW):
     """Confidence-weighted learning (Crammer et al. 2008): an update makes the example right with a probability."""
 
+    average: Predictor = "last"
+
 
 class AROWClassifier(GaussianClassifier, learner=AROW):
     """Adaptive regularisation of weights (Crammer et al. 2009): confidence-weighted learning that tolerates noise."""
@@ -123,6 +128,7 @@ class WinnowClassifier(OnlineClassifier, learner=LMUWin):
     margin: update until the margin is 1, with one dual variable per example, instead of on mistakes.
     """
 
+    average: Predictor = "last"
     normalized: bool = False
     margin: bool = True
 

@@ -55,10 +55,10 @@ def problem(k: int, n: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]
 
 @every
 def test_the_parameters_are_the_learners(cls: Any) -> None:
-    """But for the base score; a classifier may add some, and have defaults of its own."""
+    """But for the base score and Winnow's positive weights; a classifier may add some, and have defaults of its own."""
     shown, kinds = signature(cls).parameters, get_type_hints(cls.learner)
     for field in fields(cls.learner):
-        if hasattr(Learner, field.name):
+        if hasattr(Learner, field.name) or field.name == "balanced":
             assert field.name not in shown
         else:
             expected = 0.01 if (cls.__name__, field.name) == ("NHERDClassifier", "C") else field.default
@@ -83,7 +83,7 @@ def test_the_weights_are_the_learners(cls: type, k: int) -> None:
     corpus = from_csr(X, y).with_bias().corpus()
     oracle = corpus.lists[:-1] + y
     trained = train(model._learner(), corpus, oracle, epochs=3, seed=0, shuffle=False)
-    expected = trained.weights["average"].w.reshape(1 if k == 2 else k, 7)
+    expected = trained.weights[model.average].w.reshape(1 if k == 2 else k, 7)
     assert expected.any()
     found = np.column_stack([model.coef_, model.intercept_])
     rounding = 1e-9 if cls is PassiveAggressiveClassifier and k == 2 else 0.0  # its norms are summed otherwise
@@ -115,7 +115,7 @@ def test_average_and_votes_are_over_the_visits(cls: Any, k: int) -> None:
     for i in range(y.size):
         step.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.arange(k))
         predictors.append((step.coef_, step.intercept_, step.predict(X)))
-    average = cls(shuffle=False, epochs=1).fit(X, y)
+    average = cls(average="average", shuffle=False, epochs=1).fit(X, y)
     np.testing.assert_allclose(average.coef_, np.mean([p[0] for p in predictors], axis=0), atol=1e-10)
     np.testing.assert_allclose(average.intercept_, np.mean([p[1] for p in predictors], axis=0), atol=1e-10)
     voted = cls(average="vote", shuffle=False, epochs=1).fit(X, y)

@@ -61,7 +61,7 @@ def test_nobody_who_looks_changes_what_is_learnt(cls: Any, average: str) -> None
 def test_parameters_that_change_hold_from_then_on(cls: Any) -> None:
     """The average over visits, columns without a visit included, is that of the predictors."""
     rows = [(X[i : i + 1], y[i : i + 1]) for X, y in batches(300, count=3, k=2) for i in range(len(y))]
-    average, last, seen = cls(shuffle=False), cls(average="last", shuffle=False), []
+    average, last, seen = cls(average="average", shuffle=False), cls(average="last", shuffle=False), []
     for at, (X, y) in enumerate(rows):
         for model in (average, last):
             model.set_params(l1=0.001 if at < 10 else 0.01, eta=1.0 if at < 17 else 0.1)

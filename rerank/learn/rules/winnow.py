@@ -61,7 +61,7 @@ class Multiplicative(Learner):
 
     def init(self, columns: int, candidates: int = 0) -> State:
         state = fresh(columns, memory=True, rest=4, candidates=candidates if self.dual else 0)
-        return self._begun(state, np.full(columns + 1, self.mu))
+        return self._begun(state, self.mu, self.mu * (columns + (self.base_rate > 0)))
 
     def with_prior(self, state: State, prior: np.ndarray) -> State:
         """A fresh ``state`` in which the columns have the priors ``prior`` (float64 [D]); the base score has ``mu``.
@@ -72,7 +72,8 @@ class Multiplicative(Learner):
         """
         require_priors(prior, "prior")
         every = np.append(prior, self.mu)
-        return self._begun(state._replace(v=every), every)
+        norm = float((every if self.base_rate > 0 else prior).sum())
+        return self._begun(state._replace(v=every), every, norm)
 
     def fresh_like(self, arrays: Mapping[str, np.ndarray], columns: int) -> State:
         state, own = self.init(columns), arrays.get("v", np.empty(0))
@@ -82,10 +83,10 @@ class Multiplicative(Learner):
             raise RecipeError(f"its priors are not numbers from {LEAST_MU:g} to {GREATEST_MU:g}")
         return state._replace(v=np.full(columns + 1, self.mu))
 
-    def _begun(self, state: State, mu: np.ndarray) -> State:
-        """``state`` with the weights and the sums of the priors ``mu`` (float64 [D + 1])."""
-        mass = (1.0 + self.balanced) * float((mu if self.base_rate > 0 else mu[:-1]).sum())
-        total = getattr(self, "total", None)
+    def _begun(self, state: State, mu: float | np.ndarray, norm: float) -> State:
+        """``state`` with the weights and the sums of the priors ``mu`` (a number, or float64 [D + 1]); norm: ‖μ‖₁ of
+        those that are learned."""
+        mass, total = (1.0 + self.balanced) * norm, getattr(self, "total", None)
         if self.normalised:
             state.numbers[W] = mass if total is None else total
         if not self.balanced:
