@@ -237,6 +237,8 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
                 learner, training = accepted(make_learner(single)), single.recipe.training
                 if training.vote or training.predictor == "voted":
                     require_votes(learner)
+                if not learner.begins_at_zero and not (single.recipe.data.bias or 0.0) < 0.0:
+                    log.warning("%s: positive weights have no threshold; set data.bias: -1", spec.name)
     check_figures(recipe, specs)
     return specs
 
