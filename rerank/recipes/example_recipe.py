@@ -290,6 +290,13 @@ class ClassificationRecipe(TaskRecipe):
         for unknown in set(self.significance.against) - set(names):
             message = f"no run is named {unknown!r}; the runs are {', '.join(names) or 'without names'}"
             raise RecipeError(message, key="significance.against")
+        if not self.best_of_grid and any(
+            run.grid or (run.grid is None and self.grid) for run in self.runs if run.name in self.significance.against
+        ):
+            message = (
+                "a baseline with a grid has a result for each point; leave out its grid, or set best_of_grid: true"
+            )
+            raise RecipeError(message, key="significance.against")
         sets = [{name: source} for name, source in self.data.sets.items()] or [{}]
         changes = [{"sets": chosen, "noise": (noise,)} for chosen, noise in product(sets, self.data.noise)]
         return self.singles(Spec, outer=[{"data": self.data.model_copy(update=change)} for change in changes])

@@ -116,3 +116,5 @@ def test_results_that_differ_from_every_baseline_are_marked() -> None:
 def test_unknown_baselines_are_refused() -> None:
     with pytest.raises(RecipeError, match="no run is named 'D'; the runs are A, B, C"):
         recipe_of(significance={"against": ["D"]}).expand()
+    with pytest.raises(RecipeError, match="a baseline with a grid has a result for each point"):
+        recipe_of(significance={"against": ["B"]}, grid={"training.epochs": [1, 2]}).expand()
