@@ -7,7 +7,6 @@ DATA ?= data
 COUNT ?= 100000
 EXAMPLES ?= 1
 WORKERS ?= auto
-CORES = $$($(BIN)/python -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 KERNELS = $(addprefix tests/,data features kernels learn metrics readers)  # where those are that plain Python can run
 PARSE_PAPERS = xu-figures1-3 xu-figures4-5 vrda-table1 vrda-table2 vrda-figures3-4
@@ -57,9 +56,8 @@ papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DAT
 				--output runs/papers/$$name$(if $(SHORT),-quick) || status=$$?; \
 		done; \
 	}; \
-	side="--workers=$(CORES)"; \
-	run $(DATA)/parse/gum "$$side" $(PARSE_PAPERS); \
-	run $(DATA)/translation/multi30k "$$side" $(TRANSLATION_PAPERS); \
+	run $(DATA)/parse/gum "$(if $(SHORT),,--engine=processes)" $(PARSE_PAPERS); \
+	run $(DATA)/translation/multi30k "$(if $(SHORT),,--engine=processes)" $(TRANSLATION_PAPERS); \
 	run $(DATA)/binary "" $(BINARY_PAPERS); \
 	echo "papers: $$(($$(date +%s) - began)) seconds"; exit $$status
 

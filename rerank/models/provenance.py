@@ -98,9 +98,9 @@ class Provenance(BaseModel):
     files, features and program; lists: how many lists these are, 0 where it is not known; training_base: the weight of
     the base score while the learner trained; files: SHA-256 of the training files after decompression, by what they
     hold; columns: what the score columns were like in training, the base score's first; frame: the columns of the data
-    frame that it was trained on, see ``FrameColumns``;
-    start: digest of the model that training continued from. decodings: how lists can be decoded, by kind; decision: see
-    ``Decision``; decode: what earlier programs wrote in its place, how lists are decoded, empty for the best candidate.
+    frame that it was trained on, see ``FrameColumns``; start: digest of the model that training continued from.
+    decodings: how lists can be decoded, by kind; decision: see ``Decision``; decode: what earlier programs wrote in its
+    place, how lists are decoded, empty for the best candidate.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)

@@ -37,7 +37,7 @@ def check_single(single: ListRecipe) -> None:
     check_pairs(learner, settings.pairs)
     if settings.vote:
         require_votes(learner)
-    _check_priors(settings, learner)
+    _check_first_weights(settings, learner)
     if learner.batch and settings.vote:
         message = f"{single.learner['name']} finds one optimum, in one go; leave it out"
         raise RecipeError(message, key="training.vote")
@@ -62,9 +62,9 @@ def check_single(single: ListRecipe) -> None:
         raise RecipeError(f"{settings.callback} cannot be called; name a function", key="training.callback")
 
 
-def _check_priors(settings: TrainingSettings, learner: Learner) -> None:
-    """Refuse priors of columns for learners without them, and where predictors vote; first weights other than 0 where
-    columns are left out."""
+def _check_first_weights(settings: TrainingSettings, learner: Learner) -> None:
+    """Refuse first weights other than 0 where columns are left out, and priors for learners without them or where
+    predictors vote."""
     if settings.prior and not isinstance(learner, Multiplicative):
         raise RecipeError(f"{learner.name} has no priors of columns; Winnow has them", key="training.prior")
     for key, left_out in (("select", settings.select is not None), ("dense", not settings.dense)):
@@ -117,7 +117,7 @@ def _check_ensemble(recipe: ListRecipe) -> None:
     if recipe.training.ensemble is None:
         return
     for number, learner in enumerate(recipe.training.ensemble.learners):
-        _check_priors(recipe.training, make_learner(learner, f"training.ensemble.learners.{number}"))
+        _check_first_weights(recipe.training, make_learner(learner, f"training.ensemble.learners.{number}"))
     if recipe.data.dev is None:
         raise RecipeError("the scores of its members are compared on dev; name data.dev", key="training.ensemble")
     for key in ("start", "vote"):

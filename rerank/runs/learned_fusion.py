@@ -28,6 +28,7 @@ from rerank.runs.training import RunTask, trained_on, trained_once
 log = logging.getLogger("rerank")
 FOLDS = 5
 THRESHOLDS = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # half of F is about the best
+EVEN = 0.5  # the threshold where the lists are too few to choose one
 MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
 
@@ -155,10 +156,15 @@ def learn_brackets(
     scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), [part.size for part in scored])
     reading = BracketReading(scores, folds, base, sharpness)
     see_again(recipe, data, recipe.data.training, training, [reading], engine)
+    learned = reading.fit()
     if recipe.decode.threshold is not None:
-        return reading.fit(), recipe.decode.threshold
+        return learned, recipe.decode.threshold
     points = Points(scores, 1.0, np.array([sharpness]), THRESHOLDS)
-    apart = [FusionSweep(points, corpus.list_count, metric, reading.fit(number)) for number in range(FOLDS)]
+    try:
+        apart = [FusionSweep(points, corpus.list_count, metric, reading.fit(number)) for number in range(FOLDS)]
+    except RecipeError:
+        log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
+        return learned, EVEN
     folded = FoldedFusion(apart, folds)
     see_again(recipe, data, recipe.data.training, training, [folded], engine)
-    return reading.fit(), folded.best(corpus, metric)
+    return learned, folded.best(corpus, metric)

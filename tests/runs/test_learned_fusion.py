@@ -21,7 +21,7 @@ from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.runs import pipeline, training
-from rerank.runs.learned_fusion import THRESHOLDS, FoldedFusion
+from rerank.runs.learned_fusion import THRESHOLDS, BracketReading, FoldedFusion
 from rerank.runs.run import Run
 from rerank.runs.training import RunTask, train_run
 
@@ -187,3 +187,22 @@ def test_a_model_to_continue_from_has_seen_the_lists(small_data: Path) -> None:
     recipe = small.recipe(small_data, decode=DECODE, training={"start": "somewhere"})
     with Inputs() as inputs, pytest.raises(RecipeError, match="has not seen"):
         pipeline.check(recipe, inputs)
+
+
+def test_too_few_lists_for_folds_leave_the_threshold_at_one_half(
+    small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where the brackets of all folds but one are all right."""
+    whole = BracketReading.fit
+
+    def fit(self: BracketReading, without: int | None = None) -> Any:
+        if without is not None:
+            raise RecipeError("found 3 brackets to learn from, all of them right or none", key="decode.kinds")
+        return whole(self)
+
+    monkeypatch.setattr(BracketReading, "fit", fit)
+    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE)
+    with caplog.at_level(logging.WARNING, logger="rerank"):
+        pipeline.run(recipe, workspace / "few")
+    assert "too few lists to choose a threshold by folds; it is 0.5" in caplog.text
+    assert small.results(workspace / "few")["training"]["decode"]["learned"]["threshold"] == 0.5

@@ -76,6 +76,7 @@ class Multiplicative(Learner):
         return self._begun(state._replace(v=every), every, norm)
 
     def fresh_like(self, arrays: Mapping[str, np.ndarray], columns: int) -> State:
+        """With room for priors of columns where ``arrays`` has some."""
         state, own = self.init(columns), arrays.get("v", np.empty(0))
         if not own.size:
             return state

@@ -35,7 +35,7 @@ def workers(count: int | None) -> Iterator[Map]:
             pool.shutdown(cancel_futures=True)  # after an error or an interrupt nothing more is started
 
 
-@lru_cache(maxsize=2)  # cached
+@lru_cache(maxsize=2)
 def set_again(settings: bytes, seed: int) -> ExampleSet:
     """A set for a seed, in a worker that has not read it: from what ``load_set`` takes, pickled to be told apart."""
     data, name, source = pickle.loads(settings)
