@@ -74,6 +74,16 @@ def statistics_of(lists: Lists, chosen: np.ndarray) -> np.ndarray:
     return np.concatenate([chosen_rows(part.stats, own(chosen, place, part)) for place, part in parts(lists)])
 
 
+def gains_of(lists: Lists, chosen: np.ndarray) -> np.ndarray:
+    """float64 [L]: the gains of a selection (int64 [L]) from all lists; 0 where nothing was selected."""
+    gains = np.zeros(chosen.size)
+    for place, part in parts(lists):
+        own_choice = own(chosen, place, part)
+        some = np.flatnonzero(own_choice >= 0)
+        gains[place.lists + some] = part.gain[own_choice[some]]
+    return gains
+
+
 def rows_of_scores(
     metric: Metric, lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, stats: np.ndarray, reference: np.ndarray
 ) -> np.ndarray:
