@@ -56,8 +56,8 @@ papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DAT
 				--output runs/papers/$$name$(if $(SHORT),-quick) || status=$$?; \
 		done; \
 	}; \
-	run $(DATA)/parse/gum "$(if $(SHORT),,--engine=processes)" $(PARSE_PAPERS); \
-	run $(DATA)/translation/multi30k "$(if $(SHORT),,--engine=processes)" $(TRANSLATION_PAPERS); \
+	run $(DATA)/parse/gum --engine=processes $(PARSE_PAPERS); \
+	run $(DATA)/translation/multi30k --engine=processes $(TRANSLATION_PAPERS); \
 	run $(DATA)/binary "" $(BINARY_PAPERS); \
 	echo "papers: $$(($$(date +%s) - began)) seconds"; exit $$status
 
