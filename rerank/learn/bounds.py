@@ -41,8 +41,8 @@ is given.
 
 Their other theorem is about the vote: the predictors of one pass choose wrongly on a new list of the same source with a
 probability of at most 2E[M]/(n + 1) (Helmbold & Warmuth 1995; Gao et al. 2013, Theorem 2; Xu et al. 2013, Corollary 1),
-whatever the learner; ``vote_error`` is that with the M that was observed. Where predictors vote, ``vote_error_SPLIT``
-is the share of lists of a test split for which the vote, that of all epochs, does not choose one of the best.
+whatever the learner: ``vote_error`` at the observed M. Beside it, ``vote_error_SPLIT`` is the share of a test split's
+lists for which the vote of all epochs does not choose one of the best.
 """
 
 import math
