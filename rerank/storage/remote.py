@@ -1,14 +1,14 @@
 """Files by URL, https, s3, gs or hf, copied to disk before they are read.
 
-A copy's name is a digest of the URL and of what its server says of the file (ETag, size, time of change): a file that
-has not changed is not fetched again, and one that has does not take the place of the other. Where the server says
+A copy's name is a digest of the URL and of what its server says about the file (ETag, size, time of change): a file
+that has not changed is not fetched again, and one that has does not replace the older copy. Where the server says
 nothing that would change with the file, it is fetched every time. A copy appears under its name only when it is
 complete, and processes that need the same file at once each fetch their own.
 
-All copies together take at most 20 GB, or ``$RERANK_DOWNLOADS_GB``: those that were not used for longest make room for
-new ones, and a file that is larger by itself is refused, while it is read if its server does not say so before. Other
-protocols are refused, and http, which anybody on the way can read and change, is warned of; so is an address that https
-sends there.
+All copies together take at most 20 GB, or ``$RERANK_DOWNLOADS_GB``: those unused for longest make room for new ones,
+and a file that is larger by itself is refused, midway if its server did not give its size. Other protocols are refused;
+for http, which anybody on the way can read and change, there is a warning, and for an address that https redirects to
+http as well.
 
 Names and passwords belong into ``~/.netrc`` (or the file that ``$NETRC`` names), keys of s3, hf and others where their
 packages look for them or into fsspec's configuration. A URL with a name or password is refused in recipes, which models
