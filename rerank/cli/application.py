@@ -173,7 +173,7 @@ ListReader = Annotated[
 ]
 Trusted = Annotated[
     bool,
-    typer.Option("--trust", help="Import and call the code of others that the model names.", callback=own_parts),
+    typer.Option("--trust", help="Import and call code that the model names.", callback=own_parts),
 ]
 
 
@@ -191,7 +191,7 @@ def _read_in(name: str | None) -> str | None:
 Encoding = Annotated[
     str | None,
     typer.Option(
-        help="That of all text files, if it is not UTF-8 (or that of the model's lists), as Python calls it: latin-1.",
+        help="The encoding of all text files (UTF-8, or that of the model's lists), by its name in Python: latin-1.",
         callback=_read_in,
         show_default=False,
     ),
@@ -233,7 +233,7 @@ class PathsCommand(TyperCommand):
 
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show a line for every epoch on a terminal too.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show results and errors alone.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
 
 
 def command(name: str | None = None, group: typer.Typer | None = None) -> Callable[[Callable[..., None]], Any]:

@@ -70,7 +70,7 @@ def decode(
         typer.Option(help="The least probability of a bracket, for fuse from 0.5; 0.5 if nothing was tuned."),
     ] = None,
     most: Annotated[
-        int | None, typer.Option(help="So many candidates are compared with each other at most (mbr).")
+        int | None, typer.Option(help="Compare at most this many candidates with each other (mbr).")
     ] = None,
     gains: Annotated[
         str | None,
@@ -103,7 +103,7 @@ def decode(
     ] = None,
     references: Annotated[
         str | None,
-        typer.Option(help="What lattices should say, a line each: for error rates, and for -n.", show_default=False),
+        typer.Option(help="References of the lattices, one per line: for error rates, and for -n.", show_default=False),
     ] = None,
 ) -> None:
     """Decode lists: one line per list, an answer from all its candidates, which for trees need not be one of them.

@@ -46,7 +46,7 @@ def inspect(
         str | None,
         typer.Option(
             metavar="NBEST",
-            help="What the score columns of lists are like beside the training lists.",
+            help="Compare the score columns of these lists with the training lists'.",
             show_default=False,
         ),
     ] = None,

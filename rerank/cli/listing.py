@@ -33,7 +33,7 @@ def list_(
     *,
     every: Annotated[
         bool,
-        typer.Option("--all", help="All learners, not those alone that docs/choosing.md recommends, and settings."),
+        typer.Option("--all", help="All learners, not only those that docs/choosing.md recommends; and settings."),
     ] = False,
 ) -> None:
     """List the parts that a recipe can name; with --all or --json, with their settings."""

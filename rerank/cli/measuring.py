@@ -30,8 +30,8 @@ Measured = Annotated[
     typer.Option(
         "--metric",
         metavar="NAME",
-        help=f"The measure: parseval, {', '.join(TEXTS)}, or, of a column of the lists themselves, gain and "
-        f"{', '.join(ORDERS)}, also as ndcg@10.",
+        help=f"The measure: parseval, {', '.join(TEXTS)}; or, of a column of the lists, gain, "
+        f"{', '.join(ORDERS)}, also with a cut-off, ndcg@10.",
         callback=_known,
     ),
 ]

@@ -93,9 +93,7 @@ def run(
     recipe: RecipeOptions,
     *,
     resume: Resume = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With the recipe's settings for a fraction of its time.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use the recipe's own settings for a quick run.")] = False,
     work: EngineOptions,
 ) -> None:
     """Extract, train, test and report, as the recipe says."""

@@ -62,7 +62,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     early_stopping: stop when ``n_iter_no_change`` passes in a row bring no better score.
     validation_fraction: with early stopping, or to weigh base scores, and without ``eval_set``: the share of the lists,
         the last ones, that are not trained on but used for that; above 0, below 1, and at least one list.
-    n_iter_no_change: ≥ 1.
+    n_iter_no_change: with early stopping, the number of passes without a better score that end training, ≥ 1.
     random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
     metric: what ``score`` measures and penalties, passes and the weight of base scores are chosen by: None for the
         mean gain of the best candidates, or a metric of the order for gains that are grades: "ndcg@10", "map", or a

@@ -63,7 +63,7 @@ class Learner(Checked):
     Parameters
     ----------
     base: ≥ 0; weight of the base score at the start, compared with that of the features.
-    base_rate: ≥ 0; 0 keeps it there, ρ > 0 learns it as the weight of one more feature, ρ·b(y).
+    base_rate: ≥ 0; 0 keeps that weight, ρ > 0 learns it as the weight of one more feature, ρ·b(y).
     """
 
     name: ClassVar[str] = ""  # that of the class if it says no other

@@ -173,7 +173,8 @@ class Parseval(Metric):
     an error. All others are valid (status 0). A refused or skipped candidate gains 0.
 
     Differences from EVALB: empty nodes are removed even if ``delete`` does not list them; a label that starts with '-'
-    or '=' (-LRB-) is not cut; equality is transitive; a single sentence without a bracket in either tree gains 1.
+    or '=' (-LRB-) is not cut; equality of labels is transitive; a single sentence without a bracket in either tree
+    gains 1.
     """
 
     primary = "f1"

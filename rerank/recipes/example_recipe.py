@@ -154,8 +154,8 @@ class TuneSettings(Section):
     folds: how many folds judge; the recipe's own settings are kept unless others are better by one standard error of
     the mean difference.
     held_out: hold out this share in one random split instead, and take what is best there, as papers do.
-    epochs: at most this many are chosen.
-    seed: of the split and of the order of examples.
+    epochs: the most epochs that can be chosen.
+    seed: the seed of the split and of the order of examples.
     clean: judge by labels without noise, as papers do that tune on a run of the experiment itself; otherwise held-out
     labels are as noisy as those that train.
     """
@@ -182,11 +182,11 @@ class ExampleTraining(Section):
 
     epochs: passes, where nothing is tuned.
     shuffle: a new order in every epoch, from the seed.
-    predictor: whose error counts; epochs of a voted one are tuned by the average.
+    predictor: the predictor whose error counts; epochs of the vote are tuned by the average's.
     vote: measure the voted predictor too; it takes time.
     workers: threads over the folds, one per processor by default; results do not depend on it, times do.
     mixing: train sections of the examples separately and combine them.
-    share: train on so much of the training examples, drawn from the seed.
+    share: train on this share of the training examples, drawn by the seed.
     curve: train the best run of every set on these shares too; the report draws the errors and says whether more
     examples would help.
     """
@@ -210,7 +210,7 @@ class ExampleTraining(Section):
 class ExampleSignificance(SignificanceSettings):
     """The test of runs against one another, over the test examples of all folds.
 
-    test: which; null: none.
+    test: the test; null: none.
     against: baselines among the runs; results that differ from each of them are marked by their p.
     """
 
@@ -230,10 +230,10 @@ class ExampleRun(RunSettings):
 class ExampleReported(Section):
     """A paper's numbers, shown after ours.
 
-    source: where they come from.
+    source: where the numbers come from.
     values: the measure in percent, without noise, by set and run.
     ranks: mean ranks by noise level and run.
-    seconds: of training, by set and run.
+    seconds: training times, by set and run.
     """
 
     source: str
@@ -258,7 +258,7 @@ class ClassificationRecipe(TaskRecipe):
     grid: values by dotted key; every run is made at every point, each a column of the table.
     best_of_grid: instead, one column per run: the point with the best mean on the *test* parts, for papers that do so.
     measure: what the table of results shows.
-    tables: which are shown.
+    tables: the tables that are shown.
     figures: figures over all runs.
     reported: a paper's numbers, shown after ours.
     """

@@ -13,10 +13,11 @@ from rerank.recipes.settings import Section
 class FigureSettings(Section):
     """The settings of figures of all tasks.
 
-    name: of the file.
-    runs: the names of those that are drawn, by default all; with the point of a grid, as in tables, that point alone.
-    title: what the caption begins with, by default the name.
-    paper: what a paper says about the figure that this one repeats, for the caption.
+    name: the name of the figure's file.
+    runs: the names of the runs that are drawn, by default all; with the point of a grid, as in tables, that point
+    alone.
+    title: the beginning of the caption, by default the name.
+    paper: a paper's words about the figure that this one repeats, for the caption.
     """
 
     name: str
@@ -36,8 +37,8 @@ class ListFigure(FigureSettings):
     grid. size is the score on a test split, less that of the base, over the share of columns with a weight; one
     line per run, over its grid. epochs is the score on dev, mean and standard deviation over all epochs, one bar per
     run.
-    measure: what a course draws.
-    split: the test split of a size; null: the first.
+    measure: course: the measure that it draws.
+    split: size: the test split; null: the first.
     """
 
     kind: Literal["course", "size", "epochs"]

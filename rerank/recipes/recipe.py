@@ -55,7 +55,7 @@ S = TypeVar("S", bound="Single[Any]")
 class TaskRecipe(Section):
     """The settings of recipes of all tasks. No result depends on the engine, and it is not stored with any.
 
-    name: what the run is called, the file's name without its ending if it does not say; results go to ``runs/NAME``.
+    name: the run's name, by default the file's without its ending; results go to ``runs/NAME``.
     task: what the candidates are: trees (parse), texts (translation, speech, ranking) or classes (classification).
     about: a note for yourself, shown in the report.
     seed: decides the order of lists in every epoch, resampling, and which examples the report shows.

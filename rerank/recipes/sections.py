@@ -45,10 +45,10 @@ def _grouped(pattern: str | None) -> str | None:
 class HoldoutSettings(Section):
     """Training lists that are set apart: whole documents, drawn from the seed.
 
-    share: so much of the training lists, as nearly as whole documents allow.
+    share: the share of the training lists, as nearly as whole documents allow.
     by: a regular expression with a group, searched for in the ids of lists; lists with the same text in the first group
     are of one document, and stay together. null: every list is its own.
-    seed: of the draw. Runs with other seeds have the same lists set apart.
+    seed: the seed of the draw. Runs with other seeds have the same lists set apart.
     """
 
     share: Annotated[float, Range(above=0, below=1)]
@@ -79,7 +79,8 @@ class SplitSettings(Section):
     between them), not paths.
     nbest: where the lists of a split are.
     reader: the format of the lists, with its options; of texts by default ``jsonl`` if ``nbest`` names files of JSON.
-    encoding: that of all text files, if it is not UTF-8, as Python calls it: ``latin-1``, ``cp1252``, ``gbk``.
+    encoding: the encoding of all text files, if it is not UTF-8, by its name in Python: ``latin-1``, ``cp1252``,
+    ``gbk``.
     on_bad_list: whether a list that cannot be used is an error, or is left out and counted.
     shard_size: how many MB (10^6 bytes) a shard takes at most, unless it is a single list. A larger corpus is stored in
     shards of equal size, worked on one at a time; training takes them in a random order every epoch, and the lists of
@@ -184,14 +185,15 @@ class TemplateSettings(Section):
 class OracleSettings(Section):
     """Which candidates of a list are right.
 
-    ties: what is right among several best candidates: the one with the best base score (base), or any of them, where
-    the best-scoring one is moved away from its rival. auto is ``any`` for rankings and where the gains of the training
-    lists have at most two values, as for right and wrong, else ``base``; the log and ``training.ties`` say which.
-    level: the best candidate by its own gain, or the selection that climbs to the best corpus score.
-    corpus_share: how much of a candidate's gain in training is what the corpus score of the oracles gains if the
-    candidate takes the place of its list's oracle (times the number of lists); the rest is the metric of its sentence.
-    A measure that is no mean over sentences, such as BLEU with its brevity penalty, then asks of a sentence what the
-    corpus needs.
+    ties: which of several candidates with the highest gain is right: the one with the best base score (base), or any of
+    them (any), of which learners then take the best-scoring one. auto is ``any`` for rankings and where the gains of
+    the training lists have at most two values, as for right and wrong, else ``base``; the log and ``training.ties`` say
+    which.
+    level: oracles are the best candidates by their own gains, or the choices that climb to the best corpus score.
+    corpus_share: the share of a candidate's gain in training that is the change of the oracles' corpus score if the
+    candidate takes the place of its list's oracle (times the number of lists); the rest is its own gain. A measure that
+    is not a mean over sentences, such as BLEU with its brevity penalty, then rewards in a sentence what the corpus
+    needs.
     """
 
     ties: Literal["auto", "base", "any"] = "auto"
@@ -243,8 +245,8 @@ class EnsembleSettings(Section):
     """One model from several trainings: the sum of their weights, each divided by the standard deviation of its scores
     from their lists' means on dev. It ranks by all of them, and is as fast as one.
 
-    seeds: how many orders of the lists: ``seed``, ``seed`` + 1000, ...
-    learners: those that are trained with every seed; empty: the recipe's.
+    seeds: the number of orders of the lists, by the seeds ``seed``, ``seed`` + 1000 and so on.
+    learners: the learners that are trained with every seed; empty: the recipe's alone.
     keep: columns that stay in the sum, those with the largest weight times the norm of the column; below 1: a share of
     all; null: all. Dense columns always stay and do not count.
     """
@@ -260,22 +262,23 @@ class TrainingSettings(Section):
     epochs: passes over the training lists at most.
     shuffle: a new order of the lists in every epoch (from seed and epoch), or the file's.
     patience: end after this many epochs without a better dev score; null: never.
-    predictor: whose dev score chooses epoch and run, and whose scores rank lists.
+    predictor: the predictor whose dev score chooses epoch and run, and whose scores rank lists.
     vote: keep the updates and evaluate the voted predictor too, which takes longer than training; ``first``: with the
     first seed alone.
     select: select features in a first training.
     start: a model to continue from, with the same learner, settings and templates: its features are those of the
-    training lists, too. maxent is then drawn to its weights in place of 0. There is no voted predictor.
-    prior: of Winnow's weights, by feature (``Template|symbols``) or template; the others have the learner's ``mu``. A
-    model to continue from has its own.
+    training lists, too. maxent's penalty then draws weights towards the model's instead of 0. There is no voted
+    predictor.
+    prior: the values that Winnow's weights start with, by feature (``Template|symbols``) or template; all others start
+    with the learner's ``mu``. A model to continue from has its own.
     callback: a function of your own (``module:function``) that is called after every epoch with a ``TrainingEvent``.
     pairs: which two candidates pairwise losses compare.
     dense: train the weights of dense columns; false: they stay 0, for MERT to set.
-    checkpoint: at least this many seconds, and twenty times what it takes to write, lie between two epochs that are
-    saved in training, from the last of which ``--resume`` continues.
+    checkpoint: seconds between two epochs that are saved, at least, and at least twenty times as many as saving takes;
+    ``--resume`` continues from the last saved epoch.
     mixing: train sections of the lists separately, on all workers, and combine them.
     ensemble: train several models and sum up their weights; dev is needed, and there is no voted predictor.
-    share: train on so much of the training lists, drawn from the seed; features are those of all.
+    share: train on this share of the training lists, drawn by the seed; features come from all lists.
     curve: train the chosen run on these shares of the lists too; the report draws the scores and says whether more
     lists would help.
     """
@@ -305,18 +308,18 @@ class DecodeSettings(Section):
     makes a tree of the brackets that are probable enough, and ``learned`` too, after training on the lists how probable
     each is (needs scikit-learn). null: mbr and fuse for parses, mbr for translation and speech (not if TER is measured,
     which takes long), mbr for rankings if candidates have answers, else none.
-    use: what the model does: ``auto`` is the best on dev, which may be the best candidate, and of equals the simplest;
-    ``best`` is the best candidate always.
-    sharpness: the factor of scores in probabilities, in their deviations on dev; null: the best on dev, and 2 where it
-    is learned what they mean.
+    use: the model's decision: ``auto`` is the best on dev, which may be the best candidate, and of equals the simplest;
+    ``best`` is always the best candidate.
+    sharpness: the factor of scores in probabilities, with scores in units of their deviation on dev; null: the best on
+    dev, and 2 where the probability of brackets is learned.
     threshold: the least probability of a bracket, of one half or more unless it is learned; null: the best on dev.
     most: at most this many candidates of a list, the best by score, are compared with each other (mbr): all pairs are,
     unless candidates have answers.
     gains: a function from candidates to the gains of each (rows) if another is the reference (columns), by import path
     ``module:function``, in place of the metric.
-    margin: where the most probable answer (candidate, if there are no answers) is not so far ahead of the next, none is
-    given. mbr is then what the model does, unless ``use`` says otherwise.
-    below: what is done in its place: ``abstain``, or take the best candidate by ``base`` score.
+    margin: the lead in probability that the best answer (candidate, if there are no answers) needs over the next; with
+    a smaller lead none is given. The model then decodes by mbr, unless ``use`` says otherwise.
+    below: with a smaller lead, ``abstain``, or take the best candidate by ``base`` score.
     """
 
     kinds: Annotated[tuple[Literal["mbr", "fuse", "learned"], ...] | None, one_or_many(str)] = None
@@ -332,8 +335,8 @@ class DecodeSettings(Section):
 class SignificanceSettings(Section):
     """The test of every predictor against the base, and of runs against one another.
 
-    test: which.
-    samples: of the resampling tests.
+    test: the test.
+    samples: the number of samples of the resampling tests.
     """
 
     test: TestName = "approximate_randomization"
@@ -343,7 +346,7 @@ class SignificanceSettings(Section):
 class RunSettings(Section):
     """Runs with settings of their own.
 
-    name: what the run is called in tables.
+    name: the run's name in tables.
     set: the settings that differ, by dotted key.
     grid: takes the place of the recipe's.
     """
@@ -367,7 +370,7 @@ def different_names(runs: tuple[R, ...]) -> tuple[R, ...]:
 class ReportedSettings(Section):
     """Figures from a paper, shown next to the results.
 
-    source: where they come from.
+    source: where the numbers come from.
     columns: how many features its runs choose from, for figures of the kind ``size``.
     rows: the numbers by run (with the point of its grid), or of ``base`` and ``oracle``. A measure is that of the first
     test split or ``SPLIT.MEASURE``, or ``nonzero_weights`` or ``seconds`` of the training.

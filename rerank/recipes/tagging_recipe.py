@@ -31,7 +31,7 @@ class TaggingData(Section):
     run), and that are tagged and measured.
     file: where the sentences of a split are.
     reader: their format, with its options: docs/tagging.md.
-    encoding: that of the files, if it is not UTF-8, as Python calls it.
+    encoding: the encoding of the files, if it is not UTF-8, by its name in Python.
     on_bad_list: whether a sentence that cannot be used is an error, or is left out and counted.
     """
 
@@ -89,8 +89,8 @@ class TaggingTraining(Section):
 class RerankSettings(Section):
     """A second stage: the best sequences of every sentence, reranked by features of whole sequences.
 
-    n: how many sequences of a sentence.
-    folds: those of the training sentences come from taggers trained on the other folds.
+    n: the number of sequences for each sentence.
+    folds: the number of folds; sequences of training sentences come from taggers trained on the other folds.
     recipe: the settings of the ranking, by dotted key, that differ from those of its task.
     """
 
@@ -104,7 +104,7 @@ class TaggingRecipe(TaskRecipe):
 
     constraints: which labels may follow each other: as those of spans do (``spans``), where all of training do (auto),
     or any (none).
-    metric: spans, tags, or auto: spans if that is what labels speak of.
+    metric: spans, tags, or auto: spans where labels mark spans.
     rerank: a second stage; null: none.
     runs, grid: runs with settings of their own, which may differ in features, learner, training and constraints.
     examples: how many sentences with errors the report shows.

@@ -91,12 +91,12 @@ class TextFeatureSettings(TemplateSettings):
 
 
 class MertStage(Section):
-    """Sets the weights of the dense columns, of the base score and of the learned sparse score as a whole for the best
-    corpus score of a split, after training (Och 2003).
+    """MERT (Och 2003), after training: the weights of the dense columns, of the base score and of the learned sparse
+    score as a whole, for the best corpus score of a split.
 
     split: the lists to tune on.
-    predictor: whose weights the search starts from, and which makes the sparse score.
-    settings: those of the search.
+    predictor: the predictor whose weights the search starts from, and whose sparse score it takes.
+    settings: the settings of the search.
     """
 
     split: SplitName = "tune"

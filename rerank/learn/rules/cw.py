@@ -29,7 +29,7 @@ class CW(Gaussian):
 
     Parameters
     ----------
-    phi: φ > 0; the confidence asked for, Φ⁻¹(η).
+    phi: φ > 0; the confidence that updates aim at, Φ⁻¹(η).
     form: the constraint, "var" (m ≥ φv) or "stdev" (m ≥ φ√v).
     covariance: "kl", "l2" (diagonals of the full update), "exact" (the optimal diagonal) or "full".
     normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.

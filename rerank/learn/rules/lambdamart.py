@@ -45,13 +45,13 @@ class LambdaMart(Learner):
 
     Parameters
     ----------
-    trees: ≥ 1; at most this many.
-    leaves: ≥ 2; of a tree.
-    rate: above 0, at most 1; what a tree counts.
+    trees: ≥ 1; the most trees that are grown.
+    leaves: ≥ 2; the most leaves of a tree.
+    rate: above 0, at most 1; the weight of each tree's answer.
     min_leaf: ≥ 1; the least number of candidates in a leaf.
     patience: ≥ 1; no more trees are grown after this many without a better NDCG of the first five on dev (without a dev
         split and with ``base: auto``, on a tenth of the training lists), and those up to the best are kept.
-    threads: ≥ 1; they change no bit.
+    threads: ≥ 1; any number grows the same trees, to the bit.
     base: see above; base_rate: plays no part.
     """
 

@@ -21,8 +21,8 @@ class LMNWin(LMUWin):
 
     Parameters
     ----------
-    total: W > 0; None for what they sum up to at the start. No margin can exceed W·max|z_j|: it has to allow for
-        margins of 1.
+    total: W > 0, the sum of positive weights; None for that at the start. No margin can exceed W·max|z_j|: it has to
+        allow for margins of 1.
     eta, mu, balanced, C, tolerance, base, base_rate: see LMUWin.
     """
 

@@ -23,7 +23,7 @@ class NWin(UWin):
 
     Parameters
     ----------
-    total: W > 0; None for what they sum up to at the start.
+    total: W > 0, the sum of positive weights; None for that at the start.
     loss, eta, mu, balanced, update, base, base_rate: see UWin.
     """
 

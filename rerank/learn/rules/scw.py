@@ -29,7 +29,7 @@ class SoftCW(Gaussian):
 
     Parameters
     ----------
-    phi: φ > 0; the confidence asked for.
+    phi: φ > 0; the confidence that updates aim at.
     C: > 0; the price of a violation, times the weight of a list.
     variant: "1" (steps of at most C) or "2" (a squared penalty).
     covariance: "kl" or "l2" (diagonals of the full update), or "full".

@@ -1,4 +1,4 @@
-"""The spans that labels speak of.
+"""The spans that labels mark.
 
 A label is O, outside of all spans, or a prefix, a hyphen and a type: B begins a span, I goes on, E ends one, S is one
 alone (L and U are E and S, M is I). A span begins where IOB1, IOB2 or BIOES say so, or another type than before goes
