@@ -82,7 +82,9 @@ def new_recipe(
         f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]",
     ]  # fmt: skip
     gains = not trees and (GAIN in shown.names or judged)
-    task = "parse" if trees else "ranking" if gains else "speech" if format_name in SPEECH else "translation"
+    source = sources or (isinstance(shown, TextList) and shown.source)
+    spoken = format_name in SPEECH or (format_name == "jsonl" and not source)  # translations have a source
+    task = "parse" if trees else "ranking" if gains else "speech" if spoken else "translation"
     if trees:
         if not references:
             raise DataError("lists of trees need gold trees; name their files with --references", path=files[0])
@@ -109,9 +111,9 @@ def new_recipe(
         "translation": "BLEU",
         "speech": "the word error rate",
     }
-    other = "  # or speech, for word error rates" if task == "translation" else ""
+    others = {"translation": "  # or speech, for word error rates", "speech": "  # or translation, for BLEU"}
     order = ["metric: ndcg@10  # or map, mrr, recall@100; gain: of the first alone"] if format_name in SEARCH else []
-    lines[2:2] = [f"task: {task}{other}", *order]
+    lines[2:2] = [f"task: {task}{others.get(task, '')}", *order]
     lines += [
         "",
         "# What else may be set, with what it is by default: rerank list; docs/recipes.md",

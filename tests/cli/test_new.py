@@ -64,6 +64,21 @@ def test_trees_and_texts_with_references(tmp_path: Path, rerank: Any, monkeypatc
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "sources", "task"),
+    [({}, False, "speech"), ({"source": "das Haus"}, False, "translation"), ({}, True, "translation")],
+)
+def test_texts_without_a_source_are_transcripts(
+    more: dict[str, str], sources: bool, task: str, tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    both = [{"text": text, "score": -1.0} for text in ("the house", "a house")]
+    lists = write(tmp_path, "x.jsonl", (json.dumps({**more, "reference": "the house", "candidates": both}) + "\n") * 3)
+    given = ("--sources", write(tmp_path, "x.src", "das Haus\n" * 3)) if sources else ()
+    made = rerank("new", lists, *given, "-o", "x.yaml")
+    assert (made.code, load_recipe("x.yaml").task) == (0, task), made
+
+
 def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sentences = "".join("the DT\ndog NN\nbarks VB\n\n" for _ in range(9))

@@ -74,4 +74,8 @@ def test_without_a_test_split_the_headline_is_about_dev() -> None:
     said = headline(metrics | {"predictor": "mbr", "training": training | {"decode": decoded}})
     assert said is not None
     assert "reaches F 80.00 with its mbr predictor" in said["sentence"]
+    kept = training | {"base": {"dev": 0.7, "beaten": False, "kept": True, "split": "dev"}, "reached": {"dev": 0.69}}
+    said = headline(metrics | {"training": kept})
+    assert said is not None
+    assert "reaches F 70.00" in said["sentence"]  # the model is the base, whatever the learner had reached
     assert headline({"splits": {}, "training": {}}) is None

@@ -71,8 +71,9 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
 def _untested(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     """``headline`` of a run without a test split."""
     measure, training, dev = primary_of(metrics), metrics.get("training") or {}, dev_of(metrics)
-    base, decoded = (training.get("base") or {}).get("dev"), training.get("decode") or {"use": ""}
-    score = decoded[decoded["use"]]["dev"] if decoded["use"] else (training.get("reached") or {}).get("dev")
+    about_base, decoded = training.get("base") or {}, training.get("decode") or {"use": ""}
+    base, reached = about_base.get("dev"), (training.get("reached") or {}).get("dev")
+    score = decoded[decoded["use"]]["dev"] if decoded["use"] else base if about_base.get("kept") else reached
     if base is None or score is None:
         return None
     tiles = [
