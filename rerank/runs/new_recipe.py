@@ -168,7 +168,7 @@ def _starts_with_examples(path: str) -> bool:
 
 
 def _holds_sentences(reader: str, path: str) -> bool:
-    """Whether the first sentences that a reader finds in a file have labels, fewer different ones than tokens."""
+    """Whether a reader finds sentences in a file, more than one, whose labels are fewer than their tokens."""
     try:
         found = list(islice(sequence_readers.get(reader)().read(path), LOOK))
     except DataError:
@@ -176,7 +176,7 @@ def _holds_sentences(reader: str, path: str) -> bool:
     sentences = [each for each in found if isinstance(each, TaggedSentence)]
     labels = [label for each in sentences for label in each.labels]
     long = sum(len(each.tokens) > 1 for each in sentences)
-    return len(sentences) == len(found) > 0 and 2 * long > len(found) and 2 * len(set(labels)) < len(labels)
+    return len(sentences) == len(found) > 1 and 2 * long > len(found) and 2 * len(set(labels)) < len(labels)
 
 
 def _looked_at(files: Sequence[str]) -> tuple[str, NBestList]:

@@ -98,6 +98,8 @@ def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest
         ({"a.txt": "nothing that anybody writes\n"}, "no format that can be told from the file alone"),
         ({"a.jsonl": samples(gain=True), "b.nbest": "0 ||| a ||| lm= -1 ||| -1\n"}, "found the formats jsonl, moses"),
         ({"a/1.jsonl": samples(gain=True), "b/2.jsonl": samples(gain=True)}, "whose names differ in one place"),
+        ({"a.tsv": "q1\tan answer\t1\nq1\tanother\t0\n" * 20}, "no format that can be told from the file alone"),
+        ({"a.tsv": "q1\tanswer\tright\nq1\tanother\twrong\n" * 20}, "no format that can be told from the file alone"),
         ({"a.svm": "1 1:1\n", "b.svm": "1 1:1\n", "c.svm": "1 1:1\n"}, "found 3 files of examples; expected one"),
     ],
 )
