@@ -76,7 +76,9 @@ def test_run(rerank, recipe, workspace):
     assert headline.startswith("On test, vrda (seed 3) reaches F ")
     gain = metrics["splits"]["test"]["average"]["f1"] - metrics["splits"]["test"]["base"]["f1"]
     significant = metrics["significance"]["test"]["average_vs_base"]["p"] < 0.05
-    assert headline.split(": ")[1].startswith(f"{100 * gain:.2f} F better than base" if significant else "not signif")
+    assert headline.split(": ")[1].startswith(
+        f"{100 * gain:.2f} F better, " if significant else "the difference is not signif"
+    )
     assert "epoch 2" in result.err
     assert "epoch" not in result.out
     assert "epoch 2" in (workspace / "run" / "log.txt").read_text()

@@ -107,7 +107,7 @@ class TestPage:
     def test_results(self, page):
         assert "On test, voted RDA (seed 2), the best of 6 runs on dev, reaches F 83.84 with its average" in page.text
         assert "better, p < .001; interval +0.97 to +2.06" in page.text
-        assert "the base has 82.32: 1.52 F better than base, p < .001." in page.text
+        assert "the base has 82.32: 1.52 F better, p < .001." in page.text
         assert "17 % of the way from base to oracle" in page.text  # (83.84 - 82.32) / (91.35 - 82.32)
         cells = [cell.strip() for cell in page.cells]
         place = cells.index("voted RDA (2 seeds) chosen")

@@ -79,7 +79,7 @@ class TestComparison:
         found = compare_with_base(self.runs(*tests), "test", "average")
         assert (found.p, found.interval, found.names) == (0.02, (0.001, 0.05), ("paired_bootstrap",))
         assert found.difference == pytest.approx(0.015)
-        assert found.verdict(MEASURES[2], "1.50 F", "base") == "1.50 F better than base, p .020"
+        assert found.verdict(MEASURES[2], "1.50 F") == "1.50 F better, p .020"
 
     def test_seeds_that_disagree_decide_nothing(self):
         tests = [

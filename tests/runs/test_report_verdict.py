@@ -23,12 +23,12 @@ def test_the_measure_says_which_sign_is_better(test: str) -> None:
 def test_more_right_answers_and_gains_are_always_better(test: str, lower_is_better: bool) -> None:
     """Their difference is none of the measure, so its amount in the measure is left out."""
     assert verdict(outcome(0.1, test=test), lower_is_better=lower_is_better, amount="3.00 F") == "better, p .004"
-    assert verdict(outcome(-0.1, test=test), lower_is_better=lower_is_better, than="B") == "worse than B, p .004"
+    assert verdict(outcome(-0.1, test=test), lower_is_better=lower_is_better) == "worse, p .004"
 
 
 @pytest.mark.parametrize(("p", "text"), [(0.0499, "better"), (0.05, "not significant"), (0.43, "not significant")])
 def test_from_five_hundredths_on_nothing_is_claimed(p: float, text: str) -> None:
-    assert verdict(outcome(0.1, p), amount="1.00 F").replace("1.00 F ", "").split(",")[0] == text
+    assert verdict(outcome(0.1, p), amount="1.00 F").replace("1.00 F ", "").split(",")[0].endswith(text)
 
 
 @pytest.mark.parametrize(

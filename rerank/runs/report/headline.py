@@ -59,7 +59,7 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     seed = f" (seed {chosen['seed']})" if "seed" in chosen else ""
     picked = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
     amount = f"{measure.text(abs(score - base))} {measure.heading}"
-    said = f": {test.verdict(measure, amount, 'base')}." if test is not None else "."
+    said = f": {test.verdict(measure, amount)}." if test is not None else "."
     lost = " ".join(filter(None, [unbeaten(metrics), given_up(metrics, split)]))
     sentence = (
         f"On {split}, {chosen.get('name', 'the model')}{seed}{picked} reaches {measure.heading} {measure.text(score)} "

@@ -24,27 +24,26 @@ LEVEL = 0.05
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
 
 
-def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: str = "", than: str = "") -> str:
+def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: str = "") -> str:
     """The outcome of a test of A against B: a phrase that says how A is.
 
     test: ``difference`` (of A from B), ``p`` and ``test``, as in metrics.json. lower_is_better: a property of the
     measure, which the resampling tests compare; the differences of the other tests are in gains and in right answers.
-    amount: the size of the difference in the measure, with its name; than: the name of B.
+    amount: the size of the difference in the measure, with its name.
 
-    >>> verdict({"test": "paired_bootstrap", "difference": 0.0153, "p": 0.0001}, amount="1.53 F", than="base")
-    '1.53 F better than base, p < .001'
+    >>> verdict({"test": "paired_bootstrap", "difference": 0.0153, "p": 0.0001}, amount="1.53 F")
+    '1.53 F better, p < .001'
     >>> verdict({"test": "mcnemar", "difference": -0.02, "p": 0.005})
     'worse, p .005'
-    >>> verdict({"test": "paired_bootstrap", "difference": 0.001, "p": 0.43}, amount="0.10 F", than="base")
-    'not significant, p .430'
+    >>> verdict({"test": "paired_bootstrap", "difference": 0.001, "p": 0.43}, amount="0.10 F")
+    'the difference is not significant, p .430'
     """
     chance, difference = f"p {p_value(test['p'])}", test["difference"]
     if not test["p"] < LEVEL or difference == 0:
-        return f"not significant, {chance}"
+        return f"{'the difference is ' if amount else ''}not significant, {chance}"
     of_measure = test["test"] in TESTS_OF_MEASURE
     better = (difference < 0) == (lower_is_better and of_measure)
-    words = [amount if of_measure else "", "better" if better else "worse", f"than {than}" if than else ""]
-    return f"{' '.join(word for word in words if word)}, {chance}"
+    return f"{f'{amount} ' if amount and of_measure else ''}{'better' if better else 'worse'}, {chance}"
 
 
 @dataclass(frozen=True)
@@ -86,12 +85,12 @@ class Comparison:
     p: float
     interval: tuple[float, float] | None
 
-    def verdict(self, measure: Measure, amount: str = "", than: str = "") -> str:
+    def verdict(self, measure: Measure, amount: str = "") -> str:
         """The outcome for the predictor; see ``verdict``."""
         if self.difference == 0 and self.p < LEVEL:
             return f"the seeds disagree, p {p_value(self.p)}"
         test = {"test": self.names[0], "difference": self.difference, "p": self.p}
-        return verdict(test, lower_is_better=measure.lower_is_better, amount=amount, than=than)
+        return verdict(test, lower_is_better=measure.lower_is_better, amount=amount)
 
 
 @dataclass(frozen=True)
