@@ -106,7 +106,7 @@ def loss_table(
                 "left to gain": measure.signed(left),
             }
         )
-    note = f"Left to gain: how {heading} of all lists would change if the oracles of these lists were chosen."
+    note = f"Left to gain: the change of {heading} over all lists if the oracles of these lists were chosen."
     return TextTable.of(f"By {by}", lines, note=note)
 
 

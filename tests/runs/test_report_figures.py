@@ -90,6 +90,12 @@ def test_long_curves_are_thinned_to_their_ends():
     assert line[0][1] > line[-1][1]
 
 
+def test_a_batch_learner_has_no_course_to_draw():
+    alone = Curve("maxent", 1, [300], [20], [15], [300], [0.9])
+    assert training_figures([alone], {}) == []
+    assert len(training_figures([alone, Curve("a", 1, [1, 2], [1, 1], [1, 1])], {"measure": "f1"})) == 3
+
+
 class TestNames:
     def test_the_chosen_run_comes_first_then_the_best_on_dev(self):
         runs = make_runs()

@@ -78,8 +78,9 @@ def names_of(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> list[str]:
 
 
 def training_figures(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> list[Figure]:
-    """Mistakes, weights and, where there are any, dev scores over the lists processed; none without values."""
-    if not any(curve.samples for curve in curves):
+    """Mistakes, weights and, where there are any, dev scores over the lists processed; none for batch learners alone,
+    which have no course."""
+    if not any(len(curve.samples) > 1 for curve in curves):
         return []
     names, measure, dev = names_of(curves, metrics), primary_of(metrics), dev_of(metrics)
     captions = {"mistakes": "Mistakes made in training.", "nonzero_weights": "Weights other than zero."}
