@@ -1,4 +1,5 @@
-"""The pictures of the folders, and of the way of a list through them, are those of the sources."""
+"""The pictures of the folders, and of the way of a list through them, are those of the sources; those of the results
+are those of their tables."""
 
 import runpy
 from pathlib import Path
@@ -14,6 +15,12 @@ DRAWN = runpy.run_path(str(DOCS / "draw_house.py"))
 @pytest.mark.parametrize(("name", "draw"), [("house", "picture"), ("way", "way")])
 def test_the_picture_is_of_the_imports(name: str, draw: str) -> None:
     assert DRAWN[draw]() == (DOCS / f"{name}.svg").read_text(encoding="utf-8"), "run: python docs/draw_house.py"
+
+
+@pytest.mark.parametrize("name", ["parses", "translations"])
+def test_figures_of_results_are_of_their_tables(name: str) -> None:
+    drawn = runpy.run_path(str(DOCS / "draw_results.py"))[name]()
+    assert drawn == (DOCS / f"results-{name}.svg").read_text(encoding="utf-8"), "run: python docs/draw_results.py"
 
 
 def test_the_way_of_a_list_does_not_climb_back() -> None:

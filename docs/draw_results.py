@@ -1,0 +1,73 @@
+"""Draws the figures of docs/results.md from its own tables: python docs/draw_results.py"""
+
+import re
+from pathlib import Path
+
+from rerank.runs.report.plot import FigureLine, Scale, draw, linear
+
+DOCS = Path(__file__).parent
+
+
+def table(heading: str, number: int = 0) -> dict[str, list[str]]:
+    """The cells of a table below a heading, by the text of the first column; its header is under ""."""
+    text = (DOCS / "results.md").read_text(encoding="utf-8").split(f"# {heading}\n")[1].split("\n#")[0]
+    found = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)[number].replace("**", "").splitlines()
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in found]
+    return {"": rows[0][1:]} | {row[0]: row[1:] for row in rows[2:]}
+
+
+def numbers(cell: str) -> list[float]:
+    """The numbers in a cell: a mean and its deviation, or those of several splits."""
+    return [float(number) for number in re.findall(r"\d*\.\d+", cell)]
+
+
+def figure(name: str, caption: str, y_label: str, places: list[str], lines: list[FigureLine]) -> str:
+    """An SVG of points over ``places``, with a line at 0."""
+    x = Scale(0.4, len(places) + 0.6, tuple((float(k), place) for k, place in enumerate(places, start=1)))
+    y = linear([0.0, *(value for line in lines for end in line.band for value in end)], margin=0.04)
+    return draw(name, caption, lines, "", y_label, x=x, y=y).standalone()
+
+
+def parses() -> str:
+    """How much F rerankers gain on GUM's test."""
+    plain, decoded = table("Reranking GUM"), table("Decoding GUM", 1)
+    base = float(plain["base"][1])
+    five, seven = decoded["means of five seeds"], decoded["all 394,328 weights of seven seeds"]
+    other = plain["a C++ reranker with Charniak & Johnson's features, maximum entropy"][1]
+    found = {"C++": numbers(other)[0], "average": numbers(plain["average"][1])[0]}
+    found |= dict(zip(["mbr", "fusion", "learned"], (numbers(cell)[1] for cell in five[1:]), strict=True))
+    found["7 seeds"] = numbers(seven[3])[1]
+    over = [value - base for value in found.values()]
+    lines = [FigureLine(range(1, len(over) + 1), over, joined=False)]
+    return figure("parses", "F over the base, parses of GUM", f"F over the base ({base})", list(found), lines)
+
+
+def translations() -> str:
+    """How much BLEU rerankers gain on the tests of Multi30k."""
+    found = table("Translations")
+    rows = {
+        "kbmira": "kbmira, dense, trained on train",
+        "its pairs": "kbmira, dense and phrase pairs",
+        "dptm": "`translation-dptm.yaml`: dense and phrase pairs, Bayes risk",
+        "no Lexical": "the same without `Lexical`",
+        "all": "`translation.yaml`: all templates, [`Lexical`](#lexical-columns), adaptive RDA, Bayes risk",
+    }
+    lines = []
+    for test in (1, 2):
+        base = float(found["base"][test])
+        means = [numbers(found[row][test]) for row in rows.values()]
+        spread = [mean[1] if len(mean) > 1 else 0.0 for mean in means]
+        over = [mean[0] - base for mean in means]
+        places = [k + 0.1 * test - 0.15 for k in range(1, len(rows) + 1)]
+        lines.append(FigureLine(places, over, found[""][test], spread, joined=False, bars=True))
+    return figure("translations", "BLEU over the base, Multi30k", "BLEU over the base", list(rows), lines)
+
+
+def main() -> None:
+    """Write both figures."""
+    for draw_one in (parses, translations):
+        (DOCS / f"results-{draw_one.__name__}.svg").write_text(draw_one(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
