@@ -69,7 +69,7 @@ def _bars() -> bool:
 
 
 class Count:
-    """How much is done, of which total if that is known, and since when."""
+    """The amount done, of which total if that is known, and since when."""
 
     def __init__(self, total: int | None) -> None:
         self.total, self.done, self.start = total, 0, time.monotonic()
@@ -90,17 +90,17 @@ class Count:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken, without the time in which kernels were compiled."""
+        """The seconds that it has taken, without the time in which kernels were compiled."""
         return max(0.0, time.monotonic() - self.start - (Compilation.seconds - self.compiled))
 
     @property
     def rate(self) -> float:
-        """How many per second."""
+        """The number per second."""
         return self.done / max(self.seconds, 1e-9)
 
     @property
     def remaining(self) -> str:
-        """How long the rest will take, in words; empty if that is unknown or nothing is left."""
+        """The time that the rest will take, in words; empty if it is unknown or nothing is left."""
         if self.total is None or self.total <= self.done or not self.done:
             return ""
         seconds = round((self.total - self.done) / self.rate)
@@ -192,7 +192,7 @@ class Compilation:
 
 
 class _Rate(ProgressColumn):
-    """How many per second."""
+    """The number per second."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed

@@ -88,7 +88,7 @@ class Registry(Generic[T]):
             part.name = name  # type: ignore[attr-defined]
 
     def _broken(self, part: Any) -> str:
-        """How a part breaks the contract, worded to follow its name; empty if it does not."""
+        """The way in which a part breaks the contract, worded to follow its name; empty if it does not."""
         base = self.contract
         if base is None:
             return ""

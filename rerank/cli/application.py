@@ -91,7 +91,7 @@ def _unread() -> bool:
 
 
 def _going_on(ctx: typer.Context) -> str:
-    """How the interrupted command can be continued, if it can."""
+    """The command that continues the interrupted one, if there is one."""
     words = command_line()
     if ctx.invoked_subcommand in ("run", "train", "tune"):
         resumed = words if "--resume" in words else [*words, "--resume"]

@@ -171,7 +171,8 @@ def _of_base_scores(metric: dict[str, Any]) -> "Scorer":
 
 
 def _how(scorer: "Scorer", by: str | None, given: dict[str, Any], lists: "Lists") -> "tuple[Decoding | None, Lists]":
-    """How to decode: as the model was tuned, or as it is ``given``; and the lists, of which some may have been read."""
+    """The decoding that the model was tuned to, or that is ``given``; and the lists, of which some may have been
+    read."""
     from pydantic import ValidationError
 
     from rerank.models.provenance import Decoding, decodings_of

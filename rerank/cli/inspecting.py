@@ -203,7 +203,7 @@ def explain(
     top: Annotated[int, typer.Option(min=1, help="How many features to show.")] = 15,
     predictor: Predictor = None,
 ) -> None:
-    """Why the winner of a list wins: features and weights of the winner against base choice and oracle."""
+    """Explain why the winner of a list wins: its features and weights against base choice and oracle."""
     from rich.table import Table
 
     from rerank.extraction.content.base import make_reader

@@ -33,7 +33,7 @@ def new(
 ) -> None:
     """Look at files of lists, recognise their form, and write a recipe with comments.
 
-    Which file is trained on and which is for dev is seen from the names; tests are the others.
+    The names say which file is trained on and which is dev; the rest are tests.
     """
     from rerank.runs.new_recipe import new_recipe
     from rerank.storage.files import write_text

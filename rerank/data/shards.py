@@ -265,12 +265,12 @@ def join_shards(directory: Path, sizes: Sequence[Sizes], width: int, free: int, 
 
 
 def part_directory(directory: Path | str, index: int) -> Path:
-    """Where a part of the shards in ``directory`` is."""
+    """The place of a part of the shards in ``directory``."""
     return Path(directory) / f"{index:05d}"
 
 
 class Place(NamedTuple):
-    """Where a part is among all lists: its number, and how many lists and candidates come before it."""
+    """The place of a part among all lists: its number, and the numbers of lists and candidates before it."""
 
     number: int
     lists: int
@@ -369,7 +369,7 @@ def gathered(lists: Lists, chosen: np.ndarray, candidates: np.ndarray) -> Corpus
 def share_of(size: int, share: float, seed: int) -> np.ndarray:
     """int64, ascending: the places of ``share`` of ``size`` lists or examples, at least one.
 
-    What a smaller share takes with the same seed, a larger one takes too.
+    A larger share takes all lists that a smaller one with the same seed takes.
     """
     order = np.random.default_rng([seed, size, _DRAW]).permutation(size)
     return np.sort(order[: max(1, round(share * size))])

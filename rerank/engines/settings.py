@@ -1,4 +1,4 @@
-"""Which engine carries out the tasks of a run; results do not depend on it."""
+"""The engine that carries out the tasks of a run; results do not depend on it."""
 
 from typing import Annotated, Literal
 

@@ -13,7 +13,7 @@ LEAST = 1 << 20  # nonzeros of a thread: fewer are done before it has started
 
 
 def thread_count() -> int:
-    """How many threads may compute at once: one for each processor that this process may use, or as many as
+    """The number of threads that may compute at once: one for each processor that this process may use, or as many as
     NUMBA_NUM_THREADS says; in a worker, beside which others compute, that is 1."""
     return int(config.NUMBA_NUM_THREADS)
 

@@ -27,7 +27,7 @@ class Ballots:
         self._logs: list[dict[str, np.ndarray]] = []
 
     def __len__(self) -> int:
-        """How often updates were added."""
+        """The number of times that updates were added."""
         return len(self._logs)
 
     def add(self, log: UpdateLog, examples: Labelled) -> None:

@@ -51,7 +51,7 @@ def texts_of(spool: Spool, blocks: int, symbols: np.ndarray) -> dict[int, str]:
 
 
 def count_collisions(table: HashedTable, spool: Spool, blocks: int) -> dict[str, int]:
-    """How many columns are used, and by more than one feature."""
+    """The numbers of columns that are used, and used by more than one feature."""
     collisions = CollisionCount(table.width)
     for block in range(blocks):
         owner, shared = spool.load(block, Shared)
@@ -83,7 +83,7 @@ class BlockPart(NamedTuple):
 
 @dataclass(frozen=True)
 class ShardJob:
-    """How shards are written: with these columns, ``scale`` (see ``make_corpus``) and ``about``, to ``corpus`` and,
+    """A way to write shards: with these columns, ``scale`` (see ``make_corpus``) and ``about``, to ``corpus`` and,
     where what was subtracted from values is kept, to ``origins``."""
 
     numbering: Numbering

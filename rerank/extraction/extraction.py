@@ -134,7 +134,7 @@ class Extraction:
         return learned.part if learned is not None else lambda _: 0
 
     def _sources(self) -> dict[str, int]:
-        """How many lists the split has from each of its sources."""
+        """The number of lists that the split has from each of its sources."""
         names = self._recipe.data.sources_of(self._split)
         if len(names) == 1:
             return {self._split: self._count.lists}

@@ -148,7 +148,7 @@ def _smallest(lists: SeenSample) -> SeenSample:
 
 
 def shared(known: np.ndarray, digests: np.ndarray) -> tuple[int, int]:
-    """How many lists of a sample (its ``digests``) are among those of another, and of how many that is known."""
+    """The number of lists of a sample (its ``digests``) that another has too, and of those for which that is known."""
     limit = min((digest[-1] for digest in (known, digests) if digest.size >= MOST), default=np.uint64(-1 % (1 << 64)))
     looked_at = digests[digests <= limit]
     return int(np.isin(looked_at, known).sum()), int(looked_at.size)

@@ -77,7 +77,7 @@ class Spool:
 
 @dataclass(frozen=True)
 class Numbering:
-    """Which columns the features of blocks have.
+    """The columns that the features of blocks have.
 
     table: a file with a FeatureTable's hashes, None for hashed columns; width, free: how many columns there are, and
     how many of them are free; known: the columns were known before the lists were read, and blocks have them already.

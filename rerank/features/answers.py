@@ -125,7 +125,7 @@ def _fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _opti
 @templates.add("Agreement")
 @dataclass(frozen=True)
 class Agreement(ScoreTemplate):
-    """How many of the other candidates have the same answer: their ``share``, by number and by weight.
+    """The ``share`` of the other candidates that have the same answer, by number and by weight.
 
     >>> from rerank.features.fired import fired
     >>> fired("Agreement", "so 4", "4", "5", answers=[b"4", b"4", b"5"])

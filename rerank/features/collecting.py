@@ -40,7 +40,7 @@ class FeatureValues(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """Where collected features go."""
+    """The place that collected features go to."""
 
     kept: np.ndarray  # int32 [F]: which features vary
     origin: np.ndarray  # float32 [F]

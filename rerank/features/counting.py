@@ -190,7 +190,7 @@ def _symbols_of(
 
 
 class Pruning(NamedTuple):
-    """Which features are kept: those that vary in at least ``min_lists`` lists, or in one if of a ``free`` template.
+    """The features that are kept: those that vary in at least ``min_lists`` lists, or in one if of a ``free`` template.
 
     The features of the templates ``free`` (see an extractor's ``free``) get the first columns.
     """

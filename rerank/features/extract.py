@@ -195,7 +195,7 @@ def _line_of(function: UserTemplate, error: Exception | None = None) -> str:
 
 
 def _place_of(candidate: Any, place: int) -> str:
-    """Where a candidate is, as its list has it; else by its ``place``, from 0."""
+    """The place of a candidate as its list has it; else its ``place``, from 0."""
     nbest = getattr(candidate, "nbest", None)
     if nbest is None:
         return f"candidate {place + 1}"

@@ -1,4 +1,4 @@
-"""Where templates write: the distinct features of one list, their symbols, and where they fire.
+"""The sink of templates: the distinct features of one list, their symbols, and the places where they fire.
 
 A template writes a feature as ``h = begin(sink, id)``, ``h = put(sink, h, symbol)`` for every symbol, and
 ``emit(sink, h, places, p)`` (or ``emit_value`` for one candidate). The feature's identity is the 64-bit hash h of

@@ -55,16 +55,16 @@ class Template(Checked, ABC):
     @property
     @abstractmethod
     def scope(self) -> int:
-        """Which places the template looks at: INSIDE, UPWARD, EDGES or TREE."""
+        """The places that the template looks at: INSIDE, UPWARD, EDGES or TREE."""
 
     @property
     def sees(self) -> str:
-        """Which view of a list its kernel gets."""
+        """The view of a list that its kernel gets."""
         return self.content
 
     @property
     def depth(self) -> int:
-        """How many ancestors it looks at (scope UPWARD)."""
+        """The number of ancestors that it looks at (scope UPWARD)."""
         return 0
 
     def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray] | None:  # noqa: ARG002

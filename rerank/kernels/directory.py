@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept: one directory for each state of their sources, which only this user can write.
+"""The place of compiled kernels: one directory for each state of their sources, which only this user can write.
 
 numba unpickles what it finds there, so whoever can write there can run code: a directory of another user, or one that
 others can write, is not used.

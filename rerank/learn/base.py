@@ -122,7 +122,7 @@ class Learner(Checked):
         return state._replace(alpha=np.zeros(candidates)) if self.dual else state
 
     def view_of(self, state: State, first: int, last: int) -> State:
-        """What an epoch over the candidates first..last - 1 changes of ``state``: views, so ``state`` itself
+        """The parts of ``state`` that an epoch over the candidates first..last - 1 changes: views, so ``state`` itself
         changes."""
         return state._replace(alpha=state.alpha[first:last]) if self.dual else state
 
@@ -166,7 +166,7 @@ class Learner(Checked):
         return settings_of(self, any_ties)
 
     def alive(self, state: State) -> int:
-        """How many lists the current predictor has survived."""
+        """The number of lists that the current predictor has survived."""
         return int(state.counts[ALIVE])
 
     def updates(self, state: State) -> int:

@@ -1,4 +1,4 @@
-"""How much the base score weighs: little while a learner trains, and what is best on held-out lists afterwards.
+"""The weight of the base score: little while a learner trains, and what is best on held-out lists afterwards.
 
 A predictor scores γ·b(y) + w·φ(y). What w is worth compared with b depends on the learner, its step and the number of
 lists, so no single number suits all. With ``base: auto`` a learner trains with START/σ, σ being the standard deviation

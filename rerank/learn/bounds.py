@@ -79,7 +79,7 @@ SCALES = 200  # of u: those at which so many lists, evenly chosen by their margi
 
 
 class DualRule(NamedTuple):
-    """How predictor k follows from the sum s of k subgradients: w = −sign(s)·max(|s| − k·l1, 0)·d_k.
+    """The rule by which predictor k follows from the sum s of k subgradients: w = −sign(s)·max(|s| − k·l1, 0)·d_k.
 
     d_k = 1 / (k·l2 + eta·√k), or 1 where eta is 0; the base score weighs base − base_rate·d_k·s_b (l2 = 0).
     """

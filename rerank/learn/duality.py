@@ -1,4 +1,4 @@
-"""How far dual ascent is from its optimum: the duality gap of the large-margin learners, on lists of two.
+"""The distance of dual ascent from its optimum: the duality gap of the large-margin learners, on lists of two.
 
 The primal is Ψ(w) + C Σ ωᵢ max(0, 1 − mᵢ), Ψ being ‖w‖²/2 or the entropy of the weights, the dual Σ αᵢ − Ψ*(θ) with
 θ = Σ αᵢzᵢ (Zhang, section 2). As w = ∇Ψ*(θ), Ψ(w) + Ψ*(θ) = θ·w = Σ αᵢ zᵢ·w, so that their difference is a sum over the

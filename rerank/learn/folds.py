@@ -148,7 +148,7 @@ def choose(
     base = base_rows(lists, metric)
 
     def ahead(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-        """How far one selection is ahead of another on the last lists, which both have, and the standard error."""
+        """The lead of one selection over another on the last lists, which both have, and its standard error."""
         size = min(len(one), len(other))
         how: dict[str, Any] = {"test": "paired_bootstrap", "samples": SAMPLES, "confidence": ONE_ERROR}
         test = compare(metric, one[-size:], other[-size:], reference[-size:], **how)

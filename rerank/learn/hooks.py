@@ -59,7 +59,7 @@ def shrink_exactly(scratch: Scratch, count: int, m: float, v: float, weight: flo
 
 @by_type
 def climb(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
-    """How far a dual variable moves where ``missing`` = 1 − m and ``size`` = ‖z‖²; −z is in ``scratch``."""
+    """The step of a dual variable where ``missing`` = 1 − m and ``size`` = ‖z‖²; −z is in ``scratch``."""
     return 0.0
 
 

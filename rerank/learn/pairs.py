@@ -26,7 +26,7 @@ from rerank.learn.workspace import ORACLE, SOURCES, PairRule
 
 @dataclass(frozen=True)
 class PairSource(Checked):
-    """Where the pairs of a training come from.
+    """The source of the pairs of a training.
 
     Parameters
     ----------

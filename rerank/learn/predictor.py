@@ -241,7 +241,7 @@ def close(state: Any) -> None:
 
 @kernel
 def first_penalised(data: ListArrays, y: int) -> int:
-    """Where candidate y's nonzeros in columns that are not free begin; columns rise within a row."""
+    """The place at which candidate y's nonzeros in columns that are not free begin; columns rise within a row."""
     p, end = data.rows[y], data.rows[y + 1]
     while p < end and data.columns[p] < data.free:
         p += 1
@@ -308,7 +308,7 @@ def look_up(data: ListArrays, order: np.ndarray, at: int, w: np.ndarray) -> None
 
 @kernel
 def count_active(state: Any) -> int:
-    """How many of the D weights are not 0."""
+    """The number of the D weights that are not 0."""
     count, tau = 0, state.numbers[TAU]
     for j in range(state.cells.shape[0] - 1):
         count += abs(a_of(state.cells, j)) > tau * slope_of(state, j)

@@ -55,7 +55,7 @@ def add_sizes(rows: np.ndarray, first: np.ndarray, candidate: np.ndarray, sizes:
 
 
 class Replay:
-    """What a learner needs to repeat the updates of ``log`` on their ``corpus``, and where it leaves them.
+    """The arrays that a learner needs to repeat the updates of ``log`` on their ``corpus``, and where it leaves them.
 
     base: the weight of the base score under the first predictor; loss: the number of the loss that updates were made
     for; full: an update touches every column; slopes: slopes are stored; more: how many columns an update touches in

@@ -203,7 +203,7 @@ class EvaluationHooks:
 
 @dataclass
 class TrainingState:
-    """How far a training has come: everything that continuing depends on.
+    """The progress of a training: everything that continuing depends on.
 
     epoch: how many are finished; logged: how many of them log their updates; stats, seconds, nonzeros: of the epoch
     that is under way.

@@ -59,11 +59,12 @@ class Metric(Checked, ABC):
         return f"{self.percent * value:+.{self.digits}f}"
 
     def correct(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Which rows are entirely right (bool [...]): what McNemar's test counts."""
+        """The rows that are entirely right (bool [...]): those that McNemar's test counts."""
         return np.asarray(self.gain(stats, reference) >= self.perfect_gain - 1e-12)
 
     def valid(self, stats: np.ndarray) -> np.ndarray:
-        """Which rows may be chosen to raise a corpus score (bool [...]): not those that just drop out of the sums."""
+        """The rows that may be chosen to raise a corpus score (bool [...]): not those that just drop out of the
+        sums."""
         return np.ones(np.shape(stats)[:-1], dtype=np.bool_)
 
 

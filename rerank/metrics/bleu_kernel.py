@@ -74,7 +74,8 @@ def _take(places: np.uint64, free: np.uint64) -> np.uint64:
 
 @kernel
 def _find_word(table: np.ndarray, h: np.uint64) -> np.uint64:
-    """Where word ``h`` is in ``table`` (uint64 [2 * SLOTS]: hash, 0: free, alternating with places), or a free slot."""
+    """The place of word ``h`` in ``table`` (uint64 [2 * SLOTS]: hash, 0: free, alternating with places), or a free
+    slot."""
     at = _TWO * h % np.uint64(2 * SLOTS)
     while table[at] != h and table[at] != np.uint64(0):
         at = (at + _TWO) % np.uint64(2 * SLOTS)

@@ -35,7 +35,7 @@ FEW = 10  # errors that say nothing about the other sentences
 
 
 def refusal(metric: Parseval, gold: Trees, candidates: Trees, symbols: SymbolTable) -> str:
-    """Why the first of ``candidates`` that is refused is refused; ``gold`` is their one reference."""
+    """The reason why the first of ``candidates`` that is refused is refused; ``gold`` is their one reference."""
     mismatch = metric.yield_mismatch(gold, candidates, symbols)
     if mismatch is None:
         return "what the trees' own punctuation tags leave are different words"
@@ -45,7 +45,7 @@ def refusal(metric: Parseval, gold: Trees, candidates: Trees, symbols: SymbolTab
 def refused_list(
     metric: Parseval, nbest: NBestList, gold: Trees, candidates: Trees, stats: np.ndarray, symbols: SymbolTable
 ) -> str:
-    """Why a list with statistics ``stats`` (float64 [N, K]) is an error, with its place; empty if it is none.
+    """The error in a list with statistics ``stats`` (float64 [N, K]), with its place; empty if there is none.
 
     It is one if no candidate is valid, and not all of them are failed parses.
     """
@@ -142,7 +142,7 @@ class ParsevalResult:
     def table(self) -> Iterator[str]:
         """The lines of EVALB's report, F-measure added: a line a sentence, their sums, and a summary by length.
 
-        What EVALB sums up under crossing brackets is the number of sentences that have none.
+        Under crossing brackets EVALB sums up the number of sentences that have none.
         """
         yield "  Sent.                        Matched  Bracket   Cross        Correct Tag"
         yield " ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy"

@@ -253,7 +253,7 @@ class Parseval(Metric):
     def yield_mismatch(
         self, gold: Trees, candidates: Trees, symbols: SymbolTable, lists: np.ndarray | None = None
     ) -> Mismatch | None:
-        """Where the words of a candidate, empty nodes removed, first differ from the reference's; None: nowhere.
+        """The place where the words of a candidate, empty nodes removed, first differ from the reference's, or None.
 
         Without ``lists``, all candidates belong to the one tree of ``gold``.
         """

@@ -125,7 +125,7 @@ def _move(words: np.ndarray, n: int, block: int, size: int, to: int, moved: np.n
 
 @kernel
 def _before(size: int, block: int, place: int, size2: int, block2: int, place2: int) -> bool:
-    """Which of two equally good shifts wins: the longest block, then the leftmost block, then the leftmost place."""
+    """The order of equally good shifts: the longest block wins, then the leftmost block, then the leftmost place."""
     if size != size2:
         return size > size2
     if block != block2:

@@ -73,8 +73,8 @@ class ColumnSeen(BaseModel):
 
 
 def chance(first: Any, second: Any, level: float) -> Any:
-    """How far apart chance takes the distribution functions of two samples of these sizes: ``PART`` and this are
-    exceeded by samples of one distribution with a probability below ``level``."""
+    """The distance that chance puts between the distribution functions of two samples of these sizes: ``PART`` and this
+    are exceeded by samples of one distribution with a probability below ``level``."""
     return np.sqrt(np.log(4 / level) / 2 * (1 / first + 1 / second))
 
 

@@ -64,7 +64,7 @@ def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str,
 
 
 def provenance_rows(model: Model) -> list[tuple[str, str]]:
-    """Where a model comes from, as names and values to show; what is not known is left out."""
+    """The provenance of a model, as names and values to show; unknown ones are left out."""
     about = Provenance.model_validate(model.about)
     dev, source = about.dev, about.imported
     known = {

@@ -89,7 +89,7 @@ class Model:
 
     @property
     def decision(self) -> Decision:
-        """How it chooses unless it is asked otherwise; of models that do not say so, as their recipe does."""
+        """The way in which it chooses unless it is asked otherwise; the recipe's, of models that do not say."""
         if "decision" in self.about:
             return Decision.model_validate(self.about["decision"])
         usual = recipe_of(self).predictor if self.settings.get("task") in ("parse", *METRICS) else "average"

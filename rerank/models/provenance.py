@@ -1,4 +1,4 @@
-"""Where a model comes from: what is written along with its weights, and what a reader may rely on.
+"""The provenance of a model: what is written along with its weights, and what a reader may rely on.
 
 A model holds no code, but its settings can name parts of somebody's own by import path, ``module:Name``, and whoever
 ranks with it imports and calls them, if they are trusted. Parts of this program and those that an installed package
@@ -48,7 +48,7 @@ class Imported(BaseModel):
 
 
 class Decoding(BaseModel):
-    """How one answer is made of a whole list: see ``rerank.models.decoding``.
+    """The way in which one answer is made of a whole list: see ``rerank.models.decoding``.
 
     kind: by expected gain (mbr), of all trees (fuse), or of brackets that a ``BracketModel`` judges (learned).
     sharpness, deviation: a candidate with score s has the probability exp(sharpness · s/deviation) over the sum of
@@ -78,7 +78,7 @@ class Decoding(BaseModel):
 
 
 class Decision(BaseModel):
-    """How a model chooses unless it is asked otherwise.
+    """The way in which a model chooses unless it is asked otherwise.
 
     predictor: that of its name in results: one whose best candidate is taken, or a way of decoding. ranked_by: the
     predictor whose scores rank lists, and are decoded.
@@ -91,7 +91,7 @@ class Decision(BaseModel):
 
 
 class Provenance(BaseModel):
-    """Where a model comes from. Entries that this program does not know are kept.
+    """The provenance of a model. Entries that this program does not know are kept.
 
     learner, run, seed: of the run that was chosen; epochs: passes over the training lists up to the epoch that was
     kept, including those of a model it continued from; training_data: key of the training corpus, the same for the same
@@ -143,7 +143,7 @@ def provenance(**known: Any) -> dict[str, Any]:
 
 
 def decodings_of(about: Mapping[str, Any]) -> dict[str, Decoding]:
-    """How the lists of a model with this provenance can be decoded, by kind."""
+    """The ways, by kind, in which the lists of a model with this provenance can be decoded."""
     return {kind: Decoding.model_validate(entry) for kind, entry in about.get("decodings", {}).items()}
 
 

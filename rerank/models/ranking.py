@@ -97,8 +97,8 @@ class Ranking:
 
     @property
     def margin(self) -> float:
-        """How sure the choice is, from 0 to 1: the share of the first answer less that of the second; without answers
-        the highest probability less the next; 0 without candidates."""
+        """The certainty of the choice, from 0 to 1: the share of the first answer less that of the second; without
+        answers the highest probability less the next; 0 without candidates."""
         return self._decoded.margin if len(self) else 0.0
 
     @property
@@ -114,7 +114,7 @@ class Ranking:
         return self._ranked.unknown
 
     def explain(self, place: int = 0, other: int = 1) -> list[Contribution]:
-        """Why the candidate at ``place`` of this order stands before the one at ``other``: the features in which they
+        """The reasons why the candidate at ``place`` of this order stands before ``other``: the features in which they
         differ, those that decide first. By default the best and the second; a list of one has nothing to explain.
 
         Raises

@@ -89,12 +89,12 @@ class Reranker:
 
     @property
     def predictor(self) -> str:
-        """Which of the model's predictors chooses, a way of decoding if it is one."""
+        """The predictor that chooses, which may be a way of decoding."""
         return self._scorer.predictor
 
     @property
     def ranked_by(self) -> str:
-        """Which of the model's predictors gives the scores."""
+        """The predictor that gives the scores."""
         return self._scorer.ranked_by
 
     @property

@@ -269,7 +269,7 @@ class Scorer:
             yield item if isinstance(item, SkippedList) else next(ranked)
 
     def decoding(self, kind: str | None = None) -> Decoding | None:
-        """How lists are decoded, or as ``kind`` if that is given; None: by their best candidates, as "best" says."""
+        """The decoding of lists, by ``kind`` if that is given; None, as for "best": their best candidates are taken."""
         if kind is None:
             return self.how
         if kind == "best":
@@ -319,8 +319,8 @@ class Scorer:
         return rows.finish(None, table.width, {}, scale=table.scale if isinstance(table, FeatureTable) else None)
 
     def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
-        """Why ``chosen`` scores as it does against ``other``: the features that differ, strongest first. Where there
-        are trees, a value is what they add to the score when they ask for the feature, with the weight 1."""
+        """The reasons for the score of ``chosen`` against ``other``: the features that differ, strongest first. Where
+        there are trees, a value is what they add to the score when they ask for the feature, with the weight 1."""
         weights = self.model.weights["average" if self.predictor == "voted" else self.ranked_by]
         features, columns = self.features(opened)
         values = np.zeros((2, columns.size))

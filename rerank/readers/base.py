@@ -109,7 +109,7 @@ class Reader(ABC):
 
     @property
     def files(self) -> int | None:
-        """How many files a path names, separated by commas; None: any number."""
+        """The number of files that a path names, separated by commas; None: any number."""
         return 1
 
     def paths(self, path: PathLike) -> list[str]:

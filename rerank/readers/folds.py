@@ -46,7 +46,7 @@ class Source(BaseModel):
 
 
 class Manifest(BaseModel):
-    """How a treebank was split into ``folds``.
+    """The split of a treebank into ``folds``.
 
     by: whether the sentences of a file stay together. treebank: its files, in order; words: the sentence file, if one
     was given. order: (fold, how many sentences belong to it next), all through the treebank.

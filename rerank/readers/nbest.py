@@ -395,7 +395,8 @@ def plain_texts(texts: Sequence[Any]) -> list[bytes] | None:
 
 
 def repeats_of(texts: Sequence[bytes]) -> int:
-    """How many texts repeat an earlier one; those that are empty, as of rows of numbers alone, repeat nothing."""
+    """The number of texts that repeat an earlier one; those that are empty, as of rows of numbers alone, repeat
+    nothing."""
     different = set(texts)
     return len(texts) - len(different) - (max(0, texts.count(b"") - 1) if b"" in different else 0)
 

@@ -12,7 +12,8 @@ NUL = "a NUL byte; the file is damaged or not a text file"
 
 
 class Problem(DataError):  # noqa: N818 - a value as often as an error
-    """Why a list or a candidate cannot be used. A format gives the reason; ``at`` adds which list or candidate it is.
+    """The reason why a list or a candidate cannot be used. A format gives the reason; ``at`` adds which list or
+    candidate it is.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ class SkippedList:
 
     @property
     def problem(self) -> Problem:
-        """Why the list cannot be used."""
+        """The reason why the list cannot be used."""
         return Problem(self.reason, self.message, self.line, path=self.path, list_id=self.id, advice=self.advice)
 
     def __str__(self) -> str:

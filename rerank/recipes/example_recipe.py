@@ -73,7 +73,7 @@ class SourceSettings(Section):
 
     @property
     def sources(self) -> list[str]:
-        """Which of the sources are given."""
+        """The sources that are given."""
         return [name for name in SOURCES if getattr(self, name)]
 
 

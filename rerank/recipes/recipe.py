@@ -231,7 +231,7 @@ class ListRecipe(TaskRecipe):
 
 
 class DataSettings(SplitSettings):
-    """Where lists of parses and their gold trees are.
+    """The files of lists of parses and of their gold trees.
 
     gold: where the gold trees of a split are: files, folders or patterns such as ``wsj/0[2-9]``; null where the lists
         hold them, as those of a program do.

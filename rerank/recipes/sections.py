@@ -64,7 +64,7 @@ def _of_share(value: Any) -> Any:
 
 
 class SplitSettings(Section):
-    """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in.
+    """The files of the lists of every split, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in.
 
     root: a directory, substituted for ``{root}``; ``{shipped}`` in it is the folder of the lists that come with the
     program.
@@ -162,7 +162,7 @@ class SplitSettings(Section):
 
 
 class TemplateSettings(Section):
-    """Which templates fire and which of their features are kept.
+    """The templates that fire, and the features of theirs that are kept.
 
     set: a named set, to which ``templates`` and ``user`` are added; ``base`` is the base score alone, null no set.
     templates: further templates, as ``Name``, ``Name(option=value)`` or ``{Name: {option: value}}``.
@@ -183,7 +183,7 @@ class TemplateSettings(Section):
 
 
 class OracleSettings(Section):
-    """Which candidates of a list are right.
+    """The candidates of a list that are right.
 
     ties: which of several candidates with the highest gain is right: the one with the best base score (base), or any of
     them (any), of which learners then take the best-scoring one. auto is ``any`` for rankings and where the gains of

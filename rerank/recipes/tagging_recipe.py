@@ -24,7 +24,7 @@ from rerank.recipes.shipped import placed_root
 
 
 class TaggingData(Section):
-    """Where labelled sentences are. ``{root}`` and ``{split}`` in ``file`` are filled in.
+    """The files of labelled sentences. ``{root}`` and ``{split}`` in ``file`` are filled in.
 
     root: a directory, substituted for ``{root}``; ``{shipped}`` in it is the folder of the data of this program.
     train, dev, tests: the splits that are trained on, that choose epoch and run (null: the last epoch of the first

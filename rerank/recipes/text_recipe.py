@@ -22,7 +22,7 @@ _JSON = re.compile(r"\.jsonl?(\.\w+)?$")  # by the name of a file, compressed or
 
 
 class TextDataSettings(SplitSettings):
-    """Where lists of texts, their sources and their references are.
+    """The files of lists of texts, of their sources and of their references.
 
     sources: where the inputs are, one per line; null: in the lists, or unknown.
     references: where the references are, in one file or several; null: in the lists, or (for a gain) not needed.

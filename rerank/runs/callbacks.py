@@ -54,7 +54,7 @@ def watched() -> bool:
 def tell(event: TrainingEvent, name: str | None) -> None:
     """Tell whoever watches, and the callback ``name`` of a recipe.
 
-    What the watcher raises ends the training as it is (Optuna prunes so); what a recipe's callback raises, as a
+    An exception of the watcher ends the training as it is (Optuna prunes so), one of a recipe's callback as a
     ``RunError``.
     """
     if (watcher := _watcher.get()) is not None:

@@ -1,5 +1,5 @@
-"""Which settings a run takes: the best on dev or, with training lists set apart, the simplest of those that are nearly
-as good on them as the best.
+"""The settings that a run takes: the best on dev or, with training lists set apart, the simplest of those that are
+nearly as good on them as the best.
 
 Nearly as good is within one standard error of the difference (after Breiman et al. 1984, section 3.4.3): from lists
 drawn with replacement, the same for both, and from the seeds. Simplest are the fewest weights other than zero.
@@ -38,7 +38,7 @@ class Tried(NamedTuple):
 
     @property
     def weights(self) -> float:
-        """How many weights other than zero the seeds have on average."""
+        """The mean number of weights other than zero over seeds."""
         return float(np.mean([run.training["nonzero_weights"] for run in self.runs]))
 
 

@@ -69,7 +69,7 @@ def tune_decoding(
     """Find out on dev how every run decodes best, and whether that is better than its best candidates; without dev, on
     the training lists that were held out when the run was trained.
 
-    What is found goes to ``training["decode"]`` of the runs: for every kind the settings and the score, ``best``, the
+    The result goes to ``training["decode"]`` of the runs: for every kind the settings and the score, ``best``, the
     score of the best candidates, and ``use``, the kind that is used, empty for none. Every point of a grid is scored
     exactly; of equally good ones the smallest sharpness and threshold are taken, and the simplest way: the best
     candidate, mbr, fuse, learned.
@@ -186,7 +186,7 @@ def _used(recipe: ListRecipe, tuned: dict[str, dict[str, Any]], best: float, met
 
 
 def decodings(run: Run) -> dict[str, Decoding]:
-    """How a tuned run decodes, by kind."""
+    """The decodings of a tuned run, by kind."""
     entries = run.training.get("decode", {})
     kept = {kind: entries[kind] for kind in get_args(Kind) if kind in entries}
     return {kind: Decoding(**{key: entry[key] for key in Decoding.model_fields}) for kind, entry in kept.items()}

@@ -411,7 +411,7 @@ def _template(function: Callable[..., Any]) -> str:
 
 
 def _import_path(part: Any, key: str) -> str:
-    """Where a function or class can be found again."""
+    """The path by which a function or class can be found again."""
     if "<" in part.__qualname__:
         message = f"{part.__qualname__} cannot be found again by the model; define it in a module, outside"
         raise RecipeError(f"{message} of functions", key=key)

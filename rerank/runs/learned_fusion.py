@@ -123,7 +123,7 @@ def check_learning(recipe: ListRecipe) -> None:
 def learn_brackets(
     recipe: ListRecipe, data: Data, run: Run, metric: Parseval, engine: Engine | None = None
 ) -> tuple[BracketModel, float]:
-    """What a run learns of brackets, and the threshold that goes with it: each fifth of the training lists, or of its
+    """A run's model of brackets, and the threshold that goes with it: each fifth of the training lists, or of its
     share of them, is scored by a training on the others (of an ensemble, that of its first member).
 
     The threshold is the recipe's, or the best on all these lists, each fused by what was learned without its fifth:

@@ -1,4 +1,4 @@
-"""How results depend on the number of training lists: the chosen run, trained on shares of them."""
+"""The dependence of results on the number of training lists: the chosen run, trained on shares of them."""
 
 import logging
 import math

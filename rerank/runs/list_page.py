@@ -167,7 +167,7 @@ def answers_of(directory: Path, split: str, selections: Selections, predictor: s
 def loss_tables(
     recipe: ListRecipe, corpus: Lists, selections: Selections, details: LossDetails, metrics: Metrics
 ) -> list[TextTable]:
-    """Where the chosen run's predictor gains and loses on a split: by length, by list length, by label or word."""
+    """The gains and losses of the chosen run's predictor on a split: by length, by list length, by label or word."""
     table = details.table()  # what is found last; it settles the lengths
     how = metric_of(recipe), primary_of(metrics), selections, decided_by(metrics)
     length = None

@@ -1,4 +1,4 @@
-"""Where a run gains and loses: lists by gain, scores by length of sentence and of list, brackets by label, words.
+"""The gains and losses of a run: lists by gain, scores by length of sentence and of list, brackets by label, words.
 
 Labels and words take the texts of all lists, which are read again.
 """
@@ -39,7 +39,7 @@ SYSTEMS = "base", "chosen", "oracle"
 def changes_row(
     split: str, base: np.ndarray, chosen: np.ndarray, gains: tuple[np.ndarray, np.ndarray]
 ) -> dict[str, str]:
-    """How many lists of a split got better or worse by their gain, and how many stayed as they were.
+    """The number of lists of a split that got better or worse by their gain, or stayed as they were.
 
     base, chosen: candidates (int64 [L]); gains: theirs (float64 [L]).
     """

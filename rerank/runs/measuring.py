@@ -73,7 +73,7 @@ class Evaluation:
 
     @property
     def p(self) -> float:
-        """How probable it is that a difference from the base as large as this one is due to chance."""
+        """The probability that chance alone makes a difference from the base as large as this one."""
         return self.against_base.p
 
     def to_html(self) -> str:
@@ -105,7 +105,7 @@ class Evaluation:
 
 
 class Sampling(Section):
-    """How many corpora a test of significance draws, from which seed."""
+    """The number of corpora that a test of significance draws, and its seed."""
 
     samples: Annotated[int, Range(1, 1_000_000)]
     seed: Seed

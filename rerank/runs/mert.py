@@ -75,7 +75,7 @@ def tune_run(run: Run, task: RunTask) -> None:
     run's history.
 
     The start is the trained predictor itself: its weights of base score and free columns, and 1 for the sparse score.
-    What MERT reads, a few dense numbers per candidate, is held in memory.
+    MERT's input, a few dense numbers per candidate, is held in memory.
     """
     recipe, split, metric = task.recipe, task.tuned, task.metric
     if split is None:

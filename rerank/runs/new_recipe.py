@@ -240,7 +240,7 @@ def _names(files: Sequence[str]) -> dict[str, str]:
 
 
 def _pattern(files: Sequence[str], splits: dict[str, str]) -> str:
-    """Where the lists of a split are, as recipes say it."""
+    """The pattern of the files of lists, as recipes have it."""
     patterns = {_with_split(path, splits[of]) for path, of in zip(_placed(files)[1], files, strict=True)}
     if len(patterns) > 1:
         raise DataError(
@@ -250,7 +250,7 @@ def _pattern(files: Sequence[str], splits: dict[str, str]) -> str:
 
 
 def _beside(given: Sequence[str], files: Sequence[str], splits: dict[str, str], key: str) -> str:
-    """Where what goes with the lists of a split is."""
+    """The pattern of the files that go with those of lists."""
     if len(given) != len(files):
         raise DataError(
             f"found {len(given)} files of {key} for {len(files)} of lists; expected one for each, in their order"

@@ -46,7 +46,7 @@ def prediction_files(split: str) -> tuple[str, str, str]:
 
 
 def made_room(directory: Path, split: str, number: int) -> Path:
-    """Where one of the ``prediction_files`` of a split goes."""
+    """The path of one of the ``prediction_files`` of a split."""
     target = output_file(directory, "predictions", prediction_files(split)[number])
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
@@ -93,8 +93,8 @@ def ranked_lists(
     """All lists of a split in the order of the scores that ``weights`` give in its corpus, the candidates ``first``
     (int64 [L], -1 for none) before the others if they are given; bad ones keep their places.
 
-    What is written are scores of features' values as they are, so that lists can be compared: see ``Extracted``. A list
-    that the corpus lacks, since its reference cannot be used, is scored by the model itself.
+    Scores are those of features' plain values, so that lists can be compared: see ``Extracted``. A list that the corpus
+    lacks, since its reference cannot be used, is scored by the model itself.
     """
     sizes, scored = list_sizes(extracted.corpus), candidate_scores(extracted.corpus, weights)
     ends, added = np.cumsum(sizes), np.zeros(sizes.size)

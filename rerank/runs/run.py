@@ -70,7 +70,7 @@ class Run:
 
     @property
     def decision(self) -> Decision:
-        """How the model of this run chooses: as it was tuned on dev, else by the recipe's predictor."""
+        """The decision of this run's model: as it was tuned on dev, else by the recipe's predictor."""
         usual = self.recipe.predictor
         used = self.training.get("decode", {}).get("use") or usual
         return Decision.model_validate({"predictor": used, "ranked_by": usual})
@@ -242,7 +242,7 @@ def key_of(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:
 
 
 def beside(place: Path, stage: str) -> Path:
-    """Where what is known of a stage of the run at ``place`` is kept."""
+    """The file that keeps what is known of a stage of the run at ``place``."""
     return place.with_name(f"{place.stem}.{stage}.npz")
 
 

@@ -186,7 +186,7 @@ class Steps(ABC, Generic[R]):
 
     @abstractmethod
     def curve(self) -> dict[str, Any]:
-        """How results depend on the amount of training data: the entry ``curve`` of metrics.json."""
+        """The dependence of results on the amount of training data: the entry ``curve`` of metrics.json."""
 
     @abstractmethod
     def report(self, metrics: Metrics, seconds: float) -> None:

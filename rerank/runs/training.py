@@ -78,7 +78,7 @@ class RunTask:
         return Run.load(self.place, self.name, self.recipe, self.digests)
 
     def checkpoint(self, stage: str) -> KeptResult | None:
-        """Where a stage of the training saves its progress."""
+        """The file in which a stage of the training saves its progress."""
         if self.place is None:
             return None
         key = key_of(self.recipe, stage, self.digests)
@@ -192,7 +192,7 @@ def _held_out(corpus: Lists) -> tuple[Lists, Lists]:
 
 
 def _sources_from(corpus: Lists, first: int) -> str:
-    """Which sources the lists from ``first`` on are from, for a message; nothing if there is only one source."""
+    """The sources of the lists from ``first`` on, for a message; nothing if there is only one source."""
     sources: list[tuple[str, int]] = corpus.about.get("sources", [])
     if sum(lists for _, lists in sources) != corpus.list_count:  # a share of them
         return ""

@@ -105,7 +105,7 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
 
 
 def _sharpness(samples: Samples, weights: np.ndarray) -> float:
-    """How sharp the vote of the candidates' scores is to be: as is best on these lists."""
+    """The sharpness of the vote by the candidates' scores that is best on these lists."""
     found = scored(samples._replace(fold=np.zeros_like(samples.fold)), [weights], agree=True)
     reached = [samples.gain[voted(samples, softmax(samples, a * found, scaled=False))].mean() for a in SHARPNESS]
     return float(SHARPNESS[int(np.argmax(reached))])
@@ -223,7 +223,8 @@ def table_of_votes(
 
 
 def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:
-    """How the ways do with k = 1, 2, 4, ... candidates of every list, drawn without replacement, in a random order."""
+    """The results of every way with k = 1, 2, 4, ... candidates of every list, drawn without replacement, in a random
+    order."""
     every, rng = found.samples, np.random.default_rng(seed)
     sizes = np.diff(every.first)
     numbers = np.repeat(np.arange(sizes.size), sizes)

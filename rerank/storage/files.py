@@ -91,7 +91,7 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
 
 
 def standing(target: Path) -> Path:
-    """Where a directory is: at ``target``, or beside it, if a process was killed while it was replaced."""
+    """The place of a directory: ``target``, or beside it, if a process was killed while it was replaced."""
     if target.exists():
         return target
     return next(target.parent.glob(f".{glob.escape(_before(target).name)}.*.rerank"), target)

@@ -56,7 +56,7 @@ def is_url(path: str | os.PathLike[str]) -> bool:
 
 
 def downloads() -> Path:
-    """Where copies are: in $RERANK_DOWNLOADS, else in rerank/downloads in $XDG_CACHE_HOME or ~/.cache."""
+    """The folder of copies: $RERANK_DOWNLOADS, else in rerank/downloads in $XDG_CACHE_HOME or ~/.cache."""
     if folder := os.environ.get(FOLDER):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rerank" / "downloads"
@@ -204,7 +204,7 @@ def _fetch(found: _Found, target: Path, most: int) -> int:
 
 
 def _problem(error: Exception) -> str:
-    """Why nothing was fetched, and what to do."""
+    """The reason why nothing was fetched, and what to do."""
     cause = error.__cause__ if isinstance(error, FileNotFoundError) and error.__cause__ else error
     if isinstance(cause, ModuleNotFoundError) and (cause.name or "").split(".")[0] in ("fsspec", "aiohttp"):
         return f"files by URL need fsspec and aiohttp: {EXTRA}"

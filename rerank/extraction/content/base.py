@@ -193,7 +193,7 @@ class Content(ABC, Generic[T]):
         """float64 [n, n]: what the candidates at ``places`` gain (rows) if each of them is the reference (columns)."""
 
     def refused(self, pair: Pair, stats: np.ndarray) -> str:  # noqa: ARG002
-        """Why none of a list's candidates, whose statistics are given (float64 [N, K]), counts in scores; else ""."""
+        """The reason why none of a list's candidates (with statistics float64 [N, K]) counts in scores; else ""."""
         return ""
 
     def check(self, count: SkipCount) -> None:

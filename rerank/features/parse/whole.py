@@ -46,7 +46,7 @@ def _fire_right_branch(
 @templates.add("RightBranch")
 @dataclass(frozen=True)
 class RightBranch(_Shape):
-    """How many nonterminals lie on the path from the root to the rightmost word that is not punctuation, and how many
+    """The number of nonterminals on the path from the root to the rightmost word that is not punctuation, and how many
     do not. If all words are punctuation, the path leads to the first.
 
     >>> from rerank.features.fired import fired

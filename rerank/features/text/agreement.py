@@ -129,7 +129,7 @@ def _fire_copy(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
 @templates.add("Copy")
 @dataclass(frozen=True)
 class Copy(TextTemplate):
-    """How many words of the candidate occur in the source (``copied``), and what share of them (``rate``).
+    """The number of the candidate's words that occur in the source (``copied``), and their share (``rate``).
 
     >>> from rerank.features.fired import fired
     >>> fired("Copy", "der 5 , 6", source="the 5")

@@ -21,7 +21,7 @@ TABLE = 1 << 20  # costs of an alignment that are kept at a time, unless two row
 
 @kernel
 def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
-    """How many words a and b share at their starts, and how many of the rest at their ends.
+    """The numbers of words that a and b share at their starts and, of the rest, at their ends.
 
     Among the alignments with the fewest edits and, of these, the most substitutions, some match all of these words.
     """
@@ -151,7 +151,7 @@ class ConsensusEdits(TextTemplate):
 
 @kernel
 def crossing(a: np.ndarray, b: np.ndarray, unit: int, costs: np.ndarray) -> int:
-    """Where the alignment that EditOps describes, from its end, first meets the row of half of a: how many words of b.
+    """The number of words of b at which the alignment that EditOps describes, from its end, first meets half of a.
 
     As in Hirschberg (1975), in linear space: every cost is kept with the place at which the way to it left that row.
     ``costs`` (int64) is scratch, for two rows of the table.

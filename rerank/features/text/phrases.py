@@ -174,7 +174,7 @@ def _fire_jump(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, o
 @templates.add("Jump")
 @dataclass(frozen=True)
 class Jump(TextTemplate):
-    """How many source words are skipped from one phrase to the next in target order; backward jumps are below 0.
+    """The number of source words skipped from one phrase to the next in target order; backward jumps are below 0.
 
     >>> from rerank.features.fired import fired
     >>> fired("Jump", "Mann ein", "", source="a man", segmentation=[b"1=0 0=1", b""])

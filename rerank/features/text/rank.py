@@ -74,7 +74,7 @@ def _fire_gap(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, op
 @templates.add("BaseGap")
 @dataclass(frozen=True)
 class BaseGap(TextTemplate):
-    """How far the base score is below the list's best, in units of ``bin``/10, cut to whole numbers up to 64.
+    """The distance of the base score below the list's best, in units of ``bin``/10, cut to whole numbers up to 64.
 
     >>> from rerank.features.fired import fired
     >>> fired("BaseGap", "a", "b")

@@ -15,7 +15,7 @@ from rerank.learn.settings import NotNegative
 
 @dataclass(frozen=True)
 class MertSettings(Checked):
-    """How MERT searches.
+    """The settings of MERT's search.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class Searcher:
         return best
 
     def further(self, point: Point, directions: list[Direction], steps: list[Step]) -> Point | None:
-        """Where the best of the ``steps`` from a point leads; None where none is better."""
+        """The point that the best of the ``steps`` leads to; None where none is better."""
         settings, sign = self.settings, self.surface.sign
         gains = np.array([step.there - (step.here if settings.window else sign * point.score) for step in steps])
         for k in np.argsort(-gains, kind="stable"):

@@ -1,4 +1,4 @@
-"""How far a mean moves so that a constraint of confidence is met: roots, in closed form and by Newton's method.
+"""The step of a mean that meets a constraint of confidence: roots, in closed form and by Newton's method.
 
 With m⁺ = m + αv after an update, the constraint "var" is m⁺ = φv⁺, and "stdev" m⁺ = φ√v⁺ (Crammer, Dredze & Pereira
 2012). With a diagonal that is updated exactly, v⁺ is a sum over columns of its own for each α.

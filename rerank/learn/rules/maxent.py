@@ -75,8 +75,8 @@ class Maxent(Learner):
         return super().init(columns, candidates)._replace(sums=np.zeros(0), memory=np.zeros(columns + 1))
 
     def drawn_to(self, state: State) -> State:
-        """Where training continues from ``state``: at its weights, to which the penalty then draws (Chelba & Acero
-        2004, section 3)."""
+        """The point that training continues at, from ``state``: its weights, to which the penalty then draws (Chelba &
+        Acero 2004, section 3)."""
         return state._replace(memory=np.array(state.cells))
 
     def last(self, state: State) -> Weights:
@@ -122,8 +122,8 @@ class Maxent(Learner):
 def minimised(
     loss: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, l1: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, int]:
-    """Where loss(x) + Σ l1·|x| is least, by L-BFGS from ``start``, and the number of steps; ``loss`` gives its gradient
-    too, and is called for the result at last.
+    """The x at which loss(x) + Σ l1·|x| is least, by L-BFGS from ``start``, and the number of steps; ``loss`` gives its
+    gradient too, and is called for the result at last.
 
     With a penalty l1, x is the difference u − v of parts that are nowhere below 0, so that it is smooth (Andrew & Gao
     2007, section 3.2).

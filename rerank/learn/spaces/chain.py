@@ -52,7 +52,7 @@ class Chains(NamedTuple):
 
     @property
     def free(self) -> int:
-        """How many columns have no penalty: none."""
+        """The number of columns without a penalty: none."""
         return 0
 
     @property

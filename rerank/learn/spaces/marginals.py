@@ -1,4 +1,4 @@
-"""How probable labels and transitions are in a chain, by the forward-backward algorithm.
+"""The probabilities of labels and transitions in a chain, by the forward-backward algorithm.
 
 P(y) = e^{score(y)} / Z (Lafferty et al. 2001). Probabilities are products of numbers that are scaled at every token
 (Rabiner 1989, section V.A). Where one of these is so small that a product might be 0, sums of logarithms are used

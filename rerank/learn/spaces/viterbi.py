@@ -107,7 +107,7 @@ def differing_columns(data: ListArrays, i: int, room: ChainRoom, chains: Chains)
 
 @kernel
 def slot_of(slots: np.ndarray, column: int) -> int:
-    """Where the search for a column begins."""
+    """The place where the search for a column begins."""
     return int(int((HASH * np.uint64(column)) >> HIGH) & (slots.shape[0] - 1))
 
 

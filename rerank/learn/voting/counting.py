@@ -201,7 +201,7 @@ def sum_patterns(
 
 @kernel
 def run_of(size: np.ndarray) -> tuple[int, float, float]:
-    """How many predictors may share a unit, and the least and the largest of their sizes."""
+    """The number of predictors that may share a unit, and the least and the largest of their sizes."""
     least, most = np.inf, 0.0
     for t in range(size.shape[0]):
         if size[t] > 0.0:  # else base scores decide, unrounded

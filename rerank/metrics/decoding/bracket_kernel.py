@@ -84,8 +84,8 @@ def number_brackets(
 def read_leaves(
     trees: Trees, table: BracketLabels, space: Sentence, counts: np.ndarray, leaves: np.ndarray, keep: np.ndarray
 ) -> None:
-    """How many words every tree has (``counts``, int64 [T]), their nodes (``leaves``, int64 [T, W]) and which of them
-    its own tags keep (``keep``, bool [T, W], zeros); words beyond W are only counted."""
+    """The number of words of every tree (``counts``, int64 [T]), their nodes (``leaves``, int64 [T, W]) and which of
+    them its own tags keep (``keep``, bool [T, W], zeros); words beyond W are only counted."""
     for t in range(counts.shape[0]):
         counts[t] = read_words(trees, t, table, space)
         for k in range(min(counts[t], leaves.shape[1])):
@@ -123,7 +123,7 @@ def heaviest(labels: np.ndarray, used: np.ndarray, weights: np.ndarray, sums: np
 
 @kernel
 def _above(found: Brackets, weights: np.ndarray, upper: int, lower: int) -> float:
-    """How much more weight has bracket ``upper`` above ``lower`` than below it."""
+    """The weight of trees that have bracket ``upper`` above ``lower``, less that of those with it below."""
     total = 0.0
     for t in range(weights.shape[0]):
         seen = -1

@@ -126,7 +126,7 @@ class BracketModel:
     def contributions(self, rows: np.ndarray) -> np.ndarray:
         """float64 [n, SYMBOLS + NUMBERS]: what log-odds of rows change by where a column is asked for (Saabas 2014).
 
-        What a tree says at a node is the mean of what it says at its two children.
+        A tree's answer at a node is the mean of its answers at the two children.
         """
         value, parts = self.arrays.value.copy(), np.zeros(rows.shape)
         for node in np.flatnonzero(self.arrays.feature >= 0)[::-1].tolist():  # children come after their node

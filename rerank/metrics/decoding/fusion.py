@@ -75,7 +75,7 @@ class Fusion:
 
     @property
     def left_out(self) -> int:
-        """How many candidates have other words, or none."""
+        """The number of candidates with other words, or none."""
         return int(self.used.size - np.count_nonzero(self.used))
 
     @property

@@ -1,4 +1,4 @@
-"""How many items any two candidates of a list share: brackets of trees, n-grams of texts."""
+"""The number of items that any two candidates of a list share: brackets of trees, n-grams of texts."""
 
 from typing import NamedTuple
 

@@ -114,7 +114,8 @@ def _rank(
     model: Reranker | Tagger, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor,
     answer: Work, sampled: Callable[[Request, bytes], Awaitable[Any]] | None = None,
 ) -> Endpoint:  # fmt: skip
-    """Where requests to rank are answered by ``answer``, from their bodies or what ``sampled`` makes of these."""
+    """The route whose requests to rank are answered by ``answer``, from their bodies or what ``sampled`` makes of
+    these."""
     places, turns = asyncio.Semaphore(UNDER_WAY), asyncio.Semaphore(threads)
 
     async def ranked(request: Request) -> tuple[str | Response, int]:

@@ -125,14 +125,14 @@ Duplicates = Literal["drop", "keep"]
 
 
 class Origin(NamedTuple):
-    """Where the candidates of a merged list come from."""
+    """The systems that the candidates of a merged list come from."""
 
     parts: list[NBestList]  # the list of each system that has one
     systems: list[int]  # the system of each part
     places: list[tuple[int, int]]  # (part, candidate) of every candidate
 
     def some(self, places: Sequence[int]) -> "Origin":
-        """Where the candidates at ``places`` come from."""
+        """The systems that the candidates at ``places`` come from."""
         return self._replace(places=[self.places[place] for place in places])
 
 
@@ -372,6 +372,6 @@ class MergedReader(Checked, Reader):
 
 
 def _size(heads: list[tuple[System, NBestList | SkippedList]]) -> int | None:
-    """How many candidates all systems have together; None if that is unknown."""
+    """The number of candidates of all systems together; None if it is unknown."""
     sizes = [head.size for _, head in heads]
     return None if None in sizes else sum(size for size in sizes if size is not None)

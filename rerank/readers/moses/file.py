@@ -295,7 +295,7 @@ class File:
         return (_unmarked(nbest) if block.marked else nbest).repeated(self.reader.duplicates)
 
     def _absent(self, parsed: _Parsed, begin: int, end: int) -> dict[str, int]:
-        """How many values in a list are 0 because they are missing, by column."""
+        """The number of values in a list that are 0 because they are missing, by column."""
         if parsed.filled is None:
             return {}
         counts = parsed.filled[begin:end].sum(axis=0).tolist()

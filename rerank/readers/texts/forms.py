@@ -46,7 +46,7 @@ Paths = tuple[str, ...]  # of keys with dots between them; ``a#`` is the length 
 
 @dataclass(frozen=True)
 class Form:
-    """Where the objects of a program hold what a list needs. Of several paths the first counts that there is.
+    """The places in a program's objects that hold the parts of a list. Of several paths the first that exists counts.
 
     keys: what tells the form: an object has them all, with values of these kinds.
     many: the key of the list of candidates; empty if an object is one candidate.

@@ -168,7 +168,7 @@ def _items(lines: LineReader, opening: str, expected: str) -> Iterator[tuple[int
 
 
 def _keys(value: Any) -> int:
-    """How many keys an object, or a list, holds, with those in its values."""
+    """The number of keys in an object, or a list, with those in its values."""
     inner, count = (value.values(), len(value)) if type(value) is dict else (value, 0)
     if _NESTED.isdisjoint(map(type, inner)):
         return count

@@ -23,7 +23,7 @@ _TEXT, _ANSWER, _NUMERIC = itemgetter("text"), itemgetter("answer"), {float, int
 
 
 class ListShape(NamedTuple):
-    """How the candidates of a list that was read are built: one with the same keys, with numbers where it has numbers
+    """The build of the candidates of a list that was read: one with the same keys, with numbers where it has numbers
     and none where it has none, is read in the same way."""
 
     keys: tuple[str, ...]

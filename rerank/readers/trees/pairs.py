@@ -109,7 +109,7 @@ def parse_pair(
 ) -> tuple[NBestList, Trees, Trees] | SkippedList:
     """A list with its trees and its gold tree parsed, or why they cannot be used; ``changed`` as in ``open_list``.
 
-    Whose words are those of the gold tree is for the metric to say.
+    The metric says whose words are those of the gold tree.
     """
     opened = nbest if isinstance(nbest, SkippedList) else open_list(nbest, symbols, changed)
     if isinstance(opened, SkippedList):

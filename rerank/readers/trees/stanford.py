@@ -79,7 +79,7 @@ class StanfordReader(ParseReader):
 
 
 def _tree(lines: Sequence[bytes]) -> tuple[int, bytes]:
-    """Where the tree starts among the lines of a candidate, and the tree on one line; what there is if it is none."""
+    """The line of a candidate at which the tree starts, and the tree on one line; whatever is there if it is none."""
     start = next((k for k, line in enumerate(lines) if line[:1] == b"("), min(1, len(lines) - 1))
     depths = accumulate(line.count(b"(") - line.count(b")") for line in lines[start:])
     size = next(

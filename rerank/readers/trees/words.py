@@ -71,12 +71,12 @@ def bracket_advice(text: bytes) -> str:
 
 
 def unchanged() -> Counter[str]:
-    """How many words of either side have been changed so far: none."""
+    """The numbers of words of both sides that have been changed so far: none."""
     return Counter({CANDIDATES: 0, GOLD: 0})
 
 
 def changes(changed: Mapping[str, int]) -> str:
-    """How many words have been changed, for a message."""
+    """The number of words that have been changed, for a message."""
     return f"words normalised: {', '.join(f'{number:,} of {side}' for side, number in changed.items())}"
 
 
@@ -135,7 +135,7 @@ def equal_form(trees: Trees, other: Trees, symbols: SymbolTable) -> str:
 
 
 def difference(one: list[str], two: list[str]) -> str:
-    """Where two sentences differ, for a message."""
+    """The first difference between two sentences, for a message."""
     place = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
     shown = [" ".join(words[place : place + 3]) or "the end" for words in (one, two)]
     return f"{len(one)} and {len(two)} words; at word {place + 1} {shown[0]!r} and {shown[1]!r}"

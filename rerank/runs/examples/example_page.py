@@ -121,7 +121,7 @@ def _against_largest(recipe: ClassificationRecipe, best: Result, label: np.ndarr
 
 
 def _against(metrics: Mapping[str, Any], a: Result, b: Result) -> str:
-    """How ``a`` is, compared with ``b``, by the tests of metrics.json."""
+    """The verdict on ``a`` compared with ``b``, by the tests of metrics.json."""
     tests = metrics["significance"].get(f"{a.set}, noise {a.noise:g}" if a.noise else a.set, {})
     for first, second, sign in ((a, b, 1), (b, a, -1)):
         if test := tests.get(f"{first.spec.name}_vs_{second.spec.name}"):

@@ -60,7 +60,7 @@ class ExampleSet:
 
     @property
     def splits(self) -> int:
-        """How many (training, test) divisions there are."""
+        """The number of (training, test) divisions."""
         return 1 if self.folds is None else int(np.unique(self.folds).size)
 
     @property

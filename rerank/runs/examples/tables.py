@@ -168,7 +168,7 @@ def _beside(text: str, paper: float | None) -> str:
 
 
 def _source(recipe: ClassificationRecipe, what: Literal["values", "ranks"]) -> str:
-    """Where the paper's numbers come from, if there are any."""
+    """The source of the paper's numbers, if there are any."""
     known = recipe.reported is not None and getattr(recipe.reported, what)
     return f"; behind the slash: {recipe.reported.source}" if recipe.reported is not None and known else ""
 
@@ -196,7 +196,7 @@ def _grid(
 
 
 def sets_table(corpora: Mapping[str, Any]) -> TextTable:
-    """How large the sets are."""
+    """The sizes of the sets."""
     rows = [
         {
             "set": name,
@@ -213,7 +213,7 @@ def sets_table(corpora: Mapping[str, Any]) -> TextTable:
 
 
 def training_table(metrics: Mapping[str, Any]) -> TextTable:
-    """How every result was trained; means where there are several folds."""
+    """The training of every result; means where there are several folds."""
     rows = []
     for run in metrics["runs"]:
         training, tested = run["training"], run["splits"]["test"]

@@ -61,7 +61,7 @@ def write_predictions(directory: Path, name: str, tested: Tested, results: Seque
 
 
 def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray) -> Selections:
-    """Which of the tested examples, whose classes are ``label`` (int64 [n]), are wrong by each of ``predictions``."""
+    """The tested examples, with classes ``label`` (int64 [n]), that each of ``predictions`` gets wrong."""
     rows = {name: (classes != label).astype(np.float64)[:, np.newaxis] for name, classes in predictions.items()}
     ids = [str(i + 1) for i in range(label.size)]
     return Selections(ids, Classification().signature, np.ones((label.size, 1)), rows)

@@ -141,7 +141,8 @@ def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float
 
 
 def divided(label: np.ndarray, share: float | None, folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """How tuning divides examples, as indices that train and indices that judge: by ``folds``, or once by ``share``.
+    """The divisions of examples for tuning, as indices that train and indices that judge: by ``folds``, or once by
+    ``share``.
 
     With fewer examples than folds, each is a fold of its own.
     """

@@ -1,4 +1,5 @@
-"""Where two trees of one sentence differ, as PARSEVAL sees it: the brackets of one that the other lacks."""
+"""The differences between two trees of one sentence as PARSEVAL sees them: brackets that one has and the other
+lacks."""
 
 from collections import Counter
 from collections.abc import Sequence

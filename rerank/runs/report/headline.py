@@ -113,7 +113,7 @@ def unbeaten(metrics: Mapping[str, Any]) -> str:
 
 
 def given_up(metrics: Mapping[str, Any], split: str) -> str:
-    """What a decision that makes trees of its own costs in entirely right ones; empty where it costs none."""
+    """The entirely right trees that a decision which makes trees of its own gives up; empty where it gives up none."""
     decision = metrics.get("decision") or {}
     by, ranked = ((metrics["splits"][split].get(decision.get(key)) or {}) for key in ("predictor", "ranked_by"))
     exact = [scores["exact_match"] for scores in (by, ranked) if "exact_match" in scores]
@@ -125,7 +125,7 @@ def given_up(metrics: Mapping[str, Any], split: str) -> str:
 
 
 def blind_note(metrics: Mapping[str, Any]) -> str:
-    """Which figures are blind, and what was chosen where; empty where ``metrics`` does not say."""
+    """The figures that are blind, and the split that each choice was made on; empty where ``metrics`` does not say."""
     blind = metrics.get("blind")
     if not blind:
         return ""

@@ -130,7 +130,7 @@ def rank_figures(metrics: Mapping[str, Any]) -> list[Figure]:
 
 
 def rank_figure(split: str, ranks: Sequence[int]) -> Figure:
-    """How often the oracle has which rank by base score: ``ranks[r]`` lists have rank r, from 0."""
+    """The distribution of the oracle's rank by base score: ``ranks[r]`` lists have rank r, from 0."""
     width = -(-len(ranks) // BARS)
     counts = [sum(ranks[first : first + width]) for first in range(0, len(ranks), width)]
     bars = [(1 + k * width + (width - 1) / 2, lists) for k, lists in enumerate(counts) if lists]
@@ -331,7 +331,7 @@ def _reported(reported: Mapping[str, Any], run: str, key: str, scale: float) -> 
 
 
 def _epochs(figure: ListFigure, metrics: Mapping[str, Any], curves: Mapping[str, Sequence[Curve]]) -> Figure:
-    """How well the predictors of all epochs do on dev, and how much they differ."""
+    """The mean and the deviation of all epochs' predictors on dev."""
     measure, points = primary_of(metrics), []
     for place, (name, runs) in enumerate(curves.items(), start=1):
         spread = Spread.known(measure.scale * score for curve in runs for score in curve.dev_scores)

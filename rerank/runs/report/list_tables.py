@@ -28,7 +28,7 @@ Metrics = Mapping[str, Any]
 
 
 def training_table(metrics: Metrics) -> TextTable:
-    """How every run was trained."""
+    """The training of every run."""
     rows, measure, runs = [], primary_of(metrics), runs_of(metrics)
     several = len({run.get("seed") for run in runs}) > 1
     for run in runs:
@@ -143,7 +143,7 @@ def coverage_tables(metrics: Metrics) -> list[TextTable]:
 
 
 def corpora_table(metrics: Metrics) -> TextTable:
-    """How large the splits are, and their sources where they have several."""
+    """The sizes of the splits, and their sources where they have several."""
     rows = []
     for split, entry in metrics.get("corpora", {}).items():
         left_out = [count(sum((entry.get(key) or {}).values())) for key in LEFT_OUT.values()]
@@ -187,7 +187,7 @@ def scores_table(metrics: Metrics) -> TextTable:
 
 
 def lists_table(metrics: Metrics) -> TextTable:
-    """How long the lists are."""
+    """The lengths of the lists."""
     rows = [
         {
             "split": split,

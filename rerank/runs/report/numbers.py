@@ -1,4 +1,4 @@
-"""How numbers are written, and their spread over seeds or folds."""
+"""Numbers as they are written, with their spread over seeds or folds."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -53,7 +53,7 @@ class Scale:
     log: bool = False
 
     def place(self, value: float) -> float:
-        """Where ``value`` stands: 0 at the low end, 1 at the high one."""
+        """The place of ``value``: 0 at the low end, 1 at the high one."""
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)

@@ -227,7 +227,7 @@ def written_score(group: Group, split: str, key: str) -> Spread | None:
 
 
 def share_closed(measure: Measure, base: float, score: float, oracle: float) -> float | None:
-    """How much of the distance from base to oracle a score covers; None where there is none."""
+    """The share of the distance from base to oracle that a score covers; None where there is none."""
     return (score - base) / (oracle - base) if measure.better(oracle - base) > 0 else None
 
 

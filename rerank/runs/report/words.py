@@ -23,7 +23,7 @@ class MarkedWords(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """How it is shown: "wrong", "missed" or nothing."""
+        """The class that it is shown in: "wrong", "missed" or none."""
         return "" if not self.mark else "wrong" if self.mark == WRONG else "missed"
 
 

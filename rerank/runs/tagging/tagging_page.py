@@ -52,7 +52,7 @@ def write_page(
 
 
 def sizes_table(corpora: Mapping[str, Any]) -> TextTable:
-    """How large the splits are."""
+    """The sizes of the splits."""
     rows = [
         {
             "split": split,
