@@ -58,9 +58,10 @@ def serve(
         int, typer.Option(min=1, help="Seconds that requests under way have to finish when the service is stopped.")
     ] = 30,
 ) -> None:
-    """Answer requests to rank over HTTP: POST /rank, /v1/rerank, /health, /metrics, and at / a page to try it. With
-    --upstream, answer chats too, POST /v1/chat/completions, by the best of n samples. A model that tags words answers
-    POST /tag, with a body such as {"sentences": [["The", "dog"]]}.
+    """Answer requests to rank over HTTP, and chats with the best of n samples.
+
+    POST /rank, /v1/rerank, GET /health, /metrics, and at / a page to try it. With --upstream, POST /v1/chat/completions
+    too. A model that tags words answers POST /tag, with a body such as {"sentences": [["The", "dog"]]}.
 
     It prints its address when it is ready. SIGTERM, SIGHUP or Ctrl-C ends it, with the exit code 0, once the requests
     under way are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can

@@ -40,11 +40,10 @@ def vote(
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
 ) -> None:
-    """Compare majority votes, votes weighted by scores, the best by each score, and learned ways to choose of n
-    samples.
+    """Compare ways to choose one of n samples: majority vote, votes by scores, the best by a score, and learned ones.
 
-    One table without a recipe or a model. What is learned is by cross-validation over lists; every row is tested
-    against majority vote. --save trains a model as `rerank.fit` does, by its defaults: from all numbers and texts.
+    One table, without a recipe or a model. Learned ways are cross-validated over lists; every row is tested against
+    majority vote. --save trains a model as `rerank.fit` does, by its defaults: from all numbers and texts.
     """
     if twice := next((path for path in files if files.count(path) > 1), None):
         raise typer.BadParameter(f"{twice} is named twice; its lists would count twice, leave one out")

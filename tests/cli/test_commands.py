@@ -407,7 +407,8 @@ def test_list(rerank, tmp_path, monkeypatch):
             assert re.search(rf"^{name}\b", result.out, re.MULTILINE)
     monkeypatch.chdir(tmp_path)
     recipes = rerank("list", "recipes").out
-    assert "\n  quickstart  What `make quickstart` runs" in recipes
+    assert "\n  quickstart  Two learners on the parses in data/quickstart" in recipes
+    assert "..." not in recipes
     assert recipes.index("samples:\n  llm ") < recipes.index("\nparses:\n") < recipes.index("\npapers:\n")
     few = rerank("list", "learners").out
     assert "\nmaxent  " in few
