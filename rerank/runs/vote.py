@@ -161,7 +161,7 @@ class VoteTable:
             line["95 % interval"] = "" if interval is None else " to ".join(map(self.metric.text, interval))
             line[f"less {reference}"] = "" if test is None else self.metric.signed(test.difference)
             lines.append(line | {"p": "" if test is None else f"{test.p:.2g}"})
-        note = f"Learned ways are of {self.folds} folds: each list is chosen from by what the others teach."
+        note = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
         return TextTable.of(f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}", lines, note=note)
 
     def __str__(self) -> str:

@@ -218,8 +218,10 @@ class WeightTable:
             for w in self.weights
         ]  # fmt: skip
         caption = f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}"
-        worth = f"By {self.folds} folds: each list is chosen from by what the others teach. {self.verdict}"
-        about = f"Weights of all lists, in the unit of their columns; intervals of {self.resamples} resamples of lists."
+        worth = f"Cross-validated: the choices in each of {self.folds} folds are learned from the rest. {self.verdict}"
+        about = (
+            f"Weights of all lists, in the units of their columns; intervals from {self.resamples} resamples of lists."
+        )
         if self.margin is not None:
             about += f" Margin: {self.margin:.4g}"
             about += f", by which the base's choice stays in {100 * self.kept:.0f} % of the lists with another best."
