@@ -93,7 +93,8 @@ def test_long_curves_are_thinned_to_their_ends():
 def test_a_batch_learner_has_no_course_to_draw():
     alone = Curve("maxent", 1, [300], [20], [15], [300], [0.9])
     assert training_figures([alone], {}) == []
-    assert len(training_figures([alone, Curve("a", 1, [1, 2], [1, 1], [1, 1])], {"measure": "f1"})) == 3
+    mistakes, _, dev = training_figures([alone, Curve("a", 1, [1, 2], [1, 1], [1, 1], [2], [0.8])], {"measure": "f1"})
+    assert ("maxent" in words(mistakes.svg), "maxent" in words(dev.svg)) == (False, True)
 
 
 class TestNames:

@@ -78,15 +78,18 @@ def names_of(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> list[str]:
 
 
 def training_figures(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> list[Figure]:
-    """Mistakes, weights and, where there are any, dev scores over the lists processed; none for batch learners alone,
-    which have no course."""
-    if not any(len(curve.samples) > 1 for curve in curves):
+    """Mistakes, weights and, where there are any, dev scores over the lists processed.
+
+    Batch learners have no course: they have a dev score beside those of others, and no figures if they are alone.
+    """
+    courses = [curve for curve in curves if len(curve.samples) > 1]
+    if not courses:
         return []
     names, measure, dev = names_of(curves, metrics), primary_of(metrics), dev_of(metrics)
     captions = {"mistakes": "Mistakes made in training.", "nonzero_weights": "Weights other than zero."}
     figures = []
     for key, caption in captions.items():
-        counts = [FigureLine(curve.samples, getattr(curve, key), curve.run) for curve in curves]
+        counts = [FigureLine(curve.samples, getattr(curve, key), curve.run) for curve in courses]
         figures.append(_over_training(caption, counts, names, AXES[key]))
     if any(curve.dev_samples for curve in curves):
         scored = [
