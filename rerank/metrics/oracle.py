@@ -74,14 +74,18 @@ def statistics_of(lists: Lists, chosen: np.ndarray) -> np.ndarray:
     return np.concatenate([chosen_rows(part.stats, own(chosen, place, part)) for place, part in parts(lists)])
 
 
-def gains_of(lists: Lists, chosen: np.ndarray) -> np.ndarray:
-    """float64 [L]: the gains of a selection (int64 [L]) from all lists; 0 where nothing was selected."""
-    gains = np.zeros(chosen.size)
+def list_gains(lists: Lists, chosen: np.ndarray | None = None) -> np.ndarray:
+    """float64 [L]: the gain of every list's choice (int64 [L]), or of its best candidate; 0 where there is none."""
+    by_part = []
     for place, part in parts(lists):
-        own_choice = own(chosen, place, part)
-        some = np.flatnonzero(own_choice >= 0)
-        gains[place.lists + some] = part.gain[own_choice[some]]
-    return gains
+        gains = np.zeros(part.list_count)
+        full = np.flatnonzero(np.diff(part.lists))
+        if chosen is None:
+            gains[full] = np.maximum.reduceat(part.gain, part.lists[full]) if full.size else 0.0
+        else:
+            gains[full] = part.gain[own(chosen, place, part)[full]]
+        by_part.append(gains)
+    return np.concatenate(by_part)
 
 
 def rows_of_scores(

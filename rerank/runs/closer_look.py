@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.shards import Lists, first_candidates, list_sizes, own, parts
+from rerank.data.shards import Lists, first_candidates, list_sizes, parts
 from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
-from rerank.metrics.oracle import oracles
+from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Scorer, rank
 from rerank.readers.base import SkipCount, SkippedList
@@ -64,20 +64,6 @@ class Example:
             "marks": any(piece.mark for text in texts for piece in text.pieces),
             "contributions": contributions_table(self.contributions),
         }
-
-
-def list_gains(lists: Lists, chosen: np.ndarray | None = None) -> np.ndarray:
-    """float64 [L]: the gain of every list's choice (int64 [L]), or of its best candidate; 0 where there is none."""
-    by_part = []
-    for place, part in parts(lists):
-        gains = np.zeros(part.list_count)
-        full = np.flatnonzero(np.diff(part.lists))
-        if chosen is None:
-            gains[full] = np.maximum.reduceat(part.gain, part.lists[full]) if full.size else 0.0
-        else:
-            gains[full] = part.gain[own(chosen, place, part)[full]]
-        by_part.append(gains)
-    return np.concatenate(by_part)
 
 
 def choose_examples(base: np.ndarray, base_gain: np.ndarray, gain: np.ndarray, number: int, seed: int) -> list[int]:

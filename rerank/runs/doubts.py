@@ -11,11 +11,10 @@ from rerank.extraction.content.base import Content
 from rerank.extraction.seen import MOST, SeenSample, shared
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
-from rerank.metrics.oracle import base_choice
+from rerank.metrics.oracle import base_choice, list_gains
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
-from rerank.runs.closer_look import list_gains
 from rerank.runs.corpora import Data
 
 APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions

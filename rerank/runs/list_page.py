@@ -10,11 +10,12 @@ import numpy as np
 
 from rerank.data.shards import Lists, list_sizes
 from rerank.extraction.content import metric_of
+from rerank.metrics.oracle import list_gains
 from rerank.models.inspection import shares
 from rerank.models.model import Model
 from rerank.readers.texts.text_pairs import read_lines
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.closer_look import Answers, Example, list_gains, look_again
+from rerank.runs.closer_look import Answers, Example, look_again
 from rerank.runs.corpora import Data
 from rerank.runs.evaluation import Selections
 from rerank.runs.learning import shown_curve

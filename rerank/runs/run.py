@@ -26,7 +26,7 @@ from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel
-from rerank.metrics.oracle import base_choice, base_rows, gains_of, oracle_rows, oracles, statistics_of
+from rerank.metrics.oracle import base_choice, base_rows, list_gains, oracle_rows, oracles, statistics_of
 from rerank.metrics.order import OrderMetric
 from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
@@ -119,11 +119,9 @@ class Run:
             choices["voted"] = self._voted(split, extracted, votes)
             rows["voted"] = statistics_of(corpus, choices["voted"])
             self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
-            if (
-                bound := self.training.get("bound")
-            ) and corpus.list_count:  # what it says of the vote, beside what happened
-                best_gains, gains = (gains_of(corpus, choices[name]) for name in ("oracle", "voted"))
-                bound[f"vote_error_{split}"] = float(np.mean(gains < best_gains))
+            if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
+                worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)
+                bound[f"vote_error_{split}"] = float(np.mean(worse))
         selections = Selections.of(corpus, extracted.ids, metric, rows)
         settings = self.recipe.significance
         pairs = [(name, "base") for name in choices if name not in ("base", "oracle")]
