@@ -1,14 +1,16 @@
-"""What recipes make, byte by byte, and what they cost: recorded, compared with what was recorded, and timed in pairs.
+"""Digests of what all recipes make, byte by byte: recorded, compared with what was recorded, and timed in pairs.
 
-    python benchmarks/golden.py record FILE [--root DIR] [--only NAME ...]
-    python benchmarks/golden.py compare FILE [--root DIR] [--only NAME ...]
-    python benchmarks/golden.py pair PYTHON [--rounds 3] [--root DIR] [--only NAME ...]
+    python benchmarks/golden.py record FILE --quick [--data DIR ...] [--only NAME ...] [--jobs 2]
+    python benchmarks/golden.py compare FILE --quick [--data DIR ...] [--only NAME ...] [--jobs 2]
+    python benchmarks/golden.py pair PYTHON --quick [--rounds 3] [--data DIR ...] [--only NAME ...]
 
-DIR holds the lists that are not in the repository: parse/gum, translation/multi30k, binary. `record` runs every recipe
-below in a process of its own and writes a digest of each array of its models, of its predictions, its history and its
-metrics without times; `compare` does the same and names what differs (exit code 1). `pair` runs each recipe in turn
-with this interpreter and with PYTHON, that of another checkout, and prints CPU seconds (the least of the rounds) and
-their ratio; the first round, which compiles kernels, does not count.
+Lists that come with the program are always there. A DIR holds others: parses (`train.gold.gz`), translations
+(`train.ref.gz`) or examples (`NAME.svm.gz`); recipes that read what no DIR holds are left out, which is said. `record`
+runs every recipe, and one epoch of every learner, in a process of its own and writes a digest of each array of its
+models, of its predictions, its history and its metrics without times; `compare` does the same and names what differs
+(exit code 1). With --quick, recipes use their own settings for a quick run, those in QUICK, and few lists. `pair` runs
+each recipe in turn with this interpreter and with PYTHON, that of another checkout, and prints CPU seconds (the least
+of the rounds) and their ratio; the first round, which compiles kernels, does not count.
 """
 
 import argparse
@@ -16,11 +18,11 @@ import gzip
 import hashlib
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,27 @@ import yaml
 
 HERE = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("RERANK_SHARED") or HERE.parent / "shared") / "data"
+FOLDERS = SHARED / "parse/gum", SHARED / "translation/multi30k", SHARED / "binary"
+MARKS = {"parses": "train.gold.gz", "translations": "train.ref.gz", "examples": "*.svm.gz"}
+FEW_PARSES = "data.train=dev", "training.share=1", "training.epochs=2", "significance.samples=100"
+FEW_TRANSLATIONS = (
+    "data.train=dev",
+    "data.dev=tune",
+    "training.share=1",
+    "training.epochs=2",
+    "significance.samples=100",
+)
+# A quick run of recipes that say nothing of it.
+QUICK: dict[str, tuple[str, ...]] = {
+    "learners": ("data.sets=[digits_34]", "data.noise=[0.1]"),
+    "learners-fixed": ("data.sets=[digits_34, news_comp]", "seeds=[1]"),
+    "tuning": ("data.sets=[news_comp]",),
+    "parse-ensemble": ("training.ensemble.seeds=2",),
+    "parse-learned": ("training.ensemble.seeds=2",),
+    "translation": ("seeds=[1]",),
+    "translation-dptm": ("seeds=[1]",),
+    "translation-mert": ("mert.split=test_2016", "data.tests=[test_2017]"),
+}
 LEARNERS = (
     "arda", "arow", "bopr", "cw", "fobos", "ftrl", "lm-nwin", "lm-perc", "lm-uwin", "nherd", "nwin", "pa", "perceptron",
     "rda", "scw", "sgd", "sop", "tg", "uwin", "vrda",
@@ -41,38 +64,51 @@ VARYING = {
 
 
 class Work(NamedTuple):
-    """A recipe that is run: its name, the file or settings, and what is changed in it."""
+    """A recipe that is run: its name, the file or settings, what is changed in it, and other options."""
 
     name: str
     recipe: str | dict[str, Any]
     changes: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
 
-def works(root: Path) -> Iterator[Work]:
-    """All recipes, those over lists that are not here left out."""
-    yield Work("quickstart", "quickstart.yaml")
-    yield Work("asr", "asr.yaml")
-    yield Work("llm", "llm.yaml")
-    yield from here(root / "binary", classification(root / "binary"))
-    gum = f"data.root={root / 'parse/gum'}"
-    yield from here(root / "parse/gum", [Work("parse", "parse.yaml", (gum,)), *one_epoch(root / "parse/gum")])
-    texts = f"data.root={root / 'translation/multi30k'}"
-    yield from here(root / "translation/multi30k", [Work("translation", "translation.yaml", (texts, "seeds=[1]"))])
+def works(folders: Sequence[Path], quick: bool) -> Iterator[Work]:
+    """All recipes, then one epoch of every learner; those over lists that are not here left out."""
+    here = {kind: folder for folder in folders for kind, mark in MARKS.items() if any(folder.glob(mark))}
+    missing: dict[str, list[str]] = {}
+    for path in sorted((HERE / "recipes").rglob("*.yaml")):
+        name = path.relative_to(HERE / "recipes").with_suffix("").as_posix()
+        text = path.read_text()
+        task = yaml.safe_load(text)["task"]
+        kind = {"parse": "parses", "translation": "translations", "classification": "examples"}.get(task)
+        if ("=DIR" not in text and "=FILE" not in text) or (kind not in here and "{shipped}" in text):
+            kind = None  # its lists come with the program, or are generated
+        if kind is not None and kind not in here:
+            missing.setdefault(kind, []).append(name)
+            continue
+        yield Work(name, f"{name}.yaml", changes(name, kind, here, quick), quick_option(text, quick))
+    if "parses" in here:
+        yield from one_epoch(here["parses"])
+    else:
+        missing.setdefault("parses", []).append("one epoch of every learner")
+    for kind, names in missing.items():
+        print(f"no --data folder has {kind} ({MARKS[kind]}); left out: {', '.join(names)}", file=sys.stderr)
 
 
-def here(folder: Path, found: list[Work]) -> list[Work]:
-    """``found``, or nothing, which is said, where its folder is missing."""
-    if folder.is_dir():
-        return found
-    print(f"{folder} is not here: {', '.join(work.name for work in found)} left out", file=sys.stderr)
-    return []
+def quick_option(text: str, quick: bool) -> tuple[str, ...]:
+    """--quick, where the recipe knows it."""
+    return ("--quick",) if quick and "\nquick:" in text else ()
 
 
-def classification(root: Path) -> list[Work]:
-    """One set of examples, fold by fold."""
-    name = "sentiment_books"
-    changes = f"data.path={root / name}.svm.gz", f"data.folds={root / name}.folds.txt"
-    return [Work("classification", "classification.yaml", changes)]
+def changes(name: str, kind: str | None, here: dict[str, Path], quick: bool) -> tuple[str, ...]:
+    """Where the lists of a recipe are, and what makes its run quick."""
+    if kind is None:
+        return QUICK.get(name, ()) if quick else ()
+    if name == "classification":
+        found = here[kind] / "sentiment_books"
+        return f"data.path={found}.svm.gz", f"data.folds={found}.folds.txt"
+    few = {"parses": FEW_PARSES, "translations": FEW_TRANSLATIONS}.get(kind, ()) if quick else ()
+    return f"data.root={here[kind]}", *few, *(QUICK.get(name, ()) if quick else ())
 
 
 def one_epoch(root: Path) -> list[Work]:
@@ -97,13 +133,17 @@ def run(python: str, work: Work, folder: Path) -> tuple[Path, float]:
         path.write_text(yaml.safe_dump(work.recipe))
     output = folder / work.name.replace(" ", "-")
     changes = [word for change in work.changes for word in ("--set", change)]
-    command = [python, "-m", "rerank", "run", str(path), *changes, "--output", str(output), "--engine", "local"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise SystemExit(f"{work.name}: exit code {done.returncode}\n{done.stderr[-2000:]}")
-    return output, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    options = [*changes, *work.options, "--output", str(output), "--engine", "local"]
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [python, "-m", "rerank", "run", str(path), *options], cwd=checkout, stdout=subprocess.DEVNULL, stderr=errors
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        if process.returncode:
+            raise SystemExit(f"{work.name}: exit code {process.returncode}\n{errors.read()[-2000:]}")
+    return output, used.ru_utime + used.ru_stime
 
 
 def digests(output: Path) -> dict[str, str]:
@@ -141,15 +181,18 @@ def without_times(value: Any) -> Any:
     return [without_times(own) for own in value] if isinstance(value, list) else value
 
 
-def measured(chosen: list[Work]) -> dict[str, dict[str, str]]:
+def measured(chosen: list[Work], jobs: int) -> dict[str, dict[str, str]]:
     """The digests of all recipes."""
-    found = {}
-    for work in chosen:
+
+    def of(work: Work) -> dict[str, str]:
         with tempfile.TemporaryDirectory(prefix="rerank-golden-") as folder:
             output, seconds = run(sys.executable, work, Path(folder))
-            found[work.name] = digests(output)
-        print(f"{work.name}: {len(found[work.name])} files, {seconds:.1f} CPU seconds", file=sys.stderr)
-    return found
+            found = digests(output)
+        print(f"{work.name}: {len(found)} files, {seconds:.1f} CPU seconds", file=sys.stderr, flush=True)
+        return found
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return dict(zip([work.name for work in chosen], pool.map(of, chosen), strict=True))
 
 
 def compare(recorded: dict[str, dict[str, str]], found: dict[str, dict[str, str]]) -> int:
@@ -181,20 +224,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=["record", "compare", "pair"])
     parser.add_argument("with_what", metavar="FILE | PYTHON")
-    parser.add_argument("--root", type=Path, default=SHARED)
+    parser.add_argument("--data", type=Path, nargs="+", metavar="DIR", default=FOLDERS)
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="+", metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="recipes at a time")
     arguments = parser.parse_args()
-    chosen = [
-        work for work in works(arguments.root.absolute()) if arguments.only is None or work.name in arguments.only
-    ]
+    folders = [folder.absolute() for folder in arguments.data]
+    chosen = [work for work in works(folders, arguments.quick) if arguments.only is None or work.name in arguments.only]
     file = Path(arguments.with_what)
     if arguments.action == "pair":
         pair(chosen, arguments.with_what, arguments.rounds)
     elif arguments.action == "record":
-        file.write_text(json.dumps(measured(chosen), indent=1) + "\n")
+        file.write_text(json.dumps(measured(chosen, arguments.jobs), indent=1) + "\n")
     else:
-        raise SystemExit(compare(json.loads(file.read_text()), measured(chosen)))
+        raise SystemExit(compare(json.loads(file.read_text()), measured(chosen, arguments.jobs)))
 
 
 if __name__ == "__main__":
