@@ -9,7 +9,7 @@ from rerank.data.shards import Lists, reference_rows
 from rerank.learn.base import Weights
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.voting.votes import Votes
-from rerank.learn.voting.voting import check_lists, vote
+from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
 from rerank.models.model import Model
 
@@ -23,5 +23,4 @@ def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
 def vote_model(model: Model, corpus: Corpus, names: Sequence[str] = ()) -> np.ndarray:
     """float64 [N]: the votes for all candidates by the updates that ``model`` keeps; ``names`` of the lists."""
     votes = Votes(**model.votes)
-    check_lists(votes, corpus, names)
     return vote(votes, corpus)

@@ -7,7 +7,7 @@ import pytest
 import reference
 from strategies import random_corpus
 
-from rerank.learn.voting.counting import FAINT
+FAINT = 2.0**-16
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 

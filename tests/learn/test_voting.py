@@ -20,10 +20,10 @@ from rerank.learn.voting import voting
 from rerank.learn.voting.voting import vote
 
 
-@pytest.fixture(params=[9, voting.RUN])
+@pytest.fixture(params=[9])
 def any_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few predictors at a time, or many."""
-    monkeypatch.setattr(voting, "RUN", request.param)
+    pass
 
 
 def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, any_ties: bool = False) -> np.ndarray:

@@ -1,42 +1,63 @@
 """Exact voting: the winner of every list under every predictor, without a weight vector per predictor.
 
 Under predictor k a candidate scores β_k·b + d_k·(U − τ_k·V), with U = Σ φ_j a_j and V = Σ φ_j v_j over the active
-columns (Gao et al. 2013, Fig. 2, with eq. 10 for w; see ``votes``). What updates made of a column is sorted by column
-and time: its *levels*. Lists do not depend on one another: threads share them out. On a list, the predictors are
-replayed in runs:
+columns (Gao et al. 2013, Fig. 2; see ``votes``). Lists do not depend on one another, and threads share them out. On a
+list, time is replayed: a column changes its level, the candidates that have it change their sums, the best is looked up
+again, and what the predictor survived is its vote.
 
-1. the moves of columns with the same values on all candidates are summed, in a row by predictor;
-2. candidate y gets U_y = U_x + differences, where x is the earlier candidate that it is most like (see ``seats``), and
-   V_y likewise;
-3. the scores of all candidates are compared at all predictors of the run at once.
-
-All sums are exact over the rounded products they are made of (see ``counting``): what candidates share ties, as under
-the predictor itself, and without an active column the score is that of the base alone. Whole numbers (perceptron and
-hinge on counts), and small multiples of a power of two, are not rounded at all: then every winner, ties included, is
-the predictor's own. Otherwise each level, or its product with a real value, is rounded by at most a 2^34th of what the
-list's products come to under *that* predictor (Σ of |level| times the column's largest |value|, for U and for V). As in
-any dot product, rounding decides between candidates with different active columns whose scores agree so far (with the
-exponential loss, whose weights grow by 2^50, in less than one vote of a hundred).
+Sums are exact, so that what candidates share ties, and what a column brings it takes back to the last bit: a product is
+cut into multiples of units that are 30 bits apart (``cut``), each so large that float64 holds all sums of multiples, and
+as many as the numbers of the list have bits. Whole numbers are multiples of the first.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from rerank.base.errors import DataError
 from rerank.base.interrupts import check, deferred
 from rerank.data.corpus import Corpus
+from rerank.data.symbols import mix
 from rerank.engines.threads import thread_count
-from rerank.learn.voting.counting import Room, vote_list
+from rerank.kernels.compile import kernel
 from rerank.learn.voting.levels import Levels, sort_levels
-from rerank.learn.voting.seats import Seats, seats_of
 from rerank.learn.voting.votes import Votes
 
-RUN = 1024  # predictors at a time: rows of a list stay in the caches
-LARGEST_SINGLE = 2.0**22  # whole numbers up to four times as large are exact in float32
-BYTES = 80.0  # a nonzero of a list takes, while seats are found
-LARGEST_LIST = 1 << 34  # bytes that a thread may need for a list
+APART = 30  # bits from one unit to the next
+FINER = 2.0**-APART
+HALF = np.uint64(32)
+
+
+class Patterns(NamedTuple):
+    """A list of N candidates in *places*, by falling base score, then by index: the first of a tie wins.
+
+    Columns with the same values on all candidates are one pattern; a pattern of equal values decides nothing, and is
+    left out.
+    """
+
+    base: np.ndarray  # float64 [N]
+    column: np.ndarray  # int64 [Q]: the numbers of its columns
+    pattern: np.ndarray  # int64 [Q]: and the pattern of each
+    first: np.ndarray  # int64 [P + 1]: its candidates are first[p]..first[p + 1]
+    place: np.ndarray  # int64
+    value: np.ndarray  # float64
+
+
+class Sums(NamedTuple):
+    """U, or V, of a list: E changes of levels by time, and what they come to so far."""
+
+    at: np.ndarray  # int64 [M + 2]: those of predictor k are at[k]..at[k + 1]
+    column: np.ndarray  # int64 [E]: by place in ``Patterns.column``
+    level: np.ndarray  # float64 [E]
+    now: np.ndarray  # float64 [Q]: levels of columns
+    together: np.ndarray  # float64 [P, parts]: of patterns, a number of each unit
+    before: np.ndarray  # float64 [P]: the levels of patterns that ``total`` holds
+    moved: np.ndarray  # int64 [P]: patterns whose level is another one
+    total: np.ndarray  # float64 [N, parts]: of candidates
+    rounder: tuple[float, float]  # of levels and of products: see ``cut``
 
 
 def vote(
@@ -44,22 +65,20 @@ def vote(
 ) -> np.ndarray:
     """float64 [N]: for every candidate Σ_k c_k · [it wins its list under predictor k].
 
-    Ties go to the higher base score, then the lower index.
-
-    Parameters
-    ----------
-    threads: all cores by default.
-    on_list: called after each of the lists.
+    Ties go to the higher base score, then the lower index. ``on_list``: called after each of the lists.
     """
-    check_lists(votes, corpus)
-    votes = Votes(*map(_frozen, votes))
-    name, u, v = sort_levels(votes, corpus)
-    counted, heights = np.zeros(corpus.candidate_count), [_heights(levels) for levels in (u, v)]
+    name, *levels = sort_levels(votes, corpus)
+    ranges = [range_of(side) for side in levels]
+    counted = np.zeros(corpus.candidate_count)
 
     def count(i: int) -> None:
-        if corpus.lists[i] < corpus.lists[i + 1]:
-            seats = seats_of(corpus, i, name)
-            counted[seats.candidate] = _votes_of(seats, u, v, votes, _is_whole(seats, heights))
+        first, last = corpus.lists[i], corpus.lists[i + 1]
+        if first < last:
+            order = np.argsort(-corpus.base[first:last], kind="stable")
+            patterns, won = patterns_of(corpus, i, name, order), np.zeros(last - first)
+            sums = [sums_of(patterns, *side, votes.survived.size) for side in zip(levels, ranges, strict=True)]
+            count_list(patterns, *sums, votes, won)
+            counted[first + order] = won
 
     with deferred(), ThreadPoolExecutor(max(1, min(threads or thread_count(), 16))) as pool:
         for _ in pool.map(count, range(corpus.list_count)):
@@ -69,67 +88,162 @@ def vote(
     return counted
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
-    """A read-only view, so that no kernel compiles for arrays of both kinds."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def _votes_of(seats: Seats, u: Levels, v: Levels, votes: Votes, whole: bool) -> np.ndarray:
-    """The votes of a list's candidates, by place."""
-    N, P, T = seats.base.size, seats.largest.size, min(RUN, votes.survived.size)
-
-    def room(levels: Levels, n: int) -> Room:
-        kind = np.float32 if whole else np.float64
-        return Room(
-            begin=levels.first[seats.column],
-            end=levels.first[seats.column],
-            size=np.empty(n),
-            row=np.empty(P, np.int64),
-            still=np.empty(P),
-            rows=np.empty((seats.whole, n), kind),
-            levels=np.empty((P - seats.whole, n)),
-            start=np.empty(N),
-            moves=np.empty((N, n), kind),
-            total=np.empty(n),
-        )
-
-    rooms, counted = (room(u, T), room(v, T if votes.threshold.size else 0)), np.zeros(N)
-    vote_list(seats, u, v, votes, whole, *rooms, np.empty(T), np.empty(T, np.int64), counted)
-    return counted
-
-
-def _heights(levels: Levels) -> tuple[np.ndarray, np.ndarray]:
-    """By column (float64 [C]): the largest |level|; the same where all are whole numbers, else too large a one."""
-    fractions = np.add.reduceat((levels.level != np.rint(levels.level)).view(np.int8), levels.first, dtype=np.int64)
-    height = np.maximum.reduceat(np.abs(levels.level), levels.first)
-    return height, np.where(fractions == 0, height, 2.0**48)
-
-
-def _is_whole(seats: Seats, heights: list[tuple[np.ndarray, np.ndarray]]) -> bool:
-    """Whether sums of whole patterns are whole numbers that float32 holds, and multiples of the unit of real ones."""
-    largest, end = np.repeat(seats.largest, np.diff(seats.members)), seats.members[seats.whole]
-    return all(
-        bool(
-            np.sum(largest[:end] * whole[seats.column[:end]]) < LARGEST_SINGLE
-            and np.sum(largest * height[seats.column]) < 2.0**48
-        )
-        for height, whole in heights
+def patterns_of(corpus: Corpus, i: int, name: np.ndarray, order: np.ndarray) -> Patterns:
+    """List i of ``corpus``, with the columns that have a ``name`` (int32 [D]; -1 for none); order: its places."""
+    first, last = corpus.lists[i], corpus.lists[i + 1]
+    nonzeros = slice(corpus.rows[first], corpus.rows[last])
+    names, values = name[corpus.columns[nonzeros]], np.asarray(corpus.values[nonzeros], np.float32)
+    kept = (names >= 0) & (values != 0.0)
+    owner = np.repeat(np.argsort(order), np.diff(corpus.rows[first : last + 1]))[kept]
+    column, where = np.unique(names[kept], return_inverse=True)
+    hashes = np.zeros(column.size, np.uint64)
+    add_hashes(owner, where, values[kept].view(np.uint32), hashes)
+    _, sample, pattern = np.unique(hashes, return_index=True, return_inverse=True)
+    one = sample[pattern[where]] == where  # the nonzeros of one column of each pattern
+    rows = csr_matrix((values[kept][one], (pattern[where[one]], owner[one])), (sample.size, order.size))
+    low, high = rows.min(axis=1).toarray().ravel(), rows.max(axis=1).toarray().ravel()
+    differs = low != high
+    rows, used = rows[differs], differs[pattern]
+    return Patterns(
+        base=corpus.base[first:last][order],
+        column=column[used].astype(np.int64),
+        pattern=(np.cumsum(differs) - 1)[pattern[used]],
+        first=rows.indptr.astype(np.int64),
+        place=rows.indices.astype(np.int64),
+        value=rows.data.astype(np.float64),
     )
 
 
-def check_lists(votes: Votes, corpus: Corpus, names: Sequence[str] = ()) -> None:
-    """Check that memory suffices: all candidates of a list are compared at once, under all predictors of a run.
+@kernel
+def add_hashes(owner: np.ndarray, where: np.ndarray, bits: np.ndarray, hashes: np.ndarray) -> None:
+    """Add hashes of a list's nonzeros to those of their columns: 64 bits, so that values need not be compared."""
+    for e in range(owner.shape[0]):
+        hashes[where[e]] += mix((np.uint64(owner[e]) << HALF) | np.uint64(bits[e]))
 
-    names: those of the lists, for the message.
-    """
-    candidates, nonzeros = np.diff(corpus.lists), np.diff(corpus.rows[corpus.lists])
-    columns = np.minimum(nonzeros, corpus.width)
-    rooms = 8.0 * (2 if votes.threshold.size else 1) * min(RUN, votes.survived.size)
-    need = BYTES * nonzeros + rooms * (candidates + columns)
-    i = int(np.argmax(need)) if need.size else -1
-    if i >= 0 and need[i] > LARGEST_LIST:
-        message = f"voting would take {need[i] / 1e9:.1f} GB for the {candidates[i]:,} candidates of list "
-        message += f"{names[i] if names else i + 1}; {LARGEST_LIST / 1e9:.1f} GB is the limit"
-        raise DataError(f"{message}: keep fewer candidates, or use the averaged predictor (--predictor average)")
+
+def range_of(levels: Levels) -> tuple[np.ndarray, np.ndarray]:
+    """By column (float64 [C]): the largest |level|, and the lowest bit of all levels."""
+    return np.maximum.reduceat(np.abs(levels.level), levels.first), np.minimum.reduceat(
+        bits(levels.level), levels.first
+    )
+
+
+def bits(x: np.ndarray) -> np.ndarray:
+    """The lowest bit of every number; ∞ for 0."""
+    mantissa, exponent = np.frexp(x)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    return np.where(x == 0.0, np.inf, np.ldexp((whole & -whole).astype(np.float64), np.maximum(exponent - 53, -1020)))
+
+
+def sums_of(patterns: Patterns, levels: Levels, reach: tuple[np.ndarray, np.ndarray], predictors: int) -> Sums:
+    """The changes of a list's levels by time, and sums that are 0."""
+    P, Q, N = patterns.first.size - 1, patterns.column.size, patterns.base.size
+    largest = np.zeros(P)
+    np.maximum.at(largest, np.repeat(np.arange(P), np.diff(patterns.first)), np.abs(patterns.value))
+    height, lowest = (side[patterns.column] for side in reach)
+    low = float(lowest.min(initial=np.inf))
+    one, cut_one = units(float(height.sum()), low)
+    other, cut_other = units(
+        float((height * largest[patterns.pattern]).sum()), low * float(bits(patterns.value).min(initial=1.0))
+    )
+    ends = np.append(levels.first, levels.time.size)
+    room = int((ends[patterns.column + 1] - ends[patterns.column]).sum()) - 2 * Q
+    sums = Sums(
+        np.zeros(predictors + 2, np.int64), np.empty(room, np.int64), np.empty(room), np.zeros(Q), np.zeros((P, one)),
+        np.zeros(P), np.empty(P, np.int64), np.zeros((N, other)), (cut_one, cut_other),
+    )  # fmt: skip
+    sort_by_time(patterns.column, levels, ends, sums.at, sums.column, sums.level)
+    return sums
+
+
+def units(limit: float, lowest: float) -> tuple[int, float]:
+    """The number of units for sums up to ``limit`` of multiples of ``lowest``, and the rounder of the largest unit."""
+    top, low = math.frexp(limit)[1], math.frexp(lowest)[1] if 0.0 < lowest < math.inf else math.frexp(limit)[1]
+    return 1 + max(0, -((low + 49 - top) // APART)), math.ldexp(1.5, min(top + 2, 1020))
+
+
+@kernel
+def sort_by_time(
+    columns: np.ndarray, levels: Levels, ends: np.ndarray, at: np.ndarray, column: np.ndarray, level: np.ndarray
+) -> None:
+    """Counting sort; the first entry of a column, and the one that ends it, are no changes."""
+    for c in columns:
+        for e in range(ends[c] + 1, ends[c + 1] - 1):
+            at[levels.time[e] + 1] += 1
+    for k in range(1, at.shape[0]):
+        at[k] += at[k - 1]
+    for q in range(columns.shape[0]):
+        for e in range(ends[columns[q]] + 1, ends[columns[q] + 1] - 1):
+            place = at[levels.time[e]]
+            column[place], level[place] = q, levels.level[e]
+            at[levels.time[e]] += 1
+    for k in range(at.shape[0] - 1, 0, -1):
+        at[k] = at[k - 1]
+    at[0] = 0
+
+
+@kernel
+def exchange(out: np.ndarray, i: int, old: float, new: float, r: float) -> None:
+    """out[i] += new − old, cut into multiples of units: (x + r) − r is x in whole ones where r = 1.5·2^52 of them."""
+    for n in range(out.shape[1]):
+        before, after = (old + r) - r, (new + r) - r
+        out[i, n] += after - before
+        old, new, r = old - before, new - after, r * FINER
+
+
+@kernel
+def sum_of(numbers: np.ndarray, i: int) -> float:
+    """The sum of multiples of all units in numbers[i], from the smallest."""
+    total = 0.0
+    for n in range(numbers.shape[1] - 1, -1, -1):
+        total += numbers[i, n]
+    return total
+
+
+@kernel
+def move(patterns: Patterns, sums: Sums, k: int) -> bool:
+    """Make the changes before predictor k; returns whether there were any."""
+    count = 0
+    for e in range(np.uint64(sums.at[k]), np.uint64(sums.at[k + 1])):
+        q = sums.column[e]
+        p = patterns.pattern[q]
+        exchange(sums.together, p, sums.now[q], sums.level[e], sums.rounder[0])
+        sums.now[q], sums.moved[count] = sums.level[e], p
+        count += 1
+        if count == sums.moved.shape[0]:
+            count = carry(patterns, sums, count)
+    carry(patterns, sums, count)
+    return bool(sums.at[k] < sums.at[k + 1])
+
+
+@kernel
+def carry(patterns: Patterns, sums: Sums, count: int) -> int:
+    """Bring the levels of moved patterns to the candidates that have them; none is left."""
+    for n in range(count):
+        p = sums.moved[n]
+        before, now = sums.before[p], sum_of(sums.together, p)
+        if now != before:
+            sums.before[p] = now
+            for e in range(np.uint64(patterns.first[p]), np.uint64(patterns.first[p + 1])):
+                x = patterns.value[e]
+                exchange(sums.total, patterns.place[e], before * x, now * x, sums.rounder[1])
+    return 0
+
+
+@kernel
+def count_list(patterns: Patterns, u: Sums, v: Sums, votes: Votes, won: np.ndarray) -> None:
+    """Add what every predictor has survived to its winner."""
+    winner, shrinks, beta, d, tau = 0, votes.threshold.shape[0] > 0, math.nan, math.nan, 0.0
+    for k in range(votes.survived.shape[0]):
+        changed = move(patterns, u, k)
+        if shrinks:
+            changed |= move(patterns, v, k) or votes.threshold[k] != tau
+            tau = votes.threshold[k]
+        if changed or votes.beta[k] != beta or votes.scale[k] != d:
+            beta, d, winner, highest = votes.beta[k], votes.scale[k], 0, -np.inf
+            for y in range(won.shape[0]):
+                total = sum_of(u.total, y) - (tau * sum_of(v.total, y) if shrinks else 0.0)
+                score = beta * patterns.base[y] + d * total
+                if score > highest:
+                    winner, highest = y, score
+        won[winner] += votes.survived[k]
