@@ -7,7 +7,7 @@ import numpy as np
 
 from rerank.kernels.by_type import body
 from rerank.learn.base import Learner, Weights
-from rerank.learn.hooks import update
+from rerank.learn.hooks import learn
 from rerank.learn.passes import pair_pass
 from rerank.learn.predictor import UPDATES, subtract
 from rerank.learn.settings import Positive
@@ -30,7 +30,7 @@ class Harmonic(Learner):
     decay: Positive = 0.1
 
 
-@body(update, Harmonic)
+@body(learn, Harmonic)
 def harmonic(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
     """w ← w − g·η/(1 + k·decay)."""
     subtract(state, scratch, count, weight * params.eta / (1.0 + state.counts[UPDATES] * params.decay))
@@ -41,7 +41,7 @@ class Boundless(Harmonic):
     """Its steps are infinite."""
 
 
-@body(update, Boundless)
+@body(learn, Boundless)
 def boundless(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
     """w ← w − ∞·g."""
     subtract(state, scratch, count, np.inf)
@@ -52,7 +52,7 @@ class Endless(Harmonic):
     """Its predictors never end."""
 
 
-@body(update, Endless)
+@body(learn, Endless)
 def without_end(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
     """w ← w − g, counted twice."""
     subtract(state, scratch, count, weight)
@@ -73,7 +73,7 @@ class Untyped(Harmonic):
     """It does not compile."""
 
 
-@body(update, Untyped)
+@body(learn, Untyped)
 def untyped(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
     """``params`` has no such field."""
     subtract(state, scratch, count, params.nothing)

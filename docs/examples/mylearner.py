@@ -1,9 +1,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import Learner
-from rerank.learn.hooks import update
 from rerank.learn.predictor import UPDATES, subtract
 from rerank.learn.settings import Positive
 
@@ -16,7 +14,6 @@ class Harmonic(Learner):
 
     decay: Positive = 0.1
 
-
-@body(update, Harmonic)
-def harmonic(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
-    subtract(state, scratch, count, weight / (1.0 + state.counts[UPDATES] * params.decay))
+    @staticmethod
+    def learn(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
+        subtract(state, scratch, count, weight / (1.0 + state.counts[UPDATES] * params.decay))

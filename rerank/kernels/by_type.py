@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 from rerank.kernels.compile import Called, Leaf
 
 F = TypeVar("F", bound=Callable[..., Any])
+HOOKS: dict[str, "ByType"] = {}  # all declared functions, by name
 
 
 class ByType(Called):
@@ -49,7 +50,15 @@ def by_type(declared: F) -> F:
 
     In plain Python it picks by the values that it is called with.
     """
-    return cast(F, ByType(declared))
+    HOOKS[declared.__name__] = made = ByType(declared)
+    return cast(F, made)
+
+
+def take_methods(kind: type) -> None:
+    """Make the static methods of ``kind`` that are named like declared functions their bodies for it."""
+    for name, method in vars(kind).items():
+        if isinstance(method, staticmethod) and name in HOOKS:
+            HOOKS[name].bodies[kind] = method.__func__
 
 
 def body(declared: Callable[..., Any], kind: type) -> Callable[[F], F]:

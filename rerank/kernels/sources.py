@@ -88,7 +88,9 @@ def _package_state() -> str:
     kernels: dict[str, Path] = {}
     for path in PACKAGE.rglob("*.py"):
         source = path.read_bytes()
-        if path.parent.name == "kernels" or any(mark in source for mark in (b"@kernel", b"@body(", b"@by_type")):
+        if path.parent.name == "kernels" or any(
+            mark in source for mark in (b"@kernel", b"@body(", b"@by_type", b"@staticmethod")
+        ):
             kernels[path.relative_to(PACKAGE).as_posix()] = path
     return _digest(kernels)[:16]
 

@@ -11,6 +11,7 @@ from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists
+from rerank.kernels.by_type import take_methods
 from rerank.kernels.compile import kernel_of
 from rerank.learn.average import average_of, begin_sums, flush
 from rerank.learn.log import UpdateLog
@@ -89,6 +90,7 @@ class Learner(Checked):
     def __init_subclass__(cls) -> None:
         """A learner that does not say otherwise has the name of its class."""
         super().__init_subclass__()
+        take_methods(cls)
         if "name" not in vars(cls):
             cls.name = cls.__name__
 

@@ -27,7 +27,7 @@ class Lesson(NamedTuple):
 
 
 @by_type
-def update(state: Any, scratch: Scratch, count: int, n: int, rate: float, params: Any) -> None:
+def learn(state: Any, scratch: Scratch, count: int, n: int, rate: float, params: Any) -> None:
     """Learn from the subgradient g of a list; ``rate``: its weight, or how far a dual variable or τ moves."""
 
 

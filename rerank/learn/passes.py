@@ -14,7 +14,7 @@ import numpy as np
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.average import settle
-from rerank.learn.hooks import SKIP, UPDATE, climb, gather, update, update_pair
+from rerank.learn.hooks import SKIP, UPDATE, climb, gather, learn, update_pair
 from rerank.learn.judge import (
     difference,
     find_update,
@@ -69,7 +69,7 @@ def gradient_pass(
             count_update(tally, squared_radius(scratch, count, params.loss))
             if sums is not None:
                 settle(state, sums, scratch, count)
-            update(state, scratch, count, n, data.weight[i], params)
+            learn(state, scratch, count, n, data.weight[i], params)
             close(state)
         survive(state)
 
@@ -177,7 +177,7 @@ def dual_pass(
             if change != 0.0:
                 record(log, i, scratch.who, scratch.a, 2, change, state.counts[ALIVE])
                 count_update(tally, size)
-                update(state, scratch, count, 2, change, params)
+                learn(state, scratch, count, 2, change, params)
                 close(state)
         survive(state)
 
@@ -221,7 +221,7 @@ def repeat_updates(
     for k in range(log.lists.shape[0]):
         n = load(log, k, scratch)
         count = gather(data, scratch, n, state.cells.shape[0] - 1, params)
-        update(state, scratch, count, n, log.rate[k], params)
+        learn(state, scratch, count, n, log.rate[k], params)
         close(state)
         write_columns(room, k, scratch, count, state)
         write_numbers(room, k + 1, state, beta(state, params.base, params.base_rate))

@@ -1,7 +1,5 @@
 """Predictions on lists by the last, the averaged or the voted predictor, and what they are worth."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from rerank.data.corpus import Corpus
@@ -20,7 +18,6 @@ def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
     return float(metric.scores(rows, reference_rows(lists).sum(axis=0)))
 
 
-def vote_model(model: Model, corpus: Corpus, names: Sequence[str] = ()) -> np.ndarray:
-    """float64 [N]: the votes for all candidates by the updates that ``model`` keeps; ``names`` of the lists."""
-    votes = Votes(**model.votes)
-    return vote(votes, corpus)
+def vote_model(model: Model, corpus: Corpus) -> np.ndarray:
+    """float64 [N]: the votes for all candidates by the updates that ``model`` keeps."""
+    return vote(Votes(**model.votes), corpus)

@@ -258,8 +258,7 @@ class Scorer:
 
         lists = [(item, *self.features(item)) for item in batch if not isinstance(item, SkippedList)]
         corpus = self._corpus(lists)
-        names = [f"{item.nbest.id} at {item.nbest.path}:{item.nbest.line}" for item, *_ in lists]
-        votes = vote_model(self.model, corpus, names)
+        votes = vote_model(self.model, corpus)
         bounds = zip(corpus.lists, corpus.lists[1:], strict=False)
         ranked = (
             Ranked(item.nbest, rank(votes[a:b], item.nbest.base), votes[a:b], int(np.count_nonzero(columns < 0)))

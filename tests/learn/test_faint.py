@@ -7,10 +7,10 @@ import pytest
 import reference
 from strategies import random_corpus
 
-FAINT = 2.0**-16
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 
+FAINT = 2.0**-16
 PREDICTORS = 512
 
 

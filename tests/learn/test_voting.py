@@ -16,7 +16,6 @@ from rerank.learn.bounds import expand
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
-from rerank.learn.voting import voting
 from rerank.learn.voting.voting import vote
 
 

@@ -14,12 +14,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import Learner, State, learners
-from rerank.learn.hooks import gather, update
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import FREE_SCALE, SCALE, TAU, UPDATES, fresh
-from rerank.learn.rules.units import adapt, gather_spread, grow, pace, take_in
+from rerank.learn.rules.units import adapt, gather_spread, pace
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
 
@@ -65,37 +63,33 @@ class AdaptiveRDA(Learner):
     def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
         return fresh(columns, cell=4, shrinks=True, slopes=self.l1 > 0, rest=2)
 
+    gather = staticmethod(gather_spread)
 
-body(gather, AdaptiveRDA)(gather_spread)
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
+        """Take in g, each entry in the unit of its column where it is normalised; k ← k + 1."""
+        adapt(state, scratch, count, n, weight, params)
+        state.numbers[SCALE] = state.numbers[FREE_SCALE] = pace(state.numbers)
+        state.numbers[TAU] = (state.counts[UPDATES] + 1) * params.l1
 
+    @staticmethod
+    def take_in(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
+        """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual), in the column's unit."""
+        cell = state.cells[j]
+        cell[S] += g * inverse
+        cell[NORM] = math.sqrt(cell[NORM] ** 2 + (g * inverse) * (g * inverse))
+        e = min(params.eta * inverse / (params.delta + cell[NORM]), GREATEST)
+        cell[A] = -cell[S] * e
+        if state.v.shape[0] > 0:
+            state.v[j] = e
 
-@body(update, AdaptiveRDA)
-def adaptive_rda(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
-    """Take in g, each entry in the unit of its column where it is normalised; k ← k + 1."""
-    adapt(state, scratch, count, n, weight, params)
-    state.numbers[SCALE] = state.numbers[FREE_SCALE] = pace(state.numbers)
-    state.numbers[TAU] = (state.counts[UPDATES] + 1) * params.l1
-
-
-@body(take_in, AdaptiveRDA)
-def adagrad(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
-    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update), all in the column's unit."""
-    cell = state.cells[j]
-    cell[S] += g * inverse
-    cell[NORM] = math.sqrt(cell[NORM] ** 2 + (g * inverse) * (g * inverse))
-    e = min(params.eta * inverse / (params.delta + cell[NORM]), GREATEST)
-    cell[A] = -cell[S] * e
-    if state.v.shape[0] > 0:
-        state.v[j] = e
-
-
-@body(grow, AdaptiveRDA)
-def rescale(state: Any, j: int, x: float, params: Any) -> float:
-    """c_j ← max(c_j, x), with s_j and √(Σ g_j²) in the new unit; returns 1/c_j."""
-    cell = state.cells[j]
-    if x * cell[INVERSE] > 1.0 or cell[INVERSE] == 0.0:
-        ratio = 1.0 / (cell[INVERSE] * x) if cell[INVERSE] > 0.0 else 0.0
-        cell[S] *= ratio
-        cell[NORM] *= ratio
-        cell[INVERSE] = 1.0 / x
-    return float(cell[INVERSE])
+    @staticmethod
+    def grow(state: Any, j: int, x: float, params: Any) -> float:
+        """c_j ← max(c_j, x), with s_j and √(Σ g_j²) in the new unit; returns 1/c_j."""
+        cell = state.cells[j]
+        if x * cell[INVERSE] > 1.0 or cell[INVERSE] == 0.0:
+            ratio = 1.0 / (cell[INVERSE] * x) if cell[INVERSE] > 0.0 else 0.0
+            cell[S] *= ratio
+            cell[NORM] *= ratio
+            cell[INVERSE] = 1.0 / x
+        return float(cell[INVERSE])

@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import learners
-from rerank.learn.hooks import rates_of
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
 
@@ -40,9 +38,8 @@ class AROW(Gaussian):
     covariance: Literal["kl", "l2", "full"] = "kl"
     normalize: bool = False
 
-
-@body(rates_of, AROW)
-def arow(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
-    """α = max(0, 1 − m)/(v + r), Σ ← Σ − Σzzᵀ/(v + r₂)Σ or 1/Σ ← 1/Σ + zzᵀ/r₂ (Crammer et al. 2009, Fig. 1)."""
-    loss, r, r2 = max(0.0, 1.0 - m), params.r / weight, (params.r2 if params.r2 < math.inf else params.r) / weight
-    return loss, loss / (v + r), 1.0 / (v + r2), 1.0 / r2
+    @staticmethod
+    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+        """α = max(0, 1 − m)/(v + r), Σ ← Σ − Σzzᵀ/(v + r₂)Σ or 1/Σ ← 1/Σ + zzᵀ/r₂ (Crammer et al. 2009, Fig. 1)."""
+        loss, r, r2 = max(0.0, 1.0 - m), params.r / weight, (params.r2 if params.r2 < math.inf else params.r) / weight
+        return loss, loss / (v + r), 1.0 / (v + r2), 1.0 / r2

@@ -4,10 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
 from rerank.learn.base import learners
-from rerank.learn.hooks import rates_of
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
 
@@ -41,6 +39,14 @@ class BayesianProbit(Gaussian):
     covariance: Literal["kl", "l2", "full"] = "l2"
     normalize: bool = False
 
+    @staticmethod
+    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+        """μ ← μ + Σz·V(t)/s, Σ ← Σ − ΣzzᵀΣ·W(t)/s², for s² = β² + v and t = m/s (Graepel et al. 2010, section 3)."""
+        noise = params.beta * params.beta / weight
+        s = math.sqrt(noise + v)
+        log_likelihood, V, W = probit(m / s)
+        return -log_likelihood, V / s, W / (s * s), W / (noise + v * (1.0 - W))
+
 
 @kernel
 def probit(t: float) -> tuple[float, float, float]:
@@ -53,12 +59,3 @@ def probit(t: float) -> tuple[float, float, float]:
     excess = 1.0 / (x + 2.0 / (x + 3.0 / (x + 4.0 / (x + 5.0 / x))))
     V = x + excess
     return -0.5 * x * x - math.log(V * math.sqrt(2.0 * math.pi)), V, V * excess
-
-
-@body(rates_of, BayesianProbit)
-def bayes(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
-    """μ ← μ + Σz·V(t)/s, Σ ← Σ − ΣzzᵀΣ·W(t)/s², for s² = β² + v and t = m/s (Graepel et al. 2010, section 3)."""
-    noise = params.beta * params.beta / weight
-    s = math.sqrt(noise + v)
-    log_likelihood, V, W = probit(m / s)
-    return -log_likelihood, V / s, W / (s * s), W / (noise + v * (1.0 - W))

@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import learners
-from rerank.learn.hooks import rates_of, shrink_exactly
 from rerank.learn.rules.confidence import exact_stdev, exact_var, stdev_alpha, stdev_shrinkage, var_alpha
 from rerank.learn.rules.gaussian import Gaussian, shrink_kl
 from rerank.learn.settings import Positive
@@ -44,28 +42,31 @@ class CW(Gaussian):
     covariance: Literal["kl", "l2", "exact", "full"] = "kl"
     normalize: bool = False
 
+    @staticmethod
+    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+        """The α that meets m⁺ = φv⁺ or m⁺ = φ√v⁺, and its covariance (Crammer et al. 2012, Fig. 1)."""
+        if params.form == VAR:
+            loss = max(0.0, params.phi * v - m)
+            alpha = weight * var_alpha(m, v, params.phi, loss)
+            return (
+                loss,
+                alpha,
+                2.0 * alpha * params.phi / (1.0 + 2.0 * alpha * params.phi * v),
+                2.0 * alpha * params.phi,
+            )
+        alpha = weight * max(0.0, stdev_alpha(m, v, params.phi))
+        beta, xi = stdev_shrinkage(alpha, v, params.phi)
+        return max(0.0, params.phi * math.sqrt(v) - m), alpha, beta, xi
 
-@body(rates_of, CW)
-def confidence_weighted(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
-    """The α that meets m⁺ = φv⁺ or m⁺ = φ√v⁺, and its covariance (Crammer et al. 2012, Fig. 1)."""
-    if params.form == VAR:
-        loss = max(0.0, params.phi * v - m)
-        alpha = weight * var_alpha(m, v, params.phi, loss)
-        return loss, alpha, 2.0 * alpha * params.phi / (1.0 + 2.0 * alpha * params.phi * v), 2.0 * alpha * params.phi
-    alpha = weight * max(0.0, stdev_alpha(m, v, params.phi))
-    beta, xi = stdev_shrinkage(alpha, v, params.phi)
-    return max(0.0, params.phi * math.sqrt(v) - m), alpha, beta, xi
-
-
-@body(shrink_exactly, CW)
-def confidence_exactly(
-    scratch: Scratch, count: int, m: float, v: float, weight: float, alpha: float, params: Any
-) -> float:
-    """The α that meets the constraint with the covariance that follows from it (Crammer et al. 2012, eqs. 33, 34)."""
-    if params.form == VAR:
-        alpha = exact_var(m, v, params.phi, scratch.extra, count)
-        xi = 2.0 * alpha * params.phi
-    else:
-        alpha, xi = exact_stdev(m, v, params.phi, scratch.extra, count)
-    shrink_kl(scratch, count, weight * xi)
-    return alpha * weight
+    @staticmethod
+    def shrink_exactly(
+        scratch: Scratch, count: int, m: float, v: float, weight: float, alpha: float, params: Any
+    ) -> float:
+        """The α that meets the constraint with the covariance that follows from it (their eqs. 33, 34)."""
+        if params.form == VAR:
+            alpha = exact_var(m, v, params.phi, scratch.extra, count)
+            xi = 2.0 * alpha * params.phi
+        else:
+            alpha, xi = exact_stdev(m, v, params.phi, scratch.extra, count)
+        shrink_kl(scratch, count, weight * xi)
+        return alpha * weight

@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import learners
-from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import UPDATES
 from rerank.learn.rules.tg import GREATEST
@@ -37,9 +35,8 @@ class Fobos(Truncating):
     loss: Loss = "hinge"
     update: Update = "always"
 
-
-@body(update, Fobos)
-def fobos(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
-    """w ← sign(w − α_k·g)·max(|w − α_k·g| − α_k·λ₁, 0)."""
-    alpha = step_size(state.counts[UPDATES] + 1, params.eta)
-    step_and_truncate(state, scratch, count, alpha * weight, min(alpha * params.l1, GREATEST), math.inf)
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
+        """w ← sign(w − α_k·g)·max(|w − α_k·g| − α_k·λ₁, 0)."""
+        alpha = step_size(state.counts[UPDATES] + 1, params.eta)
+        step_and_truncate(state, scratch, count, alpha * weight, min(alpha * params.l1, GREATEST), math.inf)

@@ -18,12 +18,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rerank.kernels.by_type import body, by_type
+from rerank.kernels.by_type import by_type
 from rerank.learn.base import Learner, State, learners
-from rerank.learn.hooks import gather, update
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import assign, fresh, slope_of
-from rerank.learn.rules.units import adapt, gather_spread, grow, take_in
+from rerank.learn.rules.units import adapt, gather_spread
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
 
@@ -70,43 +69,39 @@ class FTRL(Learner):
     def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
         return fresh(columns, cell=6, rest=2)
 
+    gather = staticmethod(gather_spread)
 
-body(gather, FTRL)(gather_spread)
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
+        """Follow the leader in every column of g, in its unit where it is normalised."""
+        adapt(state, scratch, count, n, weight, params)
 
+    @staticmethod
+    def take_in(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
+        """n ← n + g², z ← z + g − σw, and w from them, all in the column's unit (McMahan et al. 2013, Alg. 1)."""
+        cell = state.cells[j]
+        unit = cell[UNIT] if cell[UNIT] > 0.0 else 1.0
+        steepness = min(1.0 / params.alpha, GREATEST)
+        if j != state.cells.shape[0] - 1:
+            steepness = min(steepness / speed, GREATEST)
+        cell[ROOT] = math.sqrt(cell[ROOT] ** 2 + (g * inverse) * (g * inverse))
+        q = min((params.beta + cell[ROOT]) * steepness, GREATEST)
+        cell[Z] += g * inverse - (q - cell[Q]) * (cell[W] * unit)
+        cell[Q] = q
+        assign(state, j, leader(cell, slope_of(state, j), params) * inverse)
 
-@body(update, FTRL)
-def follow(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
-    """Follow the leader in every column of g, in its unit where it is normalised."""
-    adapt(state, scratch, count, n, weight, params)
-
-
-@body(take_in, FTRL)
-def follow_column(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
-    """n ← n + g², z ← z + g − σw, and w from them, all in the column's unit (McMahan et al. 2013, Alg. 1)."""
-    cell = state.cells[j]
-    unit = cell[UNIT] if cell[UNIT] > 0.0 else 1.0
-    steepness = min(1.0 / params.alpha, GREATEST)
-    if j != state.cells.shape[0] - 1:
-        steepness = min(steepness / speed, GREATEST)
-    cell[ROOT] = math.sqrt(cell[ROOT] ** 2 + (g * inverse) * (g * inverse))
-    q = min((params.beta + cell[ROOT]) * steepness, GREATEST)
-    cell[Z] += g * inverse - (q - cell[Q]) * (cell[W] * unit)
-    cell[Q] = q
-    assign(state, j, leader(cell, slope_of(state, j), params) * inverse)
-
-
-@body(grow, FTRL)
-def rescale(state: Any, j: int, x: float, params: Any) -> float:
-    """c_j ← max(c_j, x), with z, √n and q in the new unit, and w from them; returns 1/c_j."""
-    cell = state.cells[j]
-    if x > cell[UNIT]:
-        ratio = cell[UNIT] / x
-        cell[Z] *= ratio
-        cell[ROOT] *= ratio
-        cell[Q] *= ratio
-        cell[UNIT], cell[INVERSE] = x, 1.0 / x
-        assign(state, j, leader(cell, slope_of(state, j), params) / x)
-    return float(cell[INVERSE])
+    @staticmethod
+    def grow(state: Any, j: int, x: float, params: Any) -> float:
+        """c_j ← max(c_j, x), with z, √n and q in the new unit, and w from them; returns 1/c_j."""
+        cell = state.cells[j]
+        if x > cell[UNIT]:
+            ratio = cell[UNIT] / x
+            cell[Z] *= ratio
+            cell[ROOT] *= ratio
+            cell[Q] *= ratio
+            cell[UNIT], cell[INVERSE] = x, 1.0 / x
+            assign(state, j, leader(cell, slope_of(state, j), params) / x)
+        return float(cell[INVERSE])
 
 
 @by_type

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.kernels.by_type import body, by_type
+from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
-from rerank.learn.hooks import IDLE, IN_VAIN, SKIP, UPDATE, Lesson, rates_of, shrink_exactly, update_pair
+from rerank.learn.hooks import IDLE, IN_VAIN, SKIP, UPDATE, Lesson, rates_of, shrink_exactly
 from rerank.learn.judge import squared_norm, sum_of
 from rerank.learn.passes import pair_pass, repeat_pairs
 from rerank.learn.predictor import CELL, SURVIVED, add_sum, fresh, shift
@@ -80,13 +80,12 @@ class Gaussian(Learner):
         """float64 [D]: the diagonal of Σ."""
         return np.array((np.diag(state.matrix) if self.full else state.cells[:, VARIANCE])[:-1])
 
-
-@body(update_pair, Gaussian)
-def learn(
-    state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
-) -> Lesson:  # fmt: skip
-    """By what is kept of Σ."""
-    return learn_by(state.cells, state, sums, scratch, count, fixed, weight, params)
+    @staticmethod
+    def update_pair(
+        state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
+    ) -> Lesson:  # fmt: skip
+        """By what is kept of Σ."""
+        return learn_by(state.cells, state, sums, scratch, count, fixed, weight, params)
 
 
 @by_type

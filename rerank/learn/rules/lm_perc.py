@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import Learner, learners
 from rerank.learn.duality import require_limit
-from rerank.learn.hooks import climb, update
 from rerank.learn.passes import dual_pass
 from rerank.learn.predictor import subtract
 from rerank.learn.settings import Positive
@@ -45,14 +43,12 @@ class LMPerceptron(Learner):
         super().__post_init__()
         require_limit(self.C, self.tolerance)
 
+    @staticmethod
+    def climb(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
+        """α ← clip(α + (1 − m)/‖z‖²) (Zhang, section 2.1); no step where z = 0."""
+        return missing / size if size > 0.0 else 0.0
 
-@body(climb, LMPerceptron)
-def exact_step(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
-    """α ← clip(α + (1 − m)/‖z‖²) (Zhang, section 2.1); no step where z = 0."""
-    return missing / size if size > 0.0 else 0.0
-
-
-@body(update, LMPerceptron)
-def follow(state: Any, scratch: Scratch, count: int, n: int, change: float, params: Any) -> None:
-    """w ← w + Δα·z: on lists of two, an ascent on the dual Σ α − ‖w‖²/2."""
-    subtract(state, scratch, count, change)
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, change: float, params: Any) -> None:
+        """w ← w + Δα·z: on lists of two, an ascent on the dual Σ α − ‖w‖²/2."""
+        subtract(state, scratch, count, change)

@@ -5,10 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rerank.kernels.by_type import body, by_type
+from rerank.kernels.by_type import by_type
 from rerank.learn.base import learners
 from rerank.learn.duality import require_limit
-from rerank.learn.hooks import climb, update
 from rerank.learn.passes import dual_pass
 from rerank.learn.predictor import SCALE
 from rerank.learn.rules.winnow import Multiplicative, W, mass_of, multiply, prior_of
@@ -54,15 +53,20 @@ class LMUWin(Multiplicative):
         super().__post_init__()
         require_limit(self.C, self.tolerance)
 
+    @staticmethod
+    def climb(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
+        """α ← clip(α + η·(1 − m)), where η may be 1/D'' (Zhang, section 2.2)."""
+        if params.eta < np.inf:
+            return float(params.eta * missing)
+        curvature, largest = curvature_of(state, scratch, count, params)
+        step = missing / curvature if curvature > 0.0 else 0.0
+        return float(min(max(step, -1.0 / largest), 1.0 / largest)) if largest > 0.0 else 0.0
 
-@body(climb, LMUWin)
-def regularised_winnow(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
-    """α ← clip(α + η·(1 − m)), where η may be 1/D'' (Zhang, section 2.2)."""
-    if params.eta < np.inf:
-        return float(params.eta * missing)
-    curvature, largest = curvature_of(state, scratch, count, params)
-    step = missing / curvature if curvature > 0.0 else 0.0
-    return float(min(max(step, -1.0 / largest), 1.0 / largest)) if largest > 0.0 else 0.0
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, change: float, params: Any) -> None:
+        """θ ← θ + Δα·z: both parts of w_j are multiplied by e^{±Δα·z_j}. On lists of two, this ascends the dual
+        Σ α − Σ_j μ_j·(e^{θ_j} + e^{−θ_j}) or, normalised, Σ α − W·ln Σ_j μ_j·(e^{θ_j} + e^{−θ_j})."""
+        multiply(state, scratch, count, change, params)
 
 
 @by_type
@@ -78,10 +82,3 @@ def curvature_of(state: Any, scratch: Scratch, count: int, params: Any) -> tuple
         m += d * a * z
         largest = max(largest, abs(z))
     return (curvature - m * m / W_total if W_total > 0.0 else curvature), largest
-
-
-@body(update, LMUWin)
-def follow(state: Any, scratch: Scratch, count: int, n: int, change: float, params: Any) -> None:
-    """θ ← θ + Δα·z: both parts of w_j are multiplied by e^{±Δα·z_j}. On lists of two, this ascends the dual
-    Σ α − Σ_j μ_j·(e^{θ_j} + e^{−θ_j}) or, normalised, Σ α − W·ln Σ_j μ_j·(e^{θ_j} + e^{−θ_j})."""
-    multiply(state, scratch, count, change, params)

@@ -5,9 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import learners
-from rerank.learn.hooks import rates_of, shrink_exactly
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
@@ -40,19 +38,19 @@ class NormalHerd(Gaussian):
     covariance: Literal["kl", "l2", "exact", "full"] = "kl"
     normalize: bool = False
 
+    @staticmethod
+    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+        """α = max(0, 1 − m)/(v + 1/C), and ξ = 2C + C²v for the covariance (Crammer & Lee 2010, Fig. 1)."""
+        loss, C = max(0.0, 1.0 - m), params.C * weight
+        xi = C * (2.0 + C * v)
+        return loss, loss / (v + 1.0 / C), xi / (1.0 + C * v) ** 2, xi
 
-@body(rates_of, NormalHerd)
-def herd(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
-    """α = max(0, 1 − m)/(v + 1/C), and ξ = 2C + C²v for the covariance (Crammer & Lee 2010, Fig. 1)."""
-    loss, C = max(0.0, 1.0 - m), params.C * weight
-    xi = C * (2.0 + C * v)
-    return loss, loss / (v + 1.0 / C), xi / (1.0 + C * v) ** 2, xi
-
-
-@body(shrink_exactly, NormalHerd)
-def herd_exactly(scratch: Scratch, count: int, m: float, v: float, weight: float, alpha: float, params: Any) -> float:
-    """Σ_jj ← Σ_jj/(1 + C·Σ_jj z_j²)² (Crammer & Lee 2010, exact diagonal)."""
-    C = params.C * weight
-    for r in range(np.uint64(count)):
-        scratch.extra[r] = 1.0 / (1.0 + C * scratch.extra[r]) ** 2
-    return alpha
+    @staticmethod
+    def shrink_exactly(
+        scratch: Scratch, count: int, m: float, v: float, weight: float, alpha: float, params: Any
+    ) -> float:
+        """Σ_jj ← Σ_jj/(1 + C·Σ_jj z_j²)² (Crammer & Lee 2010, exact diagonal)."""
+        C = params.C * weight
+        for r in range(np.uint64(count)):
+            scratch.extra[r] = 1.0 / (1.0 + C * scratch.extra[r]) ** 2
+        return alpha

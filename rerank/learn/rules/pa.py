@@ -8,9 +8,8 @@ uses it (Chiang 2012, section 3).
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import Learner, learners
-from rerank.learn.hooks import IDLE, UPDATE, Lesson, update, update_pair
+from rerank.learn.hooks import IDLE, UPDATE, Lesson
 from rerank.learn.judge import margin, squared_norm
 from rerank.learn.passes import pair_pass
 from rerank.learn.predictor import subtract
@@ -49,25 +48,23 @@ class PassiveAggressive(Learner):
     top: Count = 1
     loss: Literal["hinge", "cost"] = "hinge"
 
+    @staticmethod
+    def update_pair(
+        state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
+    ) -> Lesson:  # fmt: skip
+        """w ← w + τz, τ = loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II) (Crammer et al. 2006, Fig. 1)."""
+        m, norm = fixed + margin(state.cells, scratch, count), squared_norm(scratch, count)
+        loss = max(0.0, asked - m)
+        if not (loss > 0.0 and norm > 0.0):
+            return Lesson(m, loss, norm, 0.0, IDLE)
+        tau = loss / (norm + 0.5 / params.C) if params.variant == PA_2 else loss / norm
+        if params.variant == PA_1:
+            tau = min(params.C, tau)
+        tau *= weight
+        subtract(state, scratch, count, -tau)
+        return Lesson(m, loss, norm, tau, UPDATE)
 
-@body(update_pair, PassiveAggressive)
-def pass_or_attack(
-    state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
-) -> Lesson:  # fmt: skip
-    """w ← w + τz, τ = loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II) (Crammer et al. 2006, Fig. 1)."""
-    m, norm = fixed + margin(state.cells, scratch, count), squared_norm(scratch, count)
-    loss = max(0.0, asked - m)
-    if not (loss > 0.0 and norm > 0.0):
-        return Lesson(m, loss, norm, 0.0, IDLE)
-    tau = loss / (norm + 0.5 / params.C) if params.variant == PA_2 else loss / norm
-    if params.variant == PA_1:
-        tau = min(params.C, tau)
-    tau *= weight
-    subtract(state, scratch, count, -tau)
-    return Lesson(m, loss, norm, tau, UPDATE)
-
-
-@body(update, PassiveAggressive)
-def repeat(state: Any, scratch: Scratch, count: int, n: int, tau: float, params: Any) -> None:
-    """w ← w − τg for g = −z, where a logged update is repeated."""
-    subtract(state, scratch, count, tau)
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, tau: float, params: Any) -> None:
+        """w ← w − τg for g = −z, where a logged update is repeated."""
+        subtract(state, scratch, count, tau)

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import Learner, learners
-from rerank.learn.hooks import update
 from rerank.learn.predictor import subtract
 from rerank.learn.workspace import Scratch
 
@@ -29,8 +27,7 @@ class Perceptron(Learner):
     name: ClassVar[str] = "perceptron"
     mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
-
-@body(update, Perceptron)
-def perceptron(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
-    """On a mistake w ← w + φ(y*) − φ(ŷ), that is, w − g (Collins 2002, Fig. 2)."""
-    subtract(state, scratch, count, weight)
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
+        """On a mistake w ← w + φ(y*) − φ(ŷ), that is, w − g (Collins 2002, Fig. 2)."""
+        subtract(state, scratch, count, weight)

@@ -13,10 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State, learners
-from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import BASE_SCALE, FREE_SCALE, SCALE, SLOPE, TAU, UPDATES, fresh
 from rerank.learn.settings import NotNegative, Positive, Update
@@ -63,13 +61,12 @@ class RDA(Learner):
         set_scales(state.numbers, 0, float(self.eta), float(self.l1), float(self.l2))
         return state
 
-
-@body(update, RDA)
-def add_subgradient(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
-    """s ← s + g, k ← k + 1 (Gao et al., Fig. 1); the weight of a list multiplies g."""
-    for r in range(count):
-        state.cells[scratch.column[r]] -= weight * scratch.value[r]
-    set_scales(state.numbers, state.counts[UPDATES] + 1, params.eta, params.l1, params.l2)
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
+        """s ← s + g, k ← k + 1 (Gao et al., Fig. 1); the weight of a list multiplies g."""
+        for r in range(count):
+            state.cells[scratch.column[r]] -= weight * scratch.value[r]
+        set_scales(state.numbers, state.counts[UPDATES] + 1, params.eta, params.l1, params.l2)
 
 
 @kernel

@@ -4,10 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
 from rerank.learn.base import learners
-from rerank.learn.hooks import rates_of
 from rerank.learn.rules.confidence import stdev_alpha, stdev_shrinkage
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
@@ -46,16 +44,15 @@ class SoftCW(Gaussian):
     covariance: Literal["kl", "l2", "full"] = "kl"
     normalize: bool = False
 
-
-@body(rates_of, SoftCW)
-def soft(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
-    """Soft CW I: the α of CW, at most C (Wang et al. 2012, Prop. 1); II: a squared penalty (Prop. 2)."""
-    if params.variant == SCW_1:
-        alpha = min(params.C * weight, max(0.0, stdev_alpha(m, v, params.phi)))
-    else:
-        alpha = squared_penalty_alpha(m, v, params.phi, params.C * weight)
-    beta, xi = stdev_shrinkage(alpha, v, params.phi)
-    return max(0.0, params.phi * math.sqrt(v) - m), alpha, beta, xi
+    @staticmethod
+    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+        """Soft CW I: the α of CW, at most C (Wang et al. 2012, Prop. 1); II: a squared penalty (Prop. 2)."""
+        if params.variant == SCW_1:
+            alpha = min(params.C * weight, max(0.0, stdev_alpha(m, v, params.phi)))
+        else:
+            alpha = squared_penalty_alpha(m, v, params.phi, params.C * weight)
+        beta, xi = stdev_shrinkage(alpha, v, params.phi)
+        return max(0.0, params.phi * math.sqrt(v) - m), alpha, beta, xi
 
 
 @kernel

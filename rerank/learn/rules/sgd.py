@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import Learner, learners
-from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import UPDATES, subtract
 from rerank.learn.settings import Positive, Update
@@ -43,9 +41,8 @@ class SGD(Learner):
     schedule: Literal["sqrt", "constant"] = "sqrt"
     update: Update = "always"
 
-
-@body(update, SGD)
-def sgd(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
-    """Update k is w ← w − η_k·g, with η_k = η/√k or η (Zhang 2004)."""
-    eta = params.eta / math.sqrt(state.counts[UPDATES] + 1) if params.schedule == SQRT else params.eta
-    subtract(state, scratch, count, eta * weight)
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
+        """Update k is w ← w − η_k·g, with η_k = η/√k or η (Zhang 2004)."""
+        eta = params.eta / math.sqrt(state.counts[UPDATES] + 1) if params.schedule == SQRT else params.eta
+        subtract(state, scratch, count, eta * weight)

@@ -5,13 +5,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
 from rerank.learn.base import State, learners
-from rerank.learn.hooks import IDLE, IN_VAIN, UPDATE, Lesson, rates_of
+from rerank.learn.hooks import IDLE, IN_VAIN, UPDATE, Lesson
 from rerank.learn.judge import squared_norm
 from rerank.learn.predictor import assign, fresh
-from rerank.learn.rules.gaussian import Gaussian, learn_diagonal
+from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
 
@@ -55,28 +54,26 @@ class SecondOrderPerceptron(Gaussian):
     def variances(self, state: State) -> np.ndarray:
         return super().variances(state) if self.full else 1.0 / (self.a + state.cells[:-1, SQUARES])
 
+    @staticmethod
+    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+        """With A = aI + Σ zzᵀ and w = A⁻¹ Σ z, one more z makes w + A⁻¹z·(1 − w·z)/(1 + v) (their Fig. 1)."""
+        return max(0.0, -m), weight * (1.0 - m) / (1.0 + weight * v), weight / (1.0 + weight * v), weight
 
-@body(rates_of, SecondOrderPerceptron)
-def second_order(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
-    """With A = aI + Σ zzᵀ and w = A⁻¹ Σ z, one more z makes w + A⁻¹z·(1 − w·z)/(1 + v) (their Fig. 1)."""
-    return max(0.0, -m), weight * (1.0 - m) / (1.0 + weight * v), weight / (1.0 + weight * v), weight
-
-
-@body(learn_diagonal, SecondOrderPerceptron)
-def learn(state: Any, scratch: Scratch, count: int, fixed: float, weight: float, params: Any) -> Lesson:
-    """On a mistake, with the current example in A, v ← v + z and A ← A + z² (Cesa-Bianchi et al. 2005, Fig. 1)."""
-    m = fixed + inclusive_margin(state.cells, params.a, scratch, count)
-    if m > 0.0:
-        return Lesson(m, 0.0, 0.0, fixed, IDLE)
-    if count == 0 or not weight > 0.0:
-        return Lesson(m, -m, 0.0, fixed, IN_VAIN)
-    for r in range(count):
-        j, z = scratch.column[r], scratch.value[r]
-        cell = state.cells[j]
-        cell[TOTAL] += weight * z
-        cell[SQUARES] += weight * (z * z)
-        assign(state, j, cell[TOTAL] / (params.a + cell[SQUARES]))
-    return Lesson(m, -m, squared_norm(scratch, count), fixed, UPDATE)
+    @staticmethod
+    def learn_diagonal(state: Any, scratch: Scratch, count: int, fixed: float, weight: float, params: Any) -> Lesson:
+        """On a mistake, with the current example in A, v ← v + z and A ← A + z² (Cesa-Bianchi et al. 2005, Fig. 1)."""
+        m = fixed + inclusive_margin(state.cells, params.a, scratch, count)
+        if m > 0.0:
+            return Lesson(m, 0.0, 0.0, fixed, IDLE)
+        if count == 0 or not weight > 0.0:
+            return Lesson(m, -m, 0.0, fixed, IN_VAIN)
+        for r in range(count):
+            j, z = scratch.column[r], scratch.value[r]
+            cell = state.cells[j]
+            cell[TOTAL] += weight * z
+            cell[SQUARES] += weight * (z * z)
+            assign(state, j, cell[TOTAL] / (params.a + cell[SQUARES]))
+        return Lesson(m, -m, squared_norm(scratch, count), fixed, UPDATE)
 
 
 @kernel

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import learners
-from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import UPDATES
 from rerank.learn.rules.truncated import Truncating, step_and_truncate, step_size
@@ -50,12 +48,11 @@ class TruncatedGradient(Truncating):
     def limit(self) -> float | None:
         return self.theta
 
-
-@body(update, TruncatedGradient)
-def truncated_gradient(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
-    """w ← T(w − α_k·g, every·α_k·λ₁, θ) where ``every`` divides k, else w ← w − α_k·g; T leaves weights above θ."""
-    k = state.counts[UPDATES] + 1
-    alpha, truncation = step_size(k, params.eta), 0.0
-    if k % params.every == 0:
-        truncation = min(params.every * alpha * params.l1, GREATEST)
-    step_and_truncate(state, scratch, count, alpha * weight, truncation, params.theta)
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
+        """w ← T(w − α_k·g, every·α_k·λ₁, θ) where ``every`` divides k, else w ← w − α_k·g; T leaves weights above θ."""
+        k = state.counts[UPDATES] + 1
+        alpha, truncation = step_size(k, params.eta), 0.0
+        if k % params.every == 0:
+            truncation = min(params.every * alpha * params.l1, GREATEST)
+        step_and_truncate(state, scratch, count, alpha * weight, truncation, params.theta)

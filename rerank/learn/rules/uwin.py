@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.kernels.by_type import body
 from rerank.learn.base import learners
-from rerank.learn.hooks import update
 from rerank.learn.losses import Loss
 from rerank.learn.rules.winnow import Multiplicative, multiply
 from rerank.learn.settings import Positive, Update
@@ -42,9 +40,8 @@ class UWin(Multiplicative):
     eta: Positive = 0.01
     update: Update = "mistakes"
 
-
-@body(update, UWin)
-def winnow(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
-    """θ ← θ + η·z, that is, both parts of w_j are multiplied by e^{±ηz_j} (Zhang, section 1)."""
-    rate = min(params.eta * weight, GREATEST_RATE)
-    multiply(state, scratch, count, rate, params)
+    @staticmethod
+    def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
+        """θ ← θ + η·z, that is, both parts of w_j are multiplied by e^{±ηz_j} (Zhang, section 1)."""
+        rate = min(params.eta * weight, GREATEST_RATE)
+        multiply(state, scratch, count, rate, params)

@@ -5,9 +5,9 @@ columns (Gao et al. 2013, Fig. 2; see ``votes``). Lists do not depend on one ano
 list, time is replayed: a column changes its level, the candidates that have it change their sums, the best is looked up
 again, and what the predictor survived is its vote.
 
-Sums are exact, so that what candidates share ties, and what a column brings it takes back to the last bit: a product is
-cut into multiples of units that are 30 bits apart (``cut``), each so large that float64 holds all sums of multiples, and
-as many as the numbers of the list have bits. Whole numbers are multiples of the first.
+Sums are exact, so that what candidates share ties, and what a column brings it takes back to the last bit. A product is
+cut into multiples of units that are 30 bits apart (``exchange``). Each unit is so large that float64 holds all sums of
+its multiples; there are as many as the numbers of the list have bits. Whole numbers are multiples of the first.
 """
 
 import math
@@ -57,7 +57,7 @@ class Sums(NamedTuple):
     before: np.ndarray  # float64 [P]: the levels of patterns that ``total`` holds
     moved: np.ndarray  # int64 [P]: patterns whose level is another one
     total: np.ndarray  # float64 [N, parts]: of candidates
-    rounder: tuple[float, float]  # of levels and of products: see ``cut``
+    rounder: tuple[float, float]  # of levels and of products: see ``exchange``
 
 
 def vote(
