@@ -209,8 +209,18 @@ def _chains(X: list[Any], y: Any, classes: Sequence[Any], known: dict[str, int],
     ids: list[int] = []
     values: list[float] = []
     rows = [0]
+    number_of = lambda name: known.setdefault(name, len(known))  # noqa: E731
     for i, tokens in enumerate(X):
         for t, token in enumerate(tokens):
+            if type(token) is list and len(set(map(type, token)) - {str}) == 0 and len(set(token)) == len(token):
+                ids += (
+                    [j for name in token if (j := number_of(name)) >= 0]
+                    if new
+                    else [j for j in map(known.get, token) if j is not None]
+                )
+                values.extend([1.0] * (len(ids) - len(values)))
+                rows.append(len(ids))
+                continue
             where = f"sequence {i}, token {t}"
             try:
                 found = list(named_values(token, where))
