@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rerank.estimators import ListRanker
+from rerank.contrib.sklearn import ListRanker
 
 SIZE = 8
 KINDS = "dense", "csr", "pandas"

@@ -9,10 +9,10 @@ import argparse
 
 import numpy as np
 
-from rerank.data.synthetic import winnow
+from rerank.contrib.classification.fitting import targets
+from rerank.contrib.classification.synthetic import winnow
 from rerank.learn.rules.lm_nwin import LMNWin
 from rerank.learn.rules.lm_uwin import LMUWin
-from rerank.runs.examples.fitting import targets
 
 PASSES = 1, 3, 10, 40
 STEPS = 0.001, 0.01, 0.1, None

@@ -22,8 +22,8 @@ import numpy as np
 
 import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.registry import build
+from rerank.contrib.classification.synthetic import zipf
 from rerank.data.corpus import Corpus
-from rerank.data.synthetic import zipf
 from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.trainer import epoch_order
@@ -63,7 +63,7 @@ def fit(times: int, learner: str) -> Callable[[], Any]:  # noqa: ARG001
     """A classifier's fit, three passes."""
     from scipy import sparse
 
-    from rerank.estimators import PerceptronClassifier
+    from rerank.contrib.sklearn import PerceptronClassifier
 
     examples = zipf(EXAMPLES * times, 1)[0]
     parts = np.array(examples.values), examples.columns, examples.rows

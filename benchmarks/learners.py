@@ -30,9 +30,9 @@ import scipy.sparse as sp
 
 import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.registry import build
+from rerank.contrib.classification.synthetic import zipf
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
-from rerank.data.synthetic import zipf
 from rerank.learn.base import learners
 from rerank.metrics.oracle import oracle
 from rerank.readers.examples.svmlight import read_svmlight, write_svmlight

@@ -22,7 +22,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 import rerank
-from rerank.estimators import ListRanker
+from rerank.contrib.sklearn import ListRanker
 
 GRADES = 30  # LightGBM's highest
 

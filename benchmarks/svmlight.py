@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from rerank.contrib.classification.synthetic import zipf
 from rerank.data.labelled import Labelled
-from rerank.data.synthetic import zipf
 from rerank.readers.examples.svmlight import read_svmlight, write_svmlight
 
 WARM = "+1 1:1 2:0.5\n-1 2:1\n"

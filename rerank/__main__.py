@@ -1,6 +1,6 @@
 """``python -m rerank``: the command line."""
 
-from rerank.cli import main
+from rerank.cli.main import main
 
 if __name__ == "__main__":
     main()

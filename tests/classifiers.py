@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rerank import estimators
-from rerank.estimators import (
+from rerank.contrib.sklearn import (
     AROWClassifier,
     FTRLClassifier,
     PassiveAggressiveClassifier,
@@ -14,7 +14,7 @@ from rerank.estimators import (
     TruncatedGradientClassifier,
     WinnowClassifier,
 )
-from rerank.estimators.base import OnlineClassifier
+from rerank.contrib.sklearn.base import OnlineClassifier
 
 CLASSIFIERS = [cls for name in estimators.__all__ if issubclass(cls := getattr(estimators, name), OnlineClassifier)]
 FAMILIES = (

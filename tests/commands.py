@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rerank.base.interrupts import Interrupted
-from rerank.cli import load_commands
 from rerank.cli.application import app
 from rerank.cli.folds import group
+from rerank.cli.main import load_commands
 
 load_commands()
 COMMANDS = {

@@ -14,7 +14,6 @@ from reference_lexical import Direction, columns, direction, tokens
 from rendered_features import by_candidate, names_of
 
 from rerank.data.symbols import SymbolTable
-from rerank.features import text  # noqa: F401 - registers the templates
 from rerank.features.model1 import estimate
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor

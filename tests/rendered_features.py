@@ -9,7 +9,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rerank.data.symbols import SymbolTable
-from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.collecting import ListFeatures
 from rerank.features.counting import FeatureCounter, Pruning, add_counts, make_table
 from rerank.features.extract import Extractor

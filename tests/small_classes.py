@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from small import extended
 
-from rerank.recipes.example_recipe import ClassificationRecipe, SourceSettings, Spec
+from rerank.contrib.classification.recipe import ClassificationRecipe, SourceSettings, Spec
 
 SIZE, WIDTH, FOLDS = 120, 30, 4
 VOLATILE = ("seconds", "cpu_seconds", "peak_memory_bytes", "stages")

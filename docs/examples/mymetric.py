@@ -1,16 +1,16 @@
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric
 
 
-@metrics.add("exact")
 @dataclass(frozen=True)
 class Exact(TextMetric):
     """The share of texts that are equal to a reference; with ``lower``, whatever their case."""
 
+    name: ClassVar[str] = "exact"
     primary = "exact"  # the key of its number in metrics.json
     columns = ("right",)
     reference_columns = ("texts",)

@@ -10,7 +10,7 @@ from rerank.features.forest import Forest
 from rerank.features.marks import NUMBER, NUMBER_OFFSET
 from rerank.features.places import UPWARD
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, templates
+from rerank.features.template import Template
 from rerank.kernels.compile import kernel
 
 
@@ -32,7 +32,6 @@ def _fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndar
                 emit(sink, put(sink, h, NUMBER[NUMBER_OFFSET + nested]), places, p)
 
 
-@templates.add("Nesting")
 @dataclass(frozen=True)
 class Nesting(Template):
     """A label with how many of its ``k`` lowest ancestors have the same label, where any has."""

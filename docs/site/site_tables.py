@@ -15,14 +15,12 @@ from typing import Any
 from site_meanings import Setting, cell, markdown, options, settings
 from typer.main import get_command
 
-import rerank.features.parse
-import rerank.features.text
-import rerank.readers  # noqa: F401 - this, and the two above, register parts
-from rerank import estimators
 from rerank.base.errors import RecipeError
-from rerank.cli import load_commands
 from rerank.cli.application import app
-from rerank.estimators.base import SHARED, OnlineClassifier
+from rerank.cli.main import load_commands
+from rerank.contrib import sklearn as estimators
+from rerank.contrib.classification.recipe import ClassificationRecipe
+from rerank.contrib.sklearn.base import SHARED, OnlineClassifier
 from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates
 from rerank.learn.base import learners
@@ -33,7 +31,6 @@ from rerank.metrics.base import metrics
 from rerank.readers import base
 from rerank.readers.base import readers
 from rerank.readers.sequences.base import sequence_readers
-from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.tagging_recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe

@@ -1,84 +1,125 @@
-"""Registries: a name in a recipe → the class that implements it.
+"""Parts by kind and name: what a recipe or the command line can name.
 
-The line that registers a part is the only place where its name appears. Users' own parts are found by import path
-(``package.module:Name``) or by an entry point in the group ``rerank.<kind>``.
+A module makes its parts known by one function, ``register(add)``, which calls ``add(kind, name, part)``, or instead of
+the part gives its import path, ``module:Name``, which is imported when the part is asked for. The folders of this
+program (``OWN``), the parts in ``rerank.contrib`` and installed packages, by an entry point in the group ``rerank``
+whose value is such a function, all do so; whoever lists parts, or advises, knows them all. The name of a part that is
+not installed is its import path.
 """
 
 import dataclasses
 import difflib
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rerank.base.errors import RecipeError
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
 T = TypeVar("T")
+Add = Callable[[str, str, Any], None]  # of a kind, a name, and a part or its import path
+log = logging.getLogger("rerank")
+
+OWN = tuple(f"rerank.{folder}" for folder in ("readers", "features", "metrics", "learn", "recipes", "cli"))
+CONTRIB = "rerank.contrib"  # its PARTS are the modules of parts that the rest of the program does without
+GROUP = "rerank"  # of entry points
+
+Parts = dict[str, dict[str, Any]]  # by kind and name
+
+
+def collected() -> tuple[Parts, Add]:
+    """A table without parts, and the function that adds to it."""
+    parts: Parts = {}
+
+    def add(kind: str, name: str, part: Any) -> None:
+        if name in parts.setdefault(kind, {}):
+            raise ValueError(f"{kind} {name!r} is registered twice")
+        parts[kind][name] = part
+
+    return parts, add
+
+
+@cache
+def own_parts() -> Parts:
+    """The parts of this program, those in ``rerank.contrib`` too."""
+    parts, add = collected()
+    for module in (*OWN, *import_module(CONTRIB).PARTS):
+        import_module(module).register(add)
+    return parts
+
+
+@cache
+def installed_parts() -> Parts:
+    """The parts that installed packages add; a package that cannot be used, or takes a name that is taken, is named."""
+    from importlib.metadata import entry_points
+
+    parts: Parts = {}
+    for point in entry_points(group=GROUP):  # reads a file of every package that is installed
+
+        def add(kind: str, name: str, part: Any, source: str = point.value) -> None:
+            if name in own_parts().get(kind, {}) or name in parts.get(kind, {}):
+                log.warning("the %s %s of %s is not used: this name is taken", kind, name, source)
+            else:
+                parts.setdefault(kind, {})[name] = part
+
+        try:
+            point.load()(add)
+        except Exception as error:  # the module is a stranger's: it can raise anything
+            log.warning("cannot use the parts of %s: %s: %s", point.value, type(error).__name__, error)
+    return parts
+
+
+def module_of(part: Any) -> str:
+    """The module of a part, or of an import path."""
+    return part.partition(":")[0] if isinstance(part, str) else getattr(part, "__module__", type(part).__module__)
+
+
+def imported(place: str) -> Any:
+    """What stands at an import path: ``module:name``, or a module."""
+    module, _, name = place.partition(":")
+    found = import_module(module)
+    for part in filter(None, name.split(".")):
+        found = getattr(found, part)
+    return found
 
 
 class Registry(Generic[T]):
-    """A table of named parts of one kind.
+    """The parts of one kind.
 
     contract: the class that all of them derive from, if there is one; a part that lacks something the contract leaves
-    open (an abstract member, or a class variable without a value) is refused when it is registered or named.
-    modules: those that register the parts of this program. They are imported when a part is asked for, and of those
-    that have the part's name in theirs, only these.
+    open (an abstract member, or a class variable without a value) is refused when it is named.
 
-    >>> learners: Registry[type] = Registry("learner")
-    >>> @learners.add("perceptron")
-    ... class Perceptron: ...
-    >>> learners.get("perceptron") is Perceptron
-    True
+    >>> from rerank.learn.base import Learner
+    >>> Registry("learner", Learner).get("perceptron").__name__
+    'Perceptron'
     """
 
-    def __init__(self, kind: str, contract: type | None = None, modules: Iterable[str] = ()) -> None:
-        self.kind, self.contract, self.modules = kind, contract, tuple(modules)
-        self._parts: dict[str, T] = {}
-
-    def add(self, name: str):  # type: ignore[no-untyped-def]
-        """Decorator that registers its target under ``name``; a name can be taken only once."""
-
-        def register(part: T) -> T:
-            """Register ``part`` under the name and return it unchanged."""
-            if name in self._parts:
-                raise ValueError(f"{self.kind} {name!r} is registered twice")
-            self._name(part, name)
-            if broken := self._broken(part):
-                raise ValueError(f"{self.kind} {name!r} {broken}")
-            self._parts[name] = part
-            return part
-
-        return register
+    def __init__(self, kind: str, contract: type | None = None) -> None:
+        self.kind, self.contract = kind, contract
 
     def get(self, name: str) -> T:
-        """The part called ``name``, the object at ``module:attribute``, or an entry point of that name.
+        """The part called ``name``, or the object at ``module:attribute``.
 
         Raises
         ------
         RecipeError: nothing has that name (the message lists the nearest names), or it does not fulfil the contract.
         """
         if name in self:
-            return self._parts[name]
-        from importlib.metadata import EntryPoint, entry_points
-
+            return self._load(name, own_parts().get(self.kind, {}).get(name) or installed_parts()[self.kind][name])
         if ":" in name:
-            return self._load(EntryPoint(name=name, value=name, group=""))
-        for point in entry_points(group=f"rerank.{self.kind}s"):  # reads a file of every package that is installed
-            if point.name == name:
-                return self._load(point)
-        raise RecipeError(f"unknown {self.kind} {name!r}; {nearest(name, self._parts)}")
+            return self._load(name.rpartition(":")[2], name)
+        raise RecipeError(f"unknown {self.kind} {name!r}; {nearest(name, self.names())}")
 
-    def _load(self, point: "EntryPoint") -> T:
+    def _load(self, name: str, place: Any) -> T:
         try:
-            part: T = point.load()
-        except Exception as error:  # the module is the user's: it can raise anything
-            raise RecipeError(f"cannot import {self.kind} {point.value!r}: {type(error).__name__}: {error}") from error
-        self._name(part, point.attr if ":" in point.name else point.name)
+            part: T = imported(place) if isinstance(place, str) else place
+        except Exception as error:  # the module may be a stranger's: it can raise anything
+            raise RecipeError(f"cannot import {self.kind} {place!r}: {type(error).__name__}: {error}") from error
+        self._name(part, name)
         if broken := self._broken(part):
-            raise RecipeError(f"{self.kind} {point.value!r} {broken}")
+            raise RecipeError(f"{self.kind} {place if isinstance(place, str) else name!r} {broken}")
         return part
 
     def _name(self, part: Any, name: str) -> None:
@@ -103,23 +144,20 @@ class Registry(Generic[T]):
         return "" if dataclasses.is_dataclass(part) else "is not a dataclass; its settings are the fields of one"
 
     def names(self) -> list[str]:
-        """Registered names, sorted."""
-        return [name for name, _ in self]
+        """The names of all parts, sorted."""
+        return sorted({*own_parts().get(self.kind, {}), *installed_parts().get(self.kind, {})})
 
     def __iter__(self) -> Iterator[tuple[str, T]]:
-        self._import(self.modules)
-        return iter(sorted(self._parts.items(), key=lambda item: item[0]))
+        """Names and parts, sorted; an installed part that cannot be used says so when it is asked for."""
+        for name in self.names():
+            try:
+                yield name, self.get(name)
+            except RecipeError:
+                if name in own_parts().get(self.kind, {}):
+                    raise
 
     def __contains__(self, name: str) -> bool:
-        if name not in self._parts:
-            self._import(module for module in self.modules if name.replace("-", "_") in module.split("."))
-        if name not in self._parts and ":" not in name:
-            self._import(self.modules)
-        return name in self._parts
-
-    def _import(self, modules: Iterable[str]) -> None:
-        for module in modules:  # those that are there already cost nothing
-            import_module(module)
+        return any(name in parts().get(self.kind, {}) for parts in (own_parts, installed_parts))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,73 +1,14 @@
-"""The command line: ``rerank COMMAND``; see ``rerank --help``.
+"""The command line; see ``rerank --help``."""
 
-Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong usage, recipe,
-model or data, 130 interrupted (128 plus the number of the signal).
-"""
+from rerank.base.registry import Add
 
-import gc
-import io
-import os
-import sys
-from importlib import import_module
-
-from rich.markup import escape
-
-from rerank.base.errors import RerankError
-from rerank.base.interrupts import Interrupted, handled
-from rerank.base.progress import console
-from rerank.cli.answer import unforeseen
-from rerank.cli.application import app
-
-__all__ = ["app", "load_commands", "main"]
-COMMANDS = (
-    "decoding", "evaluating", "exporting", "folds", "inspecting", "listing", "lists", "oracles", "running", "serving",
+COMMANDS = (  # modules, each of a command or several
+    "decoding", "evaluating", "exporting", "folds", "inspecting", "listing", "lists", "oracles", "running",
     "starting", "tagging", "voting", "weighing",
 )  # fmt: skip
-COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
 
 
-def load_commands() -> None:
-    """Import the modules of commands, which register them with ``app``."""
+def register(add: Add) -> None:
+    """Make the modules of commands known."""
     for name in COMMANDS:
-        import_module(f"rerank.cli.{name}")
-
-
-def main() -> None:
-    """Run the command line; whatever goes wrong is one message without a traceback."""
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 - a stream that is closed has no file: None
-    if sys.stdout is None:
-        _fail("standard output is closed: redirect it, to a file or /dev/null", 2)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names may have bytes that are not text; stderr is like this anyway
-        sys.stdout.reconfigure(errors="backslashreplace")
-    gc.set_threshold(COLLECTED, 20, 50)
-    try:
-        with handled():
-            load_commands()  # an interrupt may come meanwhile
-            try:
-                app(standalone_mode=True)
-            finally:
-                sys.stdout.flush()  # a full disk shows here, not when Python exits
-    except RerankError as error:
-        _fail(str(error), error.exit_code)
-    except Interrupted as stop:  # before a command has started
-        _fail("interrupted", stop.exit_code)
-    except BrokenPipeError:
-        # The reader of our output is gone: there is nothing more to say, and nothing must be flushed at exit.
-        _drop_output()
-        sys.exit(1)
-    except Exception as error:  # before a command has started, or when its output is flushed
-        _drop_output()
-        _fail(str(unforeseen(error)), 1)
-
-
-def _drop_output() -> None:
-    """Discard what is left for a stdout that cannot be written: Python would try again when it exits, and complain."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _fail(message: str, code: int) -> None:
-    console.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
-    raise SystemExit(code)
+        add("command", name, f"{__name__}.{name}")

@@ -20,10 +20,6 @@ REGISTRIES = {  # their modules, in which they are called like their kind
     "learners": "rerank.learn.base",
 }
 RECOMMENDED = {"maxent", "lambdamart", "vrda", "perceptron", "arow", "arda"}  # learners; see docs/choosing.md
-USES = {  # of recipes, by their task
-    "ranking": "samples", "speech": "transcripts", "translation": "translations", "parse": "parses",
-    "tagging": "sequences", "classification": "examples",
-}  # fmt: skip
 PAPERS, WIDTH = "papers", 120
 
 
@@ -70,9 +66,6 @@ def _parts(kind: Kind) -> list[dict[str, Any]]:
         from rerank.learn.losses import LOSSES
 
         return [{"name": name} for name in sorted(LOSSES)]
-    if kind == "templates":  # which register themselves
-        import_module("rerank.features.parse")
-        import_module("rerank.features.text")
     return [_part(name, part) for name, part in getattr(import_module(REGISTRIES[kind]), kind)]
 
 
@@ -91,12 +84,16 @@ def _part(name: str, part: type) -> dict[str, Any]:
 def _use(name: str, path: Path) -> str:
     """The use of a recipe: its task, or a paper."""
     task = re.search(r"^task: *(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return PAPERS if name.startswith(f"{PAPERS}/") else USES[task[1] if task else "parse"]
+    from rerank.recipes.tasks import task_named
+
+    return PAPERS if name.startswith(f"{PAPERS}/") else task_named(task[1] if task else "parse").use
 
 
 def _by_use(recipes: list[dict[str, Any]]) -> list[str]:
     """Recipes in groups, those of papers last."""
-    uses = [*USES.values(), PAPERS]
+    from rerank.recipes.tasks import uses as every_use
+
+    uses = [*every_use(), PAPERS]
     ordered = sorted(recipes, key=lambda recipe: uses.index(recipe["use"]))
     groups = groupby(ordered, key=lambda recipe: str(recipe["use"]))
     return [line for use, group in groups for line in (f"{use}:", *(f"  {_line(recipe)}" for recipe in group))]

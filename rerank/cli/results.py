@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from rerank.base.registry import imported
 from rerank.cli.answer import out, show
-from rerank.recipes.recipe import ListRecipe, TaskRecipe
+from rerank.recipes.recipe import TaskRecipe
+from rerank.recipes.tasks import task_named
 from rerank.runs.report.headline import headline, results_on_terminal, signatures
 from rerank.runs.report.list_tables import reported_table
 from rerank.runs.report.table import plain_text
@@ -24,12 +26,8 @@ def fitting(table: Table) -> "RenderableType":
 
 def show_counts(recipe: TaskRecipe, corpora: Mapping[str, Any]) -> None:
     """Show what was read: ``corpora`` of metrics.json."""
-    if not isinstance(recipe, ListRecipe):
-        from rerank.runs.examples.tables import sets_table
-        from rerank.runs.tagging.tagging_page import sizes_table
-
-        sizes = sizes_table if recipe.task == "tagging" else sets_table
-        show(fitting(sizes(corpora).rich()), corpora=corpora)
+    if sizes := task_named(recipe.task).sizes:
+        show(fitting(imported(sizes)(corpora).rich()), corpora=corpora)
         return
     table = Table("split", "lists", "candidates", "nonzeros", "columns", "skipped lists", "skipped candidates")
     for split, counts in corpora.items():
@@ -51,12 +49,8 @@ def show_training(result: Metrics, model: Path) -> None:
 
 def show_results(recipe: TaskRecipe, result: Metrics) -> None:
     """Show ``result``, the content of metrics.json."""
-    if recipe.task == "classification":
-        from rerank.recipes.example_recipe import ClassificationRecipe
-        from rerank.runs.examples.tables import tables_of
-
-        assert isinstance(recipe, ClassificationRecipe)
-        for table in tables_of(recipe, result["tables"]):
+    if tables := task_named(recipe.task).tables:
+        for table in imported(tables)(recipe, result["tables"]):
             show(fitting(table.rich()), f"{table.note}\n")
         show(metrics=result)
         return

@@ -7,7 +7,7 @@ import numpy as np
 from rerank.features.marks import BASE, DISTINCT, FIRST, RANK, SHARE
 from rerank.features.scores import ScoreTemplate, ScoreView
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import Symbols, templates
+from rerank.features.template import Symbols
 from rerank.kernels.compile import kernel
 from rerank.readers.nbest import NBestList, numbered
 
@@ -122,7 +122,6 @@ def _fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _opti
     _emit(names, found, sink, ids, seeds)
 
 
-@templates.add("Agreement")
 @dataclass(frozen=True)
 class Agreement(ScoreTemplate):
     """The ``share`` of the other candidates that have the same answer, by number and by weight.

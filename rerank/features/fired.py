@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 
-import rerank.features.parse
-import rerank.features.text  # noqa: F401 - this and the one above register the templates
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor
 from rerank.features.template import make_template

@@ -9,7 +9,7 @@ from rerank.base.ranges import Range
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.features.marks import mark
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import EITHER, Symbols, Template, templates
+from rerank.features.template import EITHER, Symbols, Template
 from rerank.kernels.compile import kernel
 from rerank.readers.nbest import NBestList, numbered
 from rerank.readers.problems import Problem
@@ -67,7 +67,6 @@ def _fire_dense(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
                     emit_value(sink, h, y, view.scores[y, k])
 
 
-@templates.add("Dense")
 @dataclass(frozen=True)
 class Dense(ScoreTemplate):
     """Every named score of the list except the base score, as a column of its own; the value is the score.
@@ -92,7 +91,6 @@ def _fire_base(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
             emit_value(sink, begin(sink, ids[v], seeds[v]), y, min(max(view.base[y], -FLOAT32_MAX), FLOAT32_MAX))
 
 
-@templates.add("BaseScore")
 @dataclass(frozen=True)
 class BaseScore(ScoreTemplate):
     """The base score as a dense column like the others, so that its weight is learned together with theirs.
@@ -152,7 +150,6 @@ def _fire_within(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray
         _emit_within(names, scores, np.argsort(scores, axis=0), sink, ids, seeds, options)
 
 
-@templates.add("Within")
 @dataclass(frozen=True)
 class Within(ScoreTemplate):
     """Each score of the list, the base score too, says of a candidate beside the others, whatever its unit is.

@@ -1,8 +1,8 @@
 """Digests of code: what caches, stored runs and compiled kernels are keyed by, in addition to data and settings.
 
 For this program, the sources that decide a result are named here. For users' modules, it is the file that a recipe
-names by import path or entry point, and whatever that imports from the same folder, or from another that is not a
-library's. Imports are read off the sources; a module that is imported by a computed name is not seen.
+names by import path, or as an installed package registers it, and whatever that imports from the same folder, or from
+another that is not a library's. Imports are read off the sources; one by a computed name is not seen.
 """
 
 import ast
@@ -11,12 +11,11 @@ import sys
 import sysconfig
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
-from rerank.base.registry import texts_in
+from rerank.base.registry import installed_parts, module_of, texts_in
 
 PACKAGE = Path(__file__).parents[1]
 COMPILATION = ("kernels/compile.py",)
@@ -29,25 +28,22 @@ TAGGING = (
     *COMPILATION, "data", "features/sequence", "kernels/by_type.py", "learn", "metrics", "models/tagger.py", "readers",
     "runs/tagging",
 )  # fmt: skip
-CLASSIFICATION = (
-    *COMPILATION, "data", "features/dense.py", "kernels/by_type.py", "learn", "metrics",
-    "models/predictions.py", "readers", "runs/examples",
-)  # fmt: skip
 
 
 @cache
 def code_digest(parts: tuple[str, ...]) -> str:
-    """Digest of sources of this program: files, and all files in directories, as in ``EXTRACTION``."""
+    """Digest of sources of this program: files, and all files in directories, as in ``EXTRACTION``; a directory that is
+    absolute is one of another package."""
     files: dict[str, Path] = {}
     for part in parts:
         place = PACKAGE / part
         for path in place.rglob("*.py") if place.is_dir() else [place]:
-            files[path.relative_to(PACKAGE).as_posix()] = path
+            files[path.relative_to(PACKAGE if place.is_relative_to(PACKAGE) else place).as_posix()] = path
     return _digest(files)
 
 
 def user_digest(*settings: Any) -> str:
-    """Digest of the modules of all parts that ``settings`` name by import path or entry point, and of their imports.
+    """Digest of the modules of all parts of others that ``settings`` name, and of their imports.
 
     Those of this program are left out: ``code_digest`` has them.
     """
@@ -110,17 +106,7 @@ def _modules_named(text: str) -> list[str]:
     module, colon, _ = name.partition(":")
     if colon:
         return [module] if all(part.isidentifier() for part in module.split(".")) else []
-    return _entry_points().get(name, [])
-
-
-@cache
-def _entry_points() -> dict[str, list[str]]:
-    """The modules of the parts that installed packages provide, by name."""
-    modules: dict[str, list[str]] = {}
-    for group in entry_points().groups:
-        for point in entry_points(group=group) if group.startswith("rerank.") else ():
-            modules.setdefault(point.name, []).append(point.module)
-    return modules
+    return [module_of(parts[name]) for parts in installed_parts().values() if name in parts]
 
 
 def _with_imports(module: str, path: Path) -> dict[str, Path]:

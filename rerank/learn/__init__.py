@@ -1,1 +1,34 @@
 """Online learners over lists."""
+
+from rerank.base.registry import Add
+
+LEARNERS = {
+    "arda": "rules.arda:AdaptiveRDA",
+    "arow": "rules.arow:AROW",
+    "bopr": "rules.bopr:BayesianProbit",
+    "cw": "rules.cw:CW",
+    "fobos": "rules.fobos:Fobos",
+    "ftrl": "rules.ftrl:FTRL",
+    "lambdamart": "rules.lambdamart:LambdaMart",
+    "lm-nwin": "rules.lm_nwin:LMNWin",
+    "lm-perc": "rules.lm_perc:LMPerceptron",
+    "lm-uwin": "rules.lm_uwin:LMUWin",
+    "maxent": "rules.maxent:Maxent",
+    "nherd": "rules.nherd:NormalHerd",
+    "nwin": "rules.nwin:NWin",
+    "pa": "rules.pa:PassiveAggressive",
+    "perceptron": "rules.perceptron:Perceptron",
+    "rda": "rules.rda:RDA",
+    "scw": "rules.scw:SoftCW",
+    "sgd": "rules.sgd:SGD",
+    "sop": "rules.sop:SecondOrderPerceptron",
+    "tg": "rules.tg:TruncatedGradient",
+    "uwin": "rules.uwin:UWin",
+    "vrda": "rules.vrda:VotedRDA",
+}
+
+
+def register(add: Add) -> None:
+    """Make the learners known."""
+    for name, place in LEARNERS.items():
+        add("learner", name, f"{__name__}.{place}")

@@ -273,8 +273,4 @@ def require_votes(learner: Learner) -> None:
         raise RecipeError(message, key="learner.balanced")
 
 
-RULES = (
-    "arda", "arow", "bopr", "cw", "fobos", "ftrl", "lambdamart", "lm_nwin", "lm_perc", "lm_uwin", "maxent", "nherd",
-    "nwin", "pa", "perceptron", "rda", "scw", "sgd", "sop", "tg", "uwin", "vrda",
-)  # fmt: skip
-learners: Registry[type[Learner]] = Registry("learner", Learner, [f"rerank.learn.rules.{rule}" for rule in RULES])
+learners: Registry[type[Learner]] = Registry("learner", Learner)

@@ -68,8 +68,7 @@ class Metric(Checked, ABC):
         return np.ones(np.shape(stats)[:-1], dtype=np.bool_)
 
 
-MODULES = "bleu", "chrf", "classification", "gain", "order", "parseval", "spans", "ter", "wer"
-metrics: Registry[type[Metric]] = Registry("metric", Metric, [f"rerank.metrics.{name}" for name in MODULES])
+metrics: Registry[type[Metric]] = Registry("metric", Metric)
 
 
 def chosen_rows(stats: np.ndarray, chosen: np.ndarray) -> np.ndarray:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
-from rerank.metrics.base import metrics
 from rerank.metrics.bleu_kernel import (
     ADD_K,
     CLOSEST_SHIFT,
@@ -43,7 +42,6 @@ WITH_VALUE = ("add-k", "floor")
 Tokeniser = Literal["none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
 
 
-@metrics.add("bleu")
 @dataclass(frozen=True)
 class Bleu(SacrebleuMetric):
     """BLEU with n-grams up to four words, clipped counts and the length of the closest reference.
@@ -67,6 +65,8 @@ class Bleu(SacrebleuMetric):
     Under ``add-1`` a text of fewer than four words gets (0 + 1)/(0 + 1) = 1 for the orders that it is too short for.
     A text without a matched word has BLEU 0 under every smoothing, and so has an empty one with an empty reference.
     """
+
+    name: ClassVar[str] = "bleu"
 
     primary = "bleu"
     percent = 1.0

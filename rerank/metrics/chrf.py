@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.data.tokens import Tokens
-from rerank.metrics.base import metrics
 from rerank.metrics.chrf_kernel import chrf_rows, f_scores
 from rerank.metrics.ngrams import ngram_table
 from rerank.metrics.text import SacrebleuMetric, check_references, frozen_rows
@@ -25,7 +24,6 @@ def _columns(char_order: int, word_order: int) -> tuple[tuple[str, ...], tuple[s
     return tuple(f"{side}_{order}" for order in orders for side in sides), tuple(f"reference_{o}" for o in orders)
 
 
-@metrics.add("chrf")
 @dataclass(frozen=True)
 class Chrf(SacrebleuMetric):
     """chrF on 0-100, as sacrebleu computes it: chrF2 by default, chrF++ with ``word_order: 2``.
@@ -49,6 +47,8 @@ class Chrf(SacrebleuMetric):
     is compared with, and those that match; ``reference``: the n-grams of the latter. Of several references, the one
     with the best F counts; on ties, the first. The gain is chrF of the sentence as a fraction.
     """
+
+    name: ClassVar[str] = "chrf"
 
     primary = "chrf"
     percent = 1.0

@@ -7,7 +7,6 @@ from typing import ClassVar, cast
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric
 from rerank.readers.block import ListBlock
 from rerank.readers.texts.text_list import TextList
@@ -15,7 +14,6 @@ from rerank.readers.texts.text_list import TextList
 LARGEST_GAIN = 1e30  # in absolute value; sums over lists and squares of such gains are finite
 
 
-@metrics.add("gain")
 @dataclass(frozen=True)
 class Gain(TextMetric):
     """The mean of a column over the chosen candidates; a list without candidates adds 0.
@@ -28,6 +26,8 @@ class Gain(TextMetric):
     column: the name of the score column; higher is better.
     best: the value that cannot be exceeded: a candidate that reaches it counts as entirely right.
     """
+
+    name: ClassVar[str] = "gain"
 
     primary = "gain"
     columns: ClassVar[tuple[str, ...]] = ("value",)

@@ -187,7 +187,6 @@ class OrderMetric(Gain):
         return frozen(np.ascontiguousarray(stats[:, 1])), frozen(np.ascontiguousarray(reference[:, 1]))
 
 
-@metrics.add("ndcg")
 @dataclass(frozen=True)
 class Ndcg(OrderMetric):
     """Normalised discounted cumulative gain (Järvelin & Kekäläinen 2002): Σ gain/log2(rank + 1), over that of the best
@@ -201,6 +200,8 @@ class Ndcg(OrderMetric):
     form: of the gain of a grade g: ``exp2``, 2^g − 1 (Burges et al. 2005; LightGBM, XGBoost, LETOR), or ``linear``, g
         itself (trec_eval).
     """
+
+    name: ClassVar[str] = "ndcg"
 
     name = "ndcg"
     kind = NDCG
@@ -241,7 +242,6 @@ class LevelMetric(OrderMetric):
         return np.asarray(grades >= self.level, np.float64)
 
 
-@metrics.add("map")
 @dataclass(frozen=True)
 class AveragePrecision(LevelMetric):
     """Mean average precision: of a list the sum of the precisions at its relevant documents, over the number of all
@@ -251,11 +251,12 @@ class AveragePrecision(LevelMetric):
     0.5833
     """
 
+    name: ClassVar[str] = "map"
+
     name = "map"
     kind = AVERAGE_PRECISION
 
 
-@metrics.add("mrr")
 @dataclass(frozen=True)
 class ReciprocalRank(LevelMetric):
     """Mean reciprocal rank of the first relevant document, 0 if there is none among the first k (trec_eval's
@@ -265,11 +266,12 @@ class ReciprocalRank(LevelMetric):
     0.5
     """
 
+    name: ClassVar[str] = "mrr"
+
     name = "mrr"
     kind = RECIPROCAL_RANK
 
 
-@metrics.add("recall")
 @dataclass(frozen=True)
 class Recall(LevelMetric):
     """The share of all relevant documents that is among the first k (trec_eval's ``recall``).
@@ -278,11 +280,12 @@ class Recall(LevelMetric):
     0.5
     """
 
+    name: ClassVar[str] = "recall"
+
     name = "recall"
     kind = RECALL
 
 
-@metrics.add("precision")
 @dataclass(frozen=True)
 class Precision(LevelMetric):
     """The number of relevant documents among the first k, over k, also where there are fewer (trec_eval's ``P``).
@@ -291,13 +294,14 @@ class Precision(LevelMetric):
     0.5
     """
 
+    name: ClassVar[str] = "precision"
+
     name = "precision"
     kind = PRECISION
 
     k: Annotated[int, Range(1, LARGEST_CUT)] = 10
 
 
-@metrics.add("err")
 @dataclass(frozen=True)
 class ExpectedReciprocalRank(OrderMetric):
     """Expected reciprocal rank (Chapelle et al. 2009): of the document at which a reader is satisfied, which the r-th
@@ -310,6 +314,8 @@ class ExpectedReciprocalRank(OrderMetric):
     ----------
     highest: the highest grade there can be; 4 as in the tracks of TREC and in LETOR's web sets.
     """
+
+    name: ClassVar[str] = "err"
 
     name = "err"
     kind = EXPECTED_RECIPROCAL_RANK

@@ -8,7 +8,7 @@ count. What is left are (label, first word, last word) triples, matched one to o
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.base import Metric, metrics
+from rerank.metrics.base import Metric
 from rerank.metrics.parseval_kernel import (
     CROSSING,
     DELETED_BRACKET,
@@ -141,7 +141,6 @@ class Mismatch(NamedTuple):
         return f"the trees have different words: at word {self.position + 1} found {found}, the reference has {gold}"
 
 
-@metrics.add("parseval")
 @dataclass(frozen=True)
 class Parseval(Metric):
     """Labelled bracketing precision, recall and F of parse trees.
@@ -176,6 +175,8 @@ class Parseval(Metric):
     or '=' (-LRB-) is not cut; equality of labels is transitive; a single sentence without a bracket in either tree
     gains 1.
     """
+
+    name: ClassVar[str] = "parseval"
 
     primary = "f1"
     columns = (

@@ -7,13 +7,12 @@ Texts are words with their labels behind a slash, ``Words/B-NP matter/O``. Spans
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
-from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric, check_references
 from rerank.readers.sequences.spans import spans_of
 
@@ -70,7 +69,6 @@ class LabelMetric(TextMetric):
         return self.rows(map(labels_of, texts), labels_of(references[0]))
 
 
-@metrics.add("spans")
 @dataclass(frozen=True)
 class SpanScore(LabelMetric):
     """F1 of spans: 2 · correct / (found + right), where a span is correct that has both ends and the type; 1 if there
@@ -81,6 +79,8 @@ class SpanScore(LabelMetric):
 
     A text has one reference. Reference: Tjong Kim Sang & Buchholz 2000.
     """
+
+    name: ClassVar[str] = "spans"
 
     primary = "f1"
     columns = ("correct", "found")
@@ -106,7 +106,6 @@ class SpanScore(LabelMetric):
         }
 
 
-@metrics.add("tags")
 @dataclass(frozen=True)
 class TagAccuracy(LabelMetric):
     """The share of words whose label is right; 1 without words.
@@ -116,6 +115,8 @@ class TagAccuracy(LabelMetric):
 
     A text has one reference.
     """
+
+    name: ClassVar[str] = "tags"
 
     primary = "accuracy"
     columns = ("right",)

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.metrics.base import metrics
 from rerank.metrics.ter_kernel import ter_rows, ter_space
 from rerank.metrics.text import SacrebleuMetric, check_references, lowered
 from rerank.metrics.words import words
@@ -15,7 +14,6 @@ from rerank.metrics.words import words
 LARGEST_TABLE = 1 << 26  # words of a text times words of its reference: two tables have this many distances of 4 bytes
 
 
-@metrics.add("ter")
 @dataclass(frozen=True)
 class Ter(SacrebleuMetric):
     """Translation edit rate on 0-100 (more if a text is longer than its reference), as sacrebleu computes it.
@@ -37,6 +35,8 @@ class Ter(SacrebleuMetric):
     length in words. Of several references, the one with the fewest edits counts, and the length is their mean. The gain
     of a sentence is 1 - edits / length; if the reference is empty, it is 0, or 1 for an empty text.
     """
+
+    name: ClassVar[str] = "ter"
 
     primary = "ter"
     percent = 1.0

@@ -3,13 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.interrupts import pieces
 from rerank.kernels.compile import kernel
-from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric, check_references, lowered
 from rerank.metrics.words import characters, words
 
@@ -172,7 +172,6 @@ class EditRate(TextMetric):
         return f"{self.name}|case:{'lc' if self.lowercase else 'mixed'}|references:fewest edits|version:{VERSION}"
 
 
-@metrics.add("wer")
 @dataclass(frozen=True)
 class Wer(EditRate):
     """Word error rate: units are words separated by white space.
@@ -183,13 +182,14 @@ class Wer(EditRate):
     Reference: Levenshtein 1966. Time: words of a text times words of its reference.
     """
 
+    name: ClassVar[str] = "wer"
+
     primary = "wer"
 
     def units(self, texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
         return words(texts)
 
 
-@metrics.add("cer")
 @dataclass(frozen=True)
 class Cer(EditRate):
     """Character error rate: units are Unicode code points, including blanks except for those at the ends of a text.
@@ -199,6 +199,8 @@ class Cer(EditRate):
 
     Reference: Levenshtein 1966. Time: characters of a text times characters of its reference.
     """
+
+    name: ClassVar[str] = "cer"
 
     primary = "cer"
 

@@ -34,7 +34,7 @@ from rerank.storage.strict_json import as_json, read_object
 LEXICONS = "lexicons.json"
 Words: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # words, or tokens with several columns
 
-token_features: Registry[Own] = Registry("token_feature")  # users' functions, by import path or entry point
+token_features: Registry[Own] = Registry("token_feature")  # users' functions
 
 
 class TaggerHeader(BaseModel):

@@ -192,14 +192,7 @@ class Reader(ABC):
 
 
 LARGEST_GAP = 10_000  # lists left out in a row; whole numbers that are farther apart are no numbers of inputs
-
-MODULES = (
-    "combined.joining", "combined.merging", "moses.reader", "texts.espnet", "texts.fairseq", "texts.jsonl",
-    "texts.kaldi", "texts.letor", "texts.msmarco", "texts.openai", "texts.opennmt", "texts.parallel",
-    "texts.preferences", "texts.sockeye", "texts.trec",
-    "trees.bare", "trees.berkeley", "trees.charniak", "trees.stanford",
-)  # fmt: skip
-readers: Registry[type[Reader]] = Registry("reader", Reader, [f"rerank.readers.{name}" for name in MODULES])
+readers: Registry[type[Reader]] = Registry("reader", Reader)
 
 
 @overload

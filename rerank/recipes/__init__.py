@@ -1,1 +1,11 @@
 """YAML to typed settings."""
+
+from rerank.base.registry import Add
+
+TASKS = "parse", "translation", "speech", "ranking", "tagging"
+
+
+def register(add: Add) -> None:
+    """Make the tasks known."""
+    for name in TASKS:
+        add("task", name, f"{__name__}.tasks:{name.upper()}")

@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from rerank.base.errors import RecipeError
-from rerank.base.registry import nearest
-from rerank.recipes.recipe import Recipe, TaskRecipe
+from rerank.base.registry import imported
+from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.settings import Settings, assign_all, undone, validate
 from rerank.recipes.shipped import find_recipe
-from rerank.recipes.text_recipe import METRICS, TextRecipe
+from rerank.recipes.tasks import task_named
 from rerank.storage.bounded_yaml import read_yaml, yaml_options
 
 log = logging.getLogger("rerank")
 LARGEST_RECIPE = 1 << 20  # bytes of a recipe; a larger file is something else
-TASKS = "parse", *METRICS, "classification", "tagging"
 
 
 def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: bool = False) -> TaskRecipe:
@@ -75,17 +74,8 @@ def _require_heeded(recipe: TaskRecipe, settings: Settings, changes: Settings) -
 
 
 def _class_of(task: Any, path: str) -> type[TaskRecipe]:
-    if not isinstance(task, str) or task not in TASKS:
-        raise RecipeError(f"found {task!r}; {nearest(str(task), TASKS)}", key="task", path=path)
-    if task == "classification":
-        from rerank.recipes.example_recipe import ClassificationRecipe  # which lists have no use for
-
-        return ClassificationRecipe
-    if task == "tagging":
-        from rerank.recipes.tagging_recipe import TaggingRecipe
-
-        return TaggingRecipe
-    return TextRecipe if task in METRICS else Recipe
+    kind: type[TaskRecipe] = imported(task_named(task, path).recipe)
+    return kind
 
 
 def read_settings(settings: Settings) -> TaskRecipe:

@@ -39,6 +39,7 @@ from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import load_recipe, read_settings
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named
+from rerank.recipes.tasks import task_named
 from rerank.recipes.text_recipe import METRICS
 from rerank.runs import pipeline
 from rerank.runs.callbacks import Callback, watching
@@ -182,11 +183,8 @@ def fit(
             raise RecipeError(f"{message}; leave it out, or train without start", key="features")
     dev = None if dev is None else lists_from(dev, frame if is_frame(dev) or is_table(dev) else {})
     settings = _settings(recipe)
-    if settings.get("task") == "classification":
-        message = (
-            "a recipe of classification, which has no lists; rerank.estimators has classifiers, `rerank run` runs it"
-        )
-        raise RecipeError(message, key="recipe")
+    if (task := settings.get("task")) is not None and not task_named(task).lists:
+        raise RecipeError(f"a recipe of the task {task}, which has no lists; `rerank run` runs it", key="recipe")
     given = {"metric": named(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
     settings |= {key: value for key, value in given.items() if value is not None}
     for section, more in (

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rerank.base.errors import DataError
+from rerank.base.registry import imported
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import TaskRecipe
+from rerank.recipes.tasks import task_named
 from rerank.runs.stages import Metrics, Stages, Steps
 from rerank.storage.arrays import DAMAGE
 from rerank.storage.files import write_text
@@ -76,27 +78,13 @@ def check(
 ) -> Steps[Any]:
     """The steps of a recipe, all of whose parts can be built and whose files are open in ``inputs``, before anything
     is read or written; raises what ``Steps.check`` does."""
-    steps = _kind(recipe.task)(recipe, directory, stages, engine or LocalEngine(), inputs)
+    kind: type[Steps[Any]] = imported(task_named(recipe.task).steps)
+    steps = kind(recipe, directory, stages, engine or LocalEngine(), inputs)
     steps.check()
     if not steps.trains and not (directory / RUNS).exists():
         message = "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
         raise DataError(message, path=str(directory))
     return steps
-
-
-def _kind(task: str) -> type[Steps[Any]]:
-    """Lists, examples or sentences; each is imported with what the others have no use for."""
-    if task == "classification":
-        from rerank.runs.examples.steps import ExampleSteps
-
-        return ExampleSteps
-    if task == "tagging":
-        from rerank.runs.tagging.steps import TaggingSteps
-
-        return TaggingSteps
-    from rerank.runs.list_steps import ListSteps
-
-    return ListSteps
 
 
 def _stages(steps: Steps[Any], work: Stages) -> Metrics:

@@ -14,9 +14,9 @@ from strategies import random_corpus, targets
 
 from rerank.base import interrupts
 from rerank.base.interrupts import Deadline, GivenUpError, Interrupted, check, deferred, handled, requested
+from rerank.contrib.classification.experiment import workers
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
-from rerank.runs.examples.experiment import workers
 
 
 def send(number: int = signal.SIGINT) -> None:

@@ -21,9 +21,9 @@ import openai
 from starlette.responses import Response
 
 from rerank.base.interrupts import Deadline
-from rerank.models.service import DEFAULTS
-from rerank.models.service.chat import ChatRequest, Chats, summed
-from rerank.models.service.upstream import Reply, Upstream
+from rerank.contrib.serve.chat import ChatRequest, Chats, summed
+from rerank.contrib.serve.limits import DEFAULTS
+from rerank.contrib.serve.upstream import Reply, Upstream
 
 KEY, WORDS = "sk-very-secret", [f"w{k}" for k in range(8)]
 CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "say w4"}], "seed": 0}

@@ -98,8 +98,8 @@ def test_the_service_measures_columns_and_names_those_that_are_unknown(
     place: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("starlette")
-    from rerank.models.service.middleware import Measures
-    from rerank.models.service.requests import answer
+    from rerank.contrib.serve.middleware import Measures
+    from rerank.contrib.serve.requests import answer
 
     monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
     monkeypatch.setattr(logging.getLogger("rerank"), "handlers", [])

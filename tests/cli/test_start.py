@@ -16,7 +16,7 @@ HEAVY = (
 START = """
 import io, json, sys
 from contextlib import redirect_stdout
-from rerank.cli import main
+from rerank.cli.main import main
 shown = {}
 for words in json.loads(sys.argv[1]):
     sys.argv[:] = ["rerank", *words]
@@ -48,7 +48,7 @@ def test_help_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
 
 def test_words_are_completed(tmp_path: Path) -> None:
     asked = {"_RERANK_COMPLETE": "complete_bash", "COMP_WORDS": "rerank ev", "COMP_CWORD": "1"}
-    call = "import sys; sys.argv = ['rerank']; from rerank.cli import main; main()"
+    call = "import sys; sys.argv = ['rerank']; from rerank.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", call], cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True, check=False
     )
@@ -73,7 +73,7 @@ def test_a_model_loads_and_ranks_without_what_others_need(small_run: Path) -> No
     others = {
         "joblib", "nltk", "psutil", "rerank.engines.processes", "rerank.features.text", "rerank.learn.rules.arow",
         "rerank.learn.trainer", "rerank.learn.voting.voting", "rerank.metrics.bleu_kernel",
-        "rerank.metrics.significance", "rerank.readers.moses", "rerank.recipes.example_recipe",
+        "rerank.metrics.significance", "rerank.readers.moses", "rerank.contrib.classification.recipe",
         "rich", "sacrebleu", "sklearn", "typer",
     }  # fmt: skip
     assert others & loaded == set()

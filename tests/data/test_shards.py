@@ -14,6 +14,7 @@ from strategies import bits, random_corpus, targets
 from variants import FAMILIES, LEARNERS
 
 from rerank.base.errors import DataError
+from rerank.contrib.classification.metric import Classification
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Shards, first_candidates, gathered, parts, section, selected, whole, write_shards
 from rerank.learn.base import Learner, State, Weights, learners
@@ -26,7 +27,6 @@ from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.scoring import best, choices, scores
 from rerank.learn.trainer import Training, epoch_order, part_order, train
 from rerank.learn.voting.voting import vote
-from rerank.metrics.classification import Classification
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracles, statistics_of, with_corpus_gains
 from rerank.models.predictions import corpus_score
 from rerank.storage.digests import seal

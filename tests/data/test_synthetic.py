@@ -8,8 +8,8 @@ import pytest
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
+from rerank.contrib.classification.synthetic import Ellipse, Winnow, Zipf, ellipse, generators, winnow, zipf
 from rerank.data.labelled import Labelled
-from rerank.data.synthetic import Ellipse, Winnow, Zipf, ellipse, generators, winnow, zipf
 
 G, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 

@@ -15,8 +15,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from rerank.data.labelled import from_csr
-from rerank.estimators import (
+from rerank.contrib.sklearn import (
     AROWClassifier,
     FTRLClassifier,
     PassiveAggressiveClassifier,
@@ -26,7 +25,8 @@ from rerank.estimators import (
     TruncatedGradientClassifier,
     WinnowClassifier,
 )
-from rerank.estimators.base import SHARED, OnlineClassifier
+from rerank.contrib.sklearn.base import SHARED, OnlineClassifier
+from rerank.data.labelled import from_csr
 from rerank.learn.base import Learner
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train

@@ -11,7 +11,7 @@ import pytest
 from classifiers import every_family, weights
 from scipy import sparse
 
-from rerank.estimators import RDAClassifier, SGDClassifier, TruncatedGradientClassifier
+from rerank.contrib.sklearn import RDAClassifier, SGDClassifier, TruncatedGradientClassifier
 
 averages = pytest.mark.parametrize("average", ["last", "average", "vote"])
 

@@ -5,7 +5,7 @@ from typing import Any
 from classifiers import FAMILIES
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rerank.estimators import AROWClassifier, CWClassifier, PerceptronClassifier, SGDClassifier, WinnowClassifier
+from rerank.contrib.sklearn import AROWClassifier, CWClassifier, PerceptronClassifier, SGDClassifier, WinnowClassifier
 
 
 def by_design(model: Any) -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from pages import text_of
 
 from rerank import estimators
-from rerank.estimators.base import SHARED
+from rerank.contrib.sklearn.base import SHARED
 
 PAGE = Path(__file__).parents[2] / "docs" / "estimators.md"
 

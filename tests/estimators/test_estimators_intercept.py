@@ -8,7 +8,7 @@ import pytest
 from classifiers import every_family
 from scipy import sparse
 
-from rerank.estimators import (
+from rerank.contrib.sklearn import (
     FTRLClassifier,
     PassiveAggressiveClassifier,
     PerceptronClassifier,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rerank.estimators import (
+from rerank.contrib.sklearn import (
     AROWClassifier,
     CWClassifier,
     FTRLClassifier,
@@ -20,7 +20,7 @@ from rerank.estimators import (
     SecondOrderPerceptronClassifier,
     SGDClassifier,
 )
-from rerank.estimators.probability import Covariance, probabilities
+from rerank.contrib.sklearn.probability import Covariance, probabilities
 
 two_and_more = pytest.mark.parametrize("k", [2, 3])
 GAUSSIANS = {

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rerank.estimators.visits as visits_module
+import rerank.contrib.sklearn.visits as visits_module
+from rerank.contrib.sklearn.visits import MOST, visits_of
 from rerank.data.labelled import Labelled, from_csr
-from rerank.estimators.visits import MOST, visits_of
 
 ROWS = st.lists(
     st.tuples(

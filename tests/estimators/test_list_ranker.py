@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from rerank.contrib.sklearn import ListRanker
 from rerank.data.corpus import Corpus
-from rerank.estimators import ListRanker
 from rerank.learn.base import learners
 from rerank.learn.losses import Loss
 from rerank.learn.rules.arow import AROW

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from rerank.estimators import SequenceTagger
+from rerank.contrib.sklearn import SequenceTagger
 from rerank.features.sequence.attributes import named_values
 
 SENTENCES = [

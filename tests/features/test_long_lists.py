@@ -13,7 +13,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.data.tokens import tokenise
 from rerank.extraction.content.base import Content
 from rerank.extraction.content.trees import TreeContent
-from rerank.features import extract, parse, sink
+from rerank.features import extract, sink
 from rerank.features.collecting import SHORT
 from rerank.features.extract import Extractor
 from rerank.features.model1 import estimate
@@ -26,7 +26,6 @@ from rerank.readers.texts.text_list import SparseScores, TextList
 from rerank.readers.trees.trees import parse_brackets
 from rerank.recipes.recipe import Recipe
 
-assert parse  # it registers the templates
 SMALL, TIMES = 150, 4
 
 

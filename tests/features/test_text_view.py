@@ -12,7 +12,6 @@ from reference_texts import SPECS_TOGETHER, Lines, has_digit, is_mark, lists_of_
 
 from rerank.base.errors import RecipeError
 from rerank.data.symbols import SymbolTable
-from rerank.features import parse  # noqa: F401 - registers the templates of trees
 from rerank.features.extract import Extractor
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.contrib.classification.scikit import read_texts
+from rerank.contrib.classification.sets import read_vocabulary
 from rerank.data.labelled import Labelled
 from rerank.data.symbols import SymbolTable
 from rerank.features.text.view import make_view
@@ -26,8 +28,6 @@ from rerank.readers.texts.text_pairs import read_lines, read_references
 from rerank.readers.trees.pairs import parse_list
 from rerank.readers.trees.treebank import read_sentences
 from rerank.readers.trees.trees import brackets, parse_brackets
-from rerank.runs.examples.scikit import read_texts
-from rerank.runs.examples.sets import read_vocabulary
 
 Rng = np.random.Generator
 FEW = 2000  # candidates up to which everything is looked at

@@ -12,9 +12,11 @@ import small
 import small_texts
 from commands import pass_on
 
-from rerank import cli
 from rerank.base.errors import RunError
 from rerank.base.registry import build
+from rerank.cli import main as cli
+from rerank.contrib.classification.recipe import ClassificationRecipe
+from rerank.contrib.classification.sets import Sets
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards
 from rerank.extraction.content import content_of
@@ -27,13 +29,11 @@ from rerank.models.scorer import Scorer
 from rerank.models.weights_text import read_weights
 from rerank.readers.base import SkipCount
 from rerank.readers.inputs import Inputs
-from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import validate
 from rerank.runs import pipeline
 from rerank.runs.evaluation import compare_runs
-from rerank.runs.examples.sets import Sets
 from rerank.storage.digests import seal
 
 from .reading import Rng, holds, options

@@ -98,7 +98,7 @@ def test_what_names_no_module_counts_as_nothing() -> None:
 
 def test_a_part_of_an_entry_point(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, mine_e="f = 1")
-    monkeypatch.setattr(sources, "_entry_points", lambda: {"own": ["mine_e"]})
+    monkeypatch.setattr(sources, "installed_parts", lambda: {"learner": {"own": "mine_e:Own"}})
     before = user_digest({"learner": {"name": "own"}})
     write(folder, mine_e="f = 22")
     assert user_digest({"learner": {"name": "own"}}) != before

@@ -17,8 +17,8 @@ from strategies import random_corpus
 
 from rerank import fit, load
 from rerank.base.errors import ModelError, RecipeError
+from rerank.contrib.sklearn import ListRanker
 from rerank.data.corpus import Corpus
-from rerank.estimators import ListRanker
 from rerank.features.dense import free_values
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.scoring import Weights, scores

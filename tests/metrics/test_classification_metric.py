@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+import rerank.contrib.classification.metric as classification
 from rerank.data.labelled import from_csr
-from rerank.metrics import classification
 from rerank.metrics.base import chosen_rows
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracle
 from rerank.metrics.significance import compare

@@ -186,7 +186,7 @@ def test_decoded_answers_are_evaluated(fusing: Path, small_data: Path) -> None:
 
 def test_a_service_decodes_when_it_is_asked_to(fusing: Path) -> None:
     pytest.importorskip("starlette")
-    from rerank.models.service.requests import answer as served
+    from rerank.contrib.serve.requests import answer as served
 
     model = rerank.load(fusing / "model")
     candidates = [{"tree": text, "score": 1.0} for text in TREES]

@@ -9,13 +9,13 @@ import pytest
 import small
 
 from rerank.base.errors import ModelError
+from rerank.contrib.formats.berkeley import BerkeleyReader
 from rerank.data.corpus import Corpus
 from rerank.learn.scoring import scores
 from rerank.models.model import Model
 from rerank.models.predictions import vote_model
 from rerank.models.scorer import Opened, Ranked, Scorer, rank, write_ranked
 from rerank.readers.base import NBestList, SkipCount, SkippedList
-from rerank.readers.trees.berkeley import BerkeleyReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe
 from rerank.runs.corpora import Data

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from rerank.models.service import connections
+from rerank.contrib.serve import connections
 
 LARGE = 64 << 20  # more than sockets hold
 

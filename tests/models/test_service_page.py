@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from rerank.models.service.app import make_app
+from rerank.contrib.serve.app import make_app
 
 LONG = "x" * 300  # has no place to break at
 # Pastes candidates, one text of them after the other, and waits each time for the ranking and what decided between the

@@ -22,11 +22,11 @@ import small_texts
 
 import rerank
 from rerank.base.errors import DataError, ModelError
+from rerank.contrib.serve.app import _trained
 from rerank.data.symbols import known_hash
 from rerank.learn.voting import voting
 from rerank.models.model import Model
 from rerank.models.scorer import Opened, Ranked, Scorer
-from rerank.models.service.app import _trained
 from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.texts.text_list import SparseScores, TextList
 from rerank.runs import pipeline

@@ -1,15 +1,15 @@
 """Imports only point down, and there is no cycle: read off the sources."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from rerank.kernels.sources import CLASSIFICATION, EXTRACTION, TRAINING
-from rerank.learn.base import learners
-from rerank.metrics.base import metrics
-from rerank.readers.base import readers
+from rerank.base.registry import module_of, own_parts
+from rerank.contrib import PARTS
+from rerank.kernels.sources import EXTRACTION, TRAINING
 
 PACKAGE = Path(__file__).parents[2] / "rerank"
 
@@ -25,9 +25,10 @@ LAYERS = [
     {"recipes"},
     {"extraction"},
     {"models"},
-    {"runs", "estimators"},
+    {"runs"},
     {"cli"},
     {"__main__"},
+    {"contrib"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 
@@ -69,9 +70,13 @@ def graph() -> dict[str, set[str]]:
 
 # What a registry imports when one of its parts is asked for.
 REGISTERED = {
-    "rerank.learn.base": learners.modules,
-    "rerank.metrics.base": metrics.modules,
-    "rerank.readers.base": readers.modules,
+    place: {module_of(part) for part in own_parts()[kind].values() if not module_of(part).startswith("rerank.contrib")}
+    for kind, place in (
+        ("learner", "rerank.learn.base"),
+        ("metric", "rerank.metrics.base"),
+        ("reader", "rerank.readers.base"),
+        ("template", "rerank.features.template"),
+    )
 }
 
 
@@ -84,6 +89,22 @@ def test_imports_point_down() -> None:
         if LEVEL[top(target)] > LEVEL[top(name)]
     ]
     assert up == []
+
+
+def test_the_core_does_without_contrib() -> None:
+    """No module of the core imports or names a part of contrib, and no part of it another."""
+    named = re.compile(r"contrib(?:\.|/|\W+import\W+)(\w+)")
+    for name, path in modules().items():
+        _, _, part = name.partition("rerank.contrib.")
+        others = {other for other in named.findall(path.read_text()) if other != part.partition(".")[0]}
+        assert not others, f"{name} names {others}"
+
+
+def test_contrib_is_known_by_what_registers() -> None:
+    registering = {
+        path.parent.name for path in (PACKAGE / "contrib").glob("*/__init__.py") if "def register(" in path.read_text()
+    }
+    assert {part.rpartition(".")[2] for part in PARTS} == registering
 
 
 def test_no_cycles() -> None:
@@ -118,7 +139,6 @@ def neutral(name: str) -> bool:
     [
         (["rerank.extraction.extraction"], EXTRACTION),
         (["rerank.runs.training", "rerank.runs.mert", "rerank.runs.ensembles"], TRAINING),
-        (["rerank.runs.examples.experiment"], CLASSIFICATION),
     ],
 )
 def test_what_decides_results_is_named(roots: list[str], parts: tuple[str, ...]) -> None:

@@ -8,9 +8,9 @@ import pytest
 from outcomes import good, outline, problem_of, written
 
 from rerank.base.errors import DataError
+from rerank.contrib.formats.berkeley import BerkeleyReader
 from rerank.readers.base import NBestList, SkippedList, read_lists
 from rerank.readers.trees import parses
-from rerank.readers.trees.berkeley import BerkeleyReader
 
 GROUPS = b"""-81.52\t( (S (NP (PRP It)) (VP (VBD rained))) )
 -85.01\t( (S (NP (PRP It)) (VP (VBN rained))) )

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from outcomes import problem_of
 
 from rerank.base.errors import DataError
+from rerank.contrib.formats.fairseq import FairseqReader
 from rerank.readers.base import SkipCount, SkippedList, read_lists
-from rerank.readers.texts.fairseq import FairseqReader
 from rerank.readers.texts.text_list import TextList
 
 SEVEN = """\

@@ -12,11 +12,11 @@ import pytest
 from commands import Command, refused
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.contrib.formats.berkeley import BerkeleyReader
 from rerank.data.symbols import SymbolTable
 from rerank.readers import folds as treebank_folds
 from rerank.readers.base import read_lists
 from rerank.readers.folds import Manifest, split
-from rerank.readers.trees.berkeley import BerkeleyReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.pairs import read_pairs
 from rerank.readers.trees.treebank import treebank_files

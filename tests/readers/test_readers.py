@@ -11,7 +11,7 @@ import pytest
 
 import rerank.readers
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.registry import Registry
+from rerank.base.registry import Registry, collected
 from rerank.features.text import view
 from rerank.readers import base
 from rerank.readers.base import NBestList, SkipCount, SkippedList, excerpt, readers
@@ -111,12 +111,14 @@ def test_unknown_names_get_the_nearest() -> None:
         readers.get("xyz")
 
 
-def test_names_are_taken_once_and_listed_sorted() -> None:
-    registry: Registry[type] = Registry("part")
-    registry.add("b")(int)
-    assert registry.add("a")(str) is str
+def test_names_are_taken_once_and_listed_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, add = collected()
+    add("part", "b", int)
+    add("part", "a", "builtins:str")
     with pytest.raises(ValueError, match="part 'a' is registered twice"):
-        registry.add("a")(int)
+        add("part", "a", int)
+    monkeypatch.setattr("rerank.base.registry.own_parts", lambda: parts)
+    registry: Registry[type] = Registry("part")
     assert registry.names() == ["a", "b"]
     assert list(registry) == [("a", str), ("b", int)]
     assert "a" in registry

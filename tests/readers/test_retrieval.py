@@ -10,6 +10,8 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
+from rerank.contrib.classification.recipe import ExampleData, SourceSettings
+from rerank.contrib.classification.sets import load_set
 from rerank.readers.base import SkippedList, lists_of, readers
 from rerank.readers.block import ListBlock
 from rerank.readers.detection import recognised
@@ -17,10 +19,8 @@ from rerank.readers.texts.letor import LetorReader
 from rerank.readers.texts.msmarco import MsMarcoReader
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.trec import TrecReader, read_qrels, read_run
-from rerank.recipes.example_recipe import ExampleData, SourceSettings
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
-from rerank.runs.examples.sets import load_set
 
 LETOR = b"""# a comment
 2 qid:10 1:.5 3:0.1 # docid = a inc = 1

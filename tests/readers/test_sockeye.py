@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import problem_of
 
-from rerank.readers.texts.sockeye import SockeyeReader
+from rerank.contrib.formats.sockeye import SockeyeReader
 from rerank.readers.texts.text_list import TextList
 
 NESTED = {

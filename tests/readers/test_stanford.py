@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rerank.contrib.formats.stanford import StanfordReader
 from rerank.readers.base import NBestList, SkippedList
-from rerank.readers.trees.stanford import StanfordReader
 
 PENN = b"""\
 # Parse 1 with score -38.3126

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rerank.base.errors import RecipeError
-from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 
 PLAIN: dict[str, Any] = {"name": "r", "task": "classification"}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.contrib.classification.recipe import ClassificationRecipe
+from rerank.contrib.classification.steps import check_parts
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.examples.steps import check_parts
 from rerank.runs.report.list_figures import check_figures
 
 ROOT = Path(__file__).parents[2]

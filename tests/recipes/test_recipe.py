@@ -11,8 +11,9 @@ import yaml
 from rerank.base.errors import RecipeError
 from rerank.extraction.content import content_of
 from rerank.learn.base_weight import make_learner
-from rerank.recipes.loading import TASKS, load_recipe
+from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
+from rerank.recipes.tasks import tasks
 from rerank.runs import checks
 from rerank.runs.checks import check_room
 
@@ -249,9 +250,9 @@ def test_values_count_where_aliases_stand(load):
     assert [(run.name, run.set) for run in recipe.runs] == [("a", {"seed": 2}), ("b", {"seed": 2})]
 
 
-EVERY_TASK = sorted(TASKS)
-LISTS = sorted(set(TASKS) - {"classification", "tagging"})
-CORPORA = sorted(set(TASKS) - {"tagging"})
+EVERY_TASK = sorted(tasks())
+LISTS = sorted(set(tasks()) - {"classification", "tagging"})
+CORPORA = sorted(set(tasks()) - {"tagging"})
 
 
 @pytest.mark.parametrize(

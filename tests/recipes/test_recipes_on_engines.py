@@ -11,8 +11,8 @@ import small
 import small_classes
 import small_texts
 
+from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.engines.settings import Engine, EngineSettings, open_engine
-from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.shipped import shipped_recipes

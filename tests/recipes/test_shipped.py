@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.readers.inputs import Inputs
-from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.shipped import about_recipe, find_recipe, shipped_recipes

@@ -11,16 +11,16 @@ import pytest
 import small_classes
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.contrib.classification.example_figures import trace
+from rerank.contrib.classification.experiment import run_spec
+from rerank.contrib.classification.fitting import fit
+from rerank.contrib.classification.scikit import fit_baseline
+from rerank.contrib.classification.sets import Sets
+from rerank.contrib.classification.steps import check_parts
 from rerank.data.labelled import from_csr
 from rerank.models.inspection import find_features, shares
 from rerank.models.model import Model
 from rerank.runs import pipeline
-from rerank.runs.examples.example_figures import trace
-from rerank.runs.examples.experiment import run_spec
-from rerank.runs.examples.fitting import fit
-from rerank.runs.examples.scikit import fit_baseline
-from rerank.runs.examples.sets import Sets
-from rerank.runs.examples.steps import check_parts
 from rerank.runs.stages import epoch_lines
 
 

@@ -8,11 +8,11 @@ import pytest
 import small_classes
 from browser import assert_nothing_overflows, look, needs_browser
 
+from rerank.contrib.classification.example_figures import fold_figures
+from rerank.contrib.classification.fitting import margins
+from rerank.contrib.classification.results import Result
+from rerank.contrib.classification.tested import CLASSES, confusion_table
 from rerank.runs import pipeline
-from rerank.runs.examples.example_figures import fold_figures
-from rerank.runs.examples.fitting import margins
-from rerank.runs.examples.results import Result
-from rerank.runs.examples.tested import CLASSES, confusion_table
 
 TWO = [{"name": "perceptron"}, {"name": "PA", "set": {"learner": {"name": "pa", "variant": "1"}}}]
 

@@ -8,7 +8,7 @@ import pytest
 import small_classes
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.runs.examples.sets import ExampleSet, Sets
+from rerank.contrib.classification.sets import ExampleSet, Sets
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
-from rerank.runs.examples.sets import draw_folds
-from rerank.runs.examples.tuning import divided, held_out
+from rerank.contrib.classification.sets import draw_folds
+from rerank.contrib.classification.tuning import divided, held_out
 
 labels = st.lists(st.integers(0, 3), min_size=2, max_size=60).map(np.array)
 

@@ -8,9 +8,16 @@ import pytest
 import small_classes
 
 from rerank.base.errors import RecipeError
-from rerank.recipes.example_recipe import ClassificationRecipe
-from rerank.runs.examples.results import Result
-from rerank.runs.examples.tables import as_data, cells_of, mean_ranks, ranks_table, results_table, seconds_table
+from rerank.contrib.classification.recipe import ClassificationRecipe
+from rerank.contrib.classification.results import Result
+from rerank.contrib.classification.tables import (
+    as_data,
+    cells_of,
+    mean_ranks,
+    ranks_table,
+    results_table,
+    seconds_table,
+)
 from rerank.runs.report.numbers import Spread
 
 RUNS = [{"name": "A"}, {"name": "B"}, {"name": "C"}]

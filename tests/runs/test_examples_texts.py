@@ -8,7 +8,7 @@ from urllib.error import URLError
 import pytest
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.runs.examples.scikit import read_newsgroups, read_texts
+from rerank.contrib.classification.scikit import read_newsgroups, read_texts
 
 pytest.importorskip("sklearn")
 

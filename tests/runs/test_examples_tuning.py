@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import small_classes
 
+from rerank.contrib.classification import tuning
+from rerank.contrib.classification.recipe import Spec
+from rerank.contrib.classification.tuning import Tuned, points_of, tune
 from rerank.data.labelled import Labelled, from_csr
-from rerank.recipes.example_recipe import Spec
-from rerank.runs.examples import tuning
-from rerank.runs.examples.tuning import Tuned, points_of, tune
 
 EXAMPLES = from_csr(np.eye(20), np.arange(20) % 2)
 

@@ -13,7 +13,7 @@ import pytest
 from commands import Command
 
 import rerank
-from rerank.models.service.requests import answer
+from rerank.contrib.serve.requests import answer
 
 TRAINING: dict[str, Any] = {"features": ["Dense", "Agreement", "Given"], "metric": "gain", "epochs": 3, "seed": 1}
 

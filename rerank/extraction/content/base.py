@@ -30,7 +30,7 @@ from rerank.recipes.text_recipe import AUTO, UNDERIVED
 T = TypeVar("T")
 N = TypeVar("N", bound=NBestList)
 SHOWN = 20  # names of score columns in a message
-user_templates: Registry[UserTemplate] = Registry("feature")  # entry points: rerank.features
+user_templates: Registry[UserTemplate] = Registry("feature")
 
 
 class Pair(NamedTuple):

@@ -9,7 +9,6 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import Content, Pair, hold, make_reader, make_templates, unknown_columns
-from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import Extractor
 from rerank.features.heads import Rules

@@ -11,7 +11,7 @@ from rerank.features.heads import CONJUNCTION, PUNCTUATION
 from rerank.features.marks import DIFFERENT, INNER, LAST, NUMBER, NUMBER_OFFSET, SAME
 from rerank.features.places import INSIDE
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, templates
+from rerank.features.template import Template
 from rerank.kernels.compile import kernel
 
 
@@ -67,7 +67,6 @@ def _fire_parallel(
             left, right = right, _next_conjunct(f, i, right + f.size[right])
 
 
-@templates.add("CoPar")
 @dataclass(frozen=True)
 class CoPar(Template):
     """For depths 1 to ``depths``: whether the trees of adjacent conjuncts are the same down to that depth.
@@ -110,7 +109,6 @@ def _fire_lengths(
             left, right = right, after
 
 
-@templates.add("CoLenPar")
 @dataclass(frozen=True)
 class CoLenPar(Template):
     """By how much the second of two adjacent conjuncts is longer (words, clipped to ±``most``), last pair or not.

@@ -12,7 +12,7 @@ from rerank.features.marks import LEFT, SLASH
 from rerank.features.parse.local import SEMANTIC, HeadKind
 from rerank.features.places import INSIDE
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, templates
+from rerank.features.template import Template
 from rerank.kernels.compile import kernel
 
 Lexical = Literal["pos", "word"]  # of a head: its tag alone, or its tag and its word
@@ -86,7 +86,6 @@ def _fire_heads(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: n
                 i = _next_carrier(f, top, i, semantic)
 
 
-@templates.add("Heads")
 @dataclass(frozen=True)
 class Heads(Template):
     """Chains of ``n`` heads, from a dependent to its governors, with tags and, if "word" is chosen, words.
@@ -127,7 +126,6 @@ def _fire_two_heads(
             emit(sink, h, places, p)
 
 
-@templates.add("LexFunHeads")
 @dataclass(frozen=True)
 class LexFunHeads(Template):
     """The tag of a nonterminal's semantic head with the word of its syntactic head.
@@ -145,7 +143,6 @@ class LexFunHeads(Template):
     fire = staticmethod(_fire_two_heads)
 
 
-@templates.add("SynSemHeads")
 @dataclass(frozen=True)
 class SynSemHeads(Template):
     """A nonterminal's label with its semantic and then its syntactic head, each as "pos" or "word".
@@ -188,7 +185,6 @@ def _fire_agreement(
             emit(sink, put(sink, h, f.symbol[f.label[f.syn_leaf[verb]]]), places, p)
 
 
-@templates.add("SubjVerbAgr")
 @dataclass(frozen=True)
 class SubjVerbAgr(Template):
     """The tag of a clause's subject with the tag of its verb.

@@ -11,7 +11,7 @@ from rerank.features.heads import CONJUNCTION, PUNCTUATION
 from rerank.features.marks import BAR, END, FREE, LENGTH_BIN
 from rerank.features.places import EDGE_REACH, EDGES
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, templates
+from rerank.features.template import Template
 from rerank.kernels.compile import kernel
 
 Reach = Annotated[int, Range(0, EDGE_REACH)]
@@ -60,7 +60,6 @@ class _Edges(Template):
     fire = staticmethod(_fire_edges)
 
 
-@templates.add("Edges")
 @dataclass(frozen=True)
 class Edges(_Edges):
     """A label with the tags of ``lp`` words before and ``ls`` after its left edge, ``rp`` before and ``rs`` after its
@@ -74,7 +73,6 @@ class Edges(_Edges):
     """
 
 
-@templates.add("WordEdges")
 @dataclass(frozen=True)
 class WordEdges(_Edges):
     """The same as Edges, with words instead of tags.
@@ -89,7 +87,6 @@ class WordEdges(_Edges):
     fixed: ClassVar[dict[str, int]] = {"words": True}
 
 
-@templates.add("Neighbours")
 @dataclass(frozen=True)
 class Neighbours(Template):
     """A label with its binned length and the tags of ``l`` words before and ``r`` words after it.
@@ -131,7 +128,6 @@ def _fire_heavy(
             emit(sink, put(sink, h, follows), places, p)
 
 
-@templates.add("Heavy")
 @dataclass(frozen=True)
 class Heavy(Template):
     """A label with its binned length, its binned distance to the sentence's end, and what follows: punctuation, a

@@ -12,7 +12,7 @@ from rerank.features.marks import ARROW, CLOSE, OPEN, SLASH, STAR
 from rerank.features.parse.local import ALL_WORDS, FUNCTION_WORDS, SEMANTIC, HeadKind, Words, put_ancestors
 from rerank.features.places import INSIDE, UPWARD
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, templates
+from rerank.features.template import Template
 from rerank.kernels.compile import kernel
 
 
@@ -71,7 +71,6 @@ def _fire_window(
                 child += f.size[child]
 
 
-@templates.add("NGramTree")
 @dataclass(frozen=True)
 class NGramTree(Template):
     """The smallest tree fragment over ``n`` adjacent words, other branches cut; ``words``: none, function, all.
@@ -118,7 +117,6 @@ def _fire_projection(
             emit(sink, h, places, p)
 
 
-@templates.add("HeadTree")
 @dataclass(frozen=True)
 class HeadTree(Template):
     """The whole projection of a word: its local trees up to the maximal projection, the head child starred.

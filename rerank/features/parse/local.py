@@ -11,7 +11,7 @@ from rerank.features.heads import FUNCTION
 from rerank.features.marks import ARROW, BAR, COLON, CONJUNCT, END, LEFT, NESTED, RIGHT, SLASH, STAR, UP
 from rerank.features.places import INSIDE, UPWARD
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, templates
+from rerank.features.template import Template
 from rerank.kernels.compile import kernel
 
 # Choices, which kernels see as their places.
@@ -106,7 +106,6 @@ def _fire_rule(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np
             emit(sink, h, places, p)
 
 
-@templates.add("Rule")
 @dataclass(frozen=True)
 class Rule(LocalTree):
     """A local tree: label and children's labels, e.g. ``Rule|NP | → DT NN``; see LocalTree for the options.
@@ -159,7 +158,6 @@ def _fire_ngram(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: n
                     first += f.size[first]
 
 
-@templates.add("NGram")
 @dataclass(frozen=True)
 class NGram(LocalTree):
     """``n`` adjacent children, with ``(end)`` at either end, and their side of the head (< left, * with it, > right).
@@ -191,7 +189,6 @@ def _fire_word(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np
             emit(sink, h, places, p)
 
 
-@templates.add("Word")
 @dataclass(frozen=True)
 class Word(Template):
     """A word with the labels of its ``k`` lowest ancestors, the first of which is its tag.
@@ -232,7 +229,6 @@ def _fire_projection(
             emit(sink, h, places, p)
 
 
-@templates.add("WProj")
 @dataclass(frozen=True)
 class WProj(Template):
     """A word with its tag, the label of its maximal projection, and the labels of ``k`` ancestors above that.

@@ -13,7 +13,7 @@ from rerank.features.marks import NUMBER, NUMBER_OFFSET, OFF, ON
 from rerank.features.places import TREE
 from rerank.features.scores import FLOAT32_MAX
 from rerank.features.sink import Places, Sink, begin, emit_value, put
-from rerank.features.template import Template, templates
+from rerank.features.template import Template
 from rerank.kernels.compile import kernel
 
 BEST, SUM, NONE = range(3)  # LogCondP's choices, and LogP's norm
@@ -43,7 +43,6 @@ def _fire_right_branch(
             emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), OFF), y, float(off))
 
 
-@templates.add("RightBranch")
 @dataclass(frozen=True)
 class RightBranch(_Shape):
     """The number of nonterminals on the path from the root to the rightmost word that is not punctuation, and how many
@@ -82,7 +81,6 @@ class _Chains(_Shape):
     fire = staticmethod(_fire_chains)
 
 
-@templates.add("LeftBranchLength")
 @dataclass(frozen=True)
 class LeftBranchLength(_Chains):
     """Sum over words of log(1 + number of nonterminals whose first word it is).
@@ -97,7 +95,6 @@ class LeftBranchLength(_Chains):
     fixed: ClassVar[dict[str, int]] = {"right": False}
 
 
-@templates.add("RightBranchLength")
 @dataclass(frozen=True)
 class RightBranchLength(_Chains):
     """Sum over words of log(1 + number of nonterminals whose last word it is).
@@ -141,7 +138,6 @@ class _Score(_Shape):
     fire = staticmethod(_fire_score)
 
 
-@templates.add("LogP")
 @dataclass(frozen=True)
 class LogP(_Score):
     """The base score as a column.
@@ -156,7 +152,6 @@ class LogP(_Score):
     fixed: ClassVar[dict[str, int]] = {"norm": NONE, "bin": 0}
 
 
-@templates.add("LogCondP")
 @dataclass(frozen=True)
 class LogCondP(_Score):
     """The base score minus the list's best ("best") or minus the log of the list's summed exponentials ("sum").

@@ -8,7 +8,7 @@ import numpy as np
 from rerank.base.ranges import Range
 from rerank.features.marks import NOTHING, NUMBER, NUMBER_OFFSET, TEXT_END, TEXT_START
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import TextTemplate, templates
+from rerank.features.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
 
@@ -33,7 +33,6 @@ def _fire_labels(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
                 emit_value(sink, h, y, 1.0)
 
 
-@templates.add("LabelNGram")
 @dataclass(frozen=True)
 class LabelNGram(TextTemplate):
     """``n`` adjacent labels, with ``words``: none, the last or all; with n > 1, there is a mark before the first and
@@ -73,7 +72,6 @@ def _fire_span(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, o
                 emit_value(sink, h, y, 1.0)
 
 
-@templates.add("LabelSpan")
 @dataclass(frozen=True)
 class LabelSpan(TextTemplate):
     """A span of the labels, its type with what ``see`` says: its words, those at its ends, those outside next to it, or
@@ -114,7 +112,6 @@ def _fire_span_ngram(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndar
                 emit_value(sink, h, y, 1.0)
 
 
-@templates.add("SpanNGram")
 @dataclass(frozen=True)
 class SpanNGram(TextTemplate):
     """``n`` adjacent types of spans, words outside of spans being themselves, or all alike without ``words``; at the

@@ -23,7 +23,7 @@ from rerank.features.marks import (
     WORDS,
 )
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import TextTemplate, templates
+from rerank.features.template import TextTemplate
 from rerank.features.text.view import DIGIT, PUNCTUATION, TextView
 from rerank.kernels.compile import kernel
 
@@ -53,7 +53,6 @@ def _fire_ratio(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
             _emit_one(sink, ids[v], seeds[v], RATIO[tenths], y, 1.0)
 
 
-@templates.add("LengthRatio")
 @dataclass(frozen=True)
 class LengthRatio(TextTemplate):
     """The length of the candidate divided by that of the source, in words, cut to tenths; 3.0 is the highest.
@@ -81,7 +80,6 @@ def _fire_length(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
                 _emit_one(sink, ids[v], seeds[v], WORDS, y, length)
 
 
-@templates.add("Length")
 @dataclass(frozen=True)
 class Length(TextTemplate):
     """The number of words of the candidate: an indicator of its bin, or (``binned=False``) the number as a value.
@@ -126,7 +124,6 @@ def _fire_copy(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
             _emit_one(sink, ids[v], seeds[v], NEW_DIGITS, y, new_digits)
 
 
-@templates.add("Copy")
 @dataclass(frozen=True)
 class Copy(TextTemplate):
     """The number of the candidate's words that occur in the source (``copied``), and their share (``rate``).
@@ -176,7 +173,6 @@ def _fire_punctuation(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.nda
             emit_value(sink, put(sink, put(sink, begin(sink, ids[v], seeds[v]), COUNT), symbol), y, 1.0)
 
 
-@templates.add("Punctuation")
 @dataclass(frozen=True)
 class Punctuation(TextTemplate):
     """Whether the candidate ends in the same punctuation as the source (``final same``: also if neither has any).

@@ -9,7 +9,7 @@ from rerank.base.ranges import Range
 from rerank.data.symbols import combine, find_slot
 from rerank.features.marks import NUMBER, NUMBER_OFFSET
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import TextTemplate, templates
+from rerank.features.template import TextTemplate
 from rerank.features.text.rank import best_base
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
@@ -127,7 +127,6 @@ def _fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, option
     _fire_orders(view, sink, ids, seeds, options, slots, np.empty(view.base.size))
 
 
-@templates.add("ConsensusNGram")
 @dataclass(frozen=True)
 class ConsensusNGram(TextTemplate):
     """The expected precision of the candidate's n-grams against the other candidates, for n = 1 to ``n``.

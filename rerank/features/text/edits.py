@@ -9,7 +9,7 @@ from rerank.base.interrupts import pieces
 from rerank.base.ranges import Range
 from rerank.features.marks import DELETIONS, INSERTIONS, NOTHING, SUBSTITUTIONS
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import TextTemplate, templates
+from rerank.features.template import TextTemplate
 from rerank.features.text.consensus import Tenths
 from rerank.features.text.rank import best_base, ranks_of
 from rerank.features.text.view import TextView
@@ -127,7 +127,6 @@ def _fire_expected(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
         _emit_expected(sink, ids[v], seeds[v], out)
 
 
-@templates.add("ConsensusEdits")
 @dataclass(frozen=True)
 class ConsensusEdits(TextTemplate):
     """Expected substitutions, insertions and deletions that turn another candidate into this one.
@@ -247,7 +246,6 @@ def _fire_operations(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndar
         _fire_to_best(view, sink, ids, seeds, first, last, costs, starts)
 
 
-@templates.add("EditOps")
 @dataclass(frozen=True)
 class EditOps(TextTemplate):
     """The words that differ from the candidate with the highest base score: ``old → new``, ``(nothing)`` for no word.

@@ -24,7 +24,7 @@ from rerank.base.ranges import Range
 from rerank.features.marks import mark
 from rerank.features.model1 import LexicalTables, Translations, word_numbers
 from rerank.features.scores import Dense, ScoreView
-from rerank.features.template import Template, TextTemplate, templates
+from rerank.features.template import Template, TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
 
@@ -138,7 +138,6 @@ def lexical_columns(tables: LexicalTables, source: np.ndarray, words: np.ndarray
 NAMES = np.array([mark(name) for name in COLUMNS], np.uint64)
 
 
-@templates.add("Lexical")
 @dataclass(frozen=True)
 class Lexical(TextTemplate):
     """Log-probabilities of the candidate given the source and of the source given the candidate, and how many words

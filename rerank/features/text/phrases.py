@@ -11,7 +11,7 @@ import numpy as np
 from rerank.base.ranges import Range
 from rerank.features.marks import ARROW, BAR, NUMBER, NUMBER_OFFSET, SIGNED, SIGNED_OFFSET
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import TextTemplate, templates
+from rerank.features.template import TextTemplate
 from rerank.features.text.view import SOURCE_BEGIN, SOURCE_END, TARGET_BEGIN, TARGET_END, TextView
 from rerank.kernels.compile import kernel
 
@@ -54,7 +54,6 @@ class _Phrase(TextTemplate):
     fire = staticmethod(_fire_phrase)
 
 
-@templates.add("PhrasePair")
 @dataclass(frozen=True)
 class PhrasePair(_Phrase):
     """A source phrase with its translation.
@@ -69,7 +68,6 @@ class PhrasePair(_Phrase):
     fixed: ClassVar[dict[str, int]] = {"part": BOTH}
 
 
-@templates.add("SourcePhrase")
 @dataclass(frozen=True)
 class SourcePhrase(_Phrase):
     """The source side of a phrase pair: how the source was cut.
@@ -84,7 +82,6 @@ class SourcePhrase(_Phrase):
     fixed: ClassVar[dict[str, int]] = {"part": SOURCE}
 
 
-@templates.add("TargetPhrase")
 @dataclass(frozen=True)
 class TargetPhrase(_Phrase):
     """The target side of a phrase pair.
@@ -111,7 +108,6 @@ def _fire_lengths(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray
                 emit_value(sink, put(sink, put(sink, h, ARROW), NUMBER[NUMBER_OFFSET + target]), y, 1.0)
 
 
-@templates.add("PhraseLengths")
 @dataclass(frozen=True)
 class PhraseLengths(TextTemplate):
     """The lengths of a phrase pair in words; those above ``most`` count as ``most``.
@@ -141,7 +137,6 @@ def _fire_boundary(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
                 emit_value(sink, put(sink, put(sink, h, BAR), view.words[at]), y, 1.0)
 
 
-@templates.add("PhraseBoundary")
 @dataclass(frozen=True)
 class PhraseBoundary(TextTemplate):
     """The last word before a target phrase with the first word of the phrase.
@@ -171,7 +166,6 @@ def _fire_jump(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, o
                 emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), symbol), y, 1.0)
 
 
-@templates.add("Jump")
 @dataclass(frozen=True)
 class Jump(TextTemplate):
     """The number of source words skipped from one phrase to the next in target order; backward jumps are below 0.

@@ -8,7 +8,7 @@ import numpy as np
 from rerank.base.ranges import Range
 from rerank.features.marks import NUMBER, NUMBER_OFFSET, RANK_FROM, RANKS
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import Symbols, TextTemplate, templates
+from rerank.features.template import Symbols, TextTemplate
 from rerank.features.text.agreement import bin_of
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
@@ -45,7 +45,6 @@ def _fire_rank(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
     _emit_ranks(ranks_of(view), sink, ids, seeds)
 
 
-@templates.add("Rank")
 @dataclass(frozen=True)
 class Rank(TextTemplate):
     """The candidate's place in the list by base score, binned.
@@ -71,7 +70,6 @@ def _fire_gap(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, op
             emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + units]), y, 1.0)
 
 
-@templates.add("BaseGap")
 @dataclass(frozen=True)
 class BaseGap(TextTemplate):
     """The distance of the base score below the list's best, in units of ``bin``/10, cut to whole numbers up to 64.
@@ -96,7 +94,6 @@ def _fire_given(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
                 emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), view.given_names[e]), y, view.given[e])
 
 
-@templates.add("Given")
 @dataclass(frozen=True)
 class Given(TextTemplate):
     """The sparse features in the list itself, with their values.

@@ -8,7 +8,7 @@ import numpy as np
 from rerank.base.ranges import Range
 from rerank.features.marks import ARROW, TEXT_END, TEXT_START
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import TextTemplate, templates
+from rerank.features.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
 
@@ -27,7 +27,6 @@ def _fire_ngram(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
                 emit_value(sink, h, y, 1.0)
 
 
-@templates.add("TargetNGram")
 @dataclass(frozen=True)
 class TargetNGram(TextTemplate):
     """``n`` adjacent words of the candidate; with n > 1, there is a mark before the first and after the last word.
@@ -60,7 +59,6 @@ def _fire_pair(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
                 emit_pair(sink, ids[v], seeds[v], source, target, y)
 
 
-@templates.add("WordPair")
 @dataclass(frozen=True)
 class WordPair(TextTemplate):
     """A source word with a target word that the word alignment links it to.
@@ -96,7 +94,6 @@ def _fire_unaligned(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarr
                     emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), words[i]), y, 1.0)
 
 
-@templates.add("Unaligned")
 @dataclass(frozen=True)
 class Unaligned(TextTemplate):
     """A word of the source, or of the target, that the word alignment links to no other.
@@ -128,7 +125,6 @@ def _fire_together(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
                         emit_pair(sink, ids[v], seeds[v], view.source[s], words[t], y)
 
 
-@templates.add("CoOccurrence")
 @dataclass(frozen=True)
 class CoOccurrence(TextTemplate):
     """A source word with a target word, without any alignment.

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.base import Learner, State, learners
+from rerank.learn.base import Learner, State
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import FREE_SCALE, SCALE, TAU, UPDATES, fresh
 from rerank.learn.rules.units import adapt, gather_spread, pace
@@ -25,7 +25,6 @@ A, S, NORM, INVERSE = range(4)  # of a cell: a_j = −s_j·e_j, s_j, √(Σ g_j�
 GREATEST = 1e150  # the largest step size of a column: products with it stay finite
 
 
-@learners.add("arda")
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveRDA(Learner):
     """Regularised dual averaging with AdaGrad's step sizes.

@@ -4,12 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.learn.base import learners
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
 
 
-@learners.add("arow")
 @dataclass(frozen=True, kw_only=True)
 class AROW(Gaussian):
     """AROW: the squared hinge loss instead of CW's hard constraint, so that noisy labels do less harm.

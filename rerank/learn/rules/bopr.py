@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from rerank.kernels.compile import kernel
-from rerank.learn.base import learners
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
 
 FAR = -20.0  # where Φ is taken from its continued fraction, before it underflows
 
 
-@learners.add("bopr")
 @dataclass(frozen=True, kw_only=True)
 class BayesianProbit(Gaussian):
     """Bayesian probit regression (adPredictor): the Gaussian nearest the posterior of "the oracle beats its rival".

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.learn.base import learners
 from rerank.learn.rules.confidence import exact_stdev, exact_var, stdev_alpha, stdev_shrinkage, var_alpha
 from rerank.learn.rules.gaussian import Gaussian, shrink_kl
 from rerank.learn.settings import Positive
@@ -13,7 +12,6 @@ from rerank.learn.workspace import Scratch
 VAR, STDEV = range(2)
 
 
-@learners.add("cw")
 @dataclass(frozen=True, kw_only=True)
 class CW(Gaussian):
     """Confidence-weighted learning: every list is right with probability Φ(φ) after its update.

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.base import learners
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import UPDATES
 from rerank.learn.rules.tg import GREATEST
@@ -13,7 +12,6 @@ from rerank.learn.settings import Update
 from rerank.learn.workspace import Scratch
 
 
-@learners.add("fobos")
 @dataclass(frozen=True, kw_only=True)
 class Fobos(Truncating):
     """A gradient step, then the truncation of all weights by α_k·λ₁.

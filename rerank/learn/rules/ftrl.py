@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.kernels.by_type import by_type
-from rerank.learn.base import Learner, State, learners
+from rerank.learn.base import Learner, State
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import assign, fresh, slope_of
 from rerank.learn.rules.units import adapt, gather_spread
@@ -31,7 +31,6 @@ W, Z, ROOT, Q, UNIT, INVERSE = range(6)
 GREATEST = 1e150  # q is at most this, and q + λ₂ at least its inverse: quotients stay finite
 
 
-@learners.add("ftrl")
 @dataclass(frozen=True, kw_only=True)
 class FTRL(Learner):
     """FTRL-proximal: AdaGrad's step sizes with L1 and L2 that do not grow with the number of updates.

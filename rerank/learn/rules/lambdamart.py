@@ -16,7 +16,7 @@ from rerank.base.errors import RecipeError, RunError
 from rerank.base.ranges import Range
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, whole
-from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.base import Learner, Weights
 from rerank.learn.predictor import FREE, UPDATES
 from rerank.learn.scoring import choices
 from rerank.learn.settings import Count
@@ -30,7 +30,6 @@ MOST = 10_000  # candidates of a list that LightGBM takes
 EXTRA = "pip install 'rerank-nbest[trees]'"
 
 
-@learners.add("lambdamart")
 @dataclass(frozen=True, kw_only=True)
 class LambdaMart(Learner):
     """Trees of columns, each grown along the gradient of NDCG, by LightGBM (extra ``trees``): no epochs, no votes.

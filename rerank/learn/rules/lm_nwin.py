@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rerank.learn.base import learners
 from rerank.learn.rules.lm_uwin import LMUWin
 from rerank.learn.settings import Positive
 
 
-@learners.add("lm-nwin")
 @dataclass(frozen=True, kw_only=True)
 class LMNWin(LMUWin):
     """Regularised Winnow whose positive weights, 2D of them if balanced, keep the sum W.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.base import Learner, learners
+from rerank.learn.base import Learner
 from rerank.learn.duality import require_limit
 from rerank.learn.passes import dual_pass
 from rerank.learn.predictor import subtract
@@ -11,7 +11,6 @@ from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
 
 
-@learners.add("lm-perc")
 @dataclass(frozen=True, kw_only=True)
 class LMPerceptron(Learner):
     """The large-margin perceptron: an SVM without a free bias, by exact steps on one dual variable after another.

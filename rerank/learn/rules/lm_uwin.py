@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.kernels.by_type import by_type
-from rerank.learn.base import learners
 from rerank.learn.duality import require_limit
 from rerank.learn.passes import dual_pass
 from rerank.learn.predictor import SCALE
@@ -15,7 +14,6 @@ from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
 
 
-@learners.add("lm-uwin")
 @dataclass(frozen=True, kw_only=True)
 class LMUWin(Multiplicative):
     """Regularised Winnow, unnormalised.

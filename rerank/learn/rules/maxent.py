@@ -20,7 +20,7 @@ from rerank.base.errors import RecipeError
 from rerank.data.shards import Lists, own, parts
 from rerank.features.dense import ColumnSpread
 from rerank.kernels.compile import kernel
-from rerank.learn.base import Learner, State, Weights, learners
+from rerank.learn.base import Learner, State, Weights
 from rerank.learn.losses import LOSSES, coefficients, rivals
 from rerank.learn.predictor import FREE, UPDATES, score_list
 from rerank.learn.scoring import single
@@ -31,7 +31,6 @@ ITERATIONS = 200
 MEMORY = 10  # of L-BFGS, in steps
 
 
-@learners.add("maxent")
 @dataclass(frozen=True, kw_only=True)
 class Maxent(Learner):
     """Conditional maximum entropy with a penalty, by L-BFGS: no epochs, no step size, no seed.

@@ -5,13 +5,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rerank.learn.base import learners
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
 
 
-@learners.add("nherd")
 @dataclass(frozen=True, kw_only=True)
 class NormalHerd(Gaussian):
     """Normal herding: every weight vector of the Gaussian is moved as PA-II would move it.

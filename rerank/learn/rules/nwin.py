@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rerank.learn.base import learners
 from rerank.learn.rules.uwin import UWin
 from rerank.learn.settings import Positive
 
 
-@learners.add("nwin")
 @dataclass(frozen=True, kw_only=True)
 class NWin(UWin):
     """Balanced Winnow whose positive weights, 2D of them if balanced, keep the sum W.

@@ -8,7 +8,7 @@ uses it (Chiang 2012, section 3).
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.learn.base import Learner, learners
+from rerank.learn.base import Learner
 from rerank.learn.hooks import IDLE, UPDATE, Lesson
 from rerank.learn.judge import margin, squared_norm
 from rerank.learn.passes import pair_pass
@@ -19,7 +19,6 @@ from rerank.learn.workspace import Scratch
 HARD, PA_1, PA_2 = range(3)
 
 
-@learners.add("pa")
 @dataclass(frozen=True, kw_only=True)
 class PassiveAggressive(Learner):
     """Passive-aggressive learning.

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.base import Learner, learners
+from rerank.learn.base import Learner
 from rerank.learn.predictor import subtract
 from rerank.learn.workspace import Scratch
 
 
-@learners.add("perceptron")
 @dataclass(frozen=True, kw_only=True)
 class Perceptron(Learner):
     """The structured perceptron.

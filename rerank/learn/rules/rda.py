@@ -14,14 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.kernels.compile import kernel
-from rerank.learn.base import Learner, State, learners
+from rerank.learn.base import Learner, State
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import BASE_SCALE, FREE_SCALE, SCALE, SLOPE, TAU, UPDATES, fresh
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
 
 
-@learners.add("rda")
 @dataclass(frozen=True, kw_only=True)
 class RDA(Learner):
     """Regularised dual averaging with L1, L2 or both.

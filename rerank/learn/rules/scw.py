@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from rerank.kernels.compile import kernel
-from rerank.learn.base import learners
 from rerank.learn.rules.confidence import stdev_alpha, stdev_shrinkage
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
@@ -13,7 +12,6 @@ from rerank.learn.settings import Positive
 SCW_1, SCW_2 = range(2)
 
 
-@learners.add("scw")
 @dataclass(frozen=True, kw_only=True)
 class SoftCW(Gaussian):
     """CW with a soft margin: the constraint m ≥ φ√v may be violated at a price.

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.learn.base import Learner, learners
+from rerank.learn.base import Learner
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import UPDATES, subtract
 from rerank.learn.settings import Positive, Update
@@ -13,7 +13,6 @@ from rerank.learn.workspace import Scratch
 SQRT, CONSTANT = range(2)
 
 
-@learners.add("sgd")
 @dataclass(frozen=True, kw_only=True)
 class SGD(Learner):
     """Stochastic gradient descent.

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rerank.kernels.compile import kernel
-from rerank.learn.base import State, learners
+from rerank.learn.base import State
 from rerank.learn.hooks import IDLE, IN_VAIN, UPDATE, Lesson
 from rerank.learn.judge import squared_norm
 from rerank.learn.predictor import assign, fresh
@@ -17,7 +17,6 @@ from rerank.learn.workspace import Scratch
 W, TOTAL, SQUARES = range(3)  # of a cell: w = v/(a + A), v = Σ z, A = Σ z²
 
 
-@learners.add("sop")
 @dataclass(frozen=True, kw_only=True)
 class SecondOrderPerceptron(Gaussian):
     """The second-order perceptron: a perceptron on examples whitened by those that it erred on.

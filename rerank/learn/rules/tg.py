@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.base import learners
 from rerank.learn.losses import Loss
 from rerank.learn.predictor import UPDATES
 from rerank.learn.rules.truncated import Truncating, step_and_truncate, step_size
@@ -13,7 +12,6 @@ from rerank.learn.workspace import Scratch
 GREATEST = 1e150  # the most that one truncation takes away, so that their sum stays finite
 
 
-@learners.add("tg")
 @dataclass(frozen=True, kw_only=True)
 class TruncatedGradient(Truncating):
     """Gradient steps, and every this many updates a truncation of the weights.

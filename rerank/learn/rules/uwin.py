@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.base import learners
 from rerank.learn.losses import Loss
 from rerank.learn.rules.winnow import Multiplicative, multiply
 from rerank.learn.settings import Positive, Update
@@ -12,7 +11,6 @@ from rerank.learn.workspace import Scratch
 GREATEST_RATE = 1e300
 
 
-@learners.add("uwin")
 @dataclass(frozen=True, kw_only=True)
 class UWin(Multiplicative):
     """Balanced Winnow, unnormalised; with another loss than the perceptron's: exponentiated gradient steps.

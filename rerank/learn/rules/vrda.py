@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rerank.learn.base import learners
 from rerank.learn.rules.rda import RDA
 from rerank.learn.settings import Update
 
 
-@learners.add("vrda")
 @dataclass(frozen=True, kw_only=True)
 class VotedRDA(RDA):
     """Dual averaging that updates on mistakes only, so that few predictors vote; see RDA for the parameters.

@@ -76,8 +76,8 @@ def vote(
         if first < last:
             order = np.argsort(-corpus.base[first:last], kind="stable")
             patterns, won = patterns_of(corpus, i, name, order), np.zeros(last - first)
-            sums = [sums_of(patterns, *side, votes.survived.size) for side in zip(levels, ranges, strict=True)]
-            count_list(patterns, *sums, votes, won)
+            u, v = (sums_of(patterns, *side, votes.survived.size) for side in zip(levels, ranges, strict=True))
+            count_list(patterns, u, v, votes, won)
             counted[first + order] = won
 
     with deferred(), ThreadPoolExecutor(max(1, min(threads or thread_count(), 16))) as pool:

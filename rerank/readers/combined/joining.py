@@ -19,7 +19,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList, readers
+from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList
 from rerank.readers.lines import LineReader, scores_of
 from rerank.readers.score_columns import check_names
 from rerank.readers.several import drops_duplicates, make_reader
@@ -30,7 +30,6 @@ from rerank.readers.texts.text_list import each
 _SOURCE = "joined"  # the source of the columns
 
 
-@readers.add("joined")
 @dataclass(frozen=True)
 class JoinedReader(Reader):
     """Lists with score columns from another file, the last that the path names.

@@ -24,7 +24,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
-from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList, readers
+from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList
 from rerank.readers.nbest import answers_of
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
@@ -257,7 +257,6 @@ def _join_sparse(lists: list[TextList], places: list[tuple[int, int]]) -> Sparse
     return SparseScores(np.array(first, np.int64), names, np.concatenate([np.empty(0), *values]))
 
 
-@readers.add("merged")
 @dataclass(frozen=True)
 class MergedReader(Checked, Reader):
     """Lists of several systems; the path names a file for each, separated by commas.

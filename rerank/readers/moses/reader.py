@@ -27,7 +27,7 @@ from typing import Annotated, ClassVar, Literal
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked, Range
-from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList, readers
+from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
 from rerank.readers.moses.file import File
 from rerank.readers.moses.layout import TOTAL, Layout, as_number, layout_of, read_blocks
 from rerank.readers.score_columns import check_names
@@ -128,7 +128,6 @@ def _composed(nbest: NBestList, i: int) -> bytes:
     return b" ||| ".join(fields)
 
 
-@readers.add("moses")
 @dataclass(frozen=True)
 class Moses(Checked, Reader):
     """Lists of Moses, Marian, Joshua, cdec, Travatar and others.

@@ -95,10 +95,7 @@ class SequenceReader(Checked, ABC):
         """Write a sentence with these labels."""
 
 
-MODULES = "conll", "conllu", "slash", "trees"
-sequence_readers: Registry[type[SequenceReader]] = Registry(
-    "sequence_reader", SequenceReader, [f"rerank.readers.sequences.{name}" for name in MODULES]
-)
+sequence_readers: Registry[type[SequenceReader]] = Registry("sequence_reader", SequenceReader)
 
 
 def sentences_of(items: Iterable[TaggedSentence | SkippedList], count: SkipCount) -> Iterator[TaggedSentence]:

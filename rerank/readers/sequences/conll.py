@@ -16,13 +16,12 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
 from rerank.readers.problems import Problem
-from rerank.readers.sequences.base import LineBlock, SequenceReader, TaggedSentence, sequence_readers
+from rerank.readers.sequences.base import LineBlock, SequenceReader, TaggedSentence
 from rerank.readers.streams import Writable
 
 DOCUMENT = "-DOCSTART-"
 
 
-@sequence_readers.add("conll")
 @dataclass(frozen=True)
 class ConllReader(SequenceReader):
     """Tokens as rows of columns; whatever precedes the tag that is written behind them stays as it is.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from rerank.base.encoding import encoded
 from rerank.base.errors import RecipeError
 from rerank.readers.problems import Problem
-from rerank.readers.sequences.base import LineBlock, SequenceReader, TaggedSentence, sequence_readers
+from rerank.readers.sequences.base import LineBlock, SequenceReader, TaggedSentence
 from rerank.readers.streams import Writable
 
 FIELDS = "id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"
@@ -23,7 +23,6 @@ _TOKEN, _OTHER = re.compile("[0-9]+"), re.compile(r"[0-9]+[-.][0-9]+")
 _FEATURE = re.compile(r"[A-Z][A-Za-z0-9]*(\[[a-z0-9]+\])?")
 
 
-@sequence_readers.add("conllu")
 @dataclass(frozen=True)
 class ConlluReader(SequenceReader):
     """Words of dependency treebanks; the id of a sentence is its ``sent_id``, if it has one.

@@ -10,11 +10,10 @@ from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem
-from rerank.readers.sequences.base import LineBlock, SequenceReader, TaggedSentence, sequence_readers
+from rerank.readers.sequences.base import LineBlock, SequenceReader, TaggedSentence
 from rerank.readers.streams import Writable
 
 
-@sequence_readers.add("slash")
 @dataclass(frozen=True)
 class SlashReader(SequenceReader):
     """Words with tags behind a slash; if a word has several, the last.
@@ -48,7 +47,6 @@ class SlashReader(SequenceReader):
         out.write(encoded(slashed(sentence.words, labels, self.mark) + "\n"))
 
 
-@sequence_readers.add("words")
 @dataclass(frozen=True)
 class WordReader(SlashReader):
     """Lines of words without tags, to be tagged; ``mark`` is for what is written."""

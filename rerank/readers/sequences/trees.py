@@ -10,14 +10,13 @@ from typing import Literal
 from rerank.base.encoding import encoded
 from rerank.data.symbols import SymbolTable
 from rerank.readers.problems import Problem, SkippedList
-from rerank.readers.sequences.base import ADVICE, LineBlock, SequenceReader, TaggedSentence, sequence_readers
+from rerank.readers.sequences.base import ADVICE, LineBlock, SequenceReader, TaggedSentence
 from rerank.readers.sequences.slash import slashed
 from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.trees.treebank import read_trees
 from rerank.readers.trees.trees import TRACE, Trees, parse_brackets
 
 
-@sequence_readers.add("trees")
 @dataclass(frozen=True)
 class TaggedTrees(SequenceReader):
     """Words of gold trees, without traces; what is written are words with labels behind a slash.

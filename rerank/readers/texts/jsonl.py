@@ -35,7 +35,6 @@ from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, En
 OTHERS = {"choices": "openai", "response": "openai", "chosen": "preferences", "responses": "parallel"}  # by a key
 
 
-@readers.add("jsonl")
 @dataclass(frozen=True)
 class JsonlReader(SampleReader):
     """Lists in JSON lines.

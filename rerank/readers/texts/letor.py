@@ -23,7 +23,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import offsets
 from rerank.data.labelled import Labelled
 from rerank.kernels.compile import kernel
-from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, nameless, readers
+from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, nameless
 from rerank.readers.block import MOST, Item, ListBlock
 from rerank.readers.examples.svmlight import parse_svmlight
 from rerank.readers.lines import LineReader, Make, Record, score_of
@@ -52,7 +52,6 @@ class DocumentLine(NamedTuple):
     line: bytes
 
 
-@readers.add("letor")
 @dataclass(frozen=True)
 class LetorReader(TextReader):
     """Lists of documents with grades, the column ``gain``, and features, columns by their numbers. A document's text is

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from rerank.base.encoding import decoded
-from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, readers
+from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt
 from rerank.readers.lines import LineReader, Make, Record, score_of
 from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, Writable
@@ -29,7 +29,6 @@ Lines = list[tuple[int, bytes]]  # of a query, with their numbers
 TRIPLES = "; triples need the reader's option triples: true, and runs are read by trec"
 
 
-@readers.add("msmarco")
 @dataclass(frozen=True)
 class MsMarcoReader(TextReader):
     """Passages of MS MARCO, whose query is the source. Without scores they keep the order of the file.

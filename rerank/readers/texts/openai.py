@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.base.errors import RecipeError
-from rerank.readers.base import NBestList, Order, Problem, Scores, readers
+from rerank.readers.base import NBestList, Order, Problem, Scores
 from rerank.readers.lines import word_scores
 from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of
@@ -27,7 +27,6 @@ from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, TextList, each
 
 
-@readers.add("openai")
 @dataclass(frozen=True)
 class OpenAiReader(SampleReader):
     """Lists of the choices in responses.

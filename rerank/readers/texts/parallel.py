@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.base.errors import RecipeError
-from rerank.readers.base import NBestList, Order, Problem, Scores, readers
+from rerank.readers.base import NBestList, Order, Problem, Scores
 from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import is_conversation, json_line, number_of, said, shown, whole
 from rerank.readers.texts.samples import SampleReader, stepped
@@ -23,7 +23,6 @@ from rerank.readers.texts.text_list import BASE_SCORE, SCORE, Draft, Entry, Text
 USUAL = {SCORE: "scores", BASE_SCORE: "base_scores", "gain": "gains"}  # the keys of numbers, where there are any
 
 
-@readers.add("parallel")
 @dataclass(frozen=True)
 class ParallelReader(SampleReader):
     """Lists of texts with parallel lists of numbers.

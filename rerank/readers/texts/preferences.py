@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from rerank.base.errors import RecipeError
-from rerank.readers.base import Problem, readers
+from rerank.readers.base import Problem
 from rerank.readers.texts.json_lines import is_conversation, number_of, said, whole
 from rerank.readers.texts.jsonl import WrittenAsJsonl
 from rerank.readers.texts.samples import SampleReader, stepped
@@ -36,7 +36,6 @@ class _Answer(NamedTuple):
     labels: dict[str, Any]
 
 
-@readers.add("preferences")
 @dataclass(frozen=True)
 class PreferencesReader(WrittenAsJsonl, SampleReader):
     """Lists of what was chosen, with the gain 1, and of what was rejected, with the gain 0.

@@ -23,7 +23,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, readers
+from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt
 from rerank.readers.lines import LineReader, Make, Record, score_of
 from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, Writable, open_stream
@@ -52,7 +52,6 @@ class RunLine(NamedTuple):
 Judged = tuple[Sequence[RunLine], Scored | None, Sequence[Scored]]  # of a query, its grades, and what other runs found
 
 
-@readers.add("trec")
 @dataclass(frozen=True)
 class TrecReader(TextReader):
     """Runs of TREC. Relevant documents that a run lacks count in the metrics of an order.

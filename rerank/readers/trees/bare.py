@@ -25,7 +25,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.wording import amount
-from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt, readers
+from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, failed, score_text
@@ -36,7 +36,6 @@ _SCORED = " with scores"  # follows the variant
 _HEADER = re.compile(rb"\s*(\d{1,9})(?:\s+([^\s(].*))?\s*$")
 
 
-@readers.add("trees")
 @dataclass(frozen=True)
 class BareReader(ParseReader):
     """Lists of trees without scores. Options are those of ``ParseReader``.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.wording import amount
-from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt, readers
+from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.parses import NextList, ParseReader, Parts, score_text
@@ -27,7 +27,6 @@ from rerank.readers.trees.parses import NextList, ParseReader, Parts, score_text
 _LOOK = 1 << 12  # lines looked at first, however many candidates a header claims
 
 
-@readers.add("charniak")
 @dataclass(frozen=True)
 class CharniakReader(ParseReader):
     """Lists of the Charniak and BLLIP parsers. Options are those of ``ParseReader``.

@@ -1,0 +1,348 @@
+"""Recipes of classification: which examples, which learners, how they are tuned and what is shown."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
+
+from rerank.base.errors import RecipeError
+from rerank.base.ranges import Range
+from rerank.metrics.base import TestName
+from rerank.recipes.figures import ExampleFigure
+from rerank.recipes.recipe import Single, TaskRecipe
+from rerank.recipes.sections import MixingSettings, RunSettings, SignificanceSettings, different_names
+from rerank.recipes.settings import (
+    Epochs,
+    FoldCount,
+    Grid,
+    Section,
+    Seed,
+    Settings,
+    Share,
+    Workers,
+    changed,
+    one_or_many,
+    part,
+)
+from rerank.recipes.tasks import Task
+
+HERE = "rerank.contrib.classification"
+TASK = Task(
+    f"{HERE}.recipe:ClassificationRecipe", f"{HERE}.steps:ExampleSteps", "examples", f"{HERE}.tables:sets_table",
+    f"{HERE}.tables:tables_of",
+)  # fmt: skip
+Noise = Annotated[float, Range(0, below=0.5)]
+Predictor = Literal["last", "average", "voted"]
+OWN = {"learner", "tune", "training", "runs", "grid", "engine"}  # what a run may change, or has not
+SOURCES = ("path", "train", "generator", "newsgroups")
+
+
+class FoldSettings(Section):
+    """Folds that are drawn, each with its share of every class.
+
+    count: how many.
+    seed: of the draw.
+    """
+
+    count: FoldCount = 10
+    seed: Seed = 1
+
+
+# A file, or folds to draw; the tags assign each of pydantic's errors to one of them.
+Folds = Annotated[
+    Annotated[str, Tag(":file")] | Annotated[FoldSettings, Tag(":drawn")],
+    Discriminator(lambda value: ":file" if isinstance(value, str) else ":drawn"),
+]
+
+
+class SourceSettings(Section):
+    """One set of examples: exactly one of ``path``, ``train`` with ``test``, ``generator`` and ``newsgroups``.
+
+    path: a file, divided by ``folds``.
+    folds: a file with the fold number of every example, or how many to draw (``{count: 10, seed: 1}``).
+    train, test: two files, for training and test.
+    generator: a part that draws both: winnow (``dimension``), zipf or ellipse (``train``, ``test``), again for every
+    seed, except for zipf.
+    newsgroups: categories of the 20 Newsgroups, which scikit-learn fetches; divided by ``folds`` too.
+    vocabulary: a file with the name of every feature, one per line, for ``rerank inspect``.
+    """
+
+    path: str | None = None
+    folds: Folds | None = None
+    train: str | None = None
+    test: str | None = None
+    generator: Annotated[Settings | None, part()] = None
+    newsgroups: tuple[str, ...] = ()
+    vocabulary: str | None = None
+
+    @property
+    def sources(self) -> list[str]:
+        """The sources that are given."""
+        return [name for name in SOURCES if getattr(self, name)]
+
+
+class ExampleData(SourceSettings):
+    """The examples of one set, or of many.
+
+    root: a directory, substituted for ``{root}`` in paths.
+    sets: named sets, a list or a mapping to what describes one; a set without a source of its own is
+    ``{root}/NAME.svm.gz`` with ``{root}/NAME.folds.txt``.
+    format: of the files; text: lines of a label, a tab and a text, which ``vectorizer`` turns into features.
+    vectorizer: the settings of scikit-learn's CountVectorizer (``name: count``) or TfidfVectorizer (``name: tfidf``).
+    bias: value of a constant feature.
+    scale: rows of length 1 (l2), or columns divided by their largest size (max), before the bias is added. That size,
+    and a vectoriser's words and weights, come from all examples (but not their labels) where there are folds, else from
+    training.
+    noise: probabilities with which labels of the training part are flipped; those of the test part never are.
+    """
+
+    root: str = "."
+    sets: dict[str, SourceSettings] = Field(default_factory=dict)
+    format: Literal["svmlight", "text"] = "svmlight"
+    vectorizer: Annotated[Settings, part("count")] = Field(default={}, validate_default=True)
+    bias: float | None = None
+    scale: Literal["l2", "max"] | None = None
+    noise: Annotated[tuple[Noise, ...], Field(min_length=1), one_or_many(int, float)] = (0.0,)
+
+    @field_validator("sets", mode="before")
+    @classmethod
+    def _usual_files(cls, value: Any) -> Any:
+        if isinstance(value, list):
+            value = {str(name): {} for name in value}
+        if not isinstance(value, dict):
+            return value
+        made = {}
+        for name, source in value.items():
+            source = source or {}
+            if isinstance(source, dict) and not any(source.get(key) for key in SOURCES):
+                source = {"path": f"{{root}}/{name}.svm.gz", "folds": f"{{root}}/{name}.folds.txt", **source}
+            made[str(name)] = source
+        return made
+
+    def named_sets(self, name: str) -> dict[str, SourceSettings]:
+        """All sets by name; the one that ``data`` itself describes is called ``name``."""
+        if self.sets and self.sources:
+            message = f"found a set described here and {len(self.sets)} under data.sets; remove one or the other"
+            raise RecipeError(message, key=f"data.{self.sources[0]}")
+        sources: dict[str, SourceSettings] = dict(self.sets) or {name: self}
+        for set_name, source in sources.items():
+            key = f"data.sets.{set_name}" if self.sets else "data"
+            _check_source(source, key)
+            if source.vocabulary is not None and self.format == "text":
+                message = "found a vocabulary together with texts, whose vectoriser names the features; leave it out"
+                raise RecipeError(message, key=f"{key}.vocabulary")
+        return sources
+
+
+def _check_source(source: SourceSettings, key: str) -> None:
+    if len(source.sources) != 1:
+        given = " and ".join(source.sources) or "no examples"
+        message = (
+            f"found {given}; expected one of path, train, generator and newsgroups "
+            "(say --set data.path=FILE --set data.folds=FILE, or --set data.generator.name=winnow)"
+        )
+        raise RecipeError(message, key=key)
+    kind = source.sources[0]
+    if kind == "train" and source.test is None:
+        raise RecipeError("is missing: the file that belongs to train", key=f"{key}.test")
+    if kind != "train" and source.test is not None:
+        raise RecipeError(f"found a test file together with {kind}; it belongs to train", key=f"{key}.test")
+    if kind in ("train", "generator") and source.folds is not None:
+        raise RecipeError(f"found folds together with {kind}, which already has a test part", key=f"{key}.folds")
+
+
+class TuneSettings(Section):
+    """Choice of parameters and number of epochs by the error on held-out examples.
+
+    grid: values by dotted key.
+    folds: how many folds judge; the recipe's own settings are kept unless others are better by one standard error of
+    the mean difference.
+    held_out: hold out this share in one random split instead, and take what is best there, as papers do.
+    epochs: the most epochs that can be chosen.
+    seed: the seed of the split and of the order of examples.
+    clean: judge by labels without noise, as papers do that tune on a run of the experiment itself; otherwise held-out
+    labels are as noisy as those that train.
+    """
+
+    grid: Grid = Field(default_factory=dict)
+    folds: FoldCount = 5
+    held_out: Annotated[float, Range(above=0, below=1)] | None = None
+    epochs: Epochs = 10
+    seed: Seed = 1
+    clean: bool = False
+
+
+class ExampleMixing(MixingSettings):
+    """Training of sections separately, of examples in a random order.
+
+    alone: show the average result of the sections' own models instead of the combined one.
+    """
+
+    alone: bool = False
+
+
+class ExampleTraining(Section):
+    """The passes over the examples.
+
+    epochs: passes, where nothing is tuned.
+    shuffle: a new order in every epoch, from the seed.
+    predictor: the predictor whose error counts; epochs of the vote are tuned by the average's.
+    vote: measure the voted predictor too; it takes time.
+    workers: threads over the folds, one per processor by default; results do not depend on it, times do.
+    mixing: train sections of the examples separately and combine them.
+    share: train on this share of the training examples, drawn by the seed.
+    curve: train the best run of every set on these shares too; the report draws the errors and says whether more
+    examples would help.
+    """
+
+    epochs: Epochs = 5
+    shuffle: bool = True
+    predictor: Predictor = "average"
+    vote: bool = False
+    workers: Workers | None = None
+    mixing: ExampleMixing | None = None
+    share: Share = 1.0
+    curve: tuple[Share, ...] = ()
+
+    @model_validator(mode="after")
+    def _no_votes(self) -> "ExampleTraining":
+        if self.mixing is not None and self.predictor == "voted":
+            raise ValueError("mixing keeps no updates to vote with; leave out mixing, or use the average")
+        return self
+
+
+class ExampleSignificance(SignificanceSettings):
+    """The test of runs against one another, over the test examples of all folds.
+
+    test: the test; null: none.
+    against: baselines among the runs; results that differ from each of them are marked by their p.
+    """
+
+    test: TestName | None = "mcnemar"  # type: ignore[assignment] # lists are always compared with their base
+    against: tuple[str, ...] = ()
+
+
+class ExampleRun(RunSettings):
+    """Runs with settings of their own, which may differ in learner, tune and training.
+
+    baseline: a batch learner from scikit-learn instead: ``naive-bayes``, ``maxent`` (with C) or ``svm`` (with C).
+    """
+
+    baseline: Annotated[Settings | None, part()] = None
+
+
+class ExampleReported(Section):
+    """A paper's numbers, shown after ours.
+
+    source: where the numbers come from.
+    values: the measure in percent, without noise, by set and run.
+    ranks: mean ranks by noise level and run.
+    seconds: training times, by set and run.
+    """
+
+    source: str
+    values: dict[str, dict[str, float]] = Field(default_factory=dict)
+    ranks: dict[str, dict[str, float]] = Field(default_factory=dict)
+    seconds: dict[str, dict[str, float]] = Field(default_factory=dict)
+
+    @field_validator("values", "ranks", "seconds", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        """YAML reads 0.05 and 500 as numbers; they are names here."""
+        return {str(key): entry for key, entry in value.items()} if isinstance(value, dict) else value
+
+
+class ClassificationRecipe(TaskRecipe):
+    """Everything that determines a result of classification.
+
+    Every run is trained on every set, at every noise level, with every seed, and on every fold.
+
+    learner: the update rule with its parameters.
+    runs: runs with settings of their own.
+    grid: values by dotted key; every run is made at every point, each a column of the table.
+    best_of_grid: instead, one column per run: the point with the best mean on the *test* parts, for papers that do so.
+    measure: what the table of results shows.
+    tables: the tables that are shown.
+    figures: figures over all runs.
+    reported: a paper's numbers, shown after ours.
+    """
+
+    task: Literal["classification"] = "classification"
+    data: ExampleData = ExampleData()
+    metric: Annotated[Settings, part()] = Field(default_factory=lambda: {"name": "error"})
+    learner: Annotated[Settings, part("arow")] = Field(default={}, validate_default=True)
+    tune: TuneSettings | None = None
+    training: ExampleTraining = ExampleTraining()
+    significance: ExampleSignificance = ExampleSignificance()
+    runs: Annotated[tuple[ExampleRun, ...], AfterValidator(different_names)] = ()
+    grid: Grid = Field(default_factory=dict)
+    best_of_grid: bool = False
+    measure: Literal["error", "accuracy"] = "error"
+    tables: tuple[Literal["results", "ranks", "seconds"], ...] = ("results", "ranks")
+    figures: tuple[ExampleFigure, ...] = ()
+    reported: ExampleReported | None = None
+
+    common: ClassVar[Collection[str]]
+    refusal: ClassVar[str] = "a run may change learner, tune and training only"
+
+    def expand(self) -> "list[Spec]":
+        """Every single run, on one set after the other, at one noise level after the other; see ``singles``.
+
+        Seeds and folds share what is tuned, and so are within a run.
+        """
+        names = [run.name for run in self.runs]
+        for unknown in set(self.significance.against) - set(names):
+            message = f"no run is named {unknown!r}; the runs are {', '.join(names) or 'without names'}"
+            raise RecipeError(message, key="significance.against")
+        if not self.best_of_grid and any(
+            run.grid or (run.grid is None and self.grid) for run in self.runs if run.name in self.significance.against
+        ):
+            message = (
+                "a baseline with a grid has a result for each point; leave out its grid, or set best_of_grid: true"
+            )
+            raise RecipeError(message, key="significance.against")
+        sets = [{name: source} for name, source in self.data.sets.items()] or [{}]
+        changes = [{"sets": chosen, "noise": (noise,)} for chosen, noise in product(sets, self.data.noise)]
+        return self.singles(Spec, outer=[{"data": self.data.model_copy(update=change)} for change in changes])
+
+
+ClassificationRecipe.common = ClassificationRecipe.model_fields.keys() - OWN
+
+
+HERE = "rerank.contrib.classification"
+TASK = Task(
+    f"{HERE}.recipe:ClassificationRecipe", f"{HERE}.steps:ExampleSteps", "examples", f"{HERE}.tables:sets_table",
+    f"{HERE}.tables:tables_of",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spec(Single[ClassificationRecipe]):
+    """A single run over labelled examples: its recipe has one set and one noise level, its learner, training and
+    tuning; ``baseline`` takes the place of the learner."""
+
+    baseline: Settings | None = None
+
+    @classmethod
+    def of(cls, plain: ClassificationRecipe, run: RunSettings, point: Settings) -> Self:
+        return cls(run.name, point, plain, getattr(run, "baseline", None)).at(point, run.set)
+
+    @property
+    def set(self) -> str:
+        """The name of the set."""
+        return next(iter(self.recipe.data.sets), self.recipe.name)
+
+    @property
+    def noise(self) -> float:
+        """The noise level."""
+        return self.recipe.data.noise[0]
+
+    def at(self, point: Settings, more: Settings | None = None) -> Self:
+        """The same run at another point, whose settings of baselines are for baselines alone; ``more``: other changes
+        of its recipe, by dotted key."""
+        inner = {key: value for key, value in point.items() if key.startswith("baseline.")}
+        changes = {key: value for key, value in point.items() if key not in inner}
+        baseline = self.baseline and changed({"baseline": self.baseline}, inner)["baseline"]
+        return replace(self, recipe=self.recipe.changed((more or {}) | changes), baseline=baseline)

@@ -1,0 +1,224 @@
+"""The examples of a recipe: read, drawn or fetched, scaled, and divided into training and test parts."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import build
+from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
+from rerank.contrib.classification.scikit import read_newsgroups, read_texts
+from rerank.contrib.classification.synthetic import generators
+from rerank.data.labelled import Labelled
+from rerank.data.shards import share_of
+from rerank.readers.examples.svmlight import read_folds, read_svmlight
+from rerank.readers.lines import LineReader
+from rerank.readers.streams import open_stream
+
+log = logging.getLogger("rerank")
+FILES = ("path", "train", "test", "folds", "vocabulary")  # settings of a set that name one
+MISSING = (
+    "the recipe needs an svmlight file NAME.svm[.gz] here and its fold numbers, one per line, in NAME.folds.txt; "
+    "say where such files are with --set data.root=DIR"
+)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A training part, whose labels may be noisy, and a test part, with the indices of its examples in the set."""
+
+    train: Labelled
+    test: Labelled
+    index: np.ndarray  # int64 [n of test]
+    flipped: np.ndarray  # bool [n of train]: labels that noise has changed
+
+    def shared(self, share: float, seed: int) -> "Split":
+        """With the share of the training examples that ``share_of`` draws."""
+        if share == 1:
+            return self
+        chosen = share_of(self.train.size, share, seed)
+        return replace(self, train=self.train.take(chosen), flipped=self.flipped[chosen])
+
+
+@dataclass(frozen=True)
+class ExampleSet:
+    """One set: examples with fold numbers, or examples to train on and others to test on (``test``).
+
+    names: of the features, where there is a vocabulary.
+    """
+
+    name: str
+    examples: Labelled
+    test: Labelled | None = None
+    folds: np.ndarray | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def splits(self) -> int:
+        """The number of (training, test) divisions."""
+        return 1 if self.folds is None else int(np.unique(self.folds).size)
+
+    @property
+    def tested(self) -> Labelled:
+        """The examples that are in some test part: all, or ``test``."""
+        return self.examples if self.test is None else self.test
+
+    def noisy(self, noise: float, seed: int) -> Labelled:
+        """The training examples, every label flipped with probability ``noise``; the same in all folds."""
+        if not noise:
+            return self.examples
+        if len(self.examples.classes) != 2:
+            message = f"only labels of two classes can be flipped; set {self.name} has {len(self.examples.classes)}"
+            raise RecipeError(f"{message}; leave data.noise out", key="data.noise")
+        return self.examples.flip(noise, seed)
+
+    def split(self, number: int, noise: float, seed: int) -> Split:
+        """Division ``number`` (from 0)."""
+        noisy = self.noisy(noise, seed)
+        changed = noisy.label != self.examples.label
+        if self.test is not None:
+            return Split(noisy, self.test, np.arange(self.test.label.size), changed)
+        assert self.folds is not None
+        held = self.folds == np.unique(self.folds)[number]
+        train, index = np.flatnonzero(~held), np.flatnonzero(held)
+        return Split(noisy.take(train), self.examples.take(index), index, changed[train])
+
+
+Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn
+
+
+class Sets:
+    """The sets of a recipe, which are read when they are needed, one at a time.
+
+    sources: by name, with the root in the paths of their files, which exist; counts: what metrics.json says about those
+    that were read.
+    """
+
+    def __init__(self, recipe: ClassificationRecipe) -> None:
+        self._data, named = recipe.data, recipe.data.named_sets(recipe.name)
+        self.sources = {name: _found(recipe.data, source) for name, source in named.items()}
+        self.counts: dict[str, dict[str, Any]] = {}
+        self._read: dict[tuple[str, int], ExampleSet] = {}
+
+    def draw(self, name: str, seed: int) -> ExampleSet:
+        """The set of this name for a seed, which is kept in memory until one of another name is asked for."""
+        source = self.sources[name]
+        key = name, seed if source.generator is not None else 0
+        if key not in self._read:
+            self._read = {other: known for other, known in self._read.items() if other[0] == name}
+            start = time.perf_counter()
+            self._read[key] = load_set(self._data, name, source, key[1])
+            self.counts.setdefault(name, _counts(self._read[key], time.perf_counter() - start))
+        return self._read[key]
+
+
+def _counts(of: ExampleSet, seconds: float) -> dict[str, Any]:
+    """The entry of metrics.json on a set."""
+    examples = of.examples
+    labels = np.bincount(examples.label, minlength=len(examples.classes))
+    if of.test is not None and (dropped := of.test.dropped):
+        message = "set %s: %s values of features that the training examples do not have are left out"
+        log.warning(message, of.name, f"{dropped:,}")
+    return {
+        "examples": examples.size,
+        "test_examples": of.tested.size,
+        "nonzeros": examples.nonzeros,
+        "columns": examples.width,
+        "classes": dict(zip(examples.classes, labels.tolist(), strict=True)),
+        "splits": of.splits,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _found(data: ExampleData, source: SourceSettings) -> SourceSettings:
+    places = {key: path for key in FILES if isinstance(path := getattr(source, key), str)}
+    filled = {key: path.replace("{root}", data.root) for key, path in places.items()}
+    for key, path in filled.items():
+        if path != places[key] and not Path(path).exists():
+            raise DataError(f"no such file; {MISSING}", path=path)
+        if path == "-":
+            raise RecipeError("a recipe reads its files more than once; name a file", key="data")
+        open_stream(path).close()
+    if source.generator is not None:
+        build(generators, source.generator, "data.generator")
+    return source.model_copy(update=filled)
+
+
+def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) -> ExampleSet:
+    """Read, draw (from ``seed``) or fetch a set, and give its features bias and scale."""
+    test: Labelled | None = None
+    names: tuple[str, ...] = ()
+    path = source.path or source.train or ""
+    if source.generator is not None:
+        examples, test = build(generators, source.generator, "data.generator").draw(seed)
+    elif source.newsgroups:
+        examples, names = read_newsgroups(source.newsgroups, data.vectorizer)
+    elif data.format == "text":
+        (examples, *tested), names = read_texts([path, *([source.test] if source.test else [])], data.vectorizer)
+        test = tested[0] if tested else None
+    else:
+        examples = read_svmlight(path)
+        if examples.group.size:
+            log.warning(
+                "%s: qid is ignored, and grades are classes without an order; task: ranking with data.reader: letor "
+                "ranks the documents of every query", path,
+            )  # fmt: skip
+        if source.test is not None:
+            try:
+                test = read_svmlight(source.test).align(examples.classes, examples.width)
+            except DataError as error:
+                raise error if error.path else DataError(error.message, path=source.test) from None
+    if source.vocabulary is not None:
+        names = read_vocabulary(source.vocabulary, examples.width)
+    if len(examples.classes) < 2:
+        classes = ", ".join(examples.classes)
+        raise DataError(f"all labels are {classes!r}; expected at least two classes", path=path or None)
+    folds = None if test is not None else _folds(source, examples)
+    prepared = None if test is None else _prepared(data, test, examples)
+    return ExampleSet(name, _prepared(data, examples, examples), prepared, folds, names)
+
+
+def _prepared(data: ExampleData, part: Labelled, training: Labelled) -> Labelled:
+    """``part`` with scale and bias; columns are divided by their largest size in ``training``."""
+    if data.scale == "l2":
+        part = part.normalised("l2")
+    elif data.scale == "max":
+        part = part.normalised("max", like=training)
+    return part if data.bias is None else part.with_bias(data.bias)
+
+
+def _folds(source: SourceSettings, examples: Labelled) -> np.ndarray:
+    if not isinstance(source.folds, str):
+        drawn = source.folds or FoldSettings()
+        return draw_folds(examples.label, drawn.count, drawn.seed)
+    folds = read_folds(source.folds, examples.label.size)
+    if np.unique(folds).size < 2:
+        raise DataError(f"all examples are in fold {folds[0]}; expected at least two folds", path=source.folds)
+    return folds
+
+
+def read_vocabulary(path: str, width: int) -> tuple[str, ...]:
+    """The names of the features, one per line, at least ``width`` of them."""
+    with open_stream(path, strict=False) as stream:
+        lines = [line.decode("utf-8", "replace") for _, line in LineReader(stream)]
+    if len(lines) < width:
+        raise DataError(f"found {len(lines)} names for {width} features; expected a line for each", path=path)
+    return tuple(lines)
+
+
+def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """int64 [n]: fold numbers 0..count - 1, each fold with its share of every class, and sizes that differ by at most
+    one.
+    """
+    if label.size < count:
+        raise DataError(f"{label.size} examples cannot make {count} folds; expected data.folds.count of at most that")
+    order = np.random.default_rng(seed).permutation(label.size)
+    order = order[np.argsort(label[order], kind="stable")]  # one class after the other, each in random order
+    folds = np.empty(label.size, np.int64)
+    folds[order] = np.arange(label.size) % count
+    return folds

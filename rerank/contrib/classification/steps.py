@@ -1,0 +1,277 @@
+"""The course of a recipe over labelled examples: set by set, at every noise level, with every seed, on every fold."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.base.progress import track
+from rerank.contrib.classification.example_figures import Traced, check_figures, draw_all, traces_of
+from rerank.contrib.classification.example_page import UNIT, write_page
+from rerank.contrib.classification.experiment import run_spec
+from rerank.contrib.classification.fitting import make_learner, train_on
+from rerank.contrib.classification.metric import Classification
+from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
+from rerank.contrib.classification.results import (
+    Result,
+    best_of,
+    groups_of,
+    key_of,
+    load_results,
+    mean_error,
+    save_results,
+)
+from rerank.contrib.classification.scikit import make_baseline
+from rerank.contrib.classification.sets import ExampleSet, Sets
+from rerank.contrib.classification.tables import as_data
+from rerank.contrib.classification.tested import (
+    Tested,
+    features_table,
+    selections_of,
+    significance_of,
+    write_predictions,
+)
+from rerank.contrib.classification.tuning import Tuned, points_of, tune
+from rerank.features.table import FeatureTable
+from rerank.kernels.sources import COMPILATION
+from rerank.learn.base import require_votes
+from rerank.learn.contract import accepted
+from rerank.models.model import Model
+from rerank.models.provenance import provenance
+from rerank.recipes.settings import Settings, files_named
+from rerank.runs.learning import CurvePoint, learning_curve
+from rerank.runs.report.plot import write_figures
+from rerank.runs.report.table import TextTable
+from rerank.runs.stages import Metrics, Stages, Steps, code_of
+from rerank.storage.outputs import RUNS, output_file
+
+log = logging.getLogger("rerank")
+SOURCES = (
+    *COMPILATION,
+    "data",
+    "features/dense.py",
+    "kernels/by_type.py",
+    "learn",
+    "metrics",
+    "models/predictions.py",
+    "readers",
+    str(Path(__file__).parent),
+)  # fmt: skip - what results depend on
+
+
+class ExampleSteps(Steps[ClassificationRecipe]):
+    """The steps for labelled examples.
+
+    fitted: the results of all single runs; tested, traced: what is known of every set once it has been gone through,
+    for predictions, report and figures.
+    """
+
+    results = ("model",)  # which not every recipe writes
+    singles: list[Spec]
+
+    def check(self) -> None:
+        if not self.trains:
+            message = "`rerank test` is not for recipes of the task classification; `rerank run` trains and tests"
+            raise RecipeError(message, key="task")
+        self.singles = check_parts(self.recipe)
+        self.sets = Sets(self.recipe)
+        self.size, self.predictions = {"sets": len(self.sets.sources)}, []
+        self.files = files_named(self.recipe.model_dump(mode="json"), self.recipe.data.root)
+        self.code = code_of(self.recipe, SOURCES)
+        if not self.tests and not self.single:
+            raise RecipeError("a model is of one set, one noise level and one run; leave the others out", key="runs")
+        self.fitted = list[Result]()
+        self.tested, self.traced = dict[str, Tested](), dict[str, Traced]()
+        self.features: TextTable | None = None
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one learner, one set, one noise level, one seed: then there is a model."""
+        return len(self.singles) == len(self.recipe.run_seeds) == 1 and self.singles[0].baseline is None
+
+    def extract(self) -> dict[str, int]:
+        """The other sets are read when it is their turn, for they need not fit into memory together."""
+        first = self.sets.draw(self.singles[0].set, self.recipe.run_seeds[0]).examples
+        return {"examples": first.size, "nonzeros": first.nonzeros, "columns": first.width}
+
+    def counts(self) -> dict[str, Any]:
+        for name in self.sets.sources.keys() - self.sets.counts.keys():
+            self.sets.draw(name, self.recipe.run_seeds[0])
+        return {name: self.sets.counts[name] for name in self.sets.sources}
+
+    def train(self, work: Stages) -> dict[str, int]:
+        """Fits all folds, whose test parts are predicted at once; without tests there is only the
+        model to train."""
+        if self.tests:
+            shown = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
+            for name, singles in groupby(shown, key=lambda single: single.set):
+                on_set = [result for single in singles for result in self._results(single)]
+                self.fitted += on_set
+                self._look_at(name, on_set)
+                work.append(line for result in on_set for line in result.lines())
+        return {"results": len(self.fitted)}
+
+    def _results(self, single: Spec) -> list[Result]:
+        """The results of a single run, one for every seed, unless they are kept already."""
+        results = self._kept(single)
+        error = float(np.mean([np.mean(result.values("error")) for result in results]))
+        level = f", noise {single.noise:g}" if single.noise else ""
+        chosen = f" ({_chosen(results[0].tuned)})" if results[0].tuned else ""
+        log.info("%s%s, %s%s: error %.2f %%", single.set, level, single.name, chosen, 100 * error)
+        return results
+
+    def _kept(self, single: Spec) -> list[Result]:
+        draw = partial(self.sets.draw, single.set)
+        key = key_of(draw(self.recipe.run_seeds[0]), single, self.code)
+        place = output_file(self.directory, RUNS, f"{key}.npz")
+        results = load_results(place, key, single)
+        if results is None:
+            results = run_spec(single, draw, self.engine, self.sets.sources[single.set])
+            save_results(place, key, results)
+        return results
+
+    def _look_at(self, name: str, results: Sequence[Result]) -> None:
+        """Take from a set, which is still in memory, what later stages need of it."""
+        draw = partial(self.sets.draw, name)
+        on_set = [single for single in self.singles if single.set == name]
+        for figure in self.recipe.figures:
+            if figure.traced:
+                self.traced.setdefault(figure.name, {}).update(traces_of(on_set, draw, figure, results))
+        self.tested[name] = Tested.of(draw(self.recipe.run_seeds[0]), results)
+
+    def model(self) -> Model | None:
+        if not self.single:
+            return None
+        (single,) = self.singles
+        tuned = self.fitted[0].tuned if self.fitted else None
+        model = train_model(single, self.sets.draw(single.set, self.recipe.run_seeds[0]), tuned)
+        self.features = features_table(model, single.recipe.training.predictor)
+        return model
+
+    def evaluate(self) -> Metrics:
+        recipe, results = self.recipe, self.fitted
+        tests = significance_of(recipe, self.tested, results)
+        return self.head(recipe.run_seeds[0], Classification().signature) | {
+            "corpora": self.counts(),
+            "reported": recipe.reported.model_dump() if recipe.reported else None,
+            "splits": {"test": results[0].splits()} if len(results) == 1 else {},
+            "tables": as_data(recipe, results, tests) if results else {},
+            "significance": tests,
+            "runs": [result.entry() for result in results],
+        }
+
+    def predict(self) -> None:
+        for name, tested in self.tested.items():
+            write_predictions(self.directory, name, tested, [result for result in self.fitted if result.set == name])
+        if len(self.fitted) == 1:
+            (only,) = self.fitted
+            wrong = selections_of(only.predictions, self.tested[only.set].label)
+            wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
+
+    def curve(self) -> dict[str, Any]:
+        """By set, of the best run there, with the parameters that were tuned on all examples."""
+        return {name: self._curve(best_of(alike)) for name, alike in groups_of(self.fitted).items()}
+
+    def _curve(self, best: Result) -> dict[str, Any]:
+        spec = Tuned.from_dict(best.tuned).applied(best.spec) if best.tuned else best.spec
+        label = self.tested[best.set].label
+
+        def train(share: float) -> Result:
+            log.info("learning curve: %g %% of the training examples of %s", 100 * share, best.set)
+            (result,) = self._kept(spec.at({"tune": None, "training.share": share, "seeds": [best.seed]}))
+            return result
+
+        def look(result: Result) -> CurvePoint:
+            entry = {UNIT: result.size, "splits": {best.set: mean_error(result)}}
+            return CurvePoint(entry, selections_of({result.predictor: result.predicted}, label).rows[result.predictor])
+
+        ones = np.ones((label.size, 1))
+        return learning_curve(best.spec.recipe, Classification(), ones, best.set, UNIT, best, train, look)
+
+    def report(self, metrics: Metrics, seconds: float) -> None:
+        figures = draw_all(self.recipe, self.fitted, self.traced)
+        write_figures(self.directory, figures, metrics)
+        write_page(
+            self.directory / "report.html",
+            self.recipe,
+            metrics,
+            seconds=seconds,
+            results=self.fitted,
+            tested=self.tested,
+            features=self.features,
+            figures=figures,
+        )
+
+
+def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:
+    """A feature table of ``width`` columns per class (of the second class alone, where there are two).
+
+    Each template is a class, so that a feature is called ``class|name``. Without ``names`` a feature is called by its
+    number from 1, as in svmlight files; ``shown`` (int [m]) are the features that then have a text at all.
+    """
+    labels = tuple(classes) if len(classes) > 2 else (classes[1],)
+    k = len(labels)
+    texts = {j + 1: str(j + 1) for j in shown.tolist()} | dict(enumerate(names, start=1))
+    return FeatureTable(
+        hashes=np.arange(1, k * width + 1, dtype=np.uint64),
+        template=np.repeat(np.arange(k, dtype=np.int32), width),
+        first=np.arange(k * width + 1, dtype=np.int64),
+        symbols=np.tile(np.arange(1, width + 1, dtype=np.uint64), k),
+        templates=labels,
+        texts=texts,
+        about={"seen": width, "kept": width, "classes": list(classes), "templates": {}},
+    )
+
+
+def train_model(spec: Spec, examples: ExampleSet, tuned: Settings | None = None) -> Model:
+    """Train a single run on all training examples of its set; tuned first, unless ``tuned`` is given."""
+    seed = spec.recipe.run_seeds[0]
+    noisy = examples.noisy(spec.noise, seed)
+    if spec.recipe.tune is not None:
+        spec = (Tuned.from_dict(tuned) if tuned else tune(spec, noisy, examples.examples)).applied(spec)
+    training_settings = spec.recipe.training
+    noisy = noisy.shared(training_settings.share, seed)
+    corpus = noisy.corpus()
+    voting = training_settings.vote or training_settings.predictor == "voted"
+    training = train_on(spec, corpus, noisy.label, epochs=training_settings.epochs, seed=seed, keep_log=voting)
+    votes = {} if training.log is None else training.learner.votes(training.log, corpus).arrays()
+    weighted = np.any([weights.w != 0 for weights in training.weights.values()], axis=0)
+    biased = spec.recipe.data.bias is not None
+    names = [*examples.names[: noisy.width - biased], *(["bias"] if biased and examples.names else [])]
+    about = provenance(learner=spec.recipe.learner["name"], seed=seed, epochs=training_settings.epochs)
+    about["classes"] = list(noisy.classes)
+    table = class_table(noisy.classes, noisy.width, names, np.unique(np.flatnonzero(weighted) % noisy.width))
+    state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
+    return Model(spec.recipe.model_dump(mode="json"), about, table, training.weights, state, votes)
+
+
+def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
+    """Build every learner, baseline and figure that the recipe names; returns its single runs."""
+    if recipe.metric != {"name": "error"}:
+        raise RecipeError(f"found {recipe.metric}; classification is measured by {{name: error}}", key="metric")
+    specs = recipe.expand()
+    for spec in {spec.name: spec for spec in specs}.values():  # of one set, at one noise level
+        for single in [spec.at(point) for point in points_of(spec)] if spec.recipe.tune else [spec]:
+            if single.baseline is not None:
+                make_baseline(single.baseline, f"runs.{spec.run}.baseline")
+            else:
+                learner, training = accepted(make_learner(single)), single.recipe.training
+                if training.vote or training.predictor == "voted":
+                    require_votes(learner)
+                if not learner.begins_at_zero and not (single.recipe.data.bias or 0.0) < 0.0:
+                    log.warning("%s: positive weights have no threshold; set data.bias: -1", spec.name)
+    check_figures(recipe, specs)
+    return specs
+
+
+def _chosen(tuned: Mapping[str, Any]) -> str:
+    """The choice of tuning, in words."""
+    values = [f"{key.split('.')[-1]} {value}" for key, value in tuned.items() if "." in key]
+    if tuned["held_out_error"] == tuned.get("default_error") and not values:
+        values = ["the recipe's settings"]
+    return ", ".join([*values, *([f"{tuned['epochs']} epochs"] if tuned["epochs"] else [])]) or "nothing to tune"

@@ -1,0 +1,137 @@
+"""The n-best output of ESPnet: a folder for the first candidates of all utterances, one for the second, and so on.
+
+Three lines of ``1best_recog/text``, and of the ``1best_recog/score`` that goes with it::
+
+    utt-0001 IT RAINED                utt-0001 -3.5211
+    utt-0002 YES                      utt-0002 tensor(-0.25)
+    utt-0003                          utt-0003 tensor(-7.5, device='cuda:0')
+
+The path is that of the folder around ``1best_recog``, ``2best_recog`` and so on, or of one with the ``output.1``,
+``output.2``... of several jobs, or a ``logdir`` with these. Lists are in the order of ``1best_recog/text``; the other
+folders may lack utterances, and no two jobs may have the same one. A rank or job without its folder is an error. Where
+there are no files ``score``, all base scores are 0.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from rerank.base.errors import DataError
+from rerank.contrib.formats.kaldi import Archive, Keyed, text_of
+from rerank.readers.base import NBestList, SkippedList
+from rerank.readers.lines import LineReader, Place, Record, score_of
+from rerank.readers.streams import PathLike, open_stream, stream_name
+from rerank.readers.texts.jsonl import WrittenAsJsonl
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader, each
+
+_FIRST = "1best_recog"
+_RANK = re.compile(r"([1-9]\d{0,8})best_recog$")
+_JOB = re.compile(r"output\.(\d{1,9})$")
+_TENSOR = re.compile(rb"tensor\(([^,()]*)(?:,.*)?\)$")
+
+
+class _Folder(NamedTuple):
+    """The archives of candidates of one rank; ``scores`` is None if there are none."""
+
+    texts: Archive
+    scores: Archive | None
+
+    def beside(self, text: Keyed) -> tuple[Keyed, Keyed | None]:
+        """A candidate: its text, which was taken, and its score."""
+        return text, None if self.scores is None else self.scores.beside(text)
+
+    def finish(self, like: str) -> None:
+        self.texts.finish(like)
+        if self.scores is not None:
+            self.scores.finish(self.texts.lines.path)
+
+
+@dataclass(frozen=True)
+class EspnetReader(WrittenAsJsonl, TextReader):
+    """Lists of ESPnet. Options are those of ``TextReader``.
+
+    >>> (nbest,) = EspnetReader().parse(b"utt-0001 IT RAINED\\n")  # of a file 1best_recog/text alone
+    >>> nbest.id, nbest.texts
+    ('utt-0001', [b'IT RAINED'])
+    """
+
+    form: ClassVar[str] = "espnet"
+
+    def paths(self, path: PathLike) -> list[str]:
+        return [file for job in _jobs(path) for folder in job for file in _files(folder)]
+
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+        seen = dict[str, Place]()
+        for job in _jobs(path):
+            with ExitStack() as stack:
+                first, *others = [_opened(folder, stack) for folder in job]
+                yield from self.lists(first.texts.lines, _together(first, others), seen)
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        """Those of the first candidates alone, without scores."""
+        return _together(_Folder(Archive(lines), None), [])
+
+    def draft(self, content: Sequence[tuple[Keyed, Keyed | None]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        return Draft(each(content, _candidate), content, None, [text.number for text, _ in content])
+
+
+def _jobs(path: PathLike) -> list[list[str]]:
+    """The folders of every job's first, second... candidates."""
+    top = os.fspath(path)
+    places = [top, os.path.join(top, "logdir")] if os.path.isdir(top) else []
+    matches = [(place, _JOB.match(name)) for place in places if os.path.isdir(place) for name in os.listdir(place)]
+    outputs = sorted((int(job[1]), os.path.join(place, job[0])) for place, job in matches if job)
+    jobs = [top] if os.path.isdir(os.path.join(top, _FIRST)) else [job for _, job in outputs]
+    if not jobs:
+        message = "expected a folder with 1best_recog, 2best_recog and so on, or with output.1, output.2... of several "
+        raise DataError(f"{message}jobs that have these", path=stream_name(path))
+    return list(map(_folders, jobs))
+
+
+def _folders(job: str) -> list[str]:
+    """The folders of a job's first, second... candidates."""
+    ranks = sorted(int(match[1]) for match in map(_RANK.match, os.listdir(job)) if match)
+    if ranks != list(range(1, len(ranks) + 1)) or not ranks:
+        lacking = next(rank for rank, there in enumerate([*ranks, 0], 1) if rank != there)
+        others = (
+            f", but there is {ranks[-1]}best_recog" if ranks else ": has this job ended? Run it again, or remove it"
+        )
+        raise DataError(f"there is no {lacking}best_recog{others}", path=job)
+    return [os.path.join(job, f"{rank}best_recog") for rank in ranks]
+
+
+def _files(folder: str) -> list[str]:
+    """The file of texts and, if there is one, that of scores."""
+    score = os.path.join(folder, "score")
+    return [os.path.join(folder, "text"), *([score] if os.path.exists(score) else [])]
+
+
+def _opened(folder: str, stack: ExitStack) -> _Folder:
+    streams = [stack.enter_context(open_stream(file, strict=False)) for file in _files(folder)]
+    texts, *scores = map(Archive, map(LineReader, streams))
+    return _Folder(texts, scores[0] if scores else None)
+
+
+def _together(first: _Folder, others: Sequence[_Folder]) -> Iterator[Record]:
+    """The candidates of every utterance: the first, and those of the other folders that have it."""
+    for text in first.texts:
+        content = [first.beside(text)]
+        for folder in others:
+            if folder.texts.head is not None and folder.texts.head.key == text.key:
+                content.append(folder.beside(folder.texts.take()))
+        yield Record(text.name, text.number, content)
+    for folder in (first, *others):
+        folder.finish(first.texts.lines.path)
+
+
+def _candidate(lines: tuple[Keyed, Keyed | None], _: int) -> Entry:
+    """The entry on the lines of a candidate. Raises Problem."""
+    text, score = lines
+    if score is None:
+        return Entry(text_of(text), {})
+    tensor = _TENSOR.match(score.value)
+    number = score_of(tensor[1] if tensor else score.value, score.number, score.path)
+    return Entry(text_of(text), {SCORE: number})

@@ -1,0 +1,174 @@
+"""The n-best lists of Kaldi: text archives with a line for every candidate, as ``nbest-to-linear`` writes them.
+
+Three lines of an archive of words (with ``int2sym.pl -f 2-``), and of one of costs that may go with it::
+
+    utt-0001-1 it rained .            utt-0001-1 35.2512
+    utt-0001-2 it rains .             utt-0001-2 36.0123
+    utt-0002-1                        utt-0002-1 4.75
+
+The key of a candidate is the utterance and its number in the list; a list is a run of lines of one utterance, numbered
+from 1 without gaps. The path names the words and, separated by commas, the costs. These become columns as they are,
+called as the option says; a column called ``score`` is the base score, which is 0 where there is none.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import ClassVar, NamedTuple
+
+from rerank.base.encoding import decoded
+from rerank.base.errors import DataError
+from rerank.readers.base import NBestList, Problem, SkippedList, excerpt
+from rerank.readers.lines import LineReader, Record, score_of
+from rerank.readers.problems import NUL
+from rerank.readers.score_columns import check_names
+from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
+from rerank.readers.texts.jsonl import WrittenAsJsonl
+from rerank.readers.texts.text_list import Draft, Entry, TextReader, each
+
+
+class Keyed(NamedTuple):
+    """A line of an archive; ``path`` and ``number`` say where it is."""
+
+    path: str
+    number: int
+    key: bytes
+    value: bytes  # stripped
+
+    @property
+    def name(self) -> str:
+        """The key as text."""
+        return decoded(self.key)
+
+
+class Archive:
+    """The lines of an archive in order, without blank ones, the next of which can be looked at."""
+
+    def __init__(self, lines: LineReader) -> None:
+        self.lines = lines
+        self._rest = self._read()
+        self.head = next(self._rest, None)
+
+    def _read(self) -> Iterator[Keyed]:
+        for number, line in self.lines:
+            key, *value = line.split(None, 1)[:2] or [b""]
+            if key:
+                yield Keyed(self.lines.path, number, key, value[0].strip() if value else b"")
+
+    def __iter__(self) -> Iterator[Keyed]:
+        """All lines that are left."""
+        while self.head is not None:
+            yield self.take()
+
+    def take(self) -> Keyed:
+        """Take the next line, which ``head`` has shown."""
+        line = self.head
+        assert line is not None, "a line that has been looked at"
+        self.head = next(self._rest, None)
+        return line
+
+    def beside(self, line: Keyed) -> Keyed:
+        """Take the line of the same key as one of another archive."""
+        if self.head is None or self.head.key != line.key:
+            said = "the file ends" if self.head is None else f"found the key {excerpt(self.head.key)}"
+            message = f"{said} where {line.path}, line {line.number}, has {excerpt(line.key)}; both files need the "
+            number = self.lines.number if self.head is None else self.head.number
+            raise DataError(f"{message}same keys in the same order", path=self.lines.path, line=number or None)
+        return self.take()
+
+    def finish(self, like: str) -> None:
+        """Refuse lines that are left over beside the archive ``like``."""
+        if self.head is not None:
+            message = f"found the key {excerpt(self.head.key)}, which {like} does not have in this place; "
+            message += "both files need the same keys in the same order"
+            raise DataError(message, path=self.lines.path, line=self.head.number)
+
+
+def text_of(line: Keyed) -> bytes:
+    """The text on a line. Raises Problem."""
+    if b"\0" in line.key + line.value:
+        raise Problem("nul", NUL, line.number, path=line.path)
+    return line.value
+
+
+_KEY = re.compile(rb"(.+)-([1-9]\d*)$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class KaldiReader(WrittenAsJsonl, TextReader):
+    """Lists of Kaldi.
+
+    >>> (nbest,) = KaldiReader().parse(b"utt-0001-1 it rained\\nutt-0001-2 it rains\\n")
+    >>> nbest.id, nbest.texts
+    ('utt-0001', [b'it rained', b'it rains'])
+
+    Parameters
+    ----------
+    duplicates: see ``ListReader``.
+    costs: the names of the columns in the archives that follow the words.
+    """
+
+    form: ClassVar[str] = "kaldi"
+
+    costs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_names(self.costs, "costs")
+
+    @property
+    def files(self) -> int | None:
+        return 1 + len(self.costs)
+
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+        names = [str(path)] if not self.costs else split_paths(path)
+        if len(names) != self.files:
+            message = f"names {len(names)} files; expected {self.files}: the words and {', '.join(self.costs)}"
+            raise DataError(message, path=stream_name(path))
+        with ExitStack() as stack:
+            lines, *costs = [LineReader(stack.enter_context(open_stream(name, strict=False))) for name in names]
+            yield from self.lists(lines, _with_costs(self.records(lines), list(map(Archive, costs)), lines.path))
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        for name, group in groupby(Archive(lines), key=_utterance):
+            content = [[line] for line in group]
+            yield Record(name, content[0][0].number, content)
+
+    def draft(self, content: Sequence[Sequence[Keyed]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        first = _KEY.match(content[0][0].key)
+        if first and first[2] != b"1":
+            message = f"found the key {excerpt(first[0])} where a list starts; expected the first candidate, "
+            raise Problem("id", f"{message}{excerpt(first[1] + b'-1')}")
+        numbered = [(k, int(key[2])) for k, (words, *_) in enumerate(content) if (key := _KEY.match(words.key))]
+        for (k, before), (j, number) in pairwise(numbered):
+            if number - before != j - k:
+                message = f"candidate {number} comes after candidate {before}; expected {before + j - k}: "
+                message += "is this several lists?" if number <= before else "are lines lost, or in another order?"
+                raise Problem("id", message)
+        return Draft(each(content, self._candidate), content, None, [words.number for words, *_ in content])
+
+    def _candidate(self, lines: Sequence[Keyed], _: int) -> Entry:
+        """The entry on the lines of a candidate. Raises Problem."""
+        words, *costs = lines
+        text = text_of(words)
+        if not _KEY.match(words.key):
+            expected = "expected an utterance and the number of a candidate, 'utt-1'"
+            raise Problem("id", f"found the key {excerpt(words.key)}; {expected}")
+        named = zip(self.costs, costs, strict=True)
+        return Entry(text, {name: score_of(line.value, line.number, line.path) for name, line in named})
+
+
+def _with_costs(records: Iterator[Record], costs: Sequence[Archive], path: str) -> Iterator[Record]:
+    """The lists of ``path`` with the costs of every candidate beside its words."""
+    for record in records:
+        content = [[words, *[one.beside(words) for one in costs]] for [words] in record.content]
+        yield record._replace(content=content)
+    for one in costs:
+        one.finish(path)
+
+
+def _utterance(words: Keyed) -> str:
+    """The key without the number of the candidate."""
+    return words._replace(key=match[1]).name if (match := _KEY.match(words.key)) else words.name

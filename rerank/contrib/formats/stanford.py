@@ -1,0 +1,87 @@
+"""The k-best lists of the Stanford parser (``-printPCFGkBest``): a line with number and score, then the tree.
+
+Three lines this reads::
+
+    # Parse 1 with score -38.31
+    (ROOT
+      (S (NP (PRP It)) (VP (VBD rained)) (. .)))
+
+The tree is on one line (``-outputFormat oneline``) or on several (``penn``), from the first line that begins with a
+bracket to the one that closes it; what else the parser prints for a candidate, such as tagged words or dependencies, is
+not read, and neither is the best parse, which it prints by itself before every list. A list starts at parse 1; its id
+is its ordinal in the file, from 0. A sentence without a parse, ``SENTENCE_SKIPPED_OR_UNPARSABLE`` or ``(())``, is a
+list without candidates.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
+from rerank.readers.lines import LineReader, Record
+from rerank.readers.streams import Writable
+from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, score_text
+
+_FAILED = b"SENTENCE_SKIPPED_OR_UNPARSABLE"
+_STARTS = (b"# Parse ", _FAILED, b"(())")
+_MARK = re.compile(rb"(# Parse |%s(?: Parse #)?|\(\(\)\)\s*$)(\d{0,9})(?: with score(.*))?$" % _FAILED)
+
+
+@dataclass(frozen=True)
+class StanfordReader(ParseReader):
+    """Lists of the Stanford parser. Its options are those of ``ParseReader``, but there are no ids in the file.
+
+    >>> (nbest,) = StanfordReader().parse(b"# Parse 1 with score -38.5\\n(ROOT (NN Art))\\n")
+    >>> nbest.texts, nbest.base
+    ([b'(ROOT (NN Art))'], array([-38.5]))
+    """
+
+    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+        """A tree to a line, numbered anew; old scores follow the new one after a tab."""
+        chosen = range(len(nbest)) if order is None else order
+        parts = [
+            b"# Parse %d with score %s\n%s\n" % (number, score_text(nbest, i, scores), nbest.texts[i])
+            for number, i in enumerate(chosen, start=1)
+        ]
+        out.write(b"".join(parts or [_FAILED + b"\n"]))
+
+    def _grammar(self, lines: LineReader) -> NextList:  # noqa: ARG002 - there is only one
+        return self._next_list
+
+    def _next_list(self, lines: LineReader) -> Record:
+        """The parses up to one that is not the next of a list."""
+        first, last = lines.number + 1, 0
+        scores, texts, places, score_places = list[bytes](), list[bytes](), list[int](), list[int]()
+        problem: Problem | None = None
+        while lines.skip_blank():
+            line = lines.ahead(1)[0]
+            mark = _MARK.match(line)
+            number = int(mark[2] or b"1") if mark else 0
+            if last and (number <= 1 or (number != last + 1 and problem is None)):
+                break
+            place = lines.number + 1
+            rest = block(lines, lambda line: line.startswith(_STARTS))
+            if not mark and not last and line[:1] == b"(" and lines.skip_blank():
+                continue  # the best parse
+            if number != last + 1 and problem is None:
+                message = f"found {excerpt(line)} where a list starts; expected '# Parse 1 with score ...'"
+                problem = Problem("header", message, place)
+            last = max(number, 1)
+            if mark is not None and mark[1][:1] == b"#":
+                start, text = _tree(rest)
+                texts.append(text)
+                places.append(place + start)
+                scores.append((mark[3] or b"").strip())
+                score_places.append(place)
+        return Record(None, first, problem or Parts(b"", scores, texts, places, score_places, "stanford"))
+
+
+def _tree(lines: Sequence[bytes]) -> tuple[int, bytes]:
+    """The line of a candidate at which the tree starts, and the tree on one line; whatever is there if it is none."""
+    start = next((k for k, line in enumerate(lines) if line[:1] == b"("), min(1, len(lines) - 1))
+    depths = accumulate(line.count(b"(") - line.count(b")") for line in lines[start:])
+    size = next(
+        k for k, depth in enumerate(depths, 1) if depth <= 0 or start + k == len(lines) or blank(lines[start + k])
+    )
+    return start, b" ".join(line.strip() for line in lines[start : start + size])

@@ -1,0 +1,238 @@
+"""The service: POST /rank, /v1/rerank and /v1/chat/completions, /health, /metrics, and at / a page to try it; of models
+that tag words, POST /tag."""
+
+import asyncio
+import logging
+import re
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import Executor
+from functools import partial
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from rerank import __version__
+from rerank.base.errors import DataError, RerankError
+from rerank.base.interrupts import Deadline, GivenUpError
+from rerank.contrib.serve.chat import Chats
+from rerank.contrib.serve.connections import PATIENCE
+from rerank.contrib.serve.limits import DEFAULTS, Limits
+from rerank.contrib.serve.middleware import GuardedApp, MeasuredApp, Measures
+from rerank.contrib.serve.requests import answer, answer_documents, answer_tags
+from rerank.models.drift import Drift
+from rerank.models.provenance import Provenance
+from rerank.models.reranker import Reranker
+from rerank.models.tagger import Tagger
+from rerank.readers.given.nbest import GivenError
+from rerank.recipes.text_recipe import TextRecipe
+
+log = logging.getLogger("rerank")
+UNDER_WAY = 64  # requests to rank that wait or are ranked at a time
+Endpoint = Callable[[Request], Awaitable[Response]]
+Work = Callable[..., tuple[str | Response, int]]  # an answer, and how many candidates were ranked for it
+PAGE = files(__package__).joinpath("page.html").read_text("utf-8")
+
+
+def _hashed(kind: str) -> str:
+    """The policy that allows the page's own style or script, and no other."""
+    (text,) = re.findall(f"<{kind}>(.*?)</{kind}>", PAGE, re.DOTALL)
+    return f"{kind}-src 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+# The page holds all that it needs, and asks this service alone.
+POLICY = (
+    f"default-src 'none'; {_hashed('style')}; {_hashed('script')}; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'"
+)
+
+
+def make_app(
+    model: Reranker | Tagger,
+    *,
+    threads: int,
+    pool: Executor,
+    limits: Limits = DEFAULTS,
+    hosts: Iterable[str] = (),
+    chats: Chats | None = None,
+) -> Starlette:
+    """The application that serves ``model`` within ``limits``, in ``threads`` of a pool; ``hosts``: what clients call
+    it beside the names of the machine itself; ``chats``: what answers chats."""
+    drift = Drift({}) if isinstance(model, Tagger) else model.drift()
+    measures = Measures(drift)
+    ranking = partial(_rank, model, measures, drift, limits, threads, pool)
+    endpoints: dict[str, tuple[str, Endpoint]] = {
+        "/health": ("GET", _health(model)),
+        "/metrics": ("GET", _metrics(measures)),
+    }
+    if isinstance(model, Tagger):
+        endpoints["/tag"] = "POST", ranking(answer_tags)
+    else:
+        endpoints["/"] = "GET", _page
+        endpoints["/rank"] = "POST", ranking(answer)
+        endpoints["/v1/rerank"] = "POST", ranking(answer_documents)
+    if chats is not None:
+        endpoints["/v1/chat/completions"] = "POST", ranking(chats.answer, chats.samples)
+        endpoints["/v1/models"] = "GET", chats.models
+    app = Starlette(
+        routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in endpoints.items()],
+        middleware=[Middleware(MeasuredApp, measures, frozenset(endpoints)), Middleware(GuardedApp, hosts)],
+        exception_handlers={HTTPException: _refused},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def warm_up(model: Reranker | Tagger) -> None:
+    """Rank and decode a list, or tag a word, so that the first request need not wait for compiled code. Features of
+    one's own may not take it."""
+    if isinstance(model, Tagger):
+        token = ["a"] * model.width
+        model.tag([token])
+        model.nbest([token], 2)
+        return
+    text, source = ("a", "a") if isinstance(model.recipe, TextRecipe) else ("(S1 (S (NN a)))", None)
+    columns = dict.fromkeys(model.columns[1:], 0.0)
+    try:
+        candidates = [{"text": text, "score": score, "columns": columns} for score in (0.0, 1.0)]
+        model.rank(candidates, source).explain()
+        if model.predictor == model.recipe.predictor:  # for whose scores decoding was tuned
+            model.decode(candidates, source)
+    except RerankError as error:
+        log.warning("cannot rank a trial list, so the first request will wait for code to be compiled: %s", error)
+
+
+def _rank(
+    model: Reranker | Tagger, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor,
+    answer: Work, sampled: Callable[[Request, bytes], Awaitable[Any]] | None = None,
+) -> Endpoint:  # fmt: skip
+    """The route whose requests to rank are answered by ``answer``, from their bodies or what ``sampled`` makes of
+    these."""
+    places, turns = asyncio.Semaphore(UNDER_WAY), asyncio.Semaphore(threads)
+
+    async def ranked(request: Request) -> tuple[str | Response, int]:
+        given: Any = await _body(request, limits.bytes)  # a slow client takes no place
+        if sampled is None and places.locked():
+            raise HTTPException(503, "too many requests at a time; try again")
+        deadline = Deadline(limits.seconds)
+        gone = asyncio.create_task(_gone(request, deadline, asyncio.current_task()))
+        try:
+            given = given if sampled is None else await sampled(request, given)
+            async with places, turns:
+                await asyncio.sleep(0)  # for who has gone while this waited
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(pool, answer, model, given, limits, deadline, drift)
+        except GivenUpError:
+            raise HTTPException(503, f"ranking took longer than {limits.seconds:g} seconds") from None
+        except asyncio.CancelledError:
+            if not gone.done():
+                raise
+        finally:
+            deadline.end()
+            gone.cancel()
+        raise ClientDisconnect
+
+    async def rank(request: Request) -> Response:
+        try:
+            ranking, candidates = await ranked(request)
+        except DataError as error:
+            return _error(request, 400, str(error), error.field if isinstance(error, GivenError) else None)
+        except ClientDisconnect:
+            return Response(status_code=400)  # which nobody reads
+        except HTTPException:
+            raise
+        except asyncio.CancelledError:
+            return _error(request, 503, "the service is shutting down")
+        except Exception:
+            log.exception("a request could not be answered")
+            return _error(request, 500, "the request could not be answered; see the log of the service")
+        measures.candidates.inc(candidates)
+        return ranking if isinstance(ranking, Response) else Response(ranking, media_type="application/json")
+
+    return rank
+
+
+async def _gone(request: Request, deadline: Deadline, work: "asyncio.Task[Any] | None") -> None:
+    """Wait until the client of a request that has arrived goes, and end its work."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    deadline.end()
+    if work is not None:
+        work.cancel()
+
+
+async def _body(request: Request, most: int) -> bytes:
+    """The body of a request."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    if kind.lower() != "application/json":  # which pages of others cannot send unasked
+        raise HTTPException(415, f"found the Content-Type {kind!r}; expected application/json")
+    body, announced = bytearray(), int(request.headers.get("content-length", 0))
+    if announced <= most:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > most:
+                        break
+                else:
+                    return bytes(body)
+        except TimeoutError:
+            raise HTTPException(408, f"the body did not arrive in {PATIENCE:g} seconds") from None
+    raise HTTPException(413, f"the body has more than {most} bytes")
+
+
+def _health(model: Reranker | Tagger) -> Endpoint:
+    about: dict[str, Any]
+    if isinstance(model, Tagger):
+        about = {"task": "tagging", "labels": model.labels}
+    else:
+        about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
+        about |= {"source": model.sees_source, "trained": _trained(model)}
+    state = {"status": "ok", "version": __version__, "model": about}
+
+    async def health(_: Request) -> Response:
+        return JSONResponse(state)
+
+    return health
+
+
+def _trained(model: Reranker) -> dict[str, Any]:
+    """When and from what a model was trained, as far as it knows, and the least and greatest value of each column."""
+    known = Provenance.model_validate(model.model.about)
+    ranges = {name: [seen.least, seen.greatest] for name, seen in known.columns.items()}
+    about = known.model_dump(mode="json", include={"learner", "date", "dev", "lists"})
+    return about | {"recipe": model.recipe.name, "ranges": ranges}
+
+
+def _metrics(measures: Measures) -> Endpoint:
+    async def metrics(request: Request) -> Response:
+        encode, kind = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(measures.registry), headers={"content-type": kind})
+
+    return metrics
+
+
+async def _page(_: Request) -> Response:
+    return HTMLResponse(PAGE, headers={"content-security-policy": POLICY})
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """The problem with the request itself: its path, its method, its size."""
+    assert isinstance(error, HTTPException)
+    return _error(request, error.status_code, error.detail, headers=error.headers)
+
+
+def _error(request: Request, status: int, message: str, field: str | None = None, headers: Any = None) -> JSONResponse:
+    """An error, in OpenAI's form where the path is of its interface."""
+    body: dict[str, Any] = {"error": message} | ({"field": field} if field else {})
+    if request.url.path.startswith("/v1/"):
+        body = {"error": {"message": message, "type": "invalid_request_error", "param": field, "code": None}}
+    return JSONResponse(body, status, headers)

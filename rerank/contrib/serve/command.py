@@ -1,0 +1,163 @@
+"""The command that answers requests over HTTP."""
+
+import logging
+import os
+import resource
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from rerank.base.errors import RunError
+from rerank.cli.answer import shown_as_json
+from rerank.cli.application import ModelPlace, Predictor, Trusted, command
+from rerank.contrib.serve.limits import DEFAULTS, Limits
+
+log = logging.getLogger("rerank")
+BACKLOG = 64  # connections that wait to be accepted, and are at a time
+WORKER = "rank"  # what the threads that rank are called
+EXTRA = "starlette", "uvicorn", "prometheus_client", "aiohttp"
+MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
+
+
+@command()
+def serve(
+    model: ModelPlace,
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for one that is free.")] = 8000,
+    predictor: Predictor = None,
+    trust: Trusted = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated.")
+    ] = None,
+    upstream: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server of OpenAI's interface, as https://host/v1, for chats.")
+    ] = None,
+    n: Annotated[
+        int | None,
+        typer.Option("--n", min=1, max=128, help="Its samples that a chat is answered from.", show_default="16"),
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Their temperature, where a chat has none.", show_default="the server's")
+    ] = None,
+    upstream_seconds: Annotated[float, typer.Option(min=0, help="Seconds that a request to it may take.")] = 600.0,
+    max_connections: Annotated[int, typer.Option(min=1, help="The most connections at a time.")] = 256,
+    max_bytes: Annotated[int, typer.Option(min=1, help="The longest request, in bytes.")] = DEFAULTS.bytes,
+    max_words: Annotated[int, typer.Option(min=1, help="The longest text or source, in words.")] = DEFAULTS.words,
+    max_depth: Annotated[int, typer.Option(min=1, help="The deepest tree, in levels.")] = DEFAULTS.depth,
+    max_seconds: Annotated[
+        float, typer.Option(min=0, help="Seconds that ranking a request may take.")
+    ] = DEFAULTS.seconds,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads that rank.", show_default="one per core")] = None,
+    grace: Annotated[
+        int, typer.Option(min=1, help="Seconds that requests under way have to finish when the service is stopped.")
+    ] = 30,
+) -> None:
+    """Answer requests to rank over HTTP, and chats with the best of n samples.
+
+    POST /rank, /v1/rerank, GET /health, /metrics, and at / a page to try it. With --upstream, POST /v1/chat/completions
+    too. A model that tags words answers POST /tag, with a body such as {"sentences": [["The", "dog"]]}.
+
+    It prints its address when it is ready. SIGTERM, SIGHUP or Ctrl-C ends it, with the exit code 0, once the requests
+    under way are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can
+    reach it.
+    """
+    if upstream is None and (n is not None or temperature is not None):
+        raise typer.BadParameter("--n and --temperature are of chats, and need --upstream")
+    try:
+        import uvicorn
+
+        from rerank.contrib.serve.app import make_app, warm_up
+        from rerank.contrib.serve.chat import Chats
+        from rerank.contrib.serve.connections import Connection, Seldom
+        from rerank.contrib.serve.server import Server
+        from rerank.contrib.serve.upstream import Upstream
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRA:
+            raise
+        raise RunError(MISSING.format(error.name)) from None
+    from rerank.engines.settings import cores
+    from rerank.models.reranker import load
+    from rerank.models.tagger import Tagger
+
+    threads = threads or cores()
+    pool = ThreadPoolExecutor(threads, WORKER)
+    with _bound(host, port) as listener:
+        served = load(model, predictor, trust=trust)
+        if isinstance(served, Tagger) and (upstream is not None or predictor is not None):
+            raise typer.BadParameter("--upstream and --predictor are for models that rank; this one tags words")
+        warm_up(served)
+        limits = Limits(max_bytes, max_words, max_depth, max_seconds)
+        server_of = None if upstream is None else Upstream(upstream, upstream_seconds, _most(max_connections))
+        chats = None
+        if server_of is not None and not isinstance(served, Tagger):
+            chats = Chats(served, server_of, n or 16, temperature)
+        hosts = [host, *(allow_host or ())]
+        app = make_app(served, limits=limits, threads=threads, pool=pool, hosts=hosts, chats=chats)
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none", http=Connection,
+            limit_concurrency=_most(max_connections) + 1, backlog=BACKLOG, timeout_graceful_shutdown=grace,
+            headers=[("x-content-type-options", "nosniff")],
+        )  # fmt: skip
+        for name in ("rerank.connections", "uvicorn.error", "asyncio"):
+            logging.getLogger(name).addFilter(Seldom())
+        with _refused(host, port):
+            listener.listen()  # whoever can connect is answered at once
+        _tell(listener)
+        server = Server(config, server_of)
+        server.run([listener])
+    log.info("stopped after %d requests", server.server_state.total_requests)
+    _end(pool)
+
+
+def _most(connections: int) -> int:
+    """So many connections, or as many as half of the files that this process may have open."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return connections if files == resource.RLIM_INFINITY else min(connections, files // 2)
+
+
+def _end(pool: ThreadPoolExecutor) -> None:
+    """Let threads go that wait for work; if one still ranks, end the process, which would wait for it."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    workers = [thread for thread in threading.enumerate() if thread.name.startswith(f"{WORKER}_")]
+    for thread in workers:
+        thread.join(0.5)
+    if any(thread.is_alive() for thread in workers):
+        log.warning("left requests that took longer than --grace")
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
+
+
+@contextmanager
+def _refused(host: str, port: int) -> Iterator[None]:
+    """Within the block, what goes wrong is a ``RunError``: an address that is none, or is taken."""
+    try:
+        yield
+    except (OSError, UnicodeError) as error:
+        said = getattr(error, "strerror", None) or "this is not the name of a machine"
+        raise RunError(f"cannot listen on {host}, port {port}: {said}") from None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that will listen there."""
+    with _refused(host, port):
+        # Naming the protocol makes asyncio send answers immediately (TCP_NODELAY).
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = addresses[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    return listener
+
+
+def _tell(listener: socket.socket) -> None:
+    """Print the address of the service."""
+    host, port, *_ = listener.getsockname()
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    print(f'{{"address": "{address}"}}' if shown_as_json() else f"serving at {address}", flush=True)

@@ -1,0 +1,236 @@
+"""The requests of clients, as JSON: lists to rank, checked field by field, and their rankings."""
+
+import difflib
+import re
+from collections.abc import Collection, Iterable
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+
+from rerank.base.encoding import encoded
+from rerank.base.errors import DataError
+from rerank.base.interrupts import Deadline
+from rerank.base.ranges import Range
+from rerank.contrib.serve.limits import DEFAULTS, Limits
+from rerank.features.scores import FLOAT32_MAX
+from rerank.models.drift import Drift
+from rerank.models.ranking import Ranking
+from rerank.models.reranker import Reranker
+from rerank.models.tagger import Tagger
+from rerank.readers.given.nbest import GivenError
+from rerank.readers.nbest import Candidate
+from rerank.readers.trees.trees import CLOSE, OPEN
+from rerank.recipes.settings import S, Section, first_fault
+from rerank.recipes.text_recipe import TextRecipe
+from rerank.storage.strict_json import as_json, parse_object
+
+MOST = 100_000  # candidates of a request
+WAYS = 20_000_000  # words times labels times sequences of a sentence, of 16 bytes each
+Number = Annotated[float, Range(-FLOAT32_MAX, FLOAT32_MAX)]
+LEAF = re.compile(r"[^\s()]\s*\)")
+
+
+class GivenCandidate(Section):
+    """A candidate: its text or its tree in brackets, and what is known of it, such as further numbers by name."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    text: str | None = None
+    tree: str | None = None
+    score: Number | None = None
+    columns: dict[str, Number] | None = None
+    features: dict[str, Number] | None = None
+    segmentation: str | None = None
+    alignment: str | None = None
+    answer: str | None = None
+
+
+def _as_object(value: Any) -> Any:
+    """A candidate; a text alone is one too."""
+    if not isinstance(value, str | dict):
+        raise ValueError("expected a text or an object")
+    return {"text": value} if isinstance(value, str) else value
+
+
+Given = Annotated[GivenCandidate, BeforeValidator(_as_object)]
+
+
+class RankRequest(Section):
+    """Candidates to rank, for a source, called ``id``. explain: the place (1 for the second, 2 for the third, ...) of
+    the candidate in the order that the best one is compared with; 0 for none. decode: whether to give the text of the
+    answer, which may be a tree that is no candidate."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    candidates: list[Given] = Field(min_length=1, max_length=MOST)
+    source: str | None = None
+    id: Annotated[str | None, BeforeValidator(lambda value: str(value) if type(value) is int else value)] = None
+    explain: Annotated[int, Range(0)] = 0
+    decode: bool = False
+
+
+class GivenDocument(Section):
+    """A document: its text, and fields that play no part."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    text: str
+
+
+class DocumentsRequest(Section):
+    """Documents to rank for a query, as Cohere and Jina ask. top_n: how many of them are in the answer;
+    return_documents: whether it has their texts; ``model`` is repeated."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    query: str
+    documents: list[Annotated[GivenDocument, BeforeValidator(_as_object)]] = Field(min_length=1, max_length=MOST)
+    model: str | None = None
+    top_n: Annotated[int, Range(1)] | None = None
+    return_documents: bool = False
+
+
+class TagRequest(Section):
+    """Sentences to tag, of words or of tokens with several columns. n: so many sequences of labels of each, with their
+    scores."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    sentences: list[list[str] | list[list[str]]] = Field(min_length=1, max_length=MOST)
+    n: Annotated[int, Range(1, 1000)] | None = None
+
+
+def answer_tags(model: Tagger, body: bytes, limits: Limits, deadline: Deadline, _: Any) -> tuple[str, int]:
+    """The answer to a request to tag, as JSON, and how many sentences it has."""
+    _, asked = as_asked(TagRequest, body)
+    _check_names(asked)
+    for i, sentence in enumerate(asked.sentences):
+        if len(sentence) > limits.words:
+            raise GivenError(f"found {len(sentence):,} words; at most {limits.words:,} are tagged", f"sentences[{i}]")
+        if len(sentence) * len(model.labels) * (asked.n or 1) > WAYS:
+            message = f"{asked.n} sequences of labels of {len(sentence):,} words take too much room; ask for fewer"
+            raise GivenError(message, f"sentences[{i}]")
+    with deadline.held():
+        if asked.n is None:
+            return as_json({"labels": list(model.tag_many(asked.sentences))}), len(asked.sentences)
+        found = [[tagging._asdict() for tagging in best] for best in model.nbest_many(asked.sentences, asked.n)]
+        return as_json({"nbest": found}), len(asked.sentences)
+
+
+def answer(
+    model: Reranker,
+    body: bytes,
+    limits: Limits = DEFAULTS,
+    deadline: Deadline | None = None,
+    drift: Drift | None = None,
+) -> tuple[str, int]:
+    """The answer to a request to rank, as JSON, and how many candidates it has; ``drift``, if given, sees its list."""
+    with (deadline or Deadline(limits.seconds)).held():
+        return _answer(model, body, limits, drift)
+
+
+def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -> tuple[str, int]:
+    given, asked = as_asked(RankRequest, body)
+    _check_names(asked)
+    for y, candidate in enumerate(asked.candidates):
+        _check_names(candidate, model.columns, f"candidates[{y}].")
+    texts = [(f"candidates[{y}]", one.tree or one.text) for y, one in enumerate(asked.candidates)]
+    _check_sizes([*texts, ("source", asked.source)], limits, trees=not isinstance(model.recipe, TextRecipe))
+    ranking = model.rank(given["candidates"], asked.source)
+    if drift is not None:
+        drift.watch(ranking.nbest)
+    if asked.explain >= max(2, len(ranking)):
+        message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
+        raise GivenError(message, "explain")
+    best = ranking.best
+    answer = {
+        "id": given.get("id"),
+        "order": ranking.order.tolist(),
+        "scores": ranking.scores.tolist(),
+        "best": {"tree": best.text} if isinstance(best, Candidate) else best,
+        "place": ranking.place,
+        "predictor": ranking.predictor,
+        "unknown": ranking.unknown,
+    }
+    answer |= {"answers": answers, "margin": ranking.margin} if (answers := ranking.answers) else {}
+    answer |= {"decided": _decided(ranking, asked.explain)} if asked.explain else {}
+    if asked.decode:
+        answer["decoded"] = {"text": ranking.text, "place": ranking.place}
+    return as_json(answer), len(ranking)
+
+
+def answer_documents(model: Reranker, body: bytes, limits: Limits, deadline: Deadline, drift: Drift) -> tuple[str, int]:
+    """The answer to a request to rank documents for a query; see ``answer``. Words count as tokens."""
+    _, asked = as_asked(DocumentsRequest, body)
+    if not model.sees_source:
+        raise GivenError("the model has no features that look at a source; it cannot rank for a query", "query")
+    texts = [document.text for document in asked.documents]
+    fields = [(f"documents[{y}]", text) for y, text in enumerate(texts)]
+    _check_sizes([*fields, ("query", asked.query)], limits, trees=False)
+    try:
+        with deadline.held():
+            ranking = model.rank(texts, asked.query)
+    except GivenError as error:
+        field = re.sub("^source", "query", re.sub("^candidates", "documents", error.field))
+        raise GivenError(error.message, field) from None
+    drift.watch(ranking.nbest)
+    results = [
+        {"index": y, "relevance_score": score} | ({"document": {"text": texts[y]}} if asked.return_documents else {})
+        for y, score in zip(ranking.order.tolist(), ranking.scores.tolist(), strict=True)
+    ]
+    tokens = sum(len(text.split()) for text in (asked.query, *texts))
+    answer = {"model": asked.model, "results": results[: asked.top_n], "usage": {"total_tokens": tokens}}
+    return as_json(answer), len(ranking)
+
+
+def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
+    """The object that a body holds, as it was given and as a request. Raises DataError."""
+    try:
+        given = parse_object(body)
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    try:
+        return given, kind.model_validate(given)
+    except ValidationError as error:
+        place, message = first_fault(kind, error)
+        field = _field(place)
+        raise (GivenError(message, field) if field else DataError(message)) from None
+
+
+def _check_names(section: Section, columns: Collection[str] = (), place: str = "") -> None:
+    """Refuse a name that looks like that of a field not given; others are of ``columns``, or of no interest."""
+    absent = [field for field in type(section).model_fields if field not in section.model_fields_set]
+    for name in section.model_extra or ():
+        if name not in columns and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
+            raise GivenError(f"unknown setting; did you mean {near[0]}?", f"{place}{name}")
+
+
+def _check_sizes(given: Iterable[tuple[str, str | None]], limits: Limits, *, trees: bool) -> None:
+    """Refuse texts of fields whose work would grow as the square of their length, or more."""
+    for field, text in given:
+        if text is None or len(text) < 2 * min(limits.words, limits.depth):
+            continue
+        words = len(LEAF.findall(text) if trees else text.split())
+        if words > limits.words:
+            raise GivenError(f"found {words:,} words; expected at most {limits.words:,} (--max-words)", field)
+        if trees and (levels := _levels(text)) > limits.depth:
+            raise GivenError(
+                f"found a tree of {levels:,} levels; expected at most {limits.depth:,} (--max-depth)", field
+            )
+
+
+def _levels(tree: str) -> int:
+    """The greatest number of brackets of a tree that are open at once."""
+    data = np.frombuffer(encoded(tree), np.uint8)
+    return int(np.cumsum((data == OPEN).astype(np.int64) - (data == CLOSE)).max(initial=0))
+
+
+def _field(place: list[int | str]) -> str:
+    """A place in nested JSON as "candidates[3].score"."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
+
+
+def _decided(ranking: Ranking, other: int) -> list[dict[str, Any]]:
+    """The features in which the best candidate differs from the one at ``other``, those that decide first."""
+    return [part._asdict() | {"amount": part.amount} for part in ranking.explain(0, other)]

@@ -1,0 +1,379 @@
+"""A ranker over arrays: the rows of a matrix are candidates, and lists of them are learned from by the list trainer."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import rerank.learn  # noqa: F401 - registers the learners
+from rerank.base.errors import RecipeError
+from rerank.base.registry import build
+from rerank.contrib.sklearn.matrix import lists_of, offsets_of, require_differences
+from rerank.contrib.sklearn.parameters import MATRIX, Share, as_value_errors, check_parameters, numbers, seed_of
+from rerank.data.corpus import Corpus
+from rerank.learn.base import Learner, Weights
+from rerank.learn.base_weight import AUTO, BaseSearch, make_learner, start_weight
+from rerank.learn.contract import accepted
+from rerank.learn.folds import choose, with_base_column
+from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.rules.lambdamart import LambdaMart
+from rerank.learn.rules.maxent import Maxent
+from rerank.learn.scoring import best_of_lists, weighed_rows
+from rerank.learn.settings import Count
+from rerank.learn.trainer import Training, train
+from rerank.metrics.base import Metric, metrics
+from rerank.metrics.gain import Gain
+from rerank.metrics.oracle import oracles, two_valued
+from rerank.metrics.order import OrderMetric
+from rerank.recipes.settings import named
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+    """A ranker, linear or of trees: learns which candidate of every list is best. Candidates are rows, those of a list
+    together.
+
+    Every learner, loss and pair source of recipes works, and the weights are to the bit those that a recipe trains on
+    lists with the same features, gains and base scores. Values are float32, weights float64.
+
+    Parameters
+    ----------
+    learner: the name of a learner ("maxent", "perceptron", "arow", ...), a dict of its name and parameters as in
+        recipes ({"name": "arow", "r": 1.0}), or a learner. "maxent" finds the optimum of the conditional log-linear
+        model, with a penalty that is chosen by cross-validation over the lists and is on columns in units of their
+        deviation where X is dense, and "lambdamart" grows trees, as many as are best on ``eval_set`` or, with early
+        stopping, on the lists held out; epochs, orders and pairs are of the other learners. With base scores its
+        ``base``, their weight, is a number or "auto" (the default unless a learner is given): one more column of these
+        two, and for the others found on the lists that epochs are compared on.
+    loss: the learner's loss; None for its default.
+    epochs: passes over the lists, ≥ 1; with ``early_stopping`` at most this many.
+    shuffle: visit the lists in an order that is drawn again for every pass.
+    average: the predictor: "average", the mean of all weights by the lists that they survived, or "last".
+    ties: where several candidates of a list have its highest gain: "any" of them is right, or the one with the highest
+        "base" score; "auto" means any if there are no base scores, or no more than two different gains.
+    pairs: which candidates are compared: "oracle", "hope-fear" or "sampled", or a dict of the name and its settings.
+    early_stopping: stop when ``n_iter_no_change`` passes in a row bring no better score.
+    validation_fraction: with early stopping, or to weigh base scores, and without ``eval_set``: the share of the lists,
+        the last ones, that are not trained on but used for that; above 0, below 1, and at least one list.
+    n_iter_no_change: with early stopping, the number of passes without a better score that end training, ≥ 1.
+    random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
+    metric: what ``score`` measures and penalties, passes and the weight of base scores are chosen by: None for the
+        mean gain of the best candidates, or a metric of the order for gains that are grades: "ndcg@10", "map", or a
+        dict of its name and settings.
+
+    Attributes
+    ----------
+    coef_: float64 [D]; all 0 where there are trees.
+    trees_: the trees, whose ``gains`` say how much the columns bettered them, or None.
+    base_weight_: what the base score weighs; 0 without base scores.
+    n_iter_: passes made; best_iteration_: how many of them led to the weights.
+    validation_scores_: the mean gain on ``eval_set`` (or the lists held out) after every pass; empty without either.
+    n_features_in_, feature_names_in_: D, and the names of the columns where X has some.
+    """
+
+    __metadata_request__fit: ClassVar[Any] = {"gain": UNUSED, "group": True, "qid": True, "base": True}
+    __metadata_request__predict: ClassVar[Any] = {"base": True}
+    __metadata_request__score: ClassVar[Any] = {"gain": UNUSED, "group": True, "qid": True, "base": True}
+
+    learner: Any = "maxent"
+    loss: str | None = None
+    epochs: Count = 10
+    shuffle: bool = True
+    average: Literal["last", "average"] = "average"
+    ties: Literal["auto", "any", "base"] = "auto"
+    pairs: Any = "oracle"
+    early_stopping: bool = False
+    validation_fraction: Share = 0.1
+    n_iter_no_change: Count = 5
+    random_state: Any = None
+    metric: Any = None
+
+    def fit(
+        self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None, eval_set: Any = None
+    ) -> Self:
+        """Learn from lists, from the start.
+
+        Parameters
+        ----------
+        X: dense, sparse or a data frame [n, D]: a row per candidate, the candidates of a list next to each other.
+        gain: [n], how good a candidate is, higher for better; only comparisons within a list matter to most losses.
+        group, qid: one of them: the sizes of the lists [L], or for every row the id of its list [n].
+        base: [n], the score of the system that made the candidates, higher for better.
+        eval_set: (X, gain, lists) or (X, gain, lists, base) of other lists, ``lists`` being what this call has as
+            ``group`` or ``qid``. The pass after which the mean gain of the chosen is highest there is the one that
+            counts.
+
+        Raises
+        ------
+        ValueError: names the argument or parameter that is wrong, what was found and what is expected.
+        """
+        check_parameters(self, CHECKED)
+        metric = self._metric()
+        self._state: tuple[Learner, Any] | None = None  # what partial_fit goes on with
+        X = validate_data(self, X, **MATRIX)
+        if gain is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: it is the gain")
+        with as_value_errors(type(self).__name__):
+            lists = self._graded(lists_of(X, gain, group, qid, base))
+            dev = None if eval_set is None else self._others(eval_set, qid is None, base is not None)
+            require_differences(lists)
+            learner, automatic = learner_of(self.learner, self.loss)
+            automatic &= base is not None
+            if isinstance(learner, Maxent):
+                dense = lists if issparse(X) else replace(lists, free=lists.width)
+                weights, beaten = self._solve(learner, dense, dev, automatic, base is not None)
+                return self._keep(weights, beaten, base is not None)
+            if dev is None and (automatic or self.early_stopping):
+                lists, dev = self._split(lists)
+            search = BaseSearch(dev, metric) if automatic and dev is not None else None
+            if search is not None:
+                learner = replace(learner, base=0.0 if isinstance(learner, LambdaMart) else start_weight(lists))
+            training = self._train(learner, lists, dev, search, based=base is not None)
+        self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
+        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
+        beaten = search is None or max(self.validation_scores_) > search.base_score
+        if search is None and not isinstance(learner, LambdaMart):
+            self._state = learner, training.state
+        return self._keep(training.weights[self.average], beaten, base is not None)
+
+    @available_if(lambda self: not learner_of(self.learner, self.loss)[0].batch)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None) -> Self:
+        """Learn from more lists: one pass, in their order, from what was learned so far; not for "maxent", which needs
+        all lists at once.
+
+        Arguments are as in ``fit``. Base scores weigh what the learner's ``base`` says or, with "auto", what makes them
+        as large as the features of the first lists; ``base_rate`` learns their weight.
+
+        Raises
+        ------
+        ValueError: also after ``fit`` has found the weight of base scores on lists that it held out.
+        """
+        check_parameters(self, CHECKED)
+        X = validate_data(self, X, **MATRIX, reset=not hasattr(self, "coef_"))
+        with as_value_errors(type(self).__name__):
+            lists = lists_of(X, gain, group, qid, base)
+            learner, automatic = learner_of(self.learner, self.loss)
+            if hasattr(self, "coef_"):
+                former, state = self._to_go_on_with(learner, base is not None)
+                learner = replace(learner, base=former.base)
+            else:
+                start = start_weight(lists) if automatic and base is not None else getattr(learner, "base", 0.0)
+                learner = replace(learner, base=start)
+                state = learner.init(lists.width, lists.candidate_count)
+            how: dict[str, Any] = {"shuffle": False, "any_ties": self._any_ties(lists, base is not None)}
+            how |= {"pairs": pairs_of(self.pairs, learner), "predictor": self.average}
+            warm = learner.for_corpus(state, lists.candidate_count), 0
+            training = train(learner, lists, oracles(lists), epochs=1, seed=0, warm=warm, **how)
+        assert training.state is not None
+        self._state = learner, training.state
+        self.n_iter_ = self.best_iteration_ = getattr(self, "n_iter_", 0) + 1
+        self.validation_scores_ = list[float]()
+        return self._keep(training.weights[self.average], True, base is not None)
+
+    def predict(self, X: Any, base: Any = None) -> np.ndarray:
+        """float64 [n]: the scores of the rows of ``X``, higher for better; comparable within a list.
+
+        base: [n], the base scores, if the ranker was fitted with some.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, **MATRIX, reset=False)
+        if self._based and base is None:
+            raise ValueError("base is None; this ranker was fitted with base scores, give those of the rows of X")
+        if base is not None and not self._based:
+            raise ValueError("base holds scores; this ranker was fitted without base scores, leave base out")
+        if self.trees_ is not None:
+            n = X.shape[0]
+            learned = self.trees_.scores(lists_of(X, np.zeros(n), group=[n], base=base))
+        else:
+            learned = np.asarray(X @ self.coef_)
+        return learned if base is None else learned + self.base_weight_ * numbers("base", base, X.shape[0])
+
+    def best(self, X: Any, group: Any = None, qid: Any = None, base: Any = None) -> np.ndarray:
+        """int64 [L]: the row of the best candidate of every list; ties go to the higher base score, then the first row.
+
+        group, qid, base: as in ``fit``.
+        """
+        return self._chosen(self.predict(X, base), group, qid, base)
+
+    def score(
+        self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None, sample_weight: Any = None
+    ) -> float:
+        """The mean gain of the best candidates of all lists, or ``metric``; arguments as in ``fit``.
+
+        sample_weight: [n]; a list counts as the row that is chosen from it. Not for a metric of the order.
+        """
+        scored = self.predict(X, base)
+        if self.metric is not None:
+            if sample_weight is not None:
+                raise ValueError(f"metric={self.metric!r} weighs all lists alike; leave sample_weight out")
+            ties = None if base is None else np.asarray(base, np.float64)
+            grades = numbers("gain", gain, scored.size)
+            metric = cast(OrderMetric, self._metric())
+            return metric.of_lists(offsets_of(group, qid, scored.size), scored, grades, ties)
+        chosen = self._chosen(scored, group, qid, base)
+        weight = None if sample_weight is None else numbers("sample_weight", sample_weight, scored.size)[chosen]
+        return float(np.average(numbers("gain", gain, scored.size)[chosen], weights=weight))
+
+    def _metric(self) -> Metric:
+        if self.metric is None:
+            return Gain()
+        with as_value_errors(type(self).__name__):
+            made = build(metrics, named(self.metric), "metric")
+        if not isinstance(made, OrderMetric):
+            raise ValueError(f"metric={self.metric!r}; expected None or a metric of the order, such as 'ndcg@10'")
+        return made
+
+    def _graded(self, lists: Corpus) -> Corpus:
+        """``lists`` with the statistics of the metric."""
+        metric = self._metric()
+        if not isinstance(metric, OrderMetric):
+            return lists
+        stats, reference = metric.statistics(lists.lists, lists.gain)
+        return replace(lists, stats=stats, reference=reference)
+
+    def _measured(self, lists: Corpus, weights: Weights) -> float:
+        """The score of ``weights`` on lists held out."""
+        metric = self._metric()
+        rows = weighed_rows(lists, weights, metric)
+        return float(metric.scores(rows.sum(axis=0), lists.reference.sum(axis=0)))
+
+    def __sklearn_tags__(self) -> Any:
+        """See scikit-learn: sparse input is accepted, and gains are needed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def _chosen(self, scored: np.ndarray, group: Any, qid: Any, base: Any) -> np.ndarray:
+        offsets = offsets_of(group, qid, scored.size)
+        chosen = np.empty(offsets.size - 1, np.int64)
+        best_of_lists(offsets, scored, np.zeros(scored.size) if base is None else np.asarray(base, np.float64), chosen)
+        return chosen
+
+    def _others(self, given: Any, by_size: bool, based: bool) -> Corpus:
+        """The lists of ``eval_set``."""
+        wanted = f"(X, gain, {'group' if by_size else 'qid'}{', base' * based})"
+        if not isinstance(given, (tuple, list)) or len(given) != 3 + based:
+            given_as = f"{len(given)} items" if isinstance(given, (tuple, list)) else type(given).__name__
+            raise ValueError(f"eval_set is {given_as}; expected {wanted}, as in this call of fit")
+        X = validate_data(self, given[0], **MATRIX, reset=False)
+        try:
+            how = {"group" if by_size else "qid": given[2], "base": given[3] if based else None}
+            return self._graded(lists_of(X, given[1], **how))
+        except ValueError as error:
+            raise ValueError(f"eval_set: {error}") from None
+
+    def _split(self, lists: Corpus) -> tuple[Corpus, Corpus]:
+        """All but the last lists, and these; no nonzeros are copied."""
+        count = lists.list_count
+        first = count - max(1, int(count * self.validation_fraction))
+        if first < 1:
+            raise ValueError(
+                f"found {count} list, none of which can be held out to compare epochs or weigh base scores; expected "
+                "two lists or more, or eval_set"
+            )
+        return lists.slice(0, first), lists.slice(first, count)
+
+    def _solve(
+        self, learner: Maxent, lists: Corpus, dev: Corpus | None, automatic: bool, based: bool
+    ) -> tuple[Weights, bool]:
+        """``fit`` with the batch learner: what ``_keep`` takes."""
+        pairs_of(self.pairs, learner)
+        several = self._any_ties(lists, based)
+        learner = with_base_column(learner, lists) if automatic else learner
+        choice = choose(learner, lists, self._metric(), oracles, any_ties=several)
+        look = None if dev is None else lambda weights: self._measured(dev, weights)
+        how: dict[str, Any] = {"epochs": 1, "seed": seed_of(self.random_state), "any_ties": several}
+        training = train(replace(learner, l2=choice.l2), lists, oracles(lists), evaluate_dev=look, **how)
+        self.n_iter_ = self.best_iteration_ = 1
+        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
+        return training.weights["last"], not automatic or choice.beaten
+
+    def _keep(self, weights: Weights, beaten: bool, based: bool) -> Self:
+        """Take the weights, or those of the base where they have not ``beaten`` it."""
+        if not beaten:
+            warnings.warn("nothing was better than the base scores: the ranker is the base itself", stacklevel=3)
+            weights = Weights(np.zeros_like(weights.w), 1.0)
+        self._based = based
+        self.coef_, self.trees_, self.base_weight_ = weights.w, weights.trees, weights.base if based else 0.0
+        return self
+
+    def _to_go_on_with(self, learner: Learner, based: bool) -> tuple[Learner, Any]:
+        """The learner and the state that ``partial_fit`` goes on with. Raises RecipeError."""
+        if based != self._based:
+            raise RecipeError(f"found {'base scores' if based else 'none'}; expected the same as before", key="base")
+        if self._state is None:
+            message = "found a weight of base scores that was found on other lists; expected a number as base"
+            message = message if self.trees_ is None else "found trees, which do not go on learning; expected a new fit"
+            raise RecipeError(message, key="learner")
+        former, state = self._state
+        given, kept = ([array.shape for array in one.init(self.coef_.size)] for one in (learner, former))
+        if type(learner) is not type(former) or given != kept:
+            message = f"found {learner.name}; expected {former.name} with what it remembers, as before, or a new fit"
+            raise RecipeError(message, key="learner")
+        return former, state
+
+    def _any_ties(self, lists: Corpus, based: bool) -> bool:
+        return self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))
+
+    def _train(
+        self, learner: Learner, lists: Corpus, dev: Corpus | None, search: BaseSearch | None, *, based: bool
+    ) -> Training:
+        pairs, seed = pairs_of(self.pairs, learner), seed_of(self.random_state)
+        if isinstance(learner, LambdaMart):
+            training = learner.grown(lists, dev, seed)
+            training.history[-1] |= {} if dev is None else {"dev": self._measured(dev, training.weights["last"])}
+            return training
+        return train(
+            learner,
+            lists,
+            oracles(lists),
+            epochs=int(self.epochs),
+            seed=seed,
+            shuffle=bool(self.shuffle),
+            any_ties=self._any_ties(lists, based),
+            pairs=pairs,
+            predictor=self.average,
+            patience=int(self.n_iter_no_change) if self.early_stopping else None,
+            evaluate_dev=None if dev is None or search else lambda weights: self._measured(dev, weights),
+            weigh=search,
+        )
+
+
+CHECKED = [each.name for each in fields(ListRanker) if each.name not in ("learner", "pairs", "random_state", "metric")]
+
+
+def learner_of(given: Any, loss: str | None) -> tuple[Learner, bool]:
+    """The learner that ``ListRanker.learner`` describes, and whether the weight of base scores is to be found."""
+    if isinstance(given, Learner):
+        if loss is not None and not hasattr(given, "loss"):
+            raise RecipeError(f"found {loss!r}; the learner {given.name} has no loss to choose", key="loss")
+        return accepted(given if loss is None else replace(given, loss=loss)), False  # type: ignore[call-arg]
+    if not isinstance(given, (str, Mapping)):
+        raise RecipeError(
+            f"found {given!r}; expected a name, a dict of name and parameters, or a learner", key="learner"
+        )
+    settings = {"base": AUTO, **({"name": given} if isinstance(given, str) else given)}
+    settings |= {} if loss is None else {"loss": loss}
+    return accepted(make_learner(settings)), settings["base"] == AUTO
+
+
+def pairs_of(given: Any, learner: Learner) -> PairSource:
+    """The pair source that ``ListRanker.pairs`` describes, for ``learner``."""
+    try:
+        source = PairSource(**({"name": given} if isinstance(given, str) else given))
+        require_source(learner, source)
+    except TypeError as error:
+        raise RecipeError(
+            f"found {given!r}; expected a name, or a dict of it and its settings ({error})", key="pairs"
+        ) from None
+    except RecipeError as error:
+        raise RecipeError(error.message, key=f"pairs.{error.key}") from None
+    return source

@@ -1,1 +1,0 @@
-"""The settings of recipes over labelled examples: sets, folds and noise, tuning, baselines, their report."""
