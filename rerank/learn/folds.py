@@ -37,6 +37,8 @@ ONE_ERROR, SAMPLES = 0.6827, 1000  # the middle of a normal distribution within 
 # 1, nothing where it had won .2 to 1 points on re-splits of samples of language models.
 AHEAD = 0.5
 
+FOLD_TOLERANCE = 1e-5  # of what is learned in folds, which is thrown away: relative to the loss
+
 Columns = Literal["dense", "all"]
 
 
@@ -138,7 +140,7 @@ def choose(
             made = replace(learner, l2=l2, iterations=min(learner.iterations, HURRY) if slow else learner.iterations)
             rows, scored = [], []
             for state, (rest, apart) in zip(states, folds, strict=True):
-                made.solve(rest, targets(rest), state, any_ties=any_ties)
+                made.solve(rest, targets(rest), state, any_ties=any_ties, tolerance=FOLD_TOLERANCE)
                 rows.append(weighed_rows(apart, made.last(state), metric))
                 scored.append(candidate_scores(apart, made.last(state)))
             both = np.concatenate(rows), np.concatenate(scored)

@@ -29,6 +29,8 @@ from rerank.learn.workspace import LISTS, LOSS, MISTAKES, EpochStats, ListArrays
 
 ITERATIONS = 200
 MEMORY = 10  # of L-BFGS, in steps
+TOLERANCE = 1e-8  # of the loss, relative: L-BFGS ends where a step gains less
+LEAST_CURVATURE = 1e-3  # of a column, where nothing is penalised
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +87,13 @@ class Maxent(Learner):
         """The optimum, as ``last``: there are no others."""
         return self.last(state)
 
-    def solve(self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:
-        """Minimise L(w) from where ``state`` is, and leave the optimum there; see ``Learner.epoch``."""
+    def solve(
+        self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False, tolerance: float = TOLERANCE
+    ) -> EpochStats:
+        """Minimise L(w) from where ``state`` is, and leave the optimum there; see ``Learner.epoch``.
+
+        Columns are scaled by their curvature at w = 0, which L-BFGS cannot know before it has moved along all of them.
+        """
         if self.l2 is None:
             raise RecipeError("found null; expected a number from 0, as no penalty was chosen by folds", key="l2")
         l2, tally, loss = self.l2, np.zeros(6), LOSSES[self.loss]
@@ -96,26 +103,63 @@ class Maxent(Learner):
             spread.add(part)
         space = np.empty(longest), np.empty(longest, np.int64), np.empty(longest)
         scale = np.concatenate([spread.scale(), np.ones(lists.width - lists.free), [self.base_rate]])
+        unit = 1.0 / np.sqrt(max(l2, LEAST_CURVATURE) + np.square(scale) * curvatures(lists))
 
-        def penalised(x: np.ndarray) -> tuple[float, np.ndarray]:
-            """L and its gradient by x = w / scale."""
-            gradient, tally[:] = np.zeros(x.size), 0.0
+        def penalised(u: np.ndarray) -> tuple[float, np.ndarray]:
+            """L and its gradient by u = x / unit, where x = w / scale."""
+            gradient, tally[:] = np.zeros(u.size), 0.0
+            x = u * unit
             w = x * scale
             for place, part in parts(lists):
                 data = view(part, own(oracle, place, part))
                 add_loss(data, loss, any_ties, w, self.base + w[-1], *space, gradient, tally)
             away = x - drawn
-            return tally[LOSS] + 0.5 * l2 * float(np.square(away).sum()), gradient * scale + l2 * away
+            return tally[LOSS] + 0.5 * l2 * float(np.square(away).sum()), unit * (gradient * scale + l2 * away)
 
         start, drawn = (
             np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0) for w in (state.cells, state.memory)
         )
-        x, steps = minimised(penalised, start, np.full(scale.size, self.l1), maxiter=self.iterations)
-        state.cells[:] = x * scale
+        how = {"maxiter": self.iterations, "maxfun": 10 * self.iterations, "ftol": tolerance, "gtol": 0.0}
+        u, steps = minimised(penalised, start / unit, self.l1 * unit, **how)
+        state.cells[:] = u * unit * scale
         state.counts[UPDATES] += steps
         state.counts[FREE] = lists.free
         tally[LISTS] = lists.list_count
         return stats_of(tally, self.nonzero_weights(state))
+
+
+def curvatures(lists: Lists) -> np.ndarray:
+    """float64 [D + 1]: the second derivative of L at w = 0 by every column and by that of the base score: the sum over
+    lists of its variance within the list."""
+    found, sums = np.zeros(lists.width + 1), np.zeros(lists.width + 1)
+    for _, part in parts(lists):
+        add_curvature(view(part, np.full(part.list_count, -1)), found, sums)
+    return np.maximum(found, 0.0)
+
+
+@kernel
+def add_curvature(data: ListArrays, found: np.ndarray, sums: np.ndarray) -> None:
+    """Add to ``found`` the variance of every column within every list; sums: zeros, scratch."""
+    D = found.shape[0] - 1
+    for i in range(data.weight.shape[0]):
+        first, last = data.lists[i], data.lists[i + 1]
+        if last <= first:
+            continue
+        share = 1.0 / (last - first)
+        mean = 0.0
+        for y in range(first, last):
+            mean += share * data.base[y]
+            for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
+                x, j = single(data.values[p]), data.columns[p]
+                sums[j] += share * x
+                found[j] += data.weight[i] * share * x * x
+        for y in range(first, last):
+            found[D] += data.weight[i] * share * (data.base[y] - mean) ** 2
+            for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
+                j = data.columns[p]
+                if sums[j] != 0.0:
+                    found[j] -= data.weight[i] * sums[j] * sums[j]
+                    sums[j] = 0.0
 
 
 def minimised(
