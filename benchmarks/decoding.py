@@ -2,7 +2,7 @@
 
     python benchmarks/decoding.py --model runs/parse/model --lists DIR/test.nbest.gz [--rounds 3]
 
-*scoring* is what `rerank rerank` does: reading, features, scores. *mbr*, *fuse* and *learned* start from the scores and
+*scoring* is what `rerank rank` does: reading, features, scores. *mbr*, *fuse* and *learned* start from the scores and
 from what was read, and end with the answers. The settings are those that the model was tuned to, where it was, else a
 sharpness of 1.
 """

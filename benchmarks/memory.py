@@ -1,4 +1,4 @@
-"""Peak memory of `rerank extract`, `train` and `test` while the corpus grows: once, three and ten times the lists.
+"""Peak memory of extraction, training and tests while the corpus grows: once, three and ten times the lists.
 
     python benchmarks/memory.py --root data/quickstart [--split train] [--times 1 3 10] [--shard-size 8]
 
@@ -65,7 +65,18 @@ def measure(arguments: argparse.Namespace, times: int, directory: Path) -> dict[
     output = directory / "runs" / "memory"
     peaks, seconds = {}, {}
     for stage in STAGES:
-        command = [sys.executable, "-m", "rerank", stage, str(recipe), "--output", str(output)]
+        command = [
+            sys.executable,
+            "-m",
+            "rerank",
+            "run",
+            str(recipe),
+            "--output",
+            str(output),
+            "--resume",
+            "--until",
+            stage,
+        ]
         peaks[stage], seconds[stage] = peak_of(command, directory / f"{stage}.txt")
     headers = [json.loads(path.read_text()) for path in (directory / "runs" / ".cache").glob("*/corpus/shards.json")]
     sizes = [sum(part[i] for header in headers for part in header["parts"]) for i in range(3)]

@@ -1,4 +1,4 @@
-"""Start of commands: processor seconds to the help, to the version, and to the first list of `rerank rerank`.
+"""Start of commands: processor seconds to the help, to the version, and to the first list of `rerank rank`.
 
     python benchmarks/start.py [--model DIR --lists FILE] [--beside CHECKOUT] [--rounds 5]
 
@@ -30,7 +30,7 @@ def seconds(checkout: Path, words: list[str]) -> float:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", help="a model, for the first list of `rerank rerank`")
+    parser.add_argument("--model", help="a model, for the first list of `rerank rank`")
     parser.add_argument("--lists", help="a file with one list in the format of the model's")
     parser.add_argument("--beside", type=Path, help="another checkout")
     parser.add_argument("--rounds", type=int, default=5)

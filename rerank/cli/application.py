@@ -155,7 +155,7 @@ OnBadList = Annotated[
     typer.Option("--on-bad-list", help="Stop at a list that cannot be used, or skip and count it."),
 ]
 Predictor = Annotated[
-    Literal["last", "average", "voted", "mert", "mbr", "fuse", "learned"] | None,
+    Literal["last", "average", "voted", "mert", "mbr", "fuse", "learned", "base"] | None,
     typer.Option(
         "--predictor",
         help="Which of the model's predictors to use, or how to decode lists.",

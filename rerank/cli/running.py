@@ -1,4 +1,4 @@
-"""Commands that carry out recipes, and compare what they left: run, extract, train, test, tune, compare."""
+"""Commands that carry out recipes, and compare what they left: run, tune, compare."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,58 +92,37 @@ class EngineOptions:
 def run(
     recipe: RecipeOptions,
     *,
+    until: Annotated[
+        Literal["extract", "train", "test"],
+        typer.Option(help="The last stage: extraction alone, a model in OUTPUT/model, or test and report."),
+    ] = "test",
     resume: Resume = False,
     quick: Annotated[bool, typer.Option("--quick", help="Use the recipe's own settings for a quick run.")] = False,
     work: EngineOptions,
 ) -> None:
-    """Extract, train, test and report, as the recipe says."""
-    _carry_out(*recipe.read(quick), work, resume, ("train", "test"))
+    """Extract, train, test and report, as the recipe says.
 
-
-def _carry_out(
-    recipe: "TaskRecipe", directory: Path, work: EngineOptions, resume: bool, stages: tuple[str, ...]
-) -> None:
-    """Carry out stages of a recipe and show their results, where the report is, and whether the base was not beaten."""
-    from rerank.cli.results import show_results, show_training
+    With --until the run ends earlier: test splits are read by its last stage alone. The same command with --resume goes
+    on from there.
+    """
+    from rerank.cli.results import show_counts, show_results, show_training
     from rerank.runs import pipeline
     from rerank.runs.report.headline import unbeaten
 
-    with work.open(recipe) as engine:
-        result = pipeline.run(recipe, directory, resume=resume, stages=stages, engine=engine)
-        if "test" in stages:
-            show_results(recipe, result)
-        else:
-            show_training(result, directory / "model")
-    if "test" in stages:
-        report = directory / "report.html"
-        show(f"report: {report}", report=report)
+    settings, directory = recipe.read(quick)
+    if until == "extract" and settings.task == "classification" and work != EngineOptions():
+        raise RecipeError("examples are read by one process; leave out --engine, --workers and --address")
+    with work.open(settings) as engine:
+        if until == "extract":
+            return show_counts(settings, pipeline.extract(settings, directory, engine))
+        result = pipeline.run(settings, directory, resume=resume, tests=until == "test", engine=engine)
+    if until == "train":
+        show_training(result, directory / "model")
+    else:
+        show_results(settings, result)
+        show(f"report: {directory / 'report.html'}", report=directory / "report.html")
     if lost := unbeaten(result):
         show(lost)
-
-
-@command()
-def extract(recipe: RecipeOptions, work: EngineOptions) -> None:
-    """Build and cache the corpora of a recipe, and say what is in them."""
-    settings, directory = recipe.read()
-    if settings.task == "classification" and work != EngineOptions():
-        raise RecipeError("examples are read by one process; leave out --engine, --workers and --address")
-    from rerank.cli.results import show_counts
-    from rerank.runs import pipeline
-
-    with work.open(settings) as engine:
-        show_counts(settings, pipeline.extract(settings, directory, engine))
-
-
-@command()
-def train(recipe: RecipeOptions, *, resume: Resume = False, work: EngineOptions) -> None:
-    """Train as the recipe says, without looking at the test splits; leaves the model in OUTPUT/model."""
-    _carry_out(*recipe.read(), work, resume, ("train",))
-
-
-@command("test")
-def evaluate_model(recipe: RecipeOptions, work: EngineOptions) -> None:
-    """Evaluate the model that `rerank train` left in OUTPUT on the test splits, and report."""
-    _carry_out(*recipe.read(), work, True, ("test",))
 
 
 @command()
@@ -241,7 +220,7 @@ def tune(
     if not settings.seeds:
         settings = settings.changed({"seeds": [settings.seed + number for number in range(SEEDS)]})
     with work.open(given) as engine:
-        metrics = pipeline.run(settings, output, resume=resume, stages=("train",), engine=engine)
+        metrics = pipeline.run(settings, output, resume=resume, tests=False, engine=engine)
     target = output_file(output, pipeline.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())
     table = choice_table(metrics)

@@ -50,6 +50,6 @@ def new(
     write_text(place, made.text)
     model, tried = shlex.quote(f"runs/{name}/model"), shlex.quote(made.tried)
     uses = {"tagging": [f"rerank tag {model} {tried}"], "classification": []}
-    lists = [f"rerank rerank {model} {tried}", f"rerank inspect {model}"]
+    lists = [f"rerank rank {model} {tried}", f"rerank inspect {model}"]
     commands = [f"rerank run {shlex.quote(str(place))}", *uses.get(made.task, lists)]
     show(f"{place}: {made.found}", "next:", *(f"  {line}" for line in commands), recipe=str(place), next=commands)

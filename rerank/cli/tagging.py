@@ -1,4 +1,4 @@
-"""The commands that tag words, and write the best sequences of labels as lists."""
+"""The command that tags words, or writes the best sequences of labels as lists."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rerank.models.tagger import Tagger
     from rerank.readers.sequences.base import SequenceReader, TaggedSentence
     from rerank.readers.skip_count import SkipCount
+    from rerank.readers.streams import OutputStream
 
 Sentences = Annotated[str, typer.Argument(metavar="FILE", help="Sentences; - for standard input.")]
 SentenceReader = Annotated[
@@ -44,6 +45,22 @@ def tag(
     file: Sentences = "-",
     output: OutputFile = "-",
     *,
+    n_best: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Write this many sequences of labels for a sentence, as lists in JSON lines.",
+            show_default=False,
+        ),
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="Jackknife: list each fold of FILE, which the model was trained on, by a model of the others.",
+            show_default=False,
+        ),
+    ] = None,
     reader: SentenceReader = None,
     trust: Trusted = False,
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
@@ -54,76 +71,68 @@ def tag(
     Columns get one more with the label; CoNLL-U gets it in its place; lines of words become words with labels behind
     slashes. Models that were trained on words with tags, or on trees, expect lines of words, unless --reader names
     another format. With --json every line is an object with the id, the words and the labels.
+
+    With --n-best the best sequences of every sentence become lists, for `rerank run` to rerank: a candidate is its
+    words with labels behind slashes; the right ones, where the file has them, are the reference. A tagger knows the
+    sentences that it was trained on too well: with --folds their lists are like those of others.
     """
     from rerank.models.tagger import Tagger
-    from rerank.readers.sequences.base import as_they_come
     from rerank.readers.skip_count import SkipCount
     from rerank.readers.streams import open_output
-    from rerank.storage.strict_json import as_json
 
-    check_files(file, None, output, model)
-    tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
-    form = _reader(tagger, reader)
-    with open_output(output) as out:
-        for batch in as_they_come(track(_sentences(tagger, form, file, count), "tag", unit="sentences"), file):
-            for sentence, labels in zip(batch, tagger.tag_many(each.tokens for each in batch), strict=True):
-                if shown_as_json():
-                    line = {"id": sentence.id, "words": sentence.words, "labels": labels}
-                    out.write(encoded(f"{as_json(line)}\n"))
-                else:
-                    form.write(out, sentence, labels)
-            out.flush()
-    warn_of_skipped(count)
-
-
-@command()
-def nbest(
-    model: ModelPlace,
-    file: Sentences = "-",
-    output: OutputFile = "-",
-    *,
-    n: Annotated[int, typer.Option("-n", min=1, help="So many sequences of labels for a sentence.")] = 20,
-    folds: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="FILE is what the model was trained on: tag each of its parts by a tagger of the others.",
-            show_default=False,
-        ),
-    ] = None,
-    reader: SentenceReader = None,
-    trust: Trusted = False,
-    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
-    on_bad_list: OnBadList = "error",
-) -> None:
-    """Write the best sequences of labels of every sentence as lists in JSON lines, for `rerank run` to rerank.
-
-    A candidate is its words with labels behind slashes; the right ones, where the file has them, are the reference. A
-    tagger knows the sentences that it was trained on too well: with --folds their lists are like those of others.
-    """
-    from rerank.models.tagger import Tagger
-    from rerank.readers.sequences.base import as_they_come
-    from rerank.readers.skip_count import SkipCount
-    from rerank.readers.streams import open_output
-    from rerank.recipes.loading import read_settings
-    from rerank.recipes.tagging_recipe import TaggingRecipe
-    from rerank.runs.tagging.lists import best_of, jackknifed, write_lists
-
+    if folds is not None and n_best is None:
+        raise typer.BadParameter("--folds is of lists, and needs --n-best")
     check_files(file, None, output, model)
     tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
     form = _reader(tagger, reader, labelled=folds is not None)
     with open_output(output) as out:
-        if folds is None:
-            found = best_of(tagger, as_they_come(_sentences(tagger, form, file, count), file), n)
+        if n_best is None:
+            _write_tagged(out, tagger, form, file, count)
         else:
-            recipe = read_settings(tagger.settings)
-            assert isinstance(recipe, TaggingRecipe)
-            sentences = list(_sentences(tagger, form, file, count, labelled=True))
-            found = jackknifed(recipe, sentences, folds, n, int(tagger.about.get("epochs", recipe.training.epochs)))
-        written = write_lists(out, track(found, "nbest", unit="sentences"))
+            written = _write_lists(out, tagger, form, file, count, n_best, folds)
     warn_of_skipped(count)
-    if output != "-":
+    if n_best is not None and output != "-":
         show(f"{amount(written, 'list')}: {output}", lists=written, output=output)
+
+
+def _write_tagged(out: "OutputStream", tagger: "Tagger", form: "SequenceReader", file: str, count: "SkipCount") -> None:
+    """Write sentences with their labels, as they come."""
+    from rerank.readers.sequences.base import as_they_come
+    from rerank.storage.strict_json import as_json
+
+    for batch in as_they_come(track(_sentences(tagger, form, file, count), "tag", unit="sentences"), file):
+        for sentence, labels in zip(batch, tagger.tag_many(each.tokens for each in batch), strict=True):
+            if shown_as_json():
+                line = {"id": sentence.id, "words": sentence.words, "labels": labels}
+                out.write(encoded(f"{as_json(line)}\n"))
+            else:
+                form.write(out, sentence, labels)
+        out.flush()
+
+
+def _write_lists(
+    out: "OutputStream",
+    tagger: "Tagger",
+    form: "SequenceReader",
+    file: str,
+    count: "SkipCount",
+    n: int,
+    folds: int | None,
+) -> int:
+    """Write the best ``n`` sequences of every sentence; returns the number of lists."""
+    from rerank.readers.sequences.base import as_they_come
+    from rerank.recipes.loading import read_settings
+    from rerank.recipes.tagging_recipe import TaggingRecipe
+    from rerank.runs.tagging.lists import best_of, jackknifed, write_lists
+
+    if folds is None:
+        found = best_of(tagger, as_they_come(_sentences(tagger, form, file, count), file), n)
+    else:
+        recipe = read_settings(tagger.settings)
+        assert isinstance(recipe, TaggingRecipe)
+        sentences = list(_sentences(tagger, form, file, count, labelled=True))
+        found = jackknifed(recipe, sentences, folds, n, int(tagger.about.get("epochs", recipe.training.epochs)))
+    return write_lists(out, track(found, "tag", unit="sentences"))
 
 
 def _reader(tagger: "Tagger", given: str | None, *, labelled: bool = False) -> "SequenceReader":

@@ -84,12 +84,12 @@ class Corpus:
         self._check_shapes()
         code = 0 if trusted else _disorder(self.lists, self.rows, self.columns, self.width)
         if code:
-            raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank extract)")
+            raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank run)")
 
     def _check_shapes(self) -> None:
         """Check, together with ``_disorder``, the invariants that the kernels rely on without checking them again."""
         if self.lists.ndim != 1 or self.lists.size < 1 or self.lists[0] != 0 or self.lists[-1] < 0:
-            raise DataError("the list offsets of a corpus are damaged; build it again (rerank extract)")
+            raise DataError("the list offsets of a corpus are damaged; build it again (rerank run)")
         L, N = self.list_count, self.candidate_count
         wrong = (
             self.width < 0
@@ -108,7 +108,7 @@ class Corpus:
             or self.weight.shape != (L,)
         )
         if wrong:
-            raise DataError("the arrays of a corpus do not fit together; build it again (rerank extract)")
+            raise DataError("the arrays of a corpus do not fit together; build it again (rerank run)")
 
     @property
     def list_count(self) -> int:
@@ -214,7 +214,7 @@ class Corpus:
             width, free = int(header["width"]), int(header.get("free", 0))
             corpus = Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
             if not trusted and not all(map(_finite, (corpus.values, corpus.base, corpus.gain, corpus.weight))):
-                raise DataError("a corpus holds numbers that are not finite; build it again (rerank extract)")
+                raise DataError("a corpus holds numbers that are not finite; build it again (rerank run)")
             return corpus
         except DataError as error:
             raise DataError(error.message, path=str(source)) from None

@@ -223,7 +223,7 @@ def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:
     if header.get("version") != FORMAT_VERSION:
         raise ValueError(f"format version {header.get('version')!r}; this program reads {FORMAT_VERSION}")
     if ("labels" in header) != ("labels" in kind.model_fields):
-        what = "`rerank tag` and `rerank nbest` take it" if "labels" in header else "expected one that tags"
+        what = "`rerank tag` takes it" if "labels" in header else "expected one that tags"
         raise ModelError(
             f"a model that {'tags words' if 'labels' in header else 'reranks lists'}; {what}", path=str(source)
         )

@@ -68,7 +68,7 @@ class Reranker:
         self._texts = isinstance(self._scorer.recipe, TextRecipe)
 
     def __repr__(self) -> str:
-        weights = self.model.weights[self.ranked_by]
+        weights = self._scorer.weights
         size = "trees" if weights.trees is not None else f"{np.count_nonzero(weights.w):,} weights"
         return f"<Reranker, {self.recipe.task}: {self.model.about['learner']}, {size}, chooses by {self.predictor}>"
 

@@ -16,6 +16,7 @@ from rerank.extraction.content.base import Content, Pair, make_reader
 from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
+from rerank.learn.base import Weights
 from rerank.learn.scoring import add_scores
 from rerank.learn.scoring import scores as scores_of
 from rerank.models.drift import Drift
@@ -118,22 +119,26 @@ class Scorer:
     ----------
     model: what ``Model.load`` gave.
     predictor: "average", "last", "mert" (if it was tuned) or "voted" (if it kept its votes), whose best candidate is
-        chosen; or "mbr", "fuse" or "learned", by which the model was tuned to decode lists; by default what the model
-        has decided.
+        chosen; "base", the base score alone; or "mbr", "fuse" or "learned", by which the model was tuned to decode
+        lists; by default what the model has decided.
 
-    ``how``: how lists are decoded, None for not at all; ``ranked_by``: the predictor whose scores rank them.
+    ``how``: how lists are decoded, None for not at all; ``ranked_by``: the predictor whose scores, by ``weights``, rank
+    them.
     """
 
     def __init__(self, model: Model, predictor: str | None = None) -> None:
         recipe = recipe_of(model)
         decision, kinds = model.decision, decodings_of(model.about)
         predictor = decision.predictor if predictor is None else predictor
-        if predictor not in (*model.weights, "voted", *kinds):
-            raise ModelError(f"no predictor {predictor!r}; expected {', '.join([*model.weights, 'voted', *kinds])}")
+        names = [*model.weights, "voted", "base", *kinds]
+        if predictor not in names:
+            raise ModelError(f"no predictor {predictor!r}; expected {', '.join(names)}")
         if predictor == "voted" and not model.votes:
             raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
         self.model, self.predictor, self.recipe, self.how = model, predictor, recipe, kinds.get(predictor)
         self.ranked_by = decision.ranked_by if self.how else predictor
+        nothing = Weights(np.zeros(model.table.width), 1.0)
+        self.weights = nothing if self.ranked_by == "base" else model.weights.get(self.ranked_by, nothing)
         self._digest = model_digest(model)
 
     @cached_property
@@ -149,6 +154,10 @@ class Scorer:
             for names in content.needs.values():
                 names[:] = [name for name in names if name in learned]
         return content
+
+    def decode_by(self, how: Decoding) -> None:
+        """Decode lists as ``how`` says, by the scores that rank them."""
+        self.predictor, self.how = how.kind, how
 
     def drift(self) -> Drift:
         """The comparison of the score columns of lists with those of training."""
@@ -213,7 +222,7 @@ class Scorer:
 
     def _score(self, opened: Opened) -> Ranked:
         """A list in the order of its scores."""
-        weights = self.model.weights[self.ranked_by]
+        weights = self.weights
         features, columns = self.features(opened)
         absent = columns < 0
         if weights.trees is not None:
@@ -320,7 +329,7 @@ class Scorer:
     def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
         """The reasons for the score of ``chosen`` against ``other``: the features that differ, strongest first. Where
         there are trees, a value is what they add to the score when they ask for the feature, with the weight 1."""
-        weights = self.model.weights["average" if self.predictor == "voted" else self.ranked_by]
+        weights = self.model.weights["average"] if self.predictor == "voted" else self.weights
         features, columns = self.features(opened)
         values = np.zeros((2, columns.size))
         for row, candidate in zip(values, (chosen, other), strict=True):

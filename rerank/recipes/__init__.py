@@ -2,7 +2,7 @@
 
 from rerank.base.registry import Add
 
-TASKS = "parse", "translation", "speech", "ranking", "tagging"
+TASKS = "ranking", "speech", "translation", "parse", "tagging"
 
 
 def register(add: Add) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from rerank.base.errors import RecipeError
-from rerank.base.registry import Registry, nearest
+from rerank.base.registry import Registry, nearest, own_parts
 
 
 class Task(NamedTuple):
@@ -52,5 +52,6 @@ def task_named(name: Any, path: str | None = None) -> Task:
 
 
 def uses() -> Iterator[str]:
-    """What recipes are about, by task."""
-    return iter(dict.fromkeys(task.use for _, task in tasks))
+    """What recipes are about, by task; those of others come last."""
+    own = own_parts()["task"]
+    return iter(dict.fromkeys(tasks.get(name).use for name in [*own, *tasks.names()]))

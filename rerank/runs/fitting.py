@@ -250,7 +250,7 @@ def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool, start: Re
         directory = Path(place, "run")
         lists_of = {split: (memory.rows, memory.digest) for split, memory in held.items()}
         with told(place), holding(Path(place), lists_of), open_engine(recipe.engine) as engine:
-            pipeline.run(recipe, directory, stages=("train",), engine=engine)
+            pipeline.run(recipe, directory, tests=False, engine=engine)
         model = Model.load(directory / "model", trust=True)  # by the caller's own recipe
     data = type(recipe.data).model_validate({**policy, **asked, **held[TRAIN].data})
     about, training = {**model.about, "files": {}}, {**model.settings["training"], "start": None}

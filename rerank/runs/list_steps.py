@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rerank.base.errors import DataError
 from rerank.engines.settings import Engine
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
@@ -106,10 +105,7 @@ class ListSteps(Steps[ListRecipe]):
 
     def train(self, work: Stages) -> dict[str, int]:
         tasks = [self._task(single.name, single.recipe, f"{number:04d}") for number, single in enumerate(self.singles)]
-        if self.trains:
-            self._train(tasks)
-        elif not all(task.stored for task in tasks):
-            raise DataError("nothing is trained here; run `rerank train` first", path=str(self.directory))
+        self._train(tasks)
         self.runs = [task.load() for task in tasks]
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)

@@ -2,11 +2,9 @@
 
 import logging
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rerank.base.errors import DataError
 from rerank.base.registry import imported
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.readers.inputs import Inputs
@@ -19,7 +17,6 @@ from rerank.storage.outputs import RUNS, output_directory, output_file, remove_r
 from rerank.storage.strict_json import as_json, read_object
 
 log = logging.getLogger("rerank")
-STAGES = "train", "test"
 CHOSEN = "chosen.yaml"  # the recipe that `rerank tune` leaves
 # What is removed before a new run.
 RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions", "figures", CHOSEN)
@@ -38,22 +35,20 @@ def run(
     directory: Path,
     *,
     resume: bool = False,
-    stages: Sequence[str] = STAGES,
+    tests: bool = True,
     engine: Engine | None = None,
 ) -> Metrics:
     """Carry out a recipe and leave its artefacts in ``directory``; returns the content of metrics.json.
 
-    stages: "train" leaves the model, and for lists the trained runs, "test" evaluates them. resume: keep what an
-    interrupted call has finished. engine: whose workers extract, train and fit, this process by default.
+    tests: evaluate the model on the test splits, and report; without, the model and the trained runs are left. resume:
+    keep what an earlier call has finished. engine: whose workers extract, train and fit, this process by default.
     """
     start = time.monotonic()
     with Inputs() as inputs:
-        steps = check(recipe, inputs, directory, stages, engine)
-        both = steps.trains and steps.tests
+        steps = check(recipe, inputs, directory, tests, engine)
         results = RESULTS + steps.results
         with output_directory(directory, steps.recipe.as_yaml(), results, resume=resume, inputs=steps.files):
-            last = "report" if both else "model"  # the stage that ends a finished run; the test of one is done again
-            done = _finished(directory, last) if steps.trains else None
+            done = _finished(directory, "report" if tests else "model")
             if done is None:
                 work = Stages(directory / "history.jsonl")
                 done = _stages(steps, work)
@@ -64,7 +59,7 @@ def run(
             else:
                 message = "%s: already finished, by a program or a module of yours that has changed since; "
                 log.warning(message + "run it without --resume to do it again", directory)
-            if both:
+            if tests:
                 remove_results(directory, [RUNS])
             return done
 
@@ -73,17 +68,14 @@ def check(
     recipe: TaskRecipe,
     inputs: Inputs,
     directory: Path = Path(),
-    stages: Sequence[str] = STAGES,
+    tests: bool = True,
     engine: Engine | None = None,
 ) -> Steps[Any]:
     """The steps of a recipe, all of whose parts can be built and whose files are open in ``inputs``, before anything
     is read or written; raises what ``Steps.check`` does."""
     kind: type[Steps[Any]] = imported(task_named(recipe.task).steps)
-    steps = kind(recipe, directory, stages, engine or LocalEngine(), inputs)
+    steps = kind(recipe, directory, tests, engine or LocalEngine(), inputs)
     steps.check()
-    if not steps.trains and not (directory / RUNS).exists():
-        message = "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
-        raise DataError(message, path=str(directory))
     return steps
 
 

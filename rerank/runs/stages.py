@@ -129,7 +129,7 @@ def _now() -> str:
 class Steps(ABC, Generic[R]):
     """The work of the stages, which stand here in their order.
 
-    trains, tests: which of the two parts of the work are wanted. ``check`` finds the others: singles, the single runs;
+    tests: whether test splits are read, and a report is written. ``check`` finds the others: singles, the single runs;
     files, all that are read; code, the digest of the code that results depend on, this program's and that of the user's
     own parts; size: how much is tested, for the history; predictions: files there that must not be anybody else's.
     """
@@ -141,9 +141,8 @@ class Steps(ABC, Generic[R]):
     size: dict[str, int]
     predictions: list[str]
 
-    def __init__(self, recipe: R, directory: Path, stages: Sequence[str], engine: Engine, inputs: Inputs) -> None:
-        self.recipe, self.directory, self.engine, self.inputs = recipe, directory, engine, inputs
-        self.trains, self.tests = "train" in stages, "test" in stages
+    def __init__(self, recipe: R, directory: Path, tests: bool, engine: Engine, inputs: Inputs) -> None:
+        self.recipe, self.directory, self.tests, self.engine, self.inputs = recipe, directory, tests, engine, inputs
 
     @abstractmethod
     def check(self) -> None:

@@ -56,7 +56,7 @@ def test_the_list_at_hand_of_a_command_without_an_output_directory(
 ) -> None:
     monkeypatch.setattr(TreeContent, "features", failing_at(3, MemoryError()))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    result = rerank("rerank", small_run / "model", small_data / "train.nbest.gz", "-o", tmp_path / "best")
+    result = rerank("rank", small_run / "model", small_data / "train.nbest.gz", "-o", tmp_path / "best")
     (kept,) = tmp_path.iterdir()
     failed(result, 1, f"error: {third}: out of memory; use fewer lists", f"the traceback is in {kept}")
     assert kept.read_text().endswith("MemoryError\n")
@@ -68,7 +68,7 @@ def test_a_traceback_that_cannot_be_written(
     monkeypatch.setattr(TreeContent, "features", failing_at(1, KeyError("what")))
     (tmp_path / "file").touch()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
-    result = rerank("rerank", small_run / "model", small_data / "train.nbest.gz")
+    result = rerank("rank", small_run / "model", small_data / "train.nbest.gz")
     failed(result, 1, "unexpected KeyError", "the traceback cannot be written (Not a directory)")
 
 

@@ -69,7 +69,7 @@ def test_noise_leaves_the_base_and_says_so(noise: Path, tmp_path: Path, rerank: 
 
 
 def test_with_a_number_the_model_stays_and_the_run_warns(noise: Path, tmp_path: Path, rerank: Command) -> None:
-    done = rerank("train", noise, "--set", "learner.base=0.1", "-o", tmp_path / "run")
+    done = rerank("run", "--until", "train", noise, "--set", "learner.base=0.1", "-o", tmp_path / "run")
     assert done.code == 0, done
     assert LOST in done.out.strip().splitlines()[-1]
     assert "base: auto" in done.out
@@ -88,7 +88,9 @@ def test_without_a_dev_split_training_lists_are_held_out(noise: Path, tmp_path: 
     assert metrics["dev_split"] == "held-out training lists"
     assert metrics["training"]["base"]["kept"] is True
     assert LOST in done.out.strip().splitlines()[-1]
-    plain = rerank("train", noise, "--set", "data.dev=null", "--set", "learner.base=1", "-o", tmp_path / "all")
+    plain = rerank(
+        "run", "--until", "train", noise, "--set", "data.dev=null", "--set", "learner.base=1", "-o", tmp_path / "all"
+    )
     assert "held out" not in plain.err
     assert json.loads((tmp_path / "all" / "metrics.json").read_text())["training"]["lists"] == 30
 
@@ -96,8 +98,17 @@ def test_without_a_dev_split_training_lists_are_held_out(noise: Path, tmp_path: 
 def test_one_list_cannot_be_held_out(noise: Path, tmp_path: Path, rerank: Command) -> None:
     write_noise(tmp_path, "train", 1, 1)
     few = ("--set", f"data.root={tmp_path}", "--set", "data.dev=null", "--set", "data.tests=[]")
-    refused(rerank("train", noise, *few, "-o", tmp_path / "run"), "learner.base", "1 training list ", "data.dev")
-    refused(rerank("train", noise, "--set", "learner.base=automatic", "-o", tmp_path / "run"), "learner.base", "auto")
+    refused(
+        rerank("run", "--until", "train", noise, *few, "-o", tmp_path / "run"),
+        "learner.base",
+        "1 training list ",
+        "data.dev",
+    )
+    refused(
+        rerank("run", "--until", "train", noise, "--set", "learner.base=automatic", "-o", tmp_path / "run"),
+        "learner.base",
+        "auto",
+    )
 
 
 def test_a_missing_dev_file_is_not_made_up_for_by_a_test_file(noise: Path, tmp_path: Path, rerank: Command) -> None:
@@ -105,11 +116,13 @@ def test_a_missing_dev_file_is_not_made_up_for_by_a_test_file(noise: Path, tmp_p
         (tmp_path / f"{name}.jsonl").write_bytes((noise.parent / "train.jsonl").read_bytes())
     for tests in ("[test]", "[]", "[test, ood, tost]"):
         refuse = ("--set", f"data.root={tmp_path}", "--set", f"data.tests={tests}", "--set", "data.dev=tast")
-        done = rerank("train", noise, *refuse, "-o", tmp_path / "run")
+        done = rerank("run", "--until", "train", noise, *refuse, "-o", tmp_path / "run")
         refused(done, "tast.jsonl", "no such file", "`data.dev: null` trains without a dev split")
         assert "/test.jsonl" not in done.err
         assert ("/tost.jsonl" in done.err) == (tests != "[test, ood, tost]")
     missing = ("--set", f"data.root={tmp_path}", "--set", "data.tests=[tests]", "--set", "data.dev=null")
     refused(
-        rerank("train", noise, *missing, "-o", tmp_path / "run"), "tests.jsonl", f"did you mean {tmp_path}/test.jsonl?"
+        rerank("run", "--until", "train", noise, *missing, "-o", tmp_path / "run"),
+        "tests.jsonl",
+        f"did you mean {tmp_path}/test.jsonl?",
     )

@@ -64,7 +64,7 @@ def test_two_runs_are_compared(rerank: Command, files: tuple[str, str], tmp_path
 
 
 def test_extract_counts(rerank: Command, files: tuple[str, str]) -> None:
-    result = rerank("extract", RECIPE, "--set", files[0], "--set", files[1])
+    result = rerank("run", "--until", "extract", RECIPE, "--set", files[0], "--set", files[1])
     assert result.code == 0, result.err
     assert "120" in result.out
     assert "-1: 60, 1: 60" in result.out
@@ -72,7 +72,7 @@ def test_extract_counts(rerank: Command, files: tuple[str, str]) -> None:
 
 def test_train_leaves_a_model(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
     options = ("--set", files[0], "--set", "learner.name=perceptron")
-    result = rerank("train", RECIPE, *options, "-o", tmp_path / "out")
+    result = rerank("run", "--until", "train", RECIPE, *options, "-o", tmp_path / "out")
     assert result.code == 0, result.err
     assert (tmp_path / "out" / "model" / "model.json").exists()
 
@@ -81,7 +81,6 @@ def test_what_is_not_there_is_said(rerank: Command, files: tuple[str, str], tmp_
     refused(rerank("run", RECIPE), "data: found no examples", "--set data.path=FILE")
     refused(rerank("run", RECIPE, "--set", "data.path=absent.svm"), "absent.svm")
     refused(rerank("run", RECIPE, "--set", "data.sets=[books]"), "books.svm.gz", "--set data.root=DIR")
-    refused(rerank("test", RECIPE, "--set", files[0]), "`rerank test` is not for recipes of the task classification")
     refused(rerank("run", RECIPE, "--set", files[0], "--set", "data.flods=x"), "data.flods", "did you mean folds")
     bad = tmp_path / "bad.svm"
     bad.write_text("+1 1:1\n-1 2:x\n")

@@ -92,7 +92,7 @@ def test_the_output_is_named_after_the_recipe(rerank, recipe, tmp_path, monkeypa
 
 
 def test_extract_says_what_the_corpora_hold(rerank, recipe, workspace):
-    result = rerank("extract", recipe, "-o", workspace / "extracted")
+    result = rerank("run", "--until", "extract", recipe, "-o", workspace / "extracted")
     assert result.code == 0
     rows = {line.split()[1]: line.split()[3] for line in result.out.splitlines() if line.startswith("│")}
     assert rows == {split: str(size) for split, size in small.SIZES.items()}
@@ -101,19 +101,16 @@ def test_extract_says_what_the_corpora_hold(rerank, recipe, workspace):
 
 def test_train_then_test_is_run(rerank, recipe, workspace):
     output = workspace / "staged"
-    trained = rerank("train", recipe, "--output", output)
+    trained = rerank("run", "--until", "train", recipe, "--output", output)
     assert trained.code == 0
     assert f"model: {output / 'model'}" in trained.out
-    tested = rerank("test", recipe, "--output", output)
+    tested = rerank("run", "--resume", recipe, "--output", output)
     whole = rerank("run", recipe, "--output", workspace / "at once")
     assert tested.code == whole.code == 0
     assert tested.out.replace("staged", "at once") == whole.out
     assert not list((output / ".runs").glob("*.training.npz"))
     assert small.results(output) == small.results(workspace / "at once")
-    failed(rerank("test", recipe, "-o", output, "--set", "seed=9"), 2, "run with other settings")
-    failed(rerank("test", recipe, "-o", workspace / "at once"), 2, "run `rerank train` first")
-    failed(rerank("test", recipe, "-o", workspace / "never"), 2, "run `rerank train` first")
-    assert not (workspace / "never").exists()
+    failed(rerank("run", "--resume", recipe, "-o", output, "--set", "seed=9"), 2, "run with other settings")
 
 
 def test_resume_refuses_other_settings(rerank, recipe, workspace):
@@ -137,7 +134,9 @@ def test_the_users_recipe_is_not_replaced(rerank, recipe, tmp_path):
 
 def test_a_users_template_beside_the_recipe(recipe, tmp_path):
     (tmp_path / "own_for_tests.py").write_text("def f(candidate):\n    return {'n': len(candidate.tokens)}\n")
-    with process("extract", recipe, "--set", "features.user={own: 'own_for_tests:f'}", cwd=tmp_path) as running:
+    with process(
+        "run", "--until", "extract", recipe, "--set", "features.user={own: 'own_for_tests:f'}", cwd=tmp_path
+    ) as running:
         _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, err
 
@@ -156,10 +155,10 @@ def best_texts(model: Path) -> list[str]:
 def test_rerank_reads_stdin_and_writes_files(rerank, model, small_data, tmp_path):
     packed = (small_data / "test.nbest.gz").read_bytes()
     for data in (packed, gzip.decompress(packed)):
-        result = rerank("rerank", model, "-", stdin=data)
+        result = rerank("rank", model, "-", stdin=data)
         assert (result.code, result.out.splitlines()) == (0, best_texts(model))
     for name in ("out", "out.gz"):
-        result = rerank("rerank", model, small_data / "test.nbest.gz", "-o", tmp_path / name)
+        result = rerank("rank", model, small_data / "test.nbest.gz", "-o", tmp_path / name)
         content = (tmp_path / name).read_bytes()
         assert (result.code, result.out) == (0, "")
         assert (content[:2] == b"\x1f\x8b") == name.endswith("gz")
@@ -168,7 +167,7 @@ def test_rerank_reads_stdin_and_writes_files(rerank, model, small_data, tmp_path
 
 
 def test_n_best_lists_have_new_and_old_scores(rerank, model, small_data, tmp_path):
-    result = rerank("rerank", model, small_data / "test.nbest.gz", "--n-best", 3, "-o", tmp_path / "out.gz")
+    result = rerank("rank", model, small_data / "test.nbest.gz", "--n-best", 3, "-o", tmp_path / "out.gz")
     assert result.code == 0
     whole = list(CharniakReader().read(model.parent / "predictions" / "test.nbest.gz"))
     for got, all_of in zip(CharniakReader().read(tmp_path / "out.gz"), whole, strict=True):
@@ -181,33 +180,33 @@ def test_n_best_lists_have_new_and_old_scores(rerank, model, small_data, tmp_pat
 
 def test_empty_lists_give_empty_lines(rerank, model):
     data = b"1\ta\n-1\n(S1 (NN x))\n\n0\tb\n\n1\tc\n-1\n(S1 (NN y))\n\n"
-    result = rerank("rerank", model, stdin=data)
+    result = rerank("rank", model, stdin=data)
     assert (result.code, result.out) == (0, "(S1 (NN x))\n\n(S1 (NN y))\n")
     assert "1 of the 3 lists had no usable candidate: an empty line each" in result.err
 
 
 def test_bad_lists_keep_their_places(rerank, model):
     data = b"1\ta\nbad\n(S1 (NN x))\n\n1\tb\n-1\n(S1 (NN [/y]))\n\n1\tc\n-1\n(S1 (NN z)\n\n"
-    failed(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "2 of 3 lists cannot be used: check that")
-    result = rerank("rerank", model, "-", "--on-bad-list", "skip", stdin=data)
+    failed(rerank("rank", model, stdin=data), 2, "<stdin>:2: list a", "2 of 3 lists cannot be used: check that")
+    result = rerank("rank", model, "-", "--on-bad-list", "skip", stdin=data)
     assert (result.code, result.out) == (0, "\n(S1 (NN [/y]))\n\n")
     assert "skipped 1 list (score)" in result.err
     assert "skipped 1 list (brackets)" in result.err
-    result = rerank("rerank", model, "-", "--on-bad-list", "skip", "--n-best", 1, stdin=data)
+    result = rerank("rank", model, "-", "--on-bad-list", "skip", "--n-best", 1, stdin=data)
     assert [line for line in result.out.splitlines() if "\t" in line and "-" not in line] == ["0\ta", "1\tb", "0\tc"]
 
 
 def test_bad_candidates_leave_their_lists(rerank, model):
     data = b"3\ta\nnan\n(S1 (NN x))\n-1\n(S1 (NN x))\n-2\n(S1 (NN x)\n\n1\tb\n-1\n(S1 (NN y))\n\n"
-    failed(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "2 of 4 candidates cannot be used: check that")
-    result = rerank("rerank", model, "-", "--on-bad-list", "skip", stdin=data)
+    failed(rerank("rank", model, stdin=data), 2, "<stdin>:2: list a", "2 of 4 candidates cannot be used: check that")
+    result = rerank("rank", model, "-", "--on-bad-list", "skip", stdin=data)
     assert (result.code, result.out) == (0, "(S1 (NN x))\n(S1 (NN y))\n")
     assert "skipped 1 candidate (infinite score); the first: <stdin>:2: list a" in result.err
     assert "skipped 1 candidate (brackets); the first: <stdin>:7: list a" in result.err
 
 
 def test_no_lists(rerank, model):
-    result = rerank("rerank", model, "-")
+    result = rerank("rank", model, "-")
     assert (result.code, result.out) == (0, "")
     assert "no list in the input" in result.err
 
@@ -215,28 +214,29 @@ def test_no_lists(rerank, model):
 def test_rerank_with_another_reader_and_predictor(rerank, model, tmp_path):
     (tmp_path / "lists").write_text("-1\t((S (NN x)))\n-2\t((S (VB x)))\n\n(())\n\n")
     for predictor in ("last", "voted"):
-        result = rerank("rerank", model, tmp_path / "lists", "--reader", "berkeley", "--predictor", predictor)
+        result = rerank("rank", model, tmp_path / "lists", "--reader", "berkeley", "--predictor", predictor)
         assert (result.code, len(result.out.splitlines())) == (0, 2)
-    failed(rerank("rerank", model, tmp_path / "lists", "--reader", "berkley"), 2, "did you mean berkeley")
-    failed(rerank("rerank", model, tmp_path / "lists"), 2, "this looks like berkeley: use --reader berkeley (in a")
+    failed(rerank("rank", model, tmp_path / "lists", "--reader", "berkley"), 2, "did you mean berkeley")
+    failed(rerank("rank", model, tmp_path / "lists"), 2, "this looks like berkeley: use --reader berkeley (in a")
 
 
 def test_failed_output_leaves_nothing(rerank, model, small_data, tmp_path):
     data = gzip.decompress((small_data / "test.nbest.gz").read_bytes())
     (tmp_path / "out").write_text("old")
     (tmp_path / "cut.nbest").write_bytes(data[: len(data) // 2])
-    failed(rerank("rerank", model, tmp_path / "cut.nbest", "-o", tmp_path / "out"), 2, "cut.nbest:")
+    failed(rerank("rank", model, tmp_path / "cut.nbest", "-o", tmp_path / "out"), 2, "cut.nbest:")
     assert (tmp_path / "out").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.nbest", "out"]
     for target in (tmp_path / "none" / "out", tmp_path / "out" / "below", tmp_path):
-        failed(rerank("rerank", model, small_data / "test.nbest.gz", "-o", target), 1, f"cannot write {target}")
+        failed(rerank("rank", model, small_data / "test.nbest.gz", "-o", target), 1, f"cannot write {target}")
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "a/" * 3000 + "b"])
 def test_names_that_are_longer_than_the_system_allows(rerank, small_data, recipe, name):
     lists, gold = small_data / "test.nbest.gz", small_data / "test.gold.gz"
     for words in (
-        ("rerank", name, lists), ("decode", lists, "-o", name), ("decode", lists, "--model", name), ("run", name),
+        ("rank", name, lists), ("rank", "base", lists, "-o", name), ("run", name),
+        ("rank", name, lists, "--predictor", "mbr"),
         ("run", recipe, "-o", name), ("run", recipe, "--set", f"data.root={name}"), ("evaluate", name, gold),
         ("oracle", lists, name), ("compare", name, name), ("evaluate", gold, gold, "--prm", name),
     ):  # fmt: skip
@@ -389,7 +389,7 @@ def test_a_message_shows_line_numbers_as_they_are(rerank, model, tmp_path):
     lists[24] = "1\tbad\nbad\n(S1 (NN x))"
     texts = [text.replace("\tx", f"\tx{i}") for i, text in enumerate(lists)]
     small.write_lists(tmp_path / "lists", ["", *texts])
-    result = rerank("rerank", model, tmp_path / "lists", "-o", tmp_path / "out")
+    result = rerank("rank", model, tmp_path / "lists", "-o", tmp_path / "out")
     failed(result, 2, "lists:100: list bad: found 'bad'")
 
 
@@ -427,7 +427,7 @@ def test_usage(rerank, recipe, tmp_path):
     usage(rerank("run", recipe, "--sett", "a=b"), "No such option: --sett")
     usage(rerank("run"), "Missing argument 'RECIPE'")
     usage(rerank("--log-level", "loud", "list"), "'loud' is not")
-    usage(rerank("rerank", tmp_path, "-", "--n-best", 0), "--n-best")
+    usage(rerank("rank", tmp_path, "-", "--n-best", 0), "--n-best")
     assert rerank("--version") == (0, f"rerank {__version__}\n", "")
     for arguments in (["--help"], ["run", "-h"]):
         assert rerank(*arguments).code == 0
@@ -450,16 +450,16 @@ def test_usage(rerank, recipe, tmp_path):
         ("training.start=/nowhere", ["/nowhere: no such directory"]),
     ],
 )
-@pytest.mark.parametrize("command", ["run", "extract"])
+@pytest.mark.parametrize("until", ["test", "extract"])
 def test_wrong_settings_fail_before_anything_is_touched(
-    rerank, recipe, tmp_path, workspace, small_run, command, setting, parts
+    rerank, recipe, tmp_path, workspace, small_run, until, setting, parts
 ):
-    failed(rerank(command, recipe, "-o", tmp_path / "out" / "x", "--set", setting), 2, *parts)
+    failed(rerank("run", "--until", until, recipe, "-o", tmp_path / "out" / "x", "--set", setting), 2, *parts)
     assert not (tmp_path / "out").exists()
-    if command == "run":
+    if until == "test":
         if not (workspace / "kept").exists():
             shutil.copytree(small_run, workspace / "kept")
-        failed(rerank(command, recipe, "-o", workspace / "kept", "--set", setting), 2, *parts)
+        failed(rerank("run", recipe, "-o", workspace / "kept", "--set", setting), 2, *parts)
         assert small.files_of(workspace / "kept") == small.files_of(small_run)
 
 
@@ -529,13 +529,13 @@ def test_damaged_models(rerank, model, small_data, tmp_path):
     shutil.copytree(model, copy)
     (copy / "average.npy").write_bytes((copy / "average.npy").read_bytes()[:-7])
     for command in (
-        ["rerank", copy, nbest, "-o", tmp_path / "out"],
+        ["rank", copy, nbest, "-o", tmp_path / "out"],
         ["inspect", copy],
         ["explain", copy, nbest, "--list", "x"],
     ):
         failed(rerank(*command), 2, str(copy), "average.npy")
     assert not (tmp_path / "out").exists()
-    failed(rerank("rerank", tmp_path / "nowhere", nbest), 2, "nowhere: no such directory; check the name")
+    failed(rerank("rank", tmp_path / "nowhere", nbest), 2, "nowhere: no such directory; check the name")
 
 
 def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data, model):
@@ -543,7 +543,7 @@ def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data,
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rerank.extraction.content.base.make_reader", interrupt)
-    result = rerank("rerank", model, small_data / "test.nbest.gz", "--reader", "charniak")
+    result = rerank("rank", model, small_data / "test.nbest.gz", "--reader", "charniak")
     failed(result, 130, "interrupted")
     assert "--resume" not in result.err
 
@@ -551,12 +551,12 @@ def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data,
 def test_the_log_level_works_for_all_commands(rerank, recipe, model, small_run, small_data, tmp_path):
     nbest, gold = small_data / "test.nbest.gz", small_data / "test.gold.gz"
     commands = [
-        ["extract", recipe, "-o", tmp_path / "out"],
-        ["train", recipe, "-o", tmp_path / "out"],
-        ["test", recipe, "-o", tmp_path / "out"],
+        ["run", "--until", "extract", recipe, "-o", tmp_path / "out"],
+        ["run", "--until", "train", recipe, "-o", tmp_path / "out"],
+        ["run", "--resume", recipe, "-o", tmp_path / "out"],
         ["run", recipe, "-o", tmp_path / "out"],
         ["run", recipe, "-o", tmp_path / "out", "--resume"],
-        ["rerank", model, nbest],
+        ["rank", model, nbest],
         ["oracle", nbest, gold],
         ["evaluate", gold, gold],
         ["compare", small_run, small_run],
@@ -566,8 +566,8 @@ def test_the_log_level_works_for_all_commands(rerank, recipe, model, small_run, 
     for command in commands:
         quiet = rerank("--log-level", "error", *command)
         assert (quiet.code, quiet.err) == (0, ""), command
-    assert "rerank: 40 lists in" in rerank("rerank", model, nbest).err
-    usage(rerank("--log-level", "loud", "rerank", model, nbest), "--log-level")
+    assert "rank: 40 lists in" in rerank("rank", model, nbest).err
+    usage(rerank("--log-level", "loud", "rank", model, nbest), "--log-level")
 
 
 # processes of their own
@@ -576,7 +576,7 @@ def test_the_log_level_works_for_all_commands(rerank, recipe, model, small_run, 
 def test_failures_of_the_process(tmp_path, small_data, model):
     for code, arguments in (
         (2, ["run", tmp_path / "none.yaml"]),
-        (1, ["rerank", model, small_data / "test.nbest.gz", "-o", tmp_path / "none" / "out"]),
+        (1, ["rank", model, small_data / "test.nbest.gz", "-o", tmp_path / "none" / "out"]),
     ):
         with process(*arguments) as running:
             out, err = running.communicate(timeout=PATIENCE)
@@ -585,9 +585,9 @@ def test_failures_of_the_process(tmp_path, small_data, model):
         assert out == b""
 
 
-@pytest.mark.parametrize("command", ["rerank", "list"])
+@pytest.mark.parametrize("command", ["rank", "list"])
 def test_a_reader_that_has_had_enough(model, small_data, command):
-    arguments = ["list"] if command == "list" else ["rerank", model, small_data / "train.nbest.gz", "--n-best", 50]
+    arguments = ["list"] if command == "list" else ["rank", model, small_data / "train.nbest.gz", "--n-best", 50]
     with process(*arguments) as running:
         assert running.stdout is not None
         assert running.stderr is not None

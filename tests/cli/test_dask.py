@@ -41,7 +41,7 @@ def invoke(*arguments: str) -> Any:
 def train(root: Path, name: str, *options: str, recipe: str = "recipe.yaml") -> dict[str, bytes]:
     """Train with a cache of its own; returns the model's arrays and the resolved recipe."""
     output = root / name / "run"
-    invoke("train", str(root / recipe), "-o", str(output), *options)
+    invoke("run", "--until", "train", str(root / recipe), "-o", str(output), *options)
     found = {path.name: path.read_bytes() for path in (output / "model").glob("*.npy")}
     return found | {"recipe": (output / "recipe.yaml").read_bytes()}
 
@@ -128,7 +128,9 @@ def test_draws_and_points_of_a_grid_side_by_side(root: Path) -> None:
     ],
 )
 def test_settings_that_cannot_be_used(root: Path, options: list[str], message: str) -> None:
-    result = CliRunner().invoke(app, ["train", str(root / "recipe.yaml"), "-o", str(root / "wrong"), *options])
+    result = CliRunner().invoke(
+        app, ["run", "--until", "train", str(root / "recipe.yaml"), "-o", str(root / "wrong"), *options]
+    )
     assert isinstance(result.exception, RecipeError), result.output
     assert message in str(result.exception)
     assert not (root / "wrong").exists()

@@ -54,17 +54,17 @@ def test_the_headline_is_of_what_the_model_hands_out(
     assert metrics["decision"] == json.loads((place / "model" / "model.json").read_text())["about"]["decision"]
     assert metrics["decision"]["predictor"] == metrics["predictor"] == name
 
-    done = rerank("rerank", place / "model", lists)
+    done = rerank("rank", place / "model", lists)
     answers = done.out.splitlines()
     assert f"by the predictor {name}" in done.err
     assert evaluate(small.golds_of(small_data / "test.gold.gz"), answers).scores()["f1"] == pytest.approx(f1, abs=1e-12)
-    assert rerank("decode", lists, "--model", place / "model").out.splitlines() == answers
-    objects = [json.loads(line) for line in rerank("rerank", place / "model", lists, "--json").out.splitlines()]
+    assert rerank("rank", place / "model", lists).out.splitlines() == answers
+    objects = [json.loads(line) for line in rerank("rank", place / "model", lists, "--json").out.splitlines()]
     assert [each["text"] for each in objects] == answers
     assert {each["predictor"] for each in objects} == {name}
     assert all(each["candidates"][0]["place"] == each["place"] for each in objects if each["place"])
     assert (None in [each["place"] for each in objects]) == (name == "fuse")
-    rerank("rerank", place / "model", lists, "--n-best", 100, "-o", tmp_path / "ranked")
+    rerank("rank", place / "model", lists, "--n-best", 100, "-o", tmp_path / "ranked")
     again, written = (
         [[each.text for each in nbest.candidates] for nbest in library.read(path, "charniak")]
         for path in (tmp_path / "ranked", place / "predictions" / "test.nbest.gz")
@@ -131,12 +131,12 @@ def test_another_predictor_is_asked_for(small_data: Path, workspace: Path, reran
     lists, metrics = small_data / "test.nbest.gz", json.loads((place / "metrics.json").read_text())
     golds = small.golds_of(small_data / "test.gold.gz")
     for name in ("last", "average", "mbr"):
-        answers = rerank("rerank", place / "model", lists, "--predictor", name).out.splitlines()
+        answers = rerank("rank", place / "model", lists, "--predictor", name).out.splitlines()
         expected = metrics["splits"]["test"][name]["f1"]
         assert evaluate(golds, answers).scores()["f1"] == pytest.approx(expected, abs=1e-12)
         assert [each.text for each in library.load(place / "model", name).rank_many(lists)] == answers
-    assert "trees that it fuses" in rerank("rerank", place / "model", lists, "--n-best", 1).err
-    with pytest.raises(ModelError, match="no predictor 'learned'; expected last, average, voted, mbr, fuse"):
+    assert "trees that it fuses" in rerank("rank", place / "model", lists, "--n-best", 1).err
+    with pytest.raises(ModelError, match="no predictor 'learned'; expected last, average, voted, base, mbr, fuse"):
         library.load(place / "model", "learned")
 
 
@@ -165,9 +165,9 @@ def test_what_mert_has_tuned_is_the_decision(tmp_path: Path, rerank: Command) ->
     model, lists, sources = tmp_path / "run" / "model", tmp_path / "test.nbest.gz", tmp_path / "test.src.gz"
     weights = Model.load(model).weights
     assert weights["mert"].base != weights["average"].base
-    done = rerank("rerank", model, lists, "--sources", sources)
+    done = rerank("rank", model, lists, "--sources", sources)
     assert "by the predictor mert" in done.err
-    assert done.out == rerank("rerank", model, lists, "--sources", sources, "--predictor", "mert").out
+    assert done.out == rerank("rank", model, lists, "--sources", sources, "--predictor", "mert").out
     assert json.loads(rerank("export", model, "--json").out)["weights"]["base"] == weights["mert"].base
 
 

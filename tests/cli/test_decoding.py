@@ -31,60 +31,74 @@ TEXTS = "0 ||| a b c d ||| lm=1 ||| -1\n0 ||| a b c e ||| lm=1 ||| -1.1\n0 ||| x
 
 def test_base_scores_are_decoded_without_a_model(rerank: Command, tmp_path: Path) -> None:
     (tmp_path / "lists").write_text(TREES)
-    result = rerank("decode", tmp_path / "lists")
+    result = rerank("rank", "base", tmp_path / "lists")
     assert (result.code, result.out) == (0, "(S1 (S (X 0) (X 1) (X 2)))\n(S1 (S (X 0)))\n")
     assert "1 candidate without a vote: words other than those of the best of the list" in result.err
-    objects = [json.loads(line) for line in rerank("decode", tmp_path / "lists", "--json").out.splitlines()]
+    objects = [json.loads(line) for line in rerank("rank", "base", tmp_path / "lists", "--json").out.splitlines()]
     assert [(each["id"], each["place"]) for each in objects] == [("a", None), ("b", 2)]  # that of b is a candidate
     assert objects[0]["probabilities"] == pytest.approx([1 / 3] * 3)
     brackets = [(each["label"], each["candidates"]) for each in objects[0]["brackets"]]
     assert brackets == [("S", [1, 2, 3]), ("A", [1]), ("B", [3]), ("A", [2])]
-    mbr = json.loads(rerank("decode", tmp_path / "lists", "--by", "mbr", "--json").out.splitlines()[0])
+    mbr = json.loads(rerank("rank", "base", tmp_path / "lists", "--predictor", "mbr", "--json").out.splitlines()[0])
     assert (mbr["place"], len(mbr["expected_gains"])) == (1, 3)
 
 
 def test_texts_are_decoded_by_expected_gain(rerank: Command, tmp_path: Path) -> None:
     (tmp_path / "lists").write_text(TEXTS)
     for metric in ("bleu", "chrf", "ter", "wer"):
-        result = rerank("decode", tmp_path / "lists", "--metric", metric, "--reader", "moses", "--sharpness", 0.1)
+        result = rerank(
+            "rank", "base", tmp_path / "lists", "--metric", metric, "--reader", "moses", "--decode", "{sharpness: 0.1}"
+        )
         assert (result.code, result.out) == (0, "a b c d\n"), metric
     assert (
-        rerank("decode", tmp_path / "lists", "--metric", "bleu", "--reader", "moses", "--by", "best").out == "x y z w\n"
+        rerank("rank", "base", tmp_path / "lists", "--metric", "bleu", "--reader", "moses", "--predictor", "base").out
+        == "x y z w\n"
     )
 
 
 def test_what_cannot_be_decoded_is_refused(rerank: Command, tmp_path: Path) -> None:
     (tmp_path / "trees").write_text(TREES)
     (tmp_path / "texts").write_text(TEXTS)
-    refused(rerank("decode", tmp_path / "trees", "--threshold", 0.3), "--threshold: found 0.3", "0.5")
     refused(
-        rerank("decode", tmp_path / "trees", "--sharpness", 0),
-        "--sharpness: found 0",
+        rerank("rank", "base", tmp_path / "trees", "--decode", "{threshold: 0.3}"),
+        "--decode: threshold: found 0.3",
+        "0.5",
+    )
+    refused(
+        rerank("rank", "base", tmp_path / "trees", "--decode", "{sharpness: 0.0}"),
+        "--decode: sharpness: found 0",
         "expected a finite number above 0",
     )
-    texts = ("decode", tmp_path / "texts", "--metric", "bleu", "--reader", "moses")
-    refused(rerank(*texts, "--by", "fuse"), "only trees can be fused; use mbr for texts")
-    refused(rerank(*texts, "--gains", "nowhere:gains"), "cannot import gain function 'nowhere:gains'")
+    texts = ("rank", "base", tmp_path / "texts", "--metric", "bleu", "--reader", "moses")
+    refused(rerank(*texts, "--predictor", "fuse"), "only trees can be fused; use mbr for texts")
+    refused(
+        rerank(*texts, "--predictor", "mbr", "--decode", "{gains: nowhere:gains}"),
+        "cannot import gain function 'nowhere:gains'",
+    )
 
 
 def test_how_to_decode_needs_a_way_to(rerank: Command, small_run: Path, small_data: Path) -> None:
     """Where the model takes the best candidate, no sharpness changes anything."""
     lists, model = small_data / "test.nbest.gz", small_run / "model"
-    refused(rerank("decode", lists, "--model", model, "--by", "best", "--sharpness", 2), "--sharpness: ", "--by")
-    assert rerank("decode", lists, "--model", model, "--by", "mbr", "--sharpness", 2).code == 0
+    refused(
+        rerank("rank", model, lists, "--predictor", "average", "--decode", "{sharpness: 2}"),
+        "--decode: ",
+        "--predictor",
+    )
+    assert rerank("rank", model, lists, "--predictor", "mbr", "--decode", "{sharpness: 2}").code == 0
 
 
 def test_a_model_decodes_as_it_was_tuned(rerank: Command, small_data: Path, workspace: Path, tmp_path: Path) -> None:
     recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode={"use": "fuse"})
     pipeline.run(recipe, workspace / "fused by command")
     model, lists, output = workspace / "fused by command" / "model", small_data / "test.nbest.gz", tmp_path / "out.gz"
-    assert rerank("decode", lists, "--model", model, "--output", output).code == 0
+    assert rerank("rank", model, lists, "--output", output).code == 0
     answers = small.lines_of(output)
     assert answers == small.lines_of(workspace / "fused by command" / "predictions" / "test.decoded.gz")
     found = evaluate(small.golds_of(small_data / "test.gold.gz"), answers).scores()["f1"]
     metrics = small.results(workspace / "fused by command")
     assert found == pytest.approx(metrics["splits"]["test"]["fuse"]["f1"], abs=1e-12)
-    sharp = rerank("decode", lists, "--model", model, "--sharpness", 1e6).out.splitlines()
+    sharp = rerank("rank", model, lists, "--decode", "{sharpness: 1.0e+6}").out.splitlines()
     for text, ranking in zip(sharp, library.load(model, "average").rank_many(lists), strict=True):
         if len(ranking) < 2 or ranking.scores[0] > ranking.scores[1] + 1e-4:  # one candidate has all the probability
             assert text.replace(" ", "") == ranking.best.text.replace(" ", "")

@@ -45,11 +45,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("command", ["rerank", "decode"])
-def test_lists_unlike_those_of_training_are_ranked_with_a_warning(place: Path, command: str, rerank: Command) -> None:
-    options = (
-        ("rerank", place / "model") if command == "rerank" else ("decode", "--model", place / "model", "--by", "best")
-    )
+@pytest.mark.parametrize("predictor", ["average", "mbr"])
+def test_lists_unlike_those_of_training_are_ranked_with_a_warning(place: Path, predictor: str, rerank: Command) -> None:
+    options = "rank", place / "model", "--predictor", predictor
     done = rerank(*options, place / "test.jsonl")
     assert done.code == 0
     assert "unlike" not in done.err
@@ -60,7 +58,7 @@ def test_lists_unlike_those_of_training_are_ranked_with_a_warning(place: Path, c
 
 
 def test_lists_without_the_base_score_are_refused(place: Path, rerank: Command) -> None:
-    done = rerank("rerank", place / "model", place / "unscored.jsonl")
+    done = rerank("rank", place / "model", place / "unscored.jsonl")
     refused(done, "found no base score; expected 'score', as in the training lists")
 
 

@@ -120,11 +120,11 @@ def test_a_run_over_failed_parses_says_what_evaluate_says(small_data: Path, tmp_
     golds = small.golds_of(tmp_path / "test.gold.gz")
     small.write_golds(tmp_path / "test.gold.gz", [*golds[:4], *golds[5:]])
     best = tmp_path / "best"
-    assert rerank("rerank", model, lists_file, "-o", best).code == 0
+    assert rerank("rank", model, lists_file, "-o", best).code == 0
     assert best.read_text().split("\n")[0] == ""
     result = rerank("evaluate", best, tmp_path / "test.gold.gz")
     counts = [cells(result.out, key)[0] for key in ("sentences", "refused", "skipped", "valid")]
     assert counts == ["39", "1", "2", "36"]
-    assert rerank("rerank", model, lists_file, "--n-best", 1, "-o", tmp_path / "one").code == 0
+    assert rerank("rank", model, lists_file, "--n-best", 1, "-o", tmp_path / "one").code == 0
     result = rerank("oracle", tmp_path / "one", tmp_path / "test.gold.gz")
     assert (result.code, cells(result.out, "base")[4]) == (0, "36")

@@ -156,14 +156,17 @@ def test_a_worker_and_then_the_run_killed(mixed, tmp_path):
 
 def test_killed_between_train_and_test(lists, tmp_path):
     command = [lists.recipe, "-o", tmp_path / "out"]
-    assert faults.rerank("train", *command, below=tmp_path, fault=faults.kill_at(40)).code == -signal.SIGKILL
-    assert faults.rerank("train", *command, "--resume", below=tmp_path).code == 0
-    again = faults.rerank("train", *command, "--resume", below=tmp_path)
+    assert (
+        faults.rerank("run", "--until", "train", *command, below=tmp_path, fault=faults.kill_at(40)).code
+        == -signal.SIGKILL
+    )
+    assert faults.rerank("run", "--until", "train", *command, "--resume", below=tmp_path).code == 0
+    again = faults.rerank("run", "--until", "train", *command, "--resume", below=tmp_path)
     assert again.code == 0
     assert "already finished" in again.err
     assert "epoch" not in again.err
-    assert faults.rerank("test", *command, below=tmp_path, fault=faults.kill_at(12)).code == -signal.SIGKILL
-    assert faults.rerank("test", *command, below=tmp_path).code == 0
+    assert faults.rerank("run", "--resume", *command, below=tmp_path, fault=faults.kill_at(12)).code == -signal.SIGKILL
+    assert faults.rerank("run", "--resume", *command, below=tmp_path).code == 0
     finish(lists, tmp_path)
 
 

@@ -34,9 +34,9 @@ def recipe(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "all"])
-@pytest.mark.parametrize("command", ["run", "train"])
+@pytest.mark.parametrize("until", ["test", "train"])
 def test_a_directory_of_somebody_elses_is_left_as_it_is(
-    rerank: Command, recipe: Path, tmp_path: Path, name: str, command: str
+    rerank: Command, recipe: Path, tmp_path: Path, name: str, until: str
 ) -> None:
     out = tmp_path / "out"
     for each in NAMES if name == "all" else [name]:
@@ -44,7 +44,7 @@ def test_a_directory_of_somebody_elses_is_left_as_it_is(
         (out / each).write_text("mine")
     before = small.files_of(out)
     for options in ([], ["--resume"]):
-        refused(rerank(command, recipe, "-o", out, *options), str(out))
+        refused(rerank("run", "--until", until, recipe, "-o", out, *options), str(out))
         assert small.files_of(out) == before
 
 
@@ -85,15 +85,15 @@ def test_predictions_of_a_split_that_somebody_else_has_written(
 
 
 @pytest.mark.parametrize("split", ["absolute", "up", "below", "empty"])
-@pytest.mark.parametrize("command", ["run", "train", "test", "extract"])
-def test_a_split_that_is_a_path(rerank: Command, small_data: Path, tmp_path: Path, split: str, command: str) -> None:
+@pytest.mark.parametrize("until", ["test", "train", "extract"])
+def test_a_split_that_is_a_path(rerank: Command, small_data: Path, tmp_path: Path, split: str, until: str) -> None:
     data = tmp_path / "data"
     shutil.copytree(small_data, data)
     name = {"absolute": str(data / "test"), "up": "../data/test", "below": "data/test", "empty": ""}[split]
     recipe = recipe_at(tmp_path, small.settings(data))
     before = small.files_of(tmp_path)
     for key in ("tests", "dev", "train"):
-        ended = rerank(command, recipe, "--set", f"data.{key}={name!r}", "-o", tmp_path / "out")
+        ended = rerank("run", "--until", until, recipe, "--set", f"data.{key}={name!r}", "-o", tmp_path / "out")
         refused(ended, f"data.{key}", "the name of a split")
         assert small.files_of(tmp_path) == before
 
@@ -156,10 +156,10 @@ def test_commands_never_write_over_what_they_read(
     (tmp_path / "link").symlink_to(lists)
     before = small.files_of(tmp_path)
     for arguments in (
-        ("rerank", model, lists, "-o", lists),
-        ("rerank", model, lists, "-o", tmp_path / "link"),
-        ("rerank", model, lists, "-o", tmp_path / "model" / ".." / "test.nbest.gz"),
-        ("rerank", model, lists, "-o", model / "average.npy"),
+        ("rank", model, lists, "-o", lists),
+        ("rank", model, lists, "-o", tmp_path / "link"),
+        ("rank", model, lists, "-o", tmp_path / "model" / ".." / "test.nbest.gz"),
+        ("rank", model, lists, "-o", model / "average.npy"),
         ("export", model, "-o", model / "model.json"),
         ("import", lists, "--like", model, "-o", model),
     ):

@@ -141,8 +141,8 @@ def test_standard_input_and_a_file_are_no_option(place: str, small_run: Path, tm
     result = rerank("oracle", *given, stdin=stdin)
     assert result.code == 0, result
     assert row(result.out, "oracle") == ["2.0000"]
-    wrong = rerank("rerank", small_run / "model", "-,scores", "--n_best", 3)
+    wrong = rerank("rank", small_run / "model", "-,scores", "--n_best", 3)
     assert wrong.code == 2
     assert "No such option" in wrong.err
-    failed(rerank("rerank", small_run / "model", "-,-"), 2, "only one input can be '-'")
-    failed(rerank("rerank", small_run / "model", "-,none"), 2)
+    failed(rerank("rank", small_run / "model", "-,-"), 2, "only one input can be '-'")
+    failed(rerank("rank", small_run / "model", "-,none"), 2)

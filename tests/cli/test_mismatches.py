@@ -141,9 +141,8 @@ def test_arguments_given_the_wrong_way_round(
     model, lists, gold = small_run / "model", small_data / "test.nbest.gz", small_data / "test.gold.gz"
     said = f"{model} is a model, and {lists} is none: they are given the wrong way round"
     for words in (
-        ["rerank", lists, model],
+        ["rank", lists, model],
         ["explain", lists, model, "--list", 1],
-        ["decode", model, "--model", lists],
     ):
         refused(rerank(*words), said)
     refused(rerank("inspect", lists), f"{lists}: is a file; expected the directory of a model")
@@ -165,11 +164,11 @@ def test_texts_where_trees_are_measured_name_the_option(data: Path, small_data: 
 def test_a_reader_of_other_lists_is_not_advised(
     small_run: Path, texts_run: Path, small_data: Path, data: Path, rerank: Command
 ) -> None:
-    result = rerank("rerank", small_run / "model", data / "test.nbest.gz")
+    result = rerank("rank", small_run / "model", data / "test.nbest.gz")
     refused(
         result, "this looks like moses, whose lists hold texts; expected trees, as the model or the recipe's task says"
     )
-    result = rerank("rerank", texts_run / "model", small_data / "test.nbest.gz")
+    result = rerank("rank", texts_run / "model", small_data / "test.nbest.gz")
     refused(
         result,
         "this looks like charniak, whose lists hold trees; expected texts, as the model or the recipe's task says",
@@ -187,6 +186,6 @@ def test_a_model_that_never_had_sources_misses_none(
     recipe = settings(data, data=lists, features=features)
     pipeline.run(small_texts.TextRecipe.model_validate(recipe), output)
     for run in (texts_run, output):
-        result = rerank("rerank", run / "model", data / "test.plain.gz")
+        result = rerank("rank", run / "model", data / "test.plain.gz")
         assert result.code == 0
         assert "source" not in result.err

@@ -83,12 +83,12 @@ def test_a_template_whose_leaf_was_edited_is_extracted_anew(small_data: Path, sm
     found = []
     for step in (0, 0, 1):
         (folder / "leaf_own.py").write_text(LEAF.format(step))
-        ended = run("extract", folder, "edited")
+        ended = run("run", folder, "edited", "--until", "extract")
         assert ended.code == 0, ended.err
         found.append(columns(folder, "edited"))
     assert found[0] == found[1]
     assert len(found[2]) == 2  # other columns, beside those of before
-    assert run("extract", folder, "fresh").code == 0
+    assert run("run", folder, "fresh", "--until", "extract").code == 0
     assert columns(folder, "fresh") < found[2]
 
 
@@ -108,12 +108,11 @@ def weights(folder: Path, name: str) -> np.ndarray:
 def test_a_run_of_code_that_was_edited_is_not_gone_on_from(small_data: Path, small_run: Path, folder: Path) -> None:
     assert small_run.exists()
     learner_recipe(folder, small_data)
-    assert run("train", folder, "edited").code == 0
+    assert run("run", folder, "edited", "--until", "train").code == 0
     (folder / "rate_own.py").write_text("RATE = 0.25\n")
-    for command, options in (("test", ()), ("run", ("--resume",))):
-        ended = run(command, folder, "edited", *options)
-        assert ended.code == 2, ended.err
-        assert "a module of yours changed; train again without --resume" in ended.err
+    ended = run("run", folder, "edited", "--resume")
+    assert ended.code == 2, ended.err
+    assert "a module of yours changed; train again without --resume" in ended.err
     (folder / "rate_own.py").write_text("RATE = 0.0\n")
     assert run("run", folder, "edited", "--resume").code == 0
     ended = run("run", folder, "edited", "--resume")

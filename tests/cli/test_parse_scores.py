@@ -68,7 +68,7 @@ def test_a_good_second_score_is_used_and_is_a_free_column(name: str, runs: dict[
 def test_the_model_ranks_other_lists_as_the_run_did(
     name: str, lists: dict[str, Any], data: Path, runs: dict[str, Path], tmp_path: Path, rerank: Command
 ) -> None:
-    done = rerank("rerank", runs[name] / "model", files_of(lists, data), "--n-best", 100, "-o", tmp_path / "ranked")
+    done = rerank("rank", runs[name] / "model", files_of(lists, data), "--n-best", 100, "-o", tmp_path / "ranked")
     assert done.code == 0, done
     predicted = read(runs[name] / "predictions" / "test.nbest.gz")
     for own, other in zip(read(tmp_path / "ranked"), predicted, strict=True):  # in another order where scores are equal
@@ -95,11 +95,11 @@ def test_what_does_not_fit_is_refused(data: Path, runs: dict[str, Path], tmp_pat
 
     def with_scores(text: str) -> tuple[object, ...]:
         scores.write_text(text)
-        return "rerank", model, f"{lists},{scores}", "-o", tmp_path / "out"
+        return "rank", model, f"{lists},{scores}", "-o", tmp_path / "out"
 
-    refused(rerank("rerank", model, f"{lists},{tmp_path / 'tost.scores'}"), "tost.scores", "no such file")
-    refused(rerank("rerank", model, lists), "names 1 files; expected 2: the lists and, behind a comma, the scores")
-    refused(rerank("rerank", model, lists, "--reader", "charniak"), "list", "no score column 'quality'", "training")
+    refused(rerank("rank", model, f"{lists},{tmp_path / 'tost.scores'}"), "tost.scores", "no such file")
+    refused(rerank("rank", model, lists), "names 1 files; expected 2: the lists and, behind a comma, the scores")
+    refused(rerank("rank", model, lists, "--reader", "charniak"), "list", "no score column 'quality'", "training")
     refused(rerank(*with_scores("".join(rows[:-1]))), f"{scores}:{len(rows) - 1}", "lines of scores for at least")
     refused(rerank(*with_scores("".join([*rows, "1\n"]))), f"{scores}:{len(rows) + 1}", "at least")
     refused(
@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_refused(data: Path, runs: dict[str, Path], tmp_pat
     refused(rerank(*with_scores("".join([*rows[:5], "1 2\n", *rows[6:]]))), f"{scores}:6", "found 2 numbers")
     refused(rerank(*with_scores("".join([*rows[:5], "1e39\n", *rows[6:]]))), "exceeds 3.4e+38")
     refused(
-        rerank("rerank", runs["merged"] / "model", files_of(MERGED, data).replace(".second", ".first")), "do not match"
+        rerank("rank", runs["merged"] / "model", files_of(MERGED, data).replace(".second", ".first")), "do not match"
     )
     assert not (tmp_path / "out").exists()
 
@@ -119,7 +119,7 @@ def test_an_interruption_between_stages_changes_nothing(data: Path, workspace: P
     place = workspace / "parsers-in-parts"
     small_shards = recipe(data, JOINED | {"shard_size": 0.3, "train": ["train", "dev"]})
     pipeline.run(small_shards, place / "whole")
-    pipeline.run(small_shards, place / "resumed" / "run", stages=("train",))
+    pipeline.run(small_shards, place / "resumed" / "run", tests=False)
     pipeline.run(small_shards, place / "resumed" / "run", resume=True)
     models = [small.files_of(place / name / "model") for name in ("whole", "resumed/run")]
     assert [models[0].pop("model.json"), models[1].pop("model.json")]  # which says when, and how long it took
@@ -142,7 +142,16 @@ def _others(data: Path) -> dict[str, int]:
 
 def test_held_out_lists_name_their_source(data: Path, workspace: Path, tmp_path: Path, rerank: Command) -> None:
     (tmp_path / "recipe.yaml").write_text(recipe(data, JOINED | {"train": ["train", "dev"]}).as_yaml())
-    done = rerank("train", tmp_path / "recipe.yaml", "--set", "data.dev=null", "-o", workspace / "parsers" / "held")
+    done = rerank(
+        "run",
+        "--until",
+        "train",
+        tmp_path / "recipe.yaml",
+        "--set",
+        "data.dev=null",
+        "-o",
+        workspace / "parsers" / "held",
+    )
     assert done.code == 0, done
     total = small.SIZES["train"] + small.SIZES["dev"]
     assert f"the last {total // 10} of {total} training lists (from dev) held out" in done.err

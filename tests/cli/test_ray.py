@@ -18,7 +18,9 @@ def test_a_ray_cluster_of_this_machine_trains_the_same_model(tmp_path: Path) -> 
     found = []
     for name, options in (("plain", []), ("ray", ["--engine", "ray", "--workers", "2"])):
         output = tmp_path / name / "run"
-        result = CliRunner().invoke(app, ["train", str(tmp_path / "recipe.yaml"), "-o", str(output), *options])
+        result = CliRunner().invoke(
+            app, ["run", "--until", "train", str(tmp_path / "recipe.yaml"), "-o", str(output), *options]
+        )
         assert result.exit_code == 0, result.output
         found.append({path.name: path.read_bytes() for path in (output / "model").glob("*.npy")})
     assert len(found[0]) > 3

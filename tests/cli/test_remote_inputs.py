@@ -64,7 +64,7 @@ def test_a_recipe_by_url_gives_the_same_model(served: Served, small_data: Path, 
     models = []
     for name, root in (("disk", str(small_data)), ("url", f"{served.url}/parses")):
         recipe = small.recipe(small_data, **changes).changed({"data.root": root})
-        pipeline.run(recipe, tmp_path / name, stages=("train",))
+        pipeline.run(recipe, tmp_path / name, tests=False)
         models.append(Model.load(tmp_path / name / "model"))
     assert (models[0].weights["average"].w == models[1].weights["average"].w).all()
     assert models[0].about["training_data"] == models[1].about["training_data"]
@@ -82,14 +82,14 @@ def test_commands_take_models_by_url(
     model, lists = f"{served.url}/model", small_data / "test.nbest.gz"
     weights = tmp_path / "weights"
     weights.write_text(rerank("export", model).out)
-    for words in (["rerank", "{}", lists], ["inspect", "{}"], ["export", "{}"], ["decode", lists, "--model", "{}"]):
+    for words in (["rank", "{}", lists], ["inspect", "{}"], ["export", "{}"], ["rank", "{}", lists, "--n-best", 2]):
         found, expected = (
             rerank(*(place if word == "{}" else word for word in words)) for place in (model, small_run / "model")
         )
         assert (found.code, found.out, bool(found.out)) == (0, expected.out, True)
     assert rerank("import", weights, "--like", model, "--output", tmp_path / "own").code == 0
     refused(rerank("inspect", model, "--ablate"), model, "name a model on disk")
-    for words in (["rerank", f"{model}s", lists], ["serve", f"{model}s", "--port", 0]):
+    for words in (["rank", f"{model}s", lists], ["serve", f"{model}s", "--port", 0]):
         refused(rerank(*words), f"{model}s/model.json: no such file there")
 
 
@@ -102,8 +102,8 @@ def test_recipes_hold_no_passwords(served: Served, small_data: Path) -> None:
 
 
 def test_commands_take_urls(served: Served, small_run: Path, small_data: Path, rerank: Command) -> None:
-    found = rerank("rerank", small_run / "model", f"{served.url}/parses/test.nbest.gz")
-    assert (found.code, found.out) == (0, rerank("rerank", small_run / "model", small_data / "test.nbest.gz").out)
+    found = rerank("rank", small_run / "model", f"{served.url}/parses/test.nbest.gz")
+    assert (found.code, found.out) == (0, rerank("rank", small_run / "model", small_data / "test.nbest.gz").out)
     golds = f"{served.url}/parses/test.gold.gz"
     found = rerank("evaluate", golds, golds)
     assert (found.code, found.out) == (
@@ -111,6 +111,6 @@ def test_commands_take_urls(served: Served, small_run: Path, small_data: Path, r
         rerank("evaluate", small_data / "test.gold.gz", small_data / "test.gold.gz").out,
     )
     missing = f"{served.url}/parses/no.nbest.gz"
-    refused(rerank("rerank", small_run / "model", missing), missing, "no such file there; check the URL")
+    refused(rerank("rank", small_run / "model", missing), missing, "no such file there; check the URL")
     other = f"{served.url}/test.nbest.gz"
-    refused(rerank("rerank", small_run / "model", other), other, "this looks like moses")
+    refused(rerank("rank", small_run / "model", other), other, "this looks like moses")

@@ -29,7 +29,7 @@ for words in json.loads(sys.argv[1]):
 print(json.dumps([shown, [name for name in sys.modules if "." not in name]]))
 """
 NAMES = (
-    "evaluate", "oracle", "inspect", "explain", "export", "import", "rerank", "run", "extract", "train", "test",
+    "evaluate", "oracle", "inspect", "explain", "export", "import", "rank", "run",
     "compare", "list", "folds", "serve",
 )  # fmt: skip
 
@@ -88,7 +88,7 @@ def test_a_model_loads_and_ranks_without_what_others_need(small_run: Path) -> No
     ],
 )
 def test_streams_that_are_closed(closed: str, message: str, tmp_path: Path) -> None:
-    command = f'exec "$0" -m rerank decode - {closed}'
+    command = f'exec "$0" -m rerank rank base - {closed}'
     done = subprocess.run(
         ["sh", "-c", command, sys.executable],
         cwd=tmp_path,

@@ -37,7 +37,7 @@ def tuned(data: Path, workspace: Path) -> Path:
 def best_file(tuned: Path, data: Path, tmp_path: Path, rerank: Command) -> Path:
     """The reranked test split, a text a line."""
     path = tmp_path / "best.txt"
-    done = rerank("rerank", tuned / "model", data / "test.nbest.gz", "--sources", data / "test.src", "-o", path)
+    done = rerank("rank", tuned / "model", data / "test.nbest.gz", "--sources", data / "test.src", "-o", path)
     assert done.code == 0, done
     return path
 
@@ -100,7 +100,7 @@ def test_the_recipes_over_example_data(
 
 def test_a_filter_gives_a_line_a_list(tuned: Path, data: Path, best_file: Path, rerank: Command) -> None:
     plain = gzip.decompress((data / "test.nbest.gz").read_bytes())
-    result = rerank("rerank", tuned / "model", "--sources", data / "test.src.gz", stdin=plain)
+    result = rerank("rank", tuned / "model", "--sources", data / "test.src.gz", stdin=plain)
     assert result.code == 0
     assert result.out == best_file.read_text()
     lines = result.out.splitlines()
@@ -117,7 +117,7 @@ def test_a_filter_gives_a_line_a_list(tuned: Path, data: Path, best_file: Path, 
 
 
 def test_a_filter_without_sources_says_what_is_missing(tuned: Path, data: Path, rerank: Command) -> None:
-    result = rerank("rerank", tuned / "model", data / "test.nbest.gz")
+    result = rerank("rank", tuned / "model", data / "test.nbest.gz")
     assert result.code == 0
     assert len(result.out.splitlines()) == small_texts.SIZES["test"]
     assert "20 lists came without their source, which features of PhrasePair need; see --sources" in result.err
@@ -129,7 +129,7 @@ def test_a_filter_counts_what_it_does_not_know(tuned: Path, tmp_path: Path, rera
     lines = [known, known.replace("good2", "never").replace("||| -1 |||", "||| -2 |||")]
     small_texts.write_lines(tmp_path / "one.src", ["quell1 quell2"])
     text = "".join(f"{line}\n" for line in lines).encode()
-    result = rerank("rerank", tuned / "model", "--sources", tmp_path / "one.src", stdin=text)
+    result = rerank("rank", tuned / "model", "--sources", tmp_path / "one.src", stdin=text)
     assert (result.code, result.out) == (0, "good1 good2\n")
     found = re.search(r"1 list, ([\d,]+) unknown features?", result.err)
     assert found
@@ -142,7 +142,7 @@ def test_lists_come_back_in_their_format(
 ) -> None:
     sources, out = data / "test.src.gz", tmp_path / "out.gz"
     arguments = ("--sources", sources, "--n-best", 2, "--predictor", predictor, "-o", out)
-    assert rerank("rerank", tuned / "model", data / "test.nbest.gz", *arguments).code == 0
+    assert rerank("rank", tuned / "model", data / "test.nbest.gz", *arguments).code == 0
     given = {line.split(" ||| ")[1] for line in small_texts.lines_of(data / "test.nbest.gz")}
     lines = small_texts.lines_of(out)
     fields = [line.split(" ||| ") for line in lines]
@@ -262,7 +262,7 @@ def test_hypotheses_and_references_in_another_encoding(rerank: Command, tmp_path
     refused(
         rerank("oracle", utf8 / "lists", latin / "gold", *wer, "--on-bad-list", "skip"), f"{latin / 'gold'}:1: found"
     )
-    decoded = ("decode", latin / "lists", "--reader", "moses", "--metric", "wer", "--by", "best")
+    decoded = ("rank", "base", latin / "lists", "--reader", "moses", "--metric", "wer", "--predictor", "base")
     assert rerank(*decoded, "--encoding", "latin-1").out == "un café\ndéjà\n"
     assert rerank(*decoded, "--on-bad-list", "skip").out == "\n\n"
 
@@ -280,7 +280,7 @@ def test_a_recipe_and_its_model_in_another_encoding(data: Path, rerank: Command,
     assert one["splits"] == two["splits"]
     split = ("test.nbest.gz", "--sources", "test.src")
     plain, recoded = (
-        ("rerank", tmp_path / name / "model", place / split[0], split[1], place / split[2])
+        ("rank", tmp_path / name / "model", place / split[0], split[1], place / split[2])
         for name, place in (("plain", utf8), ("recoded", latin))
     )
     expected = rerank(*plain).out
@@ -297,7 +297,7 @@ def test_a_recipe_and_its_model_in_another_encoding(data: Path, rerank: Command,
 def test_a_source_too_few(tuned: Path, data: Path, tmp_path: Path, rerank: Command) -> None:
     short = tmp_path / "short.src"
     small_texts.write_lines(short, small_texts.lines_of(data / "test.src.gz")[:-1])
-    result = rerank("rerank", tuned / "model", data / "test.nbest.gz", "--sources", short, "-o", tmp_path / "out")
+    result = rerank("rank", tuned / "model", data / "test.nbest.gz", "--sources", short, "-o", tmp_path / "out")
     refused(result, "short.src:19", "19 sources for at least 20 lists of", "test.nbest.gz (list 19 at line 109)")
     assert not (tmp_path / "out").exists()
 

@@ -120,7 +120,7 @@ def test_commands_over_texts(texts: Path, rerank: Command, tmp_path: Path) -> No
 
 def test_errors_and_warnings_over_texts(texts: Path, rerank: Command, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    clean(rerank("train", str(recipe(texts)), "--output", str(out)))
+    clean(rerank("run", "--until", "train", str(recipe(texts)), "--output", str(out)))
     lines = (texts / "test.jsonl").read_text().splitlines()
     bad = json.loads(lines[0]) | {"candidates": [{"text": EVIL, "score": EVIL}]}
     more = json.loads(lines[1])
@@ -128,8 +128,8 @@ def test_errors_and_warnings_over_texts(texts: Path, rerank: Command, tmp_path: 
         candidate["features"][f"new{EVIL}"] = 1.0
     (tmp_path / "bad.jsonl").write_text("\n".join([json.dumps(bad), json.dumps(more), lines[2]]) + "\n")
     model, lists, ranked = str(out / "model"), str(tmp_path / "bad.jsonl"), str(tmp_path / "ranked")
-    assert SHOWN_ID in clean(rerank("rerank", model, lists, "-o", ranked), 2)
-    said = clean(rerank("rerank", model, lists, "-o", ranked, "--on-bad-list", "skip"))
+    assert SHOWN_ID in clean(rerank("rank", model, lists, "-o", ranked), 2)
+    said = clean(rerank("rank", model, lists, "-o", ranked, "--on-bad-list", "skip"))
     assert SHOWN_ID in said
     assert f"new{WORD}" in said
     assert "\x1b" in Path(ranked).read_text()  # data go through as they are

@@ -35,8 +35,8 @@ def use(rerank: Command, root: Path, lists: str, gold: str, reader: dict[str, An
     )
     for line in (
         ["run", root / "recipe.json", "-o", root / "run"],
-        ["rerank", root / "run/model", lists, "-o", root / "best"],
-        ["rerank", root / "run/model", lists, "-o", root / "ranked", "--n-best", 2],
+        ["rank", root / "run/model", lists, "-o", root / "best"],
+        ["rank", root / "run/model", lists, "-o", root / "ranked", "--n-best", 2],
         ["oracle", lists, gold, "--reader", shown, "--metric", metric],
     ):
         ended = rerank(*line)

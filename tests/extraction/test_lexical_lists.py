@@ -154,8 +154,8 @@ def test_damaged_tables_are_refused(model: Path, tmp_path: Path) -> None:
 def test_commands_have_the_columns(model: Path, data: Path, rerank: Command) -> None:
     """Lists with sources are ranked by them, in a program as on the command line; without, the first list is named."""
     lists, sources = str(data / "test.nbest.gz"), str(data / "test.src.gz")
-    found = rerank("rerank", str(model), lists, "--sources", sources)
+    found = rerank("rank", str(model), lists, "--sources", sources)
     ranked = load(model).rank_many(lists, sources=sources)
     assert found.out.splitlines() == [each.best.text if len(each) else "" for each in ranked]
     assert "Lexical|target-rate" in rerank("explain", str(model), lists, "--sources", sources, "--list", "3").out
-    refused(rerank("rerank", str(model), lists), "test.nbest.gz:1: list 0: no source")
+    refused(rerank("rank", str(model), lists), "test.nbest.gz:1: list 0: no source")

@@ -62,7 +62,7 @@ def _rerank(directory: Path, rng: Rng) -> list[object]:
         rng, predictor=PREDICTORS, reader=READERS, on_bad_list=POLICIES, n_best=NUMBERS,
         sources=tuple(directory / name for name in FILES), output=(directory / "out",),
     )  # fmt: skip
-    return ["rerank", directory / choice(rng, MODELS), _file(directory, rng, "lists"), *options]
+    return ["rank", directory / choice(rng, MODELS), _file(directory, rng, "lists"), *options]
 
 
 def _inspect(directory: Path, rng: Rng) -> list[object]:
@@ -124,13 +124,13 @@ def _folds(directory: Path, rng: Rng) -> list[object]:
 
 def _stored(directory: Path, rng: Rng) -> list[object]:
     """The recipe of a run, whose data are not there any more."""
-    name = choice(rng, ("run", "train", "extract", "test"))
+    name = "run"
     where = directory / choice(rng, ("run", "other", "fresh", "lists"))
     sets = ("task=parse", "task=classification", "learner.name=pa", "data.reader.name=jsonl", f"data.root={directory}")
     return [name, directory / "run/recipe.yaml", "-o", where, *_some(rng, set=sets, resume=())]
 
 
 COMMANDS: dict[str, Callable[[Path, Rng], list[object]]] = {
-    "rerank": _rerank, "inspect": _inspect, "explain": _explain, "evaluate": _evaluate, "export": _export,
+    "rank": _rerank, "inspect": _inspect, "explain": _explain, "evaluate": _evaluate, "export": _export,
     "import": _import, "oracle": _oracle, "folds": _folds,
 }  # fmt: skip

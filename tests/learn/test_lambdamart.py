@@ -91,7 +91,7 @@ def test_the_same_trees_rank_everywhere(tmp_path: Path, rerank: Command) -> None
     ranker = ListRanker(learner=LEARNER, random_state=1).fit(*flat[0], eval_set=flat[1])
     scored = np.concatenate([ranking.scores[np.argsort(ranking.order)] for ranking in rankings])
     np.testing.assert_allclose(ranker.predict(x.reshape(-1, 2)), scored, rtol=1e-12)
-    ranked = rerank("rerank", model, test)
+    ranked = rerank("rank", model, test)
     assert ranked.out.split() == [str(ranking.order[0]) for ranking in rankings]
     total, (first, second) = sum(part.amount for part in rankings[0].explain()), rankings[0].scores[:2]
     assert total == pytest.approx(first - second, abs=1e-4)

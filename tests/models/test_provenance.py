@@ -86,7 +86,7 @@ def test_code_that_a_model_names_is_refused(trap: Path, rerank: Command, key: st
         library.load(model, trust=["tra", "trap.more"])
     small_texts.write_lines(trap / "lists", ["0 ||| a b ||| LM0= -1 ||| -1"])
     for words in (
-        ["rerank", model, "lists"], ["decode", "lists", "--model", model], ["serve", model, "--port", 0],
+        ["rank", model, "lists"], ["serve", model, "--port", 0],
         ["explain", model, "lists", "--list", 0], ["inspect", model, "--ablate"],
     ):  # fmt: skip
         refused(rerank(*words), f"{model}: names code by import path ({said})")
@@ -120,7 +120,7 @@ def test_code_that_is_trusted_is_called(trap: Path, rerank: Command) -> None:
     for trust in (True, "trap", ["other", "trap"]):
         assert library.load(model, trust=trust).best([{"text": "a", "columns": {"LM0": 1}}])["text"] == "a"
     assert (trap / "sprung").exists()
-    assert rerank("rerank", model, "lists", "--trust").out == "a b\n"
+    assert rerank("rank", model, "lists", "--trust").out == "a b\n"
 
 
 def leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -191,7 +191,7 @@ def test_a_directory_with_modules_is_not_looked_into(small_run: Path, tmp_path: 
         pytest.skip("all packages for URLs are installed")
     (tmp_path / f"{missing}.py").write_text("open('sprung', 'w').close()")
     scheme = {"gcsfs": "gs", "s3fs": "s3", "huggingface_hub": "hf"}[missing]
-    words = ["-P", "-m", "rerank", "rerank", small_run / "model", f"{scheme}://bucket/lists", "--reader", "charniak"]
+    words = ["-P", "-m", "rerank", "rank", small_run / "model", f"{scheme}://bucket/lists", "--reader", "charniak"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with program(sys.executable, *words, cwd=tmp_path, env=environment, stderr=-1) as running:
         _, said = running.communicate()

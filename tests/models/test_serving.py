@@ -51,7 +51,7 @@ def trees(small_data: Path, workspace: Path) -> Path:
     features = {"templates": TREES, "user": {"words": "user_template:count_words"}}
     learner = {"name": "vrda", "loss": "hinge"}
     recipe = small.recipe(small_data, features=features, learner=learner, training={"vote": True})
-    pipeline.run(recipe, workspace / "serving-trees", stages=("train",))
+    pipeline.run(recipe, workspace / "serving-trees", tests=False)
     return workspace / "serving-trees" / "model"
 
 
@@ -65,7 +65,7 @@ def texts(workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
         ("texts", {"set": None, "templates": TEXTS}),
         ("dense", {"set": None, "templates": ["Dense"]}),
     ):
-        pipeline.run(small_texts.recipe(root, features=features), workspace / f"serving-{name}", stages=("train",))
+        pipeline.run(small_texts.recipe(root, features=features), workspace / f"serving-{name}", tests=False)
         found[name] = workspace / f"serving-{name}" / "model"
     return found
 

@@ -76,7 +76,7 @@ def test_a_stored_model_is_the_same(tagger: rerank.Tagger, tmp_path: Path) -> No
     assert np.array_equal(again.weights, tagger.weights)
     assert again.nbest(["a", "cat"], 3) == tagger.nbest(["a", "cat"], 3)
     assert (again.settings, again.labels, again.about) == (tagger.settings, tagger.labels, tagger.about)
-    with pytest.raises(ModelError, match=r"a model that tags words; `rerank tag` and `rerank nbest` take it"):
+    with pytest.raises(ModelError, match=r"a model that tags words; `rerank tag` takes it"):
         Model.load(tmp_path / "model")
     with pytest.raises(ModelError, match="no such directory"):
         rerank.Tagger.load(tmp_path / "none")

@@ -159,10 +159,10 @@ def test_recipes_and_commands_bring_words_to_one_form(tmp_path: Path, rerank: Co
     oracle = rerank("oracle", f"{mixed}.nbest.gz", f"{mixed}.gold.gz", "--normalize")
     assert oracle.out == rerank("oracle", f"{plain}.nbest.gz", f"{plain}.gold.gz").out
     assert f"words normalised: {counts['candidates']:,} of candidates, {golds['a']:,} of gold trees" in oracle.err
-    best = rerank("rerank", str(tmp_path / "a/run/model"), f"{mixed}.nbest.gz").out
+    best = rerank("rank", str(tmp_path / "a/run/model"), f"{mixed}.nbest.gz").out
     forms = {forms[0]: forms[2] for forms in WRITTEN.values()}
     normal = re.sub(r"(?<=\(\w\w) (1\\/2|``|\()\)", lambda match: f" {forms[match[1]]})", best)
-    assert normal == rerank("rerank", str(tmp_path / "b/run/model"), f"{plain}.nbest.gz").out
+    assert normal == rerank("rank", str(tmp_path / "b/run/model"), f"{plain}.nbest.gz").out
     (tmp_path / "best").write_text(best.replace(" ()", " -LRB-)"))  # in a file of trees brackets must balance
     scored = rerank("evaluate", str(tmp_path / "best"), f"{mixed}.gold.gz", "--normalize").out
     assert f"best: words normalised: {golds['the'] + golds['a']:,} of candidates, {golds['a']:,} of gold" in scored

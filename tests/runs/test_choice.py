@@ -134,7 +134,7 @@ def test_dev_is_not_blind_as_a_test_split(small_data: Path, workspace: Path) -> 
 def tuned(small_data: Path, workspace: Path) -> tuple[Path, dict[str, Any]]:
     """A choice among three strengths of a penalty; tests do not change it."""
     directory = workspace / "tuned-grid"
-    return directory, pipeline.run(recipe(small_data, data={"holdout": APART}, **GRID), directory, stages=("train",))
+    return directory, pipeline.run(recipe(small_data, data={"holdout": APART}, **GRID), directory, tests=False)
 
 
 def test_settings_are_compared_by_their_scores_on_lists_set_apart(

@@ -126,6 +126,6 @@ def test_the_candidates_of_lines_are_rows(
     (tmp_path / "lists.jsonl").write_text("".join(json.dumps(each) + "\n" for each in given))
     model.save(tmp_path / "model")
     command: Command = request.getfixturevalue("rerank")  # the name is taken by the package
-    out = command("rerank", str(tmp_path / "model"), str(tmp_path / "lists.jsonl"), "--n-best", "9")
+    out = command("rank", str(tmp_path / "model"), str(tmp_path / "lists.jsonl"), "--n-best", "9")
     ranked = [json.loads(each)["candidates"] for each in out.out.splitlines()]
     assert [[one["score"] for one in each] for each in ranked] == [sorted(each, reverse=True) for each in expected]

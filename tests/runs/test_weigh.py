@@ -106,7 +106,7 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
     found = json.loads(rerank("weigh", place, *how, "--save", tmp_path / "model", "--json").out)
     weights = {line["column"]: line["weight"] for line in found["weights"]}
     assert weights["score"] > 0 > weights["cost"]
-    ranked = rerank("rerank", tmp_path / "model", place, "--n-best", 1).out  # as the weights in the file's unit say
+    ranked = rerank("rank", tmp_path / "model", place, "--n-best", 1).out  # as the weights in the file's unit say
     chosen = [json.loads(line)["candidates"][0] for line in ranked.splitlines()]
     best = [max(line["candidates"], key=lambda one: sum(w * one[c] for c, w in weights.items())) for line in lists]
     assert [one["cost"] for one in chosen] == [one["cost"] for one in best]

@@ -75,9 +75,6 @@ class ExampleSteps(Steps[ClassificationRecipe]):
     singles: list[Spec]
 
     def check(self) -> None:
-        if not self.trains:
-            message = "`rerank test` is not for recipes of the task classification; `rerank run` trains and tests"
-            raise RecipeError(message, key="task")
         self.singles = check_parts(self.recipe)
         self.sets = Sets(self.recipe)
         self.size, self.predictions = {"sets": len(self.sets.sources)}, []

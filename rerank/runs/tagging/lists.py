@@ -1,4 +1,4 @@
-"""The best sequences of labels as lists in JSON lines, which `task: ranking` and `rerank rerank` read.
+"""The best sequences of labels as lists in JSON lines, which `task: ranking` and `rerank rank` read.
 
 A candidate's text is its words with their labels behind slashes, its answer the labels alone, its score the tagger's;
 the reference is the text with the right labels, where these are known.

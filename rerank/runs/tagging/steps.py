@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rerank import __version__
-from rerank.base.errors import DataError, ModelError, RecipeError
+from rerank.base.errors import ModelError, RecipeError
 from rerank.kernels.sources import TAGGING
 from rerank.metrics.spans import LabelMetric
 from rerank.models.tagger import Tagger
@@ -134,9 +134,6 @@ class TaggingSteps(Steps[TaggingRecipe]):
         try:
             return Tagger.load(place, trust=True)
         except ModelError:
-            if not self.trains:
-                message = "nothing is trained by this recipe here; run `rerank train` first"
-                raise DataError(message, path=str(self.directory)) from None
             tagger, training = train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
             seconds = sum(line.get("seconds", 0.0) for line in training.history)
             tagger.about["history"] = training.history

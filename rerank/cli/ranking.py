@@ -1,0 +1,262 @@
+"""The command that ranks lists: by a model, or by their base scores alone."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rerank.base.errors import RecipeError
+from rerank.base.progress import track
+from rerank.base.wording import amount
+from rerank.cli.answer import shown_as_json
+from rerank.cli.application import (
+    Encoding,
+    ListReader,
+    OnBadList,
+    OutputFile,
+    Predictor,
+    Trusted,
+    check_files,
+    command,
+    model_for,
+    own_parts,
+    warn_of_skipped,
+)
+from rerank.cli.measuring import ORDERS, Measured, Option, parsed_options
+
+if TYPE_CHECKING:
+    from rerank.models.model import Model
+    from rerank.models.scorer import Opened, Ranked, Scorer
+    from rerank.readers.base import SkippedList
+
+    Lists = Iterator[Opened | SkippedList]
+
+log = logging.getLogger("rerank")
+
+
+BASE = "base"  # in place of a model
+AHEAD = 1000  # lists that tell how far scores deviate, where nothing was tuned
+
+
+@command("rank")
+def rank_(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model directory, or the URL of one; base for the base scores.")
+    ],
+    nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to rank; - for standard input.")] = "-",
+    output: OutputFile = "-",
+    n_best: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Write this many candidates per list, in the input's format, with new and old scores."
+        ),
+    ] = None,
+    predictor: Predictor = None,
+    decode: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SETTINGS",
+            help="Settings of mbr and fuse in place of those that were tuned, as {sharpness: 2, threshold: 0.6}: "
+            "sharpness, deviation, threshold, most, gains.",
+            show_default=False,
+            callback=own_parts,
+        ),
+    ] = None,
+    metric: Measured = "parseval",
+    option: Option = None,
+    reader: ListReader = None,
+    trust: Trusted = False,
+    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
+    on_bad_list: OnBadList = "error",
+    sources: Annotated[
+        str | None,
+        typer.Option(help="The inputs of lists of texts that do not hold their own, one per line.", show_default=False),
+    ] = None,
+) -> None:
+    """Rank lists: one line per list, what the model chooses, or with --n-best the first candidates of each list.
+
+    The lists are in the format of those that the model was trained on, unless --reader names another. A list without
+    candidates gives an empty line and a warning. --predictor mbr takes the candidate with the greatest expected gain,
+    fuse makes a tree of the brackets that are probable enough, which may be none of the candidates. Without a model
+    (MODEL is base) --metric says what candidates gain.
+
+    With --json every line is an object: the list's id, the predictor, the text and the place in the input (from 1, null
+    for a tree that is no candidate) of the choice, and the candidates, the first or as many as --n-best says, with
+    their places, texts and scores; where lists are decoded, also all probabilities, expected gains and brackets.
+    """
+    from rerank.extraction.content.base import make_reader
+    from rerank.models.scorer import write_ranked
+    from rerank.readers.base import SkipCount
+    from rerank.readers.streams import open_output
+
+    check_files(nbest, sources, output, None if model == BASE else model)
+    if model == BASE:
+        predictor = predictor or ("fuse" if metric == "parseval" else "mbr")
+        scorer = _scorer(_base_model(parsed_options(option or []), metric), predictor)
+    else:
+        scorer = _scorer(model_for(nbest, model, trust), predictor)
+    form = scorer.reader if reader is None else make_reader(reader)
+    if n_best is not None and scorer.predictor in ("fuse", "learned") and not shown_as_json():
+        log.warning(
+            "the candidates are in the order of their scores by %s; the model's own choices are trees that it fuses, "
+            "which are written without --n-best", scorer.ranked_by,
+        )  # fmt: skip
+    count, counts = SkipCount(on_bad_list), Counter[str]()
+    with open_output(output) as stream:
+        opened = _tuned(scorer, predictor, decode, scorer.read(form, nbest, count, sources))
+        lists = _count_lists(track(scorer.rank(opened), "rank"), counts)
+        if shown_as_json():
+            for ranked in lists:
+                stream.write(_as_object(ranked, scorer.predictor, n_best or 1))
+        elif n_best is not None:
+            write_ranked(stream, form, lists, n_best)
+        else:
+            for ranked in lists:
+                stream.write(_best_text(ranked) + b"\n")
+    warn_of_skipped(count)
+    if counts["empty"]:
+        what = "an empty line" if n_best is None else "a list without candidates"
+        log.warning("%d of the %d lists had no usable candidate: %s each", counts["empty"], counts["all"], what)
+    if not counts["all"]:
+        log.warning("no list in the input")
+    if counts["left out"]:
+        what = amount(counts["left out"], "candidate")
+        log.warning("%s without a vote: words other than those of the best of the list", what)
+    missing = ", ".join(name for names in scorer.content.needs.values() for name in names)
+    if counts["without source"] and missing:
+        message = "%d lists came without their source, which features of %s need; see --sources"
+        log.warning(message, counts["without source"], missing)
+    shown = amount(count.lists, "list"), amount(counts["unknown"], "unknown feature")
+    log.info("%s, %s, by the predictor %s", *shown, scorer.predictor)
+
+
+def _base_model(options: dict[str, Any], metric: str) -> "Model":
+    """A model of base scores alone, whose candidates gain by a metric."""
+    from rerank.models.decoding import base_model
+    from rerank.recipes.loading import read_settings
+    from rerank.recipes.recipe import ListRecipe
+    from rerank.recipes.settings import named
+
+    settings = options | named(metric)
+    if settings["name"] in ORDERS:
+        raise RecipeError(f"{settings['name']} measures orders, and decoding gives no order", key="--metric")
+    task = {"parseval": "parse", "gain": "ranking"}.get(settings["name"], "translation")
+    recipe = read_settings({"name": "rank", "task": task, "metric": settings, "features": {"set": "base"}})
+    assert isinstance(recipe, ListRecipe)
+    return base_model(recipe)
+
+
+def _scorer(model: "Model", predictor: str | None) -> "Scorer":
+    """The scorer by a predictor; decoding that was not tuned is set up by ``_tuned``."""
+    from rerank.models.provenance import decodings_of
+    from rerank.models.scorer import Scorer
+
+    untuned = predictor in ("mbr", "fuse") and predictor not in decodings_of(model.about)
+    return Scorer(model, None if untuned else predictor)
+
+
+def _tuned(scorer: "Scorer", predictor: str | None, settings: str | None, lists: "Lists") -> "Lists":
+    """Set how ``scorer`` decodes: as its model was tuned to, or as is said; returns the lists, some of which may have
+    been read."""
+    from pydantic import ValidationError
+
+    from rerank.models.provenance import Decoding
+    from rerank.recipes.settings import first_fault
+    from rerank.storage.bounded_yaml import read_yaml
+
+    given = {} if settings is None else read_yaml(settings)
+    if not isinstance(given, dict):
+        raise RecipeError(f"--decode: found {settings!r}; expected settings, as {{sharpness: 2}}")
+    untuned = predictor in ("mbr", "fuse") and predictor != scorer.predictor
+    if not untuned and scorer.how is None:
+        if given:
+            raise RecipeError("--decode: nothing is decoded; say how with --predictor mbr or fuse")
+        return lists
+    if not untuned and not given:
+        return lists
+    known = {"kind": predictor, "sharpness": 1.0} if untuned or scorer.how is None else scorer.how.model_dump()
+    if untuned and "deviation" not in given:
+        ahead = list(islice(lists, AHEAD))
+        known["deviation"], lists = _deviation(scorer, ahead), chain(ahead, lists)
+    try:
+        scorer.decode_by(Decoding.model_validate(known | given))
+    except ValidationError as error:
+        place, message = first_fault(Decoding, error)
+        raise RecipeError(f"--decode: {place[0]}: {message}") from None
+    return lists
+
+
+def _deviation(scorer: "Scorer", lists: "list[Opened | SkippedList]") -> float:
+    """The standard deviation of scores from their lists' means; 1 where all are alike."""
+    import numpy as np
+
+    from rerank.readers.base import SkippedList
+
+    by_list = [
+        ranked.scores for ranked in scorer.scored(lists) if not isinstance(ranked, SkippedList) and ranked.scores.size
+    ]
+    apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list)])
+    deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
+    return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
+
+
+def _count_lists(lists: "Iterable[Ranked | SkippedList]", found: Counter[str]) -> "Iterator[Ranked | SkippedList]":
+    """Pass ``lists`` on and count them, those without candidates or source, and what the model does not know."""
+    from rerank.readers.base import SkippedList
+    from rerank.readers.texts.text_list import TextList
+
+    for ranked in lists:
+        found["all"] += 1
+        found["empty"] += not _places(ranked)
+        if not isinstance(ranked, SkippedList):
+            found["unknown"] += ranked.unknown
+            found["left out"] += ranked.answer.left_out if ranked.answer is not None else 0
+            found["without source"] += isinstance(ranked.nbest, TextList) and ranked.nbest.source is None
+        yield ranked
+
+
+def _places(ranked: "Ranked | SkippedList") -> list[int]:
+    """The candidates of a list, best first; a bad list has none."""
+    order = getattr(ranked, "order", ())
+    return [int(y) for y in order]
+
+
+def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> bytes:
+    """The choice from a list, and its first candidates, as a line of JSON."""
+    from rerank.readers.base import SkippedList
+    from rerank.storage.strict_json import as_json
+
+    shown: dict[str, Any] = {"id": "", "predictor": predictor, "text": None, "place": None, "candidates": []}
+    if isinstance(ranked, SkippedList) or not ranked.order.size:
+        return (
+            f"{as_json(shown | {'id': ranked.id if isinstance(ranked, SkippedList) else ranked.nbest.id})}\n".encode()
+        )
+    nbest, scores, answer = ranked.nbest, ranked.scores, ranked.answer
+    place = int(ranked.order[0]) if answer is None else answer.place
+    candidates = [
+        {
+            "place": y + 1,
+            "text": nbest.texts[y].strip().decode("utf-8", "replace"),
+            "score": float(scores[y]),
+            "base_score": float(nbest.base[y]),
+        }
+        for y in _places(ranked)[:most]
+    ]
+    shown |= {"id": nbest.id, "text": ranked.best.strip().decode("utf-8", "replace"), "candidates": candidates}
+    shown["place"] = None if place is None else place + 1
+    if answer is not None:
+        shown["probabilities"] = answer.probabilities.tolist()
+        if answer.expected is not None:
+            shown["expected_gains"] = answer.expected.tolist()
+        if answer.votes:
+            shown["brackets"] = [vote.as_object() for vote in answer.votes]
+    return f"{as_json(shown)}\n".encode()
+
+
+def _best_text(ranked: "Ranked | SkippedList") -> bytes:
+    """The choice on one line; nothing where there is no candidate."""
+    text: bytes = getattr(ranked, "best", b"")
+    return text.strip().replace(b"\r", b" ").replace(b"\n", b" ")
