@@ -49,8 +49,7 @@ def translations() -> str:
         "kbmira": "kbmira, dense, trained on train",
         "its pairs": "kbmira, dense and phrase pairs",
         "dptm": "`translation-dptm.yaml`: dense and phrase pairs, Bayes risk",
-        "no Lexical": "the same without `Lexical`",
-        "all": "`translation.yaml`: all templates, [`Lexical`](#lexical-columns), adaptive RDA, Bayes risk",
+        "all": "`translation.yaml`: all templates, adaptive RDA, Bayes risk",
     }
     lines = []
     for test in (1, 2):

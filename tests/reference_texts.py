@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from reference_lexical import Direction, columns, direction, tokens
 from rendered_features import by_candidate, names_of
 
 from rerank.data.symbols import SymbolTable
-from rerank.features.model1 import estimate
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import make_view
@@ -83,8 +81,7 @@ def text_list(lines: Lines) -> TextList:
 @cache
 def made(specs: tuple[Any, ...], **options: Any) -> TextExtractor:
     """An extractor, one for all lists: it must forget the last one."""
-    options = {"centred": False, "tables": estimate(*map(tokens, LEARNED), 5), **options}
-    return TextExtractor([make_template(spec) for spec in specs], SymbolTable(), **options)
+    return TextExtractor([make_template(spec) for spec in specs], SymbolTable(), **{"centred": False, **options})
 
 
 def extracted(specs: Sequence[Any], lines: Lines, **options: Any) -> list[Features]:
@@ -153,32 +150,6 @@ def within(lines: Lines, bins: str = "0") -> list[Features]:
 @named("BaseScore")
 def base_score(lines: Lines) -> list[Features]:
     return [{"": one.base} for one in lines.candidates]
-
-
-# Sources and references that Lexical has learned from, words of random lists and of those by hand among them.
-LEARNED = (
-    [["a", "b", "c"], ["a", "the"], ["12", "."], ["a", "b", "."], ["ein", "mann", "."], ["ein", "b", "."], ["d"], []],
-    [
-        ["the", "b"],
-        ["the", "a", "12"],
-        ["12", "."],
-        ["b", "c", "."],
-        ["a", "man", "."],
-        ["a", "c", "."],
-        ["a", "a"],
-        [],
-    ],
-)
-
-
-@cache
-def learned() -> tuple[Direction, Direction]:
-    return direction(*LEARNED, 5), direction(*LEARNED[::-1], 5)
-
-
-@named("Lexical")
-def lexical(lines: Lines) -> list[Features]:
-    return [columns(lines.source, one.words, *learned()) for one in lines.candidates]
 
 
 @named("Given")

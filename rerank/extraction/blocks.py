@@ -20,7 +20,6 @@ from rerank.base.errors import RerankError, Warnings, collected_warnings
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
 from rerank.extraction.flat import FlatFeatures, FlatPair, flat_features
-from rerank.extraction.lexical import kept_tables
 from rerank.extraction.seen import SeenLists
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounter
@@ -35,12 +34,10 @@ BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most this many lists, and bytes
 
 
 class Block(NamedTuple):
-    """A task: lists as they are read. ``number`` counts blocks from 0; ``part``: which of the job's lexical tables its
-    lists get."""
+    """A task: lists as they are read. ``number`` counts blocks from 0."""
 
     number: int
     lists: list[Item]
-    part: int = 0
 
 
 class Summary(NamedTuple):
@@ -55,16 +52,14 @@ class Summary(NamedTuple):
 @dataclass(frozen=True)
 class BlockJob:
     """The settings that all blocks of a split share. imports: further places that users' templates may be in; columns:
-    the score columns that lists are held to; scored: whether they must have base scores; lexical: the digests of the
-    tables in the spool that the template Lexical gets, by part of the lists; empty without it; numbering: the columns
-    of features, where a table is known."""
+    the score columns that lists are held to; scored: whether they must have base scores; numbering: the columns of
+    features, where a table is known."""
 
     recipe: ListRecipe
     spool: Spool
     imports: tuple[str, ...]
     columns: ScoreColumns | None = None
     scored: bool = False
-    lexical: tuple[str, ...] = ()
     numbering: Numbering | None = None
 
     @staticmethod
@@ -72,43 +67,33 @@ class BlockJob:
         """The job of extracting a split; its blocks go to ``directory``."""
         return BlockJob(recipe, Spool(str(directory)), tuple(sys.path) if recipe.features.user else ())
 
-    def content(self, part: int) -> Content[Any]:
-        """The kind of candidates in the lists of a part; a new one, with no symbols."""
+    def content(self) -> Content[Any]:
+        """The kind of candidates in the lists; a new one, with no symbols."""
         sys.path += [place for place in self.imports if place not in sys.path]
-        tables = kept_tables(Path(self.spool.directory), self.lexical[part]) if self.lexical else None
-        content = content_of(self.recipe, columns=self.columns, lexical=tables)
+        content = content_of(self.recipe, columns=self.columns)
         content.scored = self.scored
         return content
 
 
-def cut(
-    read: Iterable[Item],
-    failure: list[RerankError],
-    part_of: Callable[[int], int] = lambda _: 0,
-) -> Iterator[Block]:
-    """The lists in blocks, each within a part: ``part_of`` gives that of the list at a place (from 0).
-
-    A reading error ends them and is left in ``failure``: the lists before it may hold an earlier one.
+def cut(read: Iterable[Item], failure: list[RerankError]) -> Iterator[Block]:
+    """The lists in blocks. A reading error ends them and is left in ``failure``: the lists before it may hold an
+    earlier one.
     """
-    number, lists, count, size, part = 0, list[Item](), 0, 0, 0
+    number, lists, count, size = 0, list[Item](), 0, 0
     try:
-        for place, nbest in enumerate(read):
-            if lists and part != part_of(place):
-                yield Block(number, lists, part)
-                number, lists, count, size = number + 1, [], 0, 0
-            part = part_of(place)
+        for nbest in read:
             if not isinstance(nbest, SkippedList):
                 nbest = nbest.without_raw()  # needed only to write the list
             lists.append(nbest)
             count += len(nbest) if isinstance(nbest, ListBlock) else 1
             size += sum(map(len, getattr(nbest.rows if isinstance(nbest, ListBlock) else nbest, "texts", ())))
             if count >= BLOCK_LISTS or size >= BLOCK_BYTES:
-                yield Block(number, lists, part)
+                yield Block(number, lists)
                 number, lists, count, size = number + 1, [], 0, 0
     except RerankError as error:
         failure.append(error)
     if lists:
-        yield Block(number, lists, part)
+        yield Block(number, lists)
 
 
 def extract_block(job: BlockJob, block: Block) -> Summary:
@@ -121,7 +106,7 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
 
 def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     """The summary of a block, and what is left in the spool: tuples of arrays."""
-    content, known = job.content(block.part), job.numbering
+    content, known = job.content(), job.numbering
     hashed = bool(job.recipe.features.hash_bits) and known is None
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()

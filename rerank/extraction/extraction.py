@@ -30,7 +30,6 @@ from rerank.extraction.assembly import (
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import columns_of
-from rerank.extraction.lexical import keep_tables
 from rerank.extraction.seen import SeenSample, sample
 from rerank.extraction.spool import Numbering
 from rerank.features.counting import Pruning, make_table
@@ -72,9 +71,8 @@ class Extraction:
 
     spool: another directory, for the blocks.
     inputs: where the files of the split are open, or will be.
-    known: the table of its columns, by which its lists are held to score columns, and what the template Lexical has
-    learned; without one, the score columns are those of its first list, Lexical learns from these lists, and ``table``
-    makes the table.
+    known: the table of its columns, by which its lists are held to score columns; without one, the score columns are
+    those of its first list, and ``table`` makes the table.
 
     The lists are read here; everything else is done by the workers of ``engine``. What they find does not depend on
     how many there are.
@@ -101,15 +99,13 @@ class Extraction:
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
-        self._lexical = None if known is None else known.lexical
 
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool."""
         failure: list[RerankError] = []
         if self._inputs.size(paths_of(self._recipe.data, self._split)) >= LARGE:
             self._engine.expect_long()
-        part_of, raws = self._learn(), self._content.read_blocks(self._recipe.data, self._split)
-        blocks = cut(raws, failure, part_of)
+        blocks = cut(self._content.read_blocks(self._recipe.data, self._split), failure)
         with counting(f"extract {self._split}") as progress:
             for lists in self._summaries(self._held(blocks)):
                 progress.advance(more=lists)
@@ -121,17 +117,6 @@ class Extraction:
             if not lists:
                 raise self._count.nothing(self._recipe.data.files_of(source)["nbest"][0])
         self._content.check(self._count)
-
-    def _learn(self) -> Callable[[int], int]:
-        """Leave what the template Lexical has learned, or learns here, in the spool; gives the part of a list by its
-        place."""
-        learned = self._content.learn(self._recipe.data, self._split) if self._lexical is None else None
-        if learned is not None:
-            self._lexical = learned.whole
-        tables = learned.parts if learned is not None else [self._lexical] if self._lexical is not None else []
-        kept = tuple(keep_tables(Path(self._job.spool.directory), table) for table in tables)
-        self._job = replace(self._job, lexical=kept)
-        return learned.part if learned is not None else lambda _: 0
 
     def _sources(self) -> dict[str, int]:
         """The number of lists that the split has from each of its sources."""
@@ -171,7 +156,7 @@ class Extraction:
         scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
         scores |= {"scored": any(spool.load(block, SeenSample).scored for block in range(len(self._features)))}
         if features.hash_bits:
-            hashed = HashedTable(features.hash_bits, names, {}, self._lexical)
+            hashed = HashedTable(features.hash_bits, names, {})
             hashed.about.update(count_collisions(hashed, spool, len(self._features)), **scores)
             self._check_kept(hashed)
             return hashed
@@ -180,7 +165,6 @@ class Extraction:
         columns = list(self._map(partial(count_range, spool, pruning.limits), ranges))
         symbols = np.unique(np.concatenate([part.symbols for part in columns]))
         table = make_table(columns, pruning, texts_of(spool, len(self._features), symbols))
-        table = replace(table, lexical=self._lexical)
         table.about.update(scores)
         self._check_kept(table)
         log.info("features: %s seen, %s kept", f"{table.about['seen']:,}", f"{table.about['kept']:,}")

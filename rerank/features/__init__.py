@@ -15,7 +15,6 @@ TEMPLATES = {  # by module; they are called like their classes
     "text.agreement": "LengthRatio Length Copy Punctuation",
     "text.consensus": "ConsensusNGram",
     "text.edits": "ConsensusEdits EditOps",
-    "text.lexical": "Lexical",
     "text.phrases": "PhrasePair SourcePhrase TargetPhrase PhraseLengths PhraseBoundary Jump",
     "text.rank": "Rank BaseGap Given",
     "text.words": "TargetNGram WordPair Unaligned CoOccurrence",

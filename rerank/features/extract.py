@@ -48,7 +48,7 @@ def families_of(templates: Sequence[Template]) -> list[KernelCall]:
     """Group templates by kernel, view, scope and the names of their options: a list needs one call per group."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for number, template in enumerate(templates):
-        key = template.fire, template.scope, template.sees, tuple(template.record())
+        key = template.fire, template.scope, template.content, tuple(template.record())
         groups.setdefault(key, []).append(number)
     families = []
     for (fire, scope, sees, _), numbers in groups.items():

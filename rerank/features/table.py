@@ -10,12 +10,10 @@ import numpy as np
 from rerank.base.errors import ModelError
 from rerank.data.symbols import ABSENT, HashIndex, fill_index, look_up, new_index
 from rerank.features.collecting import ListFeatures
-from rerank.features.model1 import LexicalTables, same_tables
 from rerank.storage.arrays import DAMAGE, read_array
 from rerank.storage.strict_json import as_json, read_object
 
 BASE_SCORE = "BaseScore"  # the template
-LEXICAL = "table_lexical_"  # how the names of files with lexical tables begin
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class FeatureTable:
     hashes: uint64 [D], sorted except that the free columns come first, sorted among themselves; template:
     int32 [D], into ``templates``; symbols: uint64, those of column j are symbols[first[j]:first[j + 1]]; texts: the
     texts of the symbols by hash; about: counts of seen, kept and pruned features; scale: float64 [free], the factors
-    for the values of the free columns (see dense.py); lexical: what the template Lexical has learned, if it is used.
+    for the values of the free columns (see dense.py).
     """
 
     hashes: np.ndarray
@@ -36,7 +34,6 @@ class FeatureTable:
     texts: dict[int, str]
     about: dict[str, Any]
     scale: np.ndarray = field(default_factory=lambda: np.empty(0))
-    lexical: LexicalTables | None = None
 
     def __post_init__(self) -> None:
         self.check()
@@ -79,7 +76,7 @@ class FeatureTable:
             np.save(directory / f"table_{name}.npy", getattr(self, name), allow_pickle=False)
         words = {f"{h:016x}": text.encode("utf-8", "surrogateescape").hex() for h, text in sorted(self.texts.items())}
         header = {"templates": self.templates, "texts": words, "about": self.about, "scale": self.scale.tolist()}
-        (directory / "table.json").write_text(as_json(header | _save_lexical(directory, self.lexical)))
+        (directory / "table.json").write_text(as_json(header))
 
     @staticmethod
     def read(directory: Path, header: dict[str, Any]) -> "FeatureTable":
@@ -92,11 +89,7 @@ class FeatureTable:
             int(h, 16): bytes.fromhex(word).decode("utf-8", "surrogateescape") for h, word in header["texts"].items()
         }
         scale = np.array(header.get("scale", []), np.float64)  # tables without free columns may lack it
-        content |= {
-            "templates": _templates(header),
-            "about": _about(header),
-            "lexical": _read_lexical(directory, header),
-        }
+        content |= {"templates": _templates(header), "about": _about(header)}
         return FeatureTable(**content, texts=texts, scale=scale)
 
     def check(self) -> None:
@@ -133,7 +126,6 @@ class HashedTable:
     bits: int
     templates: tuple[str, ...]
     about: dict[str, Any]
-    lexical: LexicalTables | None = None
     free: ClassVar[int] = 0
     scale: ClassVar[np.ndarray] = np.empty(0)
     base_column: ClassVar[None] = None
@@ -154,7 +146,7 @@ class HashedTable:
     def save(self, directory: Path) -> None:
         """Write the table's file into an existing directory."""
         header = {"bits": self.bits, "templates": self.templates, "about": self.about}
-        (directory / "table.json").write_text(as_json(header | _save_lexical(directory, self.lexical)))
+        (directory / "table.json").write_text(as_json(header))
 
 
 Table = FeatureTable | HashedTable
@@ -188,7 +180,7 @@ def load_table(directory: Path) -> Table:
         bits = header["bits"]
         if type(bits) is not int or not 4 <= bits <= 30:
             raise ValueError(f"{bits} hash bits; expected 4 to 30")
-        return HashedTable(bits, _templates(header), _about(header), _read_lexical(directory, header))
+        return HashedTable(bits, _templates(header), _about(header))
     except KeyError as error:
         raise ModelError(f"not a readable feature table: it has no {error}", path=str(directory)) from None
     except DAMAGE as error:
@@ -198,25 +190,8 @@ def load_table(directory: Path) -> Table:
 def same_columns(a: Table, b: Table) -> bool:
     """Whether the columns of both tables mean the same features."""
     if isinstance(a, FeatureTable) and isinstance(b, FeatureTable):
-        same = np.array_equal(a.hashes, b.hashes)
-    else:
-        same = isinstance(a, HashedTable) and isinstance(b, HashedTable) and a.bits == b.bits
-    return same and same_tables(a.lexical, b.lexical)
-
-
-def _save_lexical(directory: Path, tables: LexicalTables | None) -> dict[str, Any]:
-    """The header's entry on lexical tables, whose arrays are written."""
-    if tables is None:
-        return {}
-    for name, array in tables.arrays().items():
-        np.save(directory / f"{LEXICAL}{name}.npy", array, allow_pickle=False)
-    return {"lexical": True}
-
-
-def _read_lexical(directory: Path, header: dict[str, Any]) -> LexicalTables | None:
-    if "lexical" not in header:
-        return None
-    return LexicalTables.of({name: read_array(directory / f"{LEXICAL}{name}.npy") for name in LexicalTables.names()})
+        return np.array_equal(a.hashes, b.hashes)
+    return isinstance(a, HashedTable) and isinstance(b, HashedTable) and a.bits == b.bits
 
 
 def _templates(header: dict[str, Any]) -> tuple[str, ...]:

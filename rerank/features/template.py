@@ -58,11 +58,6 @@ class Template(Checked, ABC):
         """The places that the template looks at: INSIDE, UPWARD, EDGES or TREE."""
 
     @property
-    def sees(self) -> str:
-        """The view of a list that its kernel gets."""
-        return self.content
-
-    @property
     def depth(self) -> int:
         """The number of ancestors that it looks at (scope UPWARD)."""
         return 0

@@ -112,7 +112,7 @@ class Reranker:
     def sees_source(self) -> bool:
         """Whether features look at the source of a list; those of one's own are taken to do so."""
         content = self._scorer.content
-        return bool(content.needs.get("source") or content.user or self.model.table.lexical)
+        return bool(content.needs.get("source") or content.user)
 
     def rank(self, candidates: Candidates, source: str | None = None) -> Ranking:
         """Candidates for one input, best first.

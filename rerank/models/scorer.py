@@ -147,7 +147,7 @@ class Scorer:
         # Values as they are, not relative to the list, make scores comparable across lists.
         columns = ScoreColumns.of_table(self.model.table.about)
         table = self.model.table
-        content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False, lexical=table.lexical)
+        content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
         content.scored = bool(table.about.get("scored"))
         if isinstance(table, FeatureTable):  # nobody misses what templates need that gave nothing in training either
             learned = {table.templates[k] for k in np.unique(table.template)}

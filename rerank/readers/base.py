@@ -35,7 +35,6 @@ an id used before                                   bad list "duplicate id"; ``i
 whole numbers as ids, with a number left out        an empty list
 such ids that do not increase, or leave out 10^4    error: sources and references can no longer be told apart
 a list without references, where they are needed    bad list "no reference"
-a list without a source, where it is needed         bad list "no source"
 sources or references after the last list           bad list "missing" for each; if skipped, an empty list
 candidates with different words                     without gold trees bad list "words" (traces do not count)
 candidates with other words than the gold tree      used; counted as refused: see ``rerank.metrics.parseval``

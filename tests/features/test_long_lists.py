@@ -10,13 +10,11 @@ import pytest
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.data.tokens import tokenise
 from rerank.extraction.content.base import Content
 from rerank.extraction.content.trees import TreeContent
 from rerank.features import extract, sink
 from rerank.features.collecting import SHORT
 from rerank.features.extract import Extractor
-from rerank.features.model1 import estimate
 from rerank.features.template import EITHER, make_template, templates
 from rerank.features.text import edits
 from rerank.features.text.extractor import TextExtractor
@@ -59,8 +57,7 @@ def random_trees(N: int) -> list[bytes]:
 
 def of_texts(name: str) -> Callable[[int], object]:
     """Extraction of a list of so many texts by one template."""
-    symbols, learned = SymbolTable(), (tokenise([b"q0 q1"] * 2), tokenise([b"w0 w1"] * 2))
-    extractor = TextExtractor([make_template(name)], symbols, centred=False, tables=estimate(*learned, 1))
+    extractor = TextExtractor([make_template(name)], SymbolTable(), centred=False)
 
     def run(N: int) -> object:
         nbest = random_texts(N)

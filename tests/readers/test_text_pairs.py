@@ -169,8 +169,6 @@ def test_what_is_needed_and_missing(files: Files) -> None:
     with pytest.raises(DataError, match=r"list 0: no references: name their files with data\.references"):
         files.read(LISTS, b"s0\ns1\ns2\n", None)
     assert outline(files.read(LISTS, None, None, needs_references=False))[0] == ("0", 2, b"", ())
-    with pytest.raises(DataError, match=r"list 1: no source: name the file with data\.sources"):
-        files.read(b"", None, None, Own(sources=(b"", None)), needs_source=True)
     count = SkipCount("skip")
     pairs = files.read(b"", None, None, Own(sources=(None, b"s"), references=((b"r",), ())), count=count)
     assert outline(pairs) == [("0", 1, b"", (b"r",))]

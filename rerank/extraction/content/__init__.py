@@ -5,7 +5,6 @@ import logging
 from rerank.base.errors import RerankError
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content
-from rerank.features.model1 import LexicalTables
 from rerank.metrics.base import Metric, metrics
 from rerank.metrics.order import measures_orders
 from rerank.readers.base import NBestList
@@ -23,18 +22,16 @@ def content_of(
     centred: bool | None = None,
     columns: ScoreColumns | None = None,
     keeps_texts: bool = True,
-    lexical: LexicalTables | None = None,
 ) -> Content:
     """The kind of candidates in a recipe's lists.
 
     centred: store values relative to a list's most frequent one; as the recipe says where None. columns: the score
-    columns that lists are held to, where they are known. keeps_texts: see ``Content``. lexical: what the template
-    Lexical has learned; without, a content with this template gives no features.
+    columns that lists are held to, where they are known. keeps_texts: see ``Content``.
     """
     if isinstance(recipe, TextRecipe):
         from rerank.extraction.content.texts import TextContent  # the templates of one kind or the other
 
-        return TextContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts, lexical=lexical)
+        return TextContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
     from rerank.extraction.content.trees import TreeContent
 
     assert isinstance(recipe, Recipe)

@@ -11,7 +11,6 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, nearest
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.flat import FlatPair
-from rerank.extraction.lexical import LearnedTables
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import FeatureExtractor, UserTemplate
 from rerank.features.sets import SETS
@@ -108,11 +107,6 @@ class Content(ABC, Generic[T]):
             else:
                 yield number, nbest
             number += 1
-
-    def learn(self, data: SplitSettings, split: str) -> LearnedTables | None:  # noqa: ARG002
-        """The knowledge that templates take from training lists before any features are extracted; None if they learn
-        nothing."""
-        return None
 
     @abstractmethod
     def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:

@@ -13,13 +13,10 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content, Description, Pair, hold, make_reader, make_templates
 from rerank.extraction.flat import FlatPair
-from rerank.extraction.lexical import LearnedTables, learn
 from rerank.extraction.seen import lengths_of
 from rerank.features.collecting import ListFeatures
-from rerank.features.model1 import LexicalTables
 from rerank.features.scores import unfit
 from rerank.features.text.extractor import TextExtractor
-from rerank.features.text.lexical import lexical_of
 from rerank.features.text.view import TextView, make_view
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import Gain
@@ -31,7 +28,7 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import read_in
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_pairs import NO_SOURCE, complete, lists_of_texts, settle, text_list
+from rerank.readers.texts.text_pairs import complete, lists_of_texts, settle, text_list
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextDataSettings, TextRecipe
@@ -52,12 +49,11 @@ class TextContent(Content[TextView]):
         centred: bool | None = None,
         columns: ScoreColumns | None = None,
         keeps_texts: bool = True,
-        lexical: LexicalTables | None = None,
     ) -> None:
         super().__init__(columns, keeps_texts=keeps_texts)
         settings = recipe.features
         templates, user = make_templates(settings, "texts")
-        self.user, self.lexical = bool(user), lexical_of(templates)
+        self.user = bool(user)
         self.metric = make_text_metric(recipe.metric)
         if columns is not None:  # the one that the metric measures is no feature: where a model works it is unknown
             self.columns = columns.without({getattr(self.metric, "column", "")})
@@ -68,7 +64,6 @@ class TextContent(Content[TextView]):
             user=user,
             centred=settings.centred if centred is None else centred,
             bits=settings.hash_bits or 64,
-            tables=lexical,
         )
         self.names, self.free, self.needs = self.extractor.names, self.extractor.free, self.extractor.needs
 
@@ -97,13 +92,9 @@ class TextContent(Content[TextView]):
             data.encoding, lists_of(make_reader(data.reader).knowing(self.shown), data.lists(split), blocks=True)
         )
 
-    def learn(self, data: SplitSettings, split: str) -> LearnedTables | None:
-        return None if self.lexical is None else learn(self.lexical, self.read(data, split))
-
     def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
-        needs_references, needs_source = not isinstance(self.metric, Gain), self.lexical is not None
         texts = nbest if isinstance(nbest, SkippedList) else text_list(nbest)
-        texts = complete(texts, needs_references=needs_references, needs_source=needs_source)
+        texts = complete(texts, needs_references=not isinstance(self.metric, Gain))
         opened = texts if isinstance(texts, SkippedList) else self.open(texts)
         if isinstance(opened, SkippedList):
             settle(opened, count)
@@ -140,8 +131,6 @@ class TextContent(Content[TextView]):
             texts = with_answers(text_list(nbest), self.answer)
         except Problem as problem:
             return SkippedList.of(problem, nbest.id, nbest.path, nbest.line)
-        if self.lexical is not None and texts.source is None:
-            return SkippedList.of(NO_SOURCE, texts.id, texts.path, texts.line)
         held = self.hold(texts if self.columns is None else self._measured_aside(texts))
         if isinstance(held, SkippedList):
             return held

@@ -7,18 +7,15 @@ from typing import Any
 from rerank.data.symbols import SymbolTable
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import Call, FeatureExtractor, UserTemplate
-from rerank.features.model1 import LexicalTables
 from rerank.features.sink import Sink
 from rerank.features.template import Template
-from rerank.features.text.lexical import lexical_of, lexical_view
 from rerank.features.text.view import TextView
 
 log = logging.getLogger("rerank")
 
 
 class TextExtractor(FeatureExtractor):
-    """Runs templates over lists of texts; the parameters are those of FeatureExtractor, and ``tables``, which the
-    template Lexical needs.
+    """Runs templates over lists of texts; the parameters are those of FeatureExtractor.
 
     ``needs`` has the templates that need a "source", "segmentation" or "alignment", by that; ``lacking`` what of these
     was missing, so that they gave nothing; the first such list is logged.
@@ -34,10 +31,8 @@ class TextExtractor(FeatureExtractor):
         user: Mapping[str, UserTemplate] | None = None,
         centred: bool = True,
         bits: int = 64,
-        tables: LexicalTables | None = None,
     ) -> None:
         super().__init__(templates, symbols, user=user, centred=centred, bits=bits)
-        self._lexical, self._tables = lexical_of(templates) is not None, tables
         self.needs: dict[str, list[str]] = {}
         for template in templates:
             if need := getattr(template, "needs", ""):
@@ -53,15 +48,10 @@ class TextExtractor(FeatureExtractor):
         if self.user and len(candidates) != total:
             raise ValueError(f"{total} texts with {len(candidates)} candidates")
         self._note_lacking(view, total)
-        if self._lexical and self._tables is None:
-            raise ValueError("the template Lexical has no tables")
-        scores = lexical_view(self._tables, view) if self._lexical and self._tables is not None else ()
 
         def fire(sink: Sink) -> None:
-            calls: list[Call] = [
-                (family, scores if family.sees == "lexical" else view, sink) for family in self._families
-            ]
-            self._run(calls, [*view, *scores, *sink])
+            calls: list[Call] = [(family, view, sink) for family in self._families]
+            self._run(calls, [*view, *sink])
 
         return self._extract(total, candidates, self.symbols if names else None, fire)
 

@@ -105,10 +105,7 @@ def _read_ids(path: PathLike, first_id: int) -> Iterator[tuple[bytes, ...]]:
             yield _present(texts)
 
 
-REFERENCES_KEY, SOURCES_KEY = "data.references", "data.sources"  # the settings that name the files
-NO_SOURCE = Problem(
-    "no source", f"no source: name the file with {SOURCES_KEY} (--sources), or use a format that holds it (jsonl)"
-)
+REFERENCES_KEY = "data.references"  # the setting that names the files
 
 
 def read_text_pairs(
@@ -120,7 +117,6 @@ def read_text_pairs(
     form: str = "lines",
     count: SkipCount | None = None,
     needs_references: bool = True,
-    needs_source: bool = False,
 ) -> Iterator[TextList]:
     """Every usable list with its source and references, paired by order.
 
@@ -131,28 +127,24 @@ def read_text_pairs(
     sources: a file with one source per line; by default those that the lists hold.
     count: the policy for bad lists ("error" by default) and the counts. A bad list uses up its source and its
         references. Lists that are missing at the end are errors, or empty lists that are counted as "missing".
-    needs_references, needs_source: whether a list without any is bad ("no reference", "no source").
+    needs_references: whether a list without any is bad ("no reference").
     """
     count = count if count is not None else SkipCount()
 
     def take(nbest: TextList | SkippedList, count: SkipCount) -> TextList | None:
-        return settle(complete(nbest, needs_references=needs_references, needs_source=needs_source), count)
+        return settle(complete(nbest, needs_references=needs_references), count)
 
     lists = lists_of_texts(reader, nbest_path, references=references, sources=sources, form=form)
     yield from usable(lists, take, count)
 
 
-def complete(
-    nbest: TextList | SkippedList, *, needs_references: bool = True, needs_source: bool = False
-) -> TextList | SkippedList:
+def complete(nbest: TextList | SkippedList, *, needs_references: bool = True) -> TextList | SkippedList:
     """The list, or a bad one if it lacks something needed; see ``read_text_pairs``."""
     if isinstance(nbest, SkippedList) or nbest.missing is not None:
         return nbest
     if needs_references and not nbest.references:
         message = f"no references: name their files with {REFERENCES_KEY}, or use a format that holds them (jsonl)"
         return SkippedList.of(Problem("no reference", message), nbest.id, nbest.path, nbest.line)
-    if needs_source and nbest.source is None:
-        return SkippedList.of(NO_SOURCE, nbest.id, nbest.path, nbest.line)
     return nbest
 
 
