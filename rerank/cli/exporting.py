@@ -21,13 +21,8 @@ def export(
     model: ModelPlace,
     output: OutputFile = "-",
     form: Annotated[
-        Literal["text", "moses", "csv", "python", "icefall", "espnet", "nemo", "elastic", "opensearch", "vespa"],
-        typer.Option(
-            "--format",
-            "--as",
-            help="All weights; the file of sparse weights that Moses reads; or, of a model of score columns, a "
-            "table, a function of Python, or what a recogniser or a search engine takes.",
-        ),
+        Literal["text", "moses"],
+        typer.Option("--format", help="All weights, or the file of sparse weights that Moses reads."),
     ] = "text",
     predictor: Predictor = None,
     top: Annotated[int | None, typer.Option(min=0, help="Only this many features, the strongest.")] = None,
@@ -36,16 +31,13 @@ def export(
     ] = "weight",
 ) -> None:
     """The weights of a model as text: one name and weight per line; with --json, an object that holds these."""
-    from rerank.models.formulas import dense_weights, formula_lines
     from rerank.models.model import Model, model_files
     from rerank.models.weights_text import moses_lines, weight_lines
     from rerank.readers.streams import open_output
     from rerank.storage.outputs import check_apart
 
-    if form != "text" and shown_as_json():
-        raise RecipeError(f"--format {form} is no JSON: leave out --json")
-    if form not in ("text", "moses") and top is not None:
-        raise RecipeError(f"--format {form} holds all weights of columns: leave out --top")
+    if form == "moses" and shown_as_json():
+        raise RecipeError("--format moses is no JSON: leave out --json")
     if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):
         raise RecipeError(f"Moses does not read compressed weights: write to {output.rpartition('.')[0]}")
     check_apart([output], model_files(model))
@@ -59,11 +51,6 @@ def export(
     lines: Iterable[str]
     if form == "moses":
         lines = moses_lines(loaded.table, weights, left_out, top=top)
-    elif form != "text":
-        try:
-            lines = list(formula_lines(form, dense_weights(loaded.table, weights)))
-        except DataError as error:
-            raise DataError(error.message, path=str(model)) from None
     else:
         lines = weight_lines(loaded.table, weights, top=top, order=sort)
     with open_output(output) as stream:

@@ -7,14 +7,20 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.features.table import FeatureTable, Table
+from rerank.learn.base import Weights
 from rerank.learn.spaces.decoding import state_of
 from rerank.learn.spaces.lattice import lattice_room, lattices_of
 from rerank.learn.spaces.space import nbest
+from rerank.models.weights_text import strongest
 from rerank.readers.lattices import WORDS, WordLattice
 from rerank.readers.problems import SkippedList
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.text_list import SCORE
 
 MORE = 16  # times as many paths are looked at, at most, for different words
 LARGEST = 1 << 24  # ways to nodes that are kept at a time
+DENSE = "Dense|"
 ALIGNED = 1 << 28  # nodes times words of a reference
 
 
@@ -83,3 +89,28 @@ def paired(
             what = "references than lattices" if lattice is None else "lattices than references"
             raise DataError(f"found more {what}, of which there are {number:,}; expected one for each", path=path)
         yield lattice, reference[0].decode("utf-8", "surrogateescape")
+
+
+def dense_weights(table: Table, weights: Weights) -> dict[str, float]:
+    """The weights of score columns, for values as files have them, by their names; the base score's is first, where
+    it has a weight.
+
+    Raises
+    ------
+    DataError: there are weights of other features, which lattices lack.
+    """
+    columns, base = ScoreColumns.of_table(table.about), float(weights.base)
+    found, others = dict[str, float](), 0
+    for j in strongest(weights.w).tolist():
+        name = table.name(j)
+        if j == table.base_column:
+            base += float(weights.w[j])
+        elif isinstance(table, FeatureTable) and name.startswith(DENSE):
+            found[name.removeprefix(DENSE)] = float(weights.w[j])
+        else:
+            others += 1
+    if others:
+        message = f"found {others:,} weights of features that are no score columns; "
+        raise DataError(message + "lattices need a model of columns alone, as `rerank weigh --save` makes it")
+    name = columns.base if columns is not None and columns.base else SCORE
+    return ({name: base} if base else {}) | found  # lists without base scores lack the column

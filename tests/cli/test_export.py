@@ -63,6 +63,7 @@ def test_errors_of_export(small_run: Path, tmp_path: Path, rerank: Command) -> N
     for arguments, message in [
         (("--predictor", "voted"), "no weights of 'voted'; it has last, average"),
         (("--format", "moses", "-o", tmp_path / "w.gz"), "Moses does not read compressed weights"),
+        (("--format", "moses", "--json"), "--format moses is no JSON"),
     ]:
         done = rerank("export", model, *arguments)
         assert done.code == 2
