@@ -192,6 +192,30 @@ def test_unknown_routes_and_methods(served: Served, method: str, path: str, stat
     assert ("allow" in answer.headers) == (status == 405)
 
 
+@pytest.fixture(scope="module")
+def copying() -> rerank.Reranker:
+    """A model for which the text is best that its source says."""
+    words = [f"w{k}" for k in range(8)]
+    lists = [rerank.NBest(word, words, f"say {word}", gains=[float(word == w) for w in words]) for word in words]
+    return rerank.fit(lists, features={"set": None, "templates": ["Copy", "Dense"], "min_lists": 1}, epochs=3)
+
+
+def test_documents_are_ranked_for_a_query(copying: rerank.Reranker, tmp_path: Path) -> None:
+    copying.save(tmp_path / "model")
+    asked = {"query": "say w5", "documents": ["w1 w2", {"text": "w5"}, "w3"], "top_n": 1, "return_documents": True}
+    score = copying.rank(["w1 w2", "w5", "w3"], "say w5").scores[0]
+    result = {"index": 1, "relevance_score": score, "document": {"text": "w5"}}
+    expected = {"model": None, "results": [result], "usage": {"total_tokens": 6}}
+    with serving(tmp_path / "model", tmp_path) as served:
+        assert served.client.post("/v1/rerank", json=asked).json() == expected
+        for change, field in (
+            ({"query": "a " * 10_001}, "query"), ({"query": "a\0"}, "query"),
+            ({"documents": ["a", "b\0"]}, "documents[1]"), ({"documents": [{"tx": "a"}]}, "documents[0].text"),
+        ):  # fmt: skip
+            answer = served.client.post("/v1/rerank", json=asked | change)
+            assert (answer.status_code, answer.json()["error"]["param"]) == (400, field)
+
+
 def test_metrics_count_requests_and_candidates(served: Served) -> None:
     def read() -> dict[str, float]:
         text = served.client.get("/metrics").text

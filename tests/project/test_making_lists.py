@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import Command
-from pages import PAGES, files, text_of
+from pages import PAGES, fences, files, text_of
 
 from rerank.readers.base import NBestList
 from rerank.readers.several import make_reader
@@ -27,6 +27,7 @@ CALLED = re.compile(
 CALLS = {name: calls for page in PAGES if page.parent == FOLDER for name, calls in CALLED.findall(text_of(page))}
 SHOWN = {name: body for page in PAGES if page.parent == FOLDER for name, body in files(page)}
 (RECIPE,) = files("docs/best-of-n.md")
+(PICK,) = fences("docs/best-of-n.md", "py")
 
 
 def python(*arguments: object) -> bytes:
@@ -201,7 +202,9 @@ def address() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("script", "port"), [("sample_from_server.py", "8000"), ("sample_from_tgi.py", "8080")], ids=["vllm", "tgi"]
 )
-def test_samples_from_a_server(script: str, port: str, follow: Any, address: str, rerank: Command) -> None:
+def test_samples_from_a_server(
+    script: str, port: str, follow: Any, address: str, rerank: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
     write("dev.tsv", "What is 2 plus 2?\t4", "What is 1 plus 1?\t2")
     follow(script, **{f"http://localhost:{port}": address})
     first, last = lists("dev.jsonl", {"name": "jsonl", "base": "logprob"})
@@ -211,7 +214,10 @@ def test_samples_from_a_server(script: str, port: str, follow: Any, address: str
     for split in ("train", "test"):
         Path(f"{split}.jsonl").write_bytes(Path("dev.jsonl").read_bytes())
     write(*RECIPE)
-    done = rerank("run", RECIPE[0], "--set", "data.root=.", "--set", "training.epochs=2", "-o", "run")
+    done = rerank("run", RECIPE[0], "--set", "data.root=.", "--set", "training.epochs=2")
     assert done.code == 0, done
-    found = json.loads(Path("run/metrics.json").read_text(encoding="utf-8"))["splits"]["test"]
+    found = json.loads(Path("runs/best-of-8/metrics.json").read_text(encoding="utf-8"))["splits"]["test"]
     assert found["average"]["gain"] > found["base"]["gain"] == 0.5
+    pytest.importorskip("openai")
+    exec(compile(PICK.replace("http://localhost:8000", address), "best-of-n", "exec"), {})
+    assert capsys.readouterr().out.startswith("it is 4 . [")

@@ -1,5 +1,5 @@
-"""The service: POST /rank, /v1/rerank and /v1/chat/completions, /health, /metrics, and at / a page to try it; of models
-that tag words, POST /tag."""
+"""The service: POST /rank and /v1/rerank, /health, /metrics, and at / a page to try it; of models that tag words, POST
+/tag."""
 
 import asyncio
 import logging
@@ -23,7 +23,6 @@ from starlette.routing import Route
 from rerank import __version__
 from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
-from rerank.contrib.serve.chat import Chats
 from rerank.contrib.serve.connections import PATIENCE
 from rerank.contrib.serve.limits import DEFAULTS, Limits
 from rerank.contrib.serve.middleware import GuardedApp, MeasuredApp, Measures
@@ -38,7 +37,7 @@ from rerank.recipes.text_recipe import TextRecipe
 log = logging.getLogger("rerank")
 UNDER_WAY = 64  # requests to rank that wait or are ranked at a time
 Endpoint = Callable[[Request], Awaitable[Response]]
-Work = Callable[..., tuple[str | Response, int]]  # an answer, and how many candidates were ranked for it
+Work = Callable[..., tuple[str, int]]  # an answer as JSON, and how many candidates were ranked for it
 PAGE = files(__package__).joinpath("page.html").read_text("utf-8")
 
 
@@ -62,10 +61,9 @@ def make_app(
     pool: Executor,
     limits: Limits = DEFAULTS,
     hosts: Iterable[str] = (),
-    chats: Chats | None = None,
 ) -> Starlette:
     """The application that serves ``model`` within ``limits``, in ``threads`` of a pool; ``hosts``: what clients call
-    it beside the names of the machine itself; ``chats``: what answers chats."""
+    it beside the names of the machine itself."""
     drift = Drift({}) if isinstance(model, Tagger) else model.drift()
     measures = Measures(drift)
     ranking = partial(_rank, model, measures, drift, limits, threads, pool)
@@ -79,9 +77,6 @@ def make_app(
         endpoints["/"] = "GET", _page
         endpoints["/rank"] = "POST", ranking(answer)
         endpoints["/v1/rerank"] = "POST", ranking(answer_documents)
-    if chats is not None:
-        endpoints["/v1/chat/completions"] = "POST", ranking(chats.answer, chats.samples)
-        endpoints["/v1/models"] = "GET", chats.models
     app = Starlette(
         routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in endpoints.items()],
         middleware=[Middleware(MeasuredApp, measures, frozenset(endpoints)), Middleware(GuardedApp, hosts)],
@@ -112,24 +107,22 @@ def warm_up(model: Reranker | Tagger) -> None:
 
 def _rank(
     model: Reranker | Tagger, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor,
-    answer: Work, sampled: Callable[[Request, bytes], Awaitable[Any]] | None = None,
+    answer: Work,
 ) -> Endpoint:  # fmt: skip
-    """The route whose requests to rank are answered by ``answer``, from their bodies or what ``sampled`` makes of
-    these."""
+    """The route whose requests to rank are answered by ``answer``."""
     places, turns = asyncio.Semaphore(UNDER_WAY), asyncio.Semaphore(threads)
 
-    async def ranked(request: Request) -> tuple[str | Response, int]:
-        given: Any = await _body(request, limits.bytes)  # a slow client takes no place
-        if sampled is None and places.locked():
+    async def ranked(request: Request) -> tuple[str, int]:
+        body = await _body(request, limits.bytes)  # a slow client takes no place
+        if places.locked():
             raise HTTPException(503, "too many requests at a time; try again")
         deadline = Deadline(limits.seconds)
         gone = asyncio.create_task(_gone(request, deadline, asyncio.current_task()))
         try:
-            given = given if sampled is None else await sampled(request, given)
             async with places, turns:
                 await asyncio.sleep(0)  # for who has gone while this waited
                 loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(pool, answer, model, given, limits, deadline, drift)
+                return await loop.run_in_executor(pool, answer, model, body, limits, deadline, drift)
         except GivenUpError:
             raise HTTPException(503, f"ranking took longer than {limits.seconds:g} seconds") from None
         except asyncio.CancelledError:
@@ -155,7 +148,7 @@ def _rank(
             log.exception("a request could not be answered")
             return _error(request, 500, "the request could not be answered; see the log of the service")
         measures.candidates.inc(candidates)
-        return ranking if isinstance(ranking, Response) else Response(ranking, media_type="application/json")
+        return Response(ranking, media_type="application/json")
 
     return rank
 
@@ -231,7 +224,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 def _error(request: Request, status: int, message: str, field: str | None = None, headers: Any = None) -> JSONResponse:
-    """An error, in OpenAI's form where the path is of its interface."""
+    """An error; below /v1 in the form of OpenAI's interface."""
     body: dict[str, Any] = {"error": message} | ({"field": field} if field else {})
     if request.url.path.startswith("/v1/"):
         body = {"error": {"message": message, "type": "invalid_request_error", "param": field, "code": None}}

@@ -21,7 +21,7 @@ from rerank.contrib.serve.limits import DEFAULTS, Limits
 log = logging.getLogger("rerank")
 BACKLOG = 64  # connections that wait to be accepted, and are at a time
 WORKER = "rank"  # what the threads that rank are called
-EXTRA = "starlette", "uvicorn", "prometheus_client", "aiohttp"
+EXTRA = "starlette", "uvicorn", "prometheus_client"
 MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
 
 
@@ -35,17 +35,6 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated.")
     ] = None,
-    upstream: Annotated[
-        str | None, typer.Option(metavar="URL", help="A server of OpenAI's interface, as https://host/v1, for chats.")
-    ] = None,
-    n: Annotated[
-        int | None,
-        typer.Option("--n", min=1, max=128, help="Its samples that a chat is answered from.", show_default="16"),
-    ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(min=0, help="Their temperature, where a chat has none.", show_default="the server's")
-    ] = None,
-    upstream_seconds: Annotated[float, typer.Option(min=0, help="Seconds that a request to it may take.")] = 600.0,
     max_connections: Annotated[int, typer.Option(min=1, help="The most connections at a time.")] = 256,
     max_bytes: Annotated[int, typer.Option(min=1, help="The longest request, in bytes.")] = DEFAULTS.bytes,
     max_words: Annotated[int, typer.Option(min=1, help="The longest text or source, in words.")] = DEFAULTS.words,
@@ -58,25 +47,21 @@ def serve(
         int, typer.Option(min=1, help="Seconds that requests under way have to finish when the service is stopped.")
     ] = 30,
 ) -> None:
-    """Answer requests to rank over HTTP, and chats with the best of n samples.
+    """Answer requests to rank over HTTP.
 
-    POST /rank, /v1/rerank, GET /health, /metrics, and at / a page to try it. With --upstream, POST /v1/chat/completions
-    too. A model that tags words answers POST /tag, with a body such as {"sentences": [["The", "dog"]]}.
+    POST /rank, /v1/rerank, GET /health, /metrics, and at / a page to try it. A model that tags words answers POST /tag,
+    with a body such as {"sentences": [["The", "dog"]]}.
 
     It prints its address when it is ready. SIGTERM, SIGHUP or Ctrl-C ends it, with the exit code 0, once the requests
     under way are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can
     reach it.
     """
-    if upstream is None and (n is not None or temperature is not None):
-        raise typer.BadParameter("--n and --temperature are of chats, and need --upstream")
     try:
         import uvicorn
 
         from rerank.contrib.serve.app import make_app, warm_up
-        from rerank.contrib.serve.chat import Chats
         from rerank.contrib.serve.connections import Connection, Seldom
         from rerank.contrib.serve.server import Server
-        from rerank.contrib.serve.upstream import Upstream
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise
@@ -89,16 +74,12 @@ def serve(
     pool = ThreadPoolExecutor(threads, WORKER)
     with _bound(host, port) as listener:
         served = load(model, predictor, trust=trust)
-        if isinstance(served, Tagger) and (upstream is not None or predictor is not None):
-            raise typer.BadParameter("--upstream and --predictor are for models that rank; this one tags words")
+        if isinstance(served, Tagger) and predictor is not None:
+            raise typer.BadParameter("--predictor is for models that rank; this one tags words")
         warm_up(served)
         limits = Limits(max_bytes, max_words, max_depth, max_seconds)
-        server_of = None if upstream is None else Upstream(upstream, upstream_seconds, _most(max_connections))
-        chats = None
-        if server_of is not None and not isinstance(served, Tagger):
-            chats = Chats(served, server_of, n or 16, temperature)
         hosts = [host, *(allow_host or ())]
-        app = make_app(served, limits=limits, threads=threads, pool=pool, hosts=hosts, chats=chats)
+        app = make_app(served, limits=limits, threads=threads, pool=pool, hosts=hosts)
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none", http=Connection,
             limit_concurrency=_most(max_connections) + 1, backlog=BACKLOG, timeout_graceful_shutdown=grace,
@@ -109,7 +90,7 @@ def serve(
         with _refused(host, port):
             listener.listen()  # whoever can connect is answered at once
         _tell(listener)
-        server = Server(config, server_of)
+        server = Server(config)
         server.run([listener])
     log.info("stopped after %d requests", server.server_state.total_requests)
     _end(pool)
