@@ -26,7 +26,6 @@ phrase spans that are malformed or leave the texts  bad candidate "segmentation"
 the same for a word alignment                       bad candidate "alignment"
 a pattern that takes too long to find the answer    bad list "answer"
 a word of a sentence without its label              bad list "label"
-a word lattice with a cycle, or without a path      bad list "lattice"; the same for arcs that cannot be read
 text that is not a tree where one is expected       bad candidate "tree"
 unbalanced brackets, a word without preterminal     bad candidate "brackets"
 a NUL byte                                          bad candidate "nul"; bad list if in no candidate's line or text

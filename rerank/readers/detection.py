@@ -26,7 +26,7 @@ _NO_LISTS = (
     ),
     (
         rb"(VERSION|V|UTTERANCE|U)=|[^\s=]+ *\n\d+\s\d+\s[^\n]*\d,[-\d.]+",
-        "this looks like word lattices: rerank decode --space lattice decodes them, and -n 100 makes lists",
+        "this looks like word lattices: let the recogniser write n-best lists",
     ),
     (
         rb"\d+ \|\|\| \(ROOT \(\[\d",

@@ -164,5 +164,5 @@ def test_tables_are_for_python(reader: str, start: bytes, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "lattices", [b"VERSION=1.0\nN=2 L=1\nJ=0 S=0 E=1 W=a\n", b"utt1 \n0 1 a a 0.5,1.25,\n1 0,0,\n"]
 )
-def test_lattices_have_a_space_of_their_own(lattices: bytes, tmp_path: Path) -> None:
-    assert "this looks like word lattices: rerank decode --space" in error_of("jsonl", tmp_path / "lattices", lattices)
+def test_lattices_are_no_lists(lattices: bytes, tmp_path: Path) -> None:
+    assert "this looks like word lattices: let the recogniser" in error_of("jsonl", tmp_path / "lattices", lattices)

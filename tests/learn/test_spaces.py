@@ -14,10 +14,11 @@ from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.losses import COST
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.spaces.chain import Chains, chains_of, entries_of, room_for
+from rerank.learn.spaces.chain_pass import pair_for
 from rerank.learn.spaces.crf import mark_seen, solve_chains
 from rerank.learn.spaces.decoding import decode, k_best, marginals, state_of
-from rerank.learn.spaces.space import argmax, difference, pair_for
 from rerank.learn.spaces.training import train_chains
+from rerank.learn.spaces.viterbi import best_labels, differing_columns
 from rerank.learn.spaces.voting import vote
 from rerank.learn.trainer import epoch_order
 
@@ -96,10 +97,10 @@ def test_argmax_takes_costs_and_differences_are_those_of_features(mask: np.ndarr
         room, pair = room_for(chains), pair_for(entries_of(chains)).data
         for i in range(chains.example_count):
             every, totals = all_scores(chains, i, w, tilt)
-            assert argmax(state_of(w), tilt, i, room, chains) == pytest.approx(totals.max(), abs=1e-12)
+            assert best_labels(state_of(w), tilt, i, room, chains) == pytest.approx(totals.max(), abs=1e-12)
             found, gold = every[int(totals.argmax())], labels_of(chains, chains.gold, i)
             assert tuple(room.output[: len(gold)].tolist()) == found
-            count, cost = difference(pair, i, room, chains)
+            count, cost = differing_columns(pair, i, room, chains)
             assert (room.slots == -1).all()
             assert cost == sum(a != b for a, b in zip(found, gold, strict=True))
             assert (count == -1) == (found == gold)

@@ -1,1 +1,1 @@
-"""Outputs too many to list: spaces in which a learner finds the best output, and learners that train over them."""
+"""Outputs too many to list: chains of labels, of which a learner finds the best, and learners that train over them."""

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.kernels.by_type import body
+from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.spaces.chain import ChainRoom, Chains, read_transitions, room_for, score_tokens
-from rerank.learn.spaces.space import nbest
 
 
 class BestRoom(NamedTuple):
@@ -37,9 +36,11 @@ def best_room(chains: Chains, k: int, kind: type) -> BestRoom:
     )  # fmt: skip
 
 
-@body(nbest, Chains)
+@by_type
 def best_k_labels(state: Any, i: int, k: int, room: BestRoom, chains: Chains) -> int:
-    """Labels into ``room.output``, scores into ``room.total``; an example without tokens has one output, of score 0."""
+    """The k best labels of example i into ``room.output``, scores into ``room.total``; returns how many there are. An
+    example without tokens has one output, of score 0.
+    """
     read_transitions(chains, state, room.chain)
     length = score_tokens(chains, i, state, room.chain)
     if length == 0:

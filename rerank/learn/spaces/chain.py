@@ -145,15 +145,16 @@ class ChainRoom(NamedTuple):
     emissions: np.ndarray  # [M, K]: scores of a token's labels, −∞ where they may not begin or end
     best: np.ndarray  # [M, K]: score of the best labels from here on, for each label here
     output: np.ndarray  # int32 [M]: the labels that were found
-    slots: np.ndarray  # int32, a power of two of them, all −1: places of columns, see ``difference``
+    slots: np.ndarray  # int32, a power of two of them, all −1: places of columns, see ``differing_columns``
 
 
 def room_for(chains: Chains, kind: Any = np.float64) -> ChainRoom:
     """Space for ``chains`` with scores of this type."""
     M, K = max(1, chains.longest), chains.labels
+    slots = 2 << max(1, (entries_of(chains) - 1).bit_length())
     return ChainRoom(
         np.empty((K, K), kind), np.empty(K, kind), np.full(1, -1, np.int64), np.empty((M, K), kind),
-        np.empty((M, K), kind), np.empty(M, np.int32), np.full(2 * power_of_two(entries_of(chains)), -1, np.int32),
+        np.empty((M, K), kind), np.empty(M, np.int32), np.full(slots, -1, np.int32),
     )  # fmt: skip
 
 
@@ -161,10 +162,6 @@ def entries_of(chains: Chains) -> int:
     """The most columns in which two outputs of an example can differ."""
     nonzeros = np.diff(chains.rows[chains.starts]) if chains.example_count else np.zeros(1, np.int64)
     return 2 * (int(nonzeros.max(initial=0)) + chains.longest) + 1
-
-
-def power_of_two(size: int) -> int:
-    return 1 << max(1, size - 1).bit_length()
 
 
 @by_type

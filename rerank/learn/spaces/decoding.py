@@ -4,15 +4,14 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 from rerank.learn.predictor import REST, SCALE, State
-from rerank.learn.spaces.best_k import BestRoom, best_room
+from rerank.learn.spaces.best_k import BestRoom, best_k_labels, best_room
 from rerank.learn.spaces.chain import UNKNOWN, ChainRoom, Chains, room_for
 from rerank.learn.spaces.marginals import all_marginals, marginal_room
-from rerank.learn.spaces.space import argmax, nbest
-from rerank.learn.spaces.viterbi import best_labels  # noqa: F401 - it is what ``argmax`` does with chains
+from rerank.learn.spaces.viterbi import best_labels
 
 
 def state_of(weights: np.ndarray) -> State:
-    """A predictor with these weights (float32 or float64 [D]) for ``argmax`` and the like."""
+    """A predictor with these weights (float32 or float64 [D]) for ``best_labels`` and the like."""
     nothing, numbers = np.zeros(0), np.zeros(REST)
     numbers[SCALE] = 1.0
     return State(
@@ -41,7 +40,7 @@ def decode(chains: Chains, weights: np.ndarray) -> np.ndarray:
 def decode_all(chains: Chains, state: State, room: ChainRoom, labels: np.ndarray) -> None:
     """The best labels of all examples."""
     for i in range(chains.starts.shape[0] - 1):
-        argmax(state, 0.0, i, room, chains)
+        best_labels(state, 0.0, i, room, chains)
         first = chains.starts[i]
         for t in range(first, chains.starts[i + 1]):
             labels[t] = room.output[t - first]
@@ -66,7 +65,7 @@ def find_k_best(
     """The k best labels of all examples."""
     for i in range(chains.starts.shape[0] - 1):
         first = chains.starts[i]
-        for r in range(nbest(state, i, k, room, chains)):
+        for r in range(best_k_labels(state, i, k, room, chains)):
             scores[i, r] = room.total[r]
             for t in range(first, chains.starts[i + 1]):
                 labels[r, t] = room.output[r, t - first]

@@ -15,8 +15,8 @@ from rerank.learn.losses import PAIRWISE
 from rerank.learn.predictor import SEEN, SURVIVED, sums_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.spaces.chain import Chains, entries_of, room_for
+from rerank.learn.spaces.chain_pass import chain_pass, pair_for
 from rerank.learn.spaces.crf import solve_chains
-from rerank.learn.spaces.space import pair_for, structured_pass
 from rerank.learn.trainer import EvaluationHooks, Training, TrainingState, epoch_order
 from rerank.learn.workspace import parts, stats_of
 
@@ -118,6 +118,6 @@ class ChainVisitor:
         """A part of an epoch, between ``begin`` and ``finish``; returns a tally."""
         self.room.stamp[0] = -1  # other transitions than those of an earlier state
         kind: Any = type(self.learner)
-        kernel, tally, pair = kernel_of(structured_pass, kind), np.zeros(6), self.pair
+        kernel, tally, pair = kernel_of(chain_pass, kind), np.zeros(6), self.pair
         kernel(order, state, sums, pair.data, pair.scratch, pair.log, tally, self.room, self.chains, self.params)
         return tally

@@ -4,19 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from rerank.kernels.by_type import body
+from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.scoring import single
 from rerank.learn.spaces.chain import ChainRoom, Chains, add_cost, read_transitions, score_tokens
-from rerank.learn.spaces.space import argmax, difference
 from rerank.learn.workspace import ListArrays
 
 HASH, HIGH = np.uint64(2654435769), np.uint64(16)  # 2^32 divided by the golden ratio (Knuth, volume 3, section 6.4)
 
 
-@body(argmax, Chains)
+@by_type
 def best_labels(state: Any, tilt: float, i: int, room: ChainRoom, chains: Chains) -> float:
-    """Labels into ``room.output``; the cost of a label is 1 where it is wrong."""
+    """The labels of example i with the highest score + tilt·(how many are wrong) into ``room.output``; returns that
+    score. What is wrong is not looked at where ``tilt`` is 0.
+    """
     read_transitions(chains, state, room)
     length = score_tokens(chains, i, state, room)
     if tilt != 0.0:
@@ -81,9 +82,12 @@ def trace(length: int, room: ChainRoom) -> float:
     return float(score)
 
 
-@body(difference, Chains)
+@kernel
 def differing_columns(data: ListArrays, i: int, room: ChainRoom, chains: Chains) -> tuple[int, float]:
-    """The columns of tokens with other labels than the right ones, and of their transitions; the cost is how many."""
+    """Write φ(y*) − φ(y') for the labels y' in ``room`` as the first row of ``data``, each column once.
+
+    Returns how many columns there are, −1 where both are the same, and how many labels of y' are wrong.
+    """
     first, K, count, wrong = chains.starts[i], room.highest.shape[0], 0, 0
     before: Any = 0
     best_before: Any = 0
