@@ -232,11 +232,6 @@ FORMATS: dict[str, Format] = {
         {**_SCORES, "a line cut short": ("fields", replaced(b" run", b"")), "NUL": ("nul", replaced(b"b", b"\0"))},
         lambda text: text.replace(b" Q0 ", b" "),
     ),
-    "msmarco": Format(
-        lambda i, k: b"%d\t%d\tx y\ta%d b%d\t-%d.5\n" % (i, k, i, k, k), lambda _, candidates: b"".join(candidates),
-        {**_SCORES, "cut short": ("fields", lambda text: text[:3] + b"\n"), "NUL": ("nul", replaced(b" b", b" \0"))},
-        lambda text: text.replace(b"\t-", b"\tx-"),
-    ),
     "letor": Format(
         lambda i, k: b"%d qid:q%d 1:%d 2:-%d.5 # a%d b%d\n" % (k, i, k, k, i, k),
         lambda _, candidates: b"".join(candidates),

@@ -198,12 +198,6 @@ def letor(root: Path, found: list[list[Candidate]]) -> str:
     return _write(root, "letor", "".join(lines))
 
 
-def msmarco(root: Path, found: list[list[Candidate]]) -> str:
-    every = [(i, k, one) for i, candidates in enumerate(found) for k, one in enumerate(candidates)]
-    lines = [f"{i}\t{i}{k}\tq {i}\t{one['text']}\t{one['score']}\n" for i, k, one in every]
-    return _write(root, "msmarco", "".join(lines))
-
-
 @dataclass(frozen=True)
 class Format:
     """How lists are written, and read; the columns that they have then beside the base score."""
@@ -232,7 +226,6 @@ FORMATS: dict[str, Format] = {
         parallel, {"name": "parallel", "texts": "text", "numbers": {name: name for name in ("score", *COLUMNS)}}
     ),
     "trec": Format(trec, {"name": "trec"}, ()),
-    "msmarco": Format(msmarco, {"name": "msmarco"}, ()),
     "letor": Format(letor, {"name": "letor", "first": "1"}, ()),
     "merged": Format(merged, {"name": "merged"}, ("lm", "tm", "system_1", "system_2")),
     "joined": Format(joined, {"name": "joined"}),

@@ -9,7 +9,6 @@ READERS = {
     "letor": "texts.letor:LetorReader",
     "merged": "combined.merging:MergedReader",
     "moses": "moses.reader:Moses",
-    "msmarco": "texts.msmarco:MsMarcoReader",
     "openai": "texts.openai:OpenAiReader",
     "parallel": "texts.parallel:ParallelReader",
     "preferences": "texts.preferences:PreferencesReader",

@@ -50,7 +50,7 @@ class TextDataSettings(SplitSettings):
         if "name" not in reader and _JSON.search(str(values.get("nbest"))):
             reader = {"name": "jsonl", **reader}
             values = {"sources": None, "references": None, **values, "reader": reader}
-        if reader.get("name") in (*NAMES_ALONE, "msmarco"):
+        if reader.get("name") in NAMES_ALONE:
             values = {"sources": None, "references": None, **values, "reader": reader}
         if reader.get("name") == "jsonl" and values.get("answer") is not None:
             values = {**values, "reader": {"answer": values["answer"], **reader}}

@@ -24,8 +24,8 @@ from rerank.storage.strict_json import as_json
 
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits
 SPEECH = "kaldi", "espnet"  # readers of transcripts
-JUDGED = "msmarco", "trec"  # readers of search results that are judged in a file beside
-SEARCH = "letor", *JUDGED
+JUDGED = "trec"  # the reader of search results that are judged in a file beside
+SEARCH = "letor", JUDGED
 SENTENCES = "conllu", "slash", "conll"  # readers of sentences with labels, the pickiest first
 EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
 LOOK = 50  # lines or sentences
@@ -62,12 +62,12 @@ def new_recipe(
     format_name, shown = _looked_at(files)
     trees = not isinstance(shown, TextList)
     root, reader = _placed(files)[0], format_name
-    judged = format_name in JUDGED
+    judged = format_name == JUDGED
     if judged:
         if len(qrels := set(references)) != 1:
             message = "runs need their judgements; name one file of qrels, for all of them, with --references"
             raise DataError(message, path=files[0])
-        reader, references = f"{{name: {format_name}, qrels: {_quoted(qrels.pop())}}}", ()
+        reader, references = f"{{name: {JUDGED}, qrels: {_quoted(qrels.pop())}}}", ()
     lines = [
         f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml",
         f"name: {_quoted(name)}",

@@ -16,7 +16,6 @@ from rerank.readers.base import SkippedList, lists_of, readers
 from rerank.readers.block import ListBlock
 from rerank.readers.detection import recognised
 from rerank.readers.texts.letor import LetorReader
-from rerank.readers.texts.msmarco import MsMarcoReader
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.trec import TrecReader, read_qrels, read_run
 from rerank.recipes.text_recipe import TextRecipe
@@ -137,11 +136,10 @@ def test_runs_are_fused_with_what_one_of_them_lacks(tmp_path: Path) -> None:
         list(rerank.read(tmp_path / "a", settings))
 
 
-def test_runs_of_ms_marco_and_json_are_those_of_trec(tmp_path: Path) -> None:
+def test_runs_in_json_are_those_of_trec(tmp_path: Path) -> None:
     """JSON as ranx and pytrec_eval have it: https://amenra.github.io/ranx/run/"""
     forms = {
         "trec": ("q1 Q0 x 1 -1.0 a\nq1 Q0 y 2 -2.0 a\nq2 Q0 x 1 -1.0 a\n", "q1 0 y 2\nq1 0 v 1\n\n"),
-        "msmarco": ("q1\tx\t1\nq1\ty\t2\nq2\tx\t1\n", "q1\t0\ty\t2\nq1\t0\tv\t1\n"),
         "json": ('{"q1": {"x": -1, "y": -2.0},\n "q2": {"x": -1}}', '{"q1": {"y": 2, "v": 1}}'),
     }
     read = []
@@ -155,7 +153,7 @@ def test_runs_of_ms_marco_and_json_are_those_of_trec(tmp_path: Path) -> None:
             read.append([(found.id, found.texts, found.scores.tolist(), found.unlisted) for found in lists])
         assert recognised(str(tmp_path / f"{form}.run"), readers) == "trec"
     assert read[0] == [("q1", [b"x", b"y"], [[-1, 0], [-2, 2]], (1.0,)), ("q2", [b"x"], [[-1, 0]], ())]
-    assert read[:2] == read[2:4] == read[4:]
+    assert read[:2] == read[2:]
 
 
 def test_damaged_json_runs_say_where(tmp_path: Path) -> None:
@@ -198,50 +196,6 @@ def test_a_bad_line_of_a_fused_run_leaves_the_others(tmp_path: Path) -> None:
     assert isinstance(found, TextList)
     assert [problem.reason for problem in found.bad] == ["score"]
     assert (found.texts, found.scores[0, 0]) == ([b"x"], 2 / 61)
-
-
-def test_passages_of_ms_marco_are_grouped_by_query(tmp_path: Path) -> None:
-    lines = "7\t1\twhat is x\tx is y", "8\t2\twho\tthey", "7\t2\twhat is x", "7\t3\twhat is x\tz", ""
-    (tmp_path / "top").write_text("\n".join(lines))
-    (tmp_path / "qrels").write_text("7 0 3 1\n7 0 9 2\n")
-    reader = MsMarcoReader(qrels=str(tmp_path / "qrels"))
-    first, second = reader.read(tmp_path / "top")
-    assert isinstance(first, TextList)
-    assert isinstance(second, TextList)
-    assert (first.id, first.source, first.texts, first.scores.tolist()) == (
-        "7", b"what is x", [b"x is y", b"z"], [[0, 0], [0, 1]],
-    )  # fmt: skip
-    assert [(one.reason, one.line) for one in first.bad] == [("fields", 3)]
-    assert (first.unlisted, second.unlisted) == ((2.0,), ())
-    assert (second.id, second.texts, list(second.lines)) == ("8", [b"they"], [2])
-    out = io.BytesIO()
-    reader.write(out, first, [1, 0])
-    assert out.getvalue() == b"7\t3\twhat is x\tz\n7\t1\twhat is x\tx is y\n"
-    assert reader.of_others() == MsMarcoReader()
-    (tmp_path / "top").write_text("7\t1\twhat is x\tx is y\n8\t2\twho\tthey\n")
-    assert recognised(str(tmp_path / "top"), readers) == "msmarco"
-
-
-def test_triples_of_ms_marco_are_lists_of_two(tmp_path: Path) -> None:
-    (tmp_path / "triples").write_text("q\tright\twrong\np\ta\tb\n1\t2\t3\n")
-    first, second, third = MsMarcoReader(triples=True).read(tmp_path / "triples")
-    assert isinstance(first, TextList)
-    assert (first.id, first.source, first.texts, first.scores[:, 1].tolist()) == (
-        "0",
-        b"q",
-        [b"right", b"wrong"],
-        [1, 0],
-    )
-    assert isinstance(third, SkippedList)
-    assert "runs are read by trec" in third.message
-    out = io.BytesIO()
-    MsMarcoReader(triples=True).write(out, first, [1, 0])
-    assert out.getvalue() == b"q\twrong\tright\n"
-    assert second.id == "1"
-    unlike = next(MsMarcoReader().read(tmp_path / "triples"))
-    assert isinstance(unlike, SkippedList)
-    assert "triples need the reader's option triples: true" in unlike.message
-    assert recognised(str(tmp_path / "triples"), readers) is None  # any three columns look like that
 
 
 def test_a_letor_file_is_ranked_unnamed_and_its_qid_is_not_silently_ignored(

@@ -10,8 +10,7 @@ The fields of a run are query, Q0, document, rank, score and the name of the run
 iteration that nobody uses, document and grade (https://trec.nist.gov/data/qrels_eng/, and the README of trec_eval). The
 order of a query's documents is that of their scores, whatever their ranks. A document's text is its name.
 
-Two other forms are read in place of either. A run of MS MARCO has query, document and rank, separated by tabs. A JSON
-object ``{query: {document: score or grade}}`` is what ranx and pytrec_eval take.
+In place of either a JSON object ``{query: {document: score or grade}}`` is read, as ranx and pytrec_eval take it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -107,7 +106,7 @@ class TrecReader(TextReader):
             nbest = make(name, record)
             if not isinstance(nbest, TextList):
                 return nbest
-            return nbest.changed(unlisted=unlisted(record.content[1], nbest.texts))
+            return nbest.changed(unlisted=_unlisted(record.content[1], nbest.texts))
 
         return judged
 
@@ -188,7 +187,7 @@ def _gain(document: bytes, grades: Scored | None) -> dict[str, float]:
     return {} if grades is None else {GAIN: grades.get(document, 0.0)}
 
 
-def unlisted(grades: Scored | None, there: Iterable[bytes]) -> tuple[float, ...]:
+def _unlisted(grades: Scored | None, there: Iterable[bytes]) -> tuple[float, ...]:
     """The grades of the relevant documents of a query that are not ``there``, which metrics of an order count."""
     found = set(there)
     return tuple(grade for document, grade in (grades or {}).items() if document not in found and grade > 0)
@@ -203,7 +202,7 @@ def read_qrels(path: PathLike) -> Grades:
 
 
 def _rows(lines: LineReader) -> Iterator[RunLine]:
-    """The lines of a run in any form; queries with a problem are the words they begin with."""
+    """The lines of a run in either form; queries with a problem are the words they begin with."""
     if lines.begins() == b"{":
         yield from _members(lines, "score")
         return
@@ -211,14 +210,13 @@ def _rows(lines: LineReader) -> Iterator[RunLine]:
         fields = line.split()
         if not fields:
             continue
-        ranked = len(fields) == 3 and line.count(b"\t") == 2 and fields[2].isdigit()  # a run of MS MARCO
-        document, problem, score = fields[1 if ranked else min(2, len(fields) - 1)], None, 0.0
+        document, problem, score = fields[min(2, len(fields) - 1)], None, 0.0
         try:
             if b"\0" in line:
                 raise Problem("nul", NUL)
-            if len(fields) != 6 and not ranked:
+            if len(fields) != 6:
                 raise Problem("fields", f"found {excerpt(line)}; expected {FIELDS}")
-            score = -float(fields[2]) if ranked else score_of(fields[4])
+            score = score_of(fields[4])
         except Problem as found:
             problem = found
         yield RunLine(number, line, fields[0], document, score, problem)
