@@ -44,7 +44,8 @@ def evaluate(
 ) -> None:
     """Score trees (one bracketed tree per line or spread over lines) or texts (one per line) against references.
 
-    An empty line in a file of one tree per line, or brackets without words, is a failed parse.
+    An empty line in a file of one tree per line, or brackets without words, is a failed parse. Of texts also ``--metric
+    ter``, by sacrebleu.
     """
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
@@ -59,7 +60,7 @@ def evaluate(
         raise DataError("the references are read once for every system; name a file for them", path=stream_name("-"))
     more, normalize = measuring.references or [], measuring.normalize
     single_stdin(*files, *more)
-    measure = measuring.make()
+    measure = measuring.make(reported=True)
     if isinstance(measure, TextMetric):
         rows = _evaluate_texts(measure, [hypothesis, *further], [reference, *more], measuring.form, sentences)
     else:

@@ -13,14 +13,14 @@ from rerank.base.errors import DataError, RecipeError
 if TYPE_CHECKING:
     from rerank.metrics.base import Metric
 
-TEXTS = "bleu", "chrf", "ter", "wer", "cer"
+TEXTS = "bleu", "chrf", "wer", "cer"
 ORDERS = "ndcg", "map", "mrr", "recall", "precision", "err"
 MEASURES = "parseval", *TEXTS, "gain", *ORDERS
 
 
 def _known(name: str) -> str:
     """The name of a measure, with its cut-off if it has one."""
-    if name.partition("@")[0] not in MEASURES:
+    if name.partition("@")[0] not in (*MEASURES, "ter"):
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(MEASURES)}")
     return name
 
@@ -67,8 +67,9 @@ class Measuring:
         bool, typer.Option("--normalize", help="Trees: bring escapes, quotes and brackets in words to one form.")
     ] = False
 
-    def make(self) -> "Metric":
-        """The metric; options that are of no use for it are refused."""
+    def make(self, *, reported: bool = False) -> "Metric":
+        """The metric, of one that is ``reported`` also one that is no more; options that are of no use for it are
+        refused."""
         from rerank.extraction.content.texts import make_text_metric
         from rerank.extraction.content.trees import make_parseval
         from rerank.recipes.settings import named
@@ -81,7 +82,7 @@ class Measuring:
             raise RecipeError(f"{option} is for {'text metrics' if parses else 'parseval'}, not for {self.metric}")
         settings = parsed_options(self.option or []) | named(self.metric)
         if not parses:
-            return make_text_metric(settings)
+            return make_text_metric(settings, reported=reported)
         return make_parseval(settings | {key[2:]: str(value) for key, value in given.items() if value is not None})
 
 

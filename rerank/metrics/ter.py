@@ -6,23 +6,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
-from rerank.metrics.ter_kernel import ter_rows, ter_space
-from rerank.metrics.text import SacrebleuMetric, check_references, lowered
-from rerank.metrics.words import words
+from rerank.metrics.text import SacrebleuMetric, check_references, scorer
 
-LARGEST_TABLE = 1 << 26  # words of a text times words of its reference: two tables have this many distances of 4 bytes
+MOST_PAIRS = 1 << 20  # of words of a text and of its reference: sacrebleu may take a minute for these
 
 
 @dataclass(frozen=True)
 class Ter(SacrebleuMetric):
-    """Translation edit rate on 0-100 (more if a text is longer than its reference), as sacrebleu computes it.
+    """Translation edit rate on 0-100 (more if a text is longer than its reference), which sacrebleu computes: slowly,
+    so that it is reported and no more.
 
     >>> Ter().corpus(["down sat the cat"], [["the cat sat down"]])
     {'ter': 50.0}
 
-    Reference: Snover et al. 2006 (AMTA). Time: a table of words times words for every shift that is tried, at most
-    1,000 a sentence.
+    Reference: Snover et al. 2006 (AMTA).
 
     Parameters
     ----------
@@ -51,17 +50,14 @@ class Ter(SacrebleuMetric):
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
-        # sacrebleu prepares references twice, which is not the same as once: "..1" is ". .1", and that is ". . 1".
-        tokens = words(self.prepared([*self.prepared(references), *texts]))
-        reference, rows = np.empty(2), np.empty((len(texts), 1))
-        lengths = np.diff(tokens.first)
-        longest, longest_reference = (int(part.max(initial=0)) for part in np.split(lengths[::-1], [len(texts)]))
-        if longest * longest_reference > LARGEST_TABLE:
+        golds = [decoded(text) for text in references]
+        longest, longest_reference = (max((len(text.split()) for text in side), default=0) for side in (texts, golds))
+        if longest * longest_reference > MOST_PAIRS:
             message = f"a text of {longest:,} words for a reference of {longest_reference:,}; TER takes"
-            raise DataError(f"{message} {LARGEST_TABLE:,} pairs of words at most; expected one sentence per line")
-        space = ter_space(longest, longest_reference)
-        ter_rows(tokens.first, tokens.hashes, len(references), space, reference, rows)
-        return reference, rows
+            raise DataError(f"{message} {MOST_PAIRS:,} pairs of words at most; expected one sentence per line")
+        empty, *scores = (scorer(self).sentence_score(decoded(text), golds) for text in (b"", *texts))
+        rows = np.array([each.num_edits - empty.num_edits for each in scores], np.float64)
+        return np.array([empty.num_edits, empty.ref_length], np.float64), rows[:, None]
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """TER (0-100) of summed edits: float64 [..., K] and [..., R] → [...]; 100 for edits without a reference."""
@@ -79,8 +75,3 @@ class Ter(SacrebleuMetric):
             normalized=self.normalized, no_punct=self.no_punct, asian_support=self.asian_support,
             case_sensitive=self.case_sensitive,
         )  # fmt: skip
-
-    def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
-        if self.normalized or self.no_punct:
-            return super().prepared(texts)
-        return list(texts) if self.case_sensitive else lowered(texts)

@@ -207,7 +207,7 @@ class ListRecipe(TaskRecipe):
     @property
     def decoders(self) -> tuple[str, ...]:
         """The ways to decode lists besides by their best candidate."""
-        kinds: tuple[str, ...] = () if self.metric.get("name") == "ter" else DECODERS.get(self.task, ())
+        kinds: tuple[str, ...] = DECODERS.get(self.task, ())
         if self.decode.kinds is not None:
             kinds = self.decode.kinds
         elif getattr(self.data, "answer", None) is not None or (self.decode.margin > 0 and self.task == "ranking"):

@@ -306,8 +306,8 @@ class DecodeSettings(Section):
 
     kinds: which are tuned on dev and evaluated: ``mbr`` takes the candidate with the greatest expected gain, ``fuse``
     makes a tree of the brackets that are probable enough, and ``learned`` too, after training on the lists how probable
-    each is (needs scikit-learn). null: mbr and fuse for parses, mbr for translation and speech (not if TER is measured,
-    which takes long), mbr for rankings if candidates have answers, else none.
+    each is (needs scikit-learn). null: mbr and fuse for parses, mbr for translation and speech,
+    mbr for rankings if candidates have answers, else none.
     use: the model's decision: ``auto`` is the best on dev, which may be the best candidate, and of equals the simplest;
     ``best`` is always the best candidate.
     sharpness: the factor of scores in probabilities, with scores in units of their deviation on dev; null: the best on

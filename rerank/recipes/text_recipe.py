@@ -1,7 +1,8 @@
 """Recipes over lists of texts: translations, transcripts, samples of a language model."""
 
 import re
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Collection
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -105,12 +106,19 @@ class MertStage(Section):
 
 
 class TextRecipe(ListRecipe):
-    """Everything that determines a result of reranking texts."""
+    """Everything that determines a result of reranking texts.
+
+    metrics: what is reported of the choices besides the usual: ``ter``, by sacrebleu.
+    """
+
+    common: ClassVar[Collection[str]] = (*ListRecipe.common, "metrics")
+    refusal: ClassVar[str] = "a run may not change data, features, metric, metrics or decode"
 
     task: Literal["translation", "speech", "ranking"] = "translation"
     data: TextDataSettings = TextDataSettings()
     features: Annotated[TextFeatureSettings, part(key="set")] = TextFeatureSettings()
     metric: Annotated[Settings, part()] = Field(default_factory=lambda: {"name": "bleu"})
+    metrics: tuple[Literal["ter"], ...] = ()
     mert: MertStage | None = None
 
     @model_validator(mode="before")

@@ -40,7 +40,7 @@ from .reading import Rng, holds, options
 
 POLICIES = ("error", "skip")
 WIDEST = 1 << 24  # columns; a learner needs memory for all of them, and has a message where there is not enough
-TEXT_METRICS = ("bleu", "chrf", "ter", "wer", "cer")
+TEXT_METRICS = ("bleu", "chrf", "wer", "cer")
 
 
 def choice(rng: Rng, values: Any) -> Any:

@@ -14,14 +14,13 @@ from rerank.metrics.decoding.overlaps import add_expected
 from rerank.metrics.decoding.parse_gains import parse_gains
 from rerank.metrics.gain import Gain
 from rerank.metrics.parseval import Parseval
-from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric
 from rerank.metrics.wer import Cer, Wer
 from rerank.readers.trees.trees import parse_brackets
 
 METRICS: list[TextMetric] = [
     Bleu(), Bleu(smoothing="exp"), Bleu(smoothing="none", effective_order=False, lowercase=True), Chrf(),
-    Chrf(word_order=2, lowercase=True), Chrf(char_order=2, eps_smoothing=True, whitespace=True), Ter(), Wer(),
+    Chrf(word_order=2, lowercase=True), Chrf(char_order=2, eps_smoothing=True, whitespace=True), Wer(),
     Wer(lowercase=True), Cer(),
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(["a", "b", "B", "cd", "é", ".", "a."]), max_size=6).map(" ".join)

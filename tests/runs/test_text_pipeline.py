@@ -33,7 +33,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tuned(data: Path, workspace: Path) -> Path:
     """The output of a run with MERT; tests do not change it."""
-    pipeline.run(small_texts.recipe(data, **MERT), workspace / "texts" / "tuned")
+    pipeline.run(small_texts.recipe(data, metrics=["ter"], **MERT), workspace / "texts" / "tuned")
     return workspace / "texts" / "tuned"
 
 
@@ -128,19 +128,19 @@ def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
 def test_where_lower_is_better(data: Path, workspace: Path) -> None:
     """Dev scores are the measure itself, and the run with the lowest is chosen."""
     runs = [{"name": "none", "set": {"learner": {"name": "perceptron", "base": 100.0}}}, {"name": "trained"}]
-    found = run(data, workspace, "ter", metric={"name": "ter"}, runs=runs)
-    assert found["measure"] == "ter"
+    found = run(data, workspace, "wer", metric={"name": "wer"}, runs=runs)
+    assert found["measure"] == "wer"
     assert found["chosen"]["name"] == "trained"
     none, trained = (entry["dev"] for entry in found["runs"])
     assert 0 < trained < none
-    assert all(line["dev"] > 0 for line in epoch_lines(workspace / "texts" / "ter" / "history.jsonl"))
-    assert set(found["signatures"]["test"]) == {"bleu", "chrf", "ter"}
-    lead = (workspace / "texts" / "ter" / "report.html").read_text().partition('class="lead">')[2]
-    assert lead.startswith("On test, trained (seed 1), the best of 2 runs on dev, reaches TER")
+    assert all(line["dev"] > 0 for line in epoch_lines(workspace / "texts" / "wer" / "history.jsonl"))
+    assert set(found["signatures"]["test"]) == {"bleu", "chrf", "wer"}
+    lead = (workspace / "texts" / "wer" / "report.html").read_text().partition('class="lead">')[2]
+    assert lead.startswith("On test, trained (seed 1), the best of 2 runs on dev, reaches WER")
 
 
 def test_mert_where_lower_is_better(data: Path, workspace: Path) -> None:
-    found = run(data, workspace, "tuned-ter", metric={"name": "ter"}, **MERT)
+    found = run(data, workspace, "tuned-wer", metric={"name": "wer"}, **MERT)
     about = found["training"]["mert"]
     assert 0 < about["score"] <= about["start"]
     assert found["runs"][0]["dev"] == about["dev"] > 0

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -20,6 +19,7 @@ from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import TextView, make_view
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import Gain
+from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric
 from rerank.readers.base import NBestList, SkipCount, SkippedList, lists_of
 from rerank.readers.block import Item, ListBlock
@@ -57,6 +57,7 @@ class TextContent(Content[TextView]):
         self.metric = make_text_metric(recipe.metric)
         if columns is not None:  # the one that the metric measures is no feature: where a model works it is unknown
             self.columns = columns.without({getattr(self.metric, "column", "")})
+        self.final = final_metrics(recipe.task, self.metric, recipe.metrics)
         self.task, self.answer = recipe.task, recipe.data.answer
         self.extractor = TextExtractor(
             templates,
@@ -66,11 +67,6 @@ class TextContent(Content[TextView]):
             bits=settings.hash_bits or 64,
         )
         self.names, self.free, self.needs = self.extractor.names, self.extractor.free, self.extractor.needs
-
-    @cached_property
-    def final(self) -> list[TextMetric]:
-        """The metrics of final figures."""
-        return final_metrics(self.task, self.metric)
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[TextList | SkippedList]:
         files = data.files_of(source)
@@ -178,7 +174,7 @@ class TextContent(Content[TextView]):
     ) -> Description:
         """The figures of the selections' texts by the field's reference implementations, with their signatures.
 
-        For translations these are BLEU, chrF and TER, whatever was trained for; there are none where a list has no
+        For translations these are BLEU and chrF, whatever was trained for; there are none where a list has no
         references, which nothing needs when the gain measured is one that the lists hold.
         """
         if not self.final:
@@ -197,7 +193,7 @@ class TextContent(Content[TextView]):
             log.info("%s: no %s, as there are lists without references", split, named)
             return description
         for metric in self.final:
-            known: dict[tuple[str, ...], dict[str, float]] = {}  # selections are often equal, and TER takes long
+            known: dict[tuple[str, ...], dict[str, float]] = {}  # selections are often equal, and TER takes minutes
             for name, hypotheses in texts.items():
                 key = tuple(hypotheses)
                 if key not in known:
@@ -219,19 +215,21 @@ def without_column(nbest: TextList, name: str | None) -> TextList:
     return replace(nbest, names=names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
 
 
-def final_metrics(task: str, metric: TextMetric) -> list[TextMetric]:
-    """The metrics of final figures: the recipe's own with its settings, and what translations are measured by.
+def final_metrics(task: str, metric: TextMetric, more: Iterable[str] = ()) -> list[TextMetric]:
+    """The metrics of final figures: the recipe's own with its settings, what translations are measured by, and more.
 
     A gain that the lists hold is not among them: it cannot be computed from texts.
     """
-    usual = ("bleu", "chrf", "ter") if task == "translation" else ()
-    metrics = {name: make_text_metric({"name": name}) for name in usual} | {metric.name: metric}
-    return [measure for measure in metrics.values() if not isinstance(measure, Gain)]
+    names = (*(("bleu", "chrf") if task == "translation" else ()), *more)
+    found = {name: make_text_metric({"name": name}, reported=True) for name in names} | {metric.name: metric}
+    return [measure for measure in found.values() if not isinstance(measure, Gain)]
 
 
-def make_text_metric(spec: Settings) -> TextMetric:
-    """The metric of texts that a recipe (or a model) describes."""
+def make_text_metric(spec: Settings, *, reported: bool = False) -> TextMetric:
+    """The metric of texts that a recipe (or a model) describes; ``reported``: to be reported, and no more."""
     metric = build(metrics, spec, "metric")
+    if isinstance(metric, Ter) and not reported:
+        raise RecipeError("metrics: [ter] reports it; training and oracles take bleu or chrf", key="metric")
     if not isinstance(metric, TextMetric):
         raise RecipeError(f"{spec['name']} does not measure texts", key="metric.name")
     return metric

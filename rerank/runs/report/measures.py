@@ -80,7 +80,7 @@ MEASURES = (
     Measure("mrr", "MRR", "MRR (%)"),
 )
 # The first of these that a report has is the one that runs are chosen by, where the run does not say.
-_PRIMARY = ("f1", "bleu", "chrf", "ter", "accuracy", "error", "wer", "cer", "gain", "ndcg", "mrr")
+_PRIMARY = ("f1", "bleu", "chrf", "accuracy", "error", "wer", "cer", "gain", "ndcg", "mrr")
 
 
 def own_measure(metric: Metric) -> dict[str, Any]:
