@@ -1,8 +1,8 @@
-"""The engine dask (two local workers) beside two processes: extraction and training by mixing, the same work on both.
+"""The engine dask (two local workers) beside two processes: extraction, the same work on both.
 
-    python benchmarks/engines.py --root ../shared/data/parse/gum [--split dev] [--epochs 3] [--repeats 3]
+    python benchmarks/engines.py --root ../shared/data/parse/gum [--split dev] [--repeats 3]
 
-Engines take turns. Their start, the kernels' compilation and the reading of the cache are not counted; what travels is.
+Engines take turns. Their start and the kernels' compilation are not counted; what travels is.
 """
 
 import argparse
@@ -14,9 +14,6 @@ from statistics import median
 
 from rerank.engines.settings import Engine, EngineSettings, open_engine
 from rerank.extraction.cache import CorpusCache
-from rerank.learn.mixing.mixing import Mixing, train_mixed
-from rerank.learn.rules.arow import AROW
-from rerank.metrics.oracle import oracles
 from rerank.recipes.recipe import Recipe
 
 NAMES = ("processes", "dask")
@@ -28,8 +25,6 @@ def main() -> None:
     parser.add_argument("--root", default="../shared/data/parse/gum")
     parser.add_argument("--split", default="train")
     parser.add_argument("--set", default="cj2005")
-    parser.add_argument("--shards", type=int, default=8)
-    parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
@@ -47,42 +42,26 @@ def main() -> None:
 
 
 def measure(recipe: Recipe, directory: Path, arguments: argparse.Namespace) -> dict[str, object]:
-    """Both kinds of work on both engines, in turn."""
+    """Extraction on both engines, in turn."""
     engines: dict[str, Engine] = {}
-    times: dict[str, dict[str, list[float]]] = {kind: {name: [] for name in NAMES} for kind in ("extraction", "mixing")}
+    times: dict[str, list[float]] = {name: [] for name in NAMES}
     try:
         for name in NAMES:
             engines[name] = open_engine(EngineSettings(name=name, workers=arguments.workers))
         for repeat in range(arguments.repeats + 1):  # the first time does not count
             for name, engine in engines.items():
-                seconds = once(recipe, directory / f"{name}{repeat}", engine, arguments)
-                for kind, taken in seconds.items() if repeat else ():
-                    times[kind][name].append(taken)
+                start = time.perf_counter()
+                CorpusCache(directory / f"{name}{repeat}").training(recipe, engine)
+                if repeat:
+                    times[name].append(round(time.perf_counter() - start, 3))
     except BaseException:
         for engine in engines.values():
             engine.stop()
         raise
     for engine in engines.values():
         engine.close()
-    found: dict[str, object] = {"workers": arguments.workers, "seconds": times}
-    for kind, by_engine in times.items():
-        found[f"{kind}_overhead"] = round(median(by_engine["dask"]) / median(by_engine["processes"]) - 1, 3)
-    return found
-
-
-def once(recipe: Recipe, directory: Path, engine: Engine, arguments: argparse.Namespace) -> dict[str, float]:
-    """Seconds of an extraction, and of a training on what it gives."""
-    start = time.perf_counter()
-    extracted, _, _ = CorpusCache(directory / "cache").training(recipe, engine)
-    extraction = time.perf_counter() - start
-    corpus = extracted.corpus
-    targets, mixing = oracles(corpus), Mixing(arguments.shards)
-    start = time.perf_counter()
-    train_mixed(
-        AROW(), corpus, targets, mixing=mixing, engine=engine, workspace=directory / "work",
-        epochs=arguments.epochs, seed=1,
-    )  # fmt: skip
-    return {"extraction": round(extraction, 3), "mixing": round(time.perf_counter() - start, 3)}
+    overhead = round(median(times["dask"]) / median(times["processes"]) - 1, 3)
+    return {"workers": arguments.workers, "seconds": times, "overhead": overhead}
 
 
 if __name__ == "__main__":

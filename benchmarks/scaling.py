@@ -1,8 +1,8 @@
-"""Wall seconds of extraction and of training by mixing with one process and with several, on the same lists.
+"""Wall seconds of extraction with one process and with several, on the same lists.
 
-    python benchmarks/scaling.py --root ../shared/data/parse/gum [--workers 1 2] [--engine processes] [--epochs 5]
+    python benchmarks/scaling.py --root ../shared/data/parse/gum [--workers 1 2] [--engine processes]
 
-Every number of workers extracts the same shards and trains the same weights; whether that is so is printed too.
+Every number of workers extracts the same shards; whether that is so is printed too.
 """
 
 import argparse
@@ -15,18 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
-from rerank.data.shards import Lists, parts
 from rerank.engines.settings import Engine, EngineSettings, open_engine
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import extract_training
-from rerank.learn.mixing.mixing import Mixing, train_mixed
-from rerank.learn.rules.vrda import VotedRDA
-from rerank.metrics.oracle import oracle
 from rerank.recipes.recipe import Recipe
-
-LEARNER = VotedRDA(loss="hinge", eta=1.0, base=0.2)
 
 
 def main() -> None:
@@ -37,8 +29,6 @@ def main() -> None:
     parser.add_argument("--set", default="cj2005")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="1: this process")
     parser.add_argument("--engine", default="processes", help="of several workers")
-    parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--sections", type=int, default=4, help="into how many sections mixing divides the lists")
     parser.add_argument("--shard-size", type=float, default=128.0, help="MB")
     parser.add_argument("--rounds", type=int, default=1, help="the best of so many counts")
     parser.add_argument("--scratch", type=Path, help="where corpora go for the time of the measurement")
@@ -53,13 +43,13 @@ def main() -> None:
         for _ in range(arguments.rounds)
         for workers in arguments.workers
     ]
-    best = {workers: fastest(rounds, workers) for workers in arguments.workers}
-    first = best[arguments.workers[0]]
-    ratios = {
-        workers: {key: round(first[key] / found[key], 2) for key in ("extract_seconds", "train_seconds")}
-        for workers, found in best.items()
+    best = {
+        workers: min(found["seconds"] for found in rounds if found["workers"] == workers)
+        for workers in arguments.workers
     }
-    same = {key: len({found[key] for found in rounds}) == 1 for key in ("shards", "weights")}
+    first = best[arguments.workers[0]]
+    ratios = {workers: round(first / seconds, 2) for workers, seconds in best.items()}
+    same = len({found["shards"] for found in rounds}) == 1
     print(json.dumps({"cores": os.cpu_count(), "rounds": rounds, "times_as_fast": ratios, "same": same}, indent=1))
 
 
@@ -75,65 +65,35 @@ def engine_of(name: str, workers: int) -> Engine:
     return open_engine(EngineSettings.model_validate(settings))
 
 
-def fastest(rounds: list[dict[str, Any]], workers: int) -> dict[str, float]:
-    """The least seconds of every stage."""
-    own = [found for found in rounds if found["workers"] == workers]
-    return {key: min(found[key] for found in own) for key in ("extract_seconds", "train_seconds")}
-
-
 def load_kernels(recipe: Recipe) -> int:
-    """A task that loads what extraction and training need; returns the process."""
-    corpus = extract_training(recipe)[0].corpus
-    train(corpus, targets_of(corpus), 1, 2, None)
+    """A task that loads what extraction needs; returns the process."""
+    extract_training(recipe)
     return os.getpid()
-
-
-def targets_of(lists: Lists) -> np.ndarray:
-    """int64 [L]: the oracles, as candidates of all lists."""
-    found = [np.zeros(0, np.int64)]
-    for place, part in parts(lists):
-        chosen = oracle(part.lists, part.gain, part.base)
-        found.append(np.where(chosen >= 0, chosen + place.candidates, -1))
-    return np.concatenate(found)
-
-
-def train(lists: Lists, targets: np.ndarray, epochs: int, sections: int, engine: Engine | None) -> np.ndarray:
-    """The averaged weights."""
-    trained = train_mixed(
-        LEARNER, lists, targets, mixing=Mixing(sections), engine=engine, epochs=epochs, seed=1, predictor="average"
-    )
-    return trained.weights["average"].w
 
 
 def measure(
     engine: Engine, workers: int, recipe: Recipe, warm: Recipe, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    """Seconds of extraction to shards on disk, and of training on them."""
+    """Seconds of extraction to shards on disk."""
     with engine, TemporaryDirectory(dir=arguments.scratch) as directory:
         processes = set(engine.map(load_kernels, [warm] * (4 * workers)))
         start = time.perf_counter()
         extracted, table, _ = CorpusCache(Path(directory)).training(recipe, engine)
-        middle = time.perf_counter()
-        targets = targets_of(extracted.corpus)
-        begun = time.perf_counter()
-        weights = train(extracted.corpus, targets, arguments.epochs, arguments.sections, engine)
-        end = time.perf_counter()
+        seconds = time.perf_counter() - start
         return {
             "workers": workers,
             "processes": len(processes),
-            "extract_seconds": round(middle - start, 2),
-            "train_seconds": round(end - begun, 2),
-            "cpu_seconds_of_extraction": round(extracted.about["seconds"], 2),
+            "seconds": round(seconds, 2),
+            "cpu_seconds": round(extracted.about["seconds"], 2),
             "lists": extracted.corpus.list_count,
             "nonzeros": extracted.corpus.nonzeros,
             "columns": table.width,
             "parts": extracted.corpus.count if hasattr(extracted.corpus, "count") else 1,
             "shards": digest(file.read_bytes() for file in sorted(Path(directory, "corpus").rglob("*.npy"))),
-            "weights": digest([weights.tobytes()]),
         }
 
 
-def digest(contents: Iterator[bytes] | list[bytes]) -> str:
+def digest(contents: Iterator[bytes]) -> str:
     """A digest of some bytes."""
     found = hashlib.sha256()
     for content in contents:

@@ -24,7 +24,6 @@ class Harmonic(Learner):
     """
 
     name: ClassVar[str] = "harmonic"
-    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
     eta: Positive = 1.0
     decay: Positive = 0.1

@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from rerank.learn.base import Learner
 from rerank.learn.predictor import UPDATES, subtract
@@ -9,8 +9,6 @@ from rerank.learn.settings import Positive
 @dataclass(frozen=True, kw_only=True)
 class Harmonic(Learner):
     """The perceptron with steps 1/(1 + k·decay)."""
-
-    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
     decay: Positive = 0.1
 

@@ -156,7 +156,7 @@ def survived_sums(state: State, shrinks: bool) -> np.ndarray:
 
 
 def average_of(state: State, shrinks: bool) -> np.ndarray:
-    """float64 [D + 1]: Σ c_k w_k / Σ c_k."""
+    """float64 [D + 1]: Σ c_k w_k / Σ c_k"""
     seen, sums = int(state.counts[SEEN]), sums_of(state)
     if sums.size == 0 and state.counts[UPDATES] > 0:
         raise ValueError("this state keeps no average; train without `without_average`")

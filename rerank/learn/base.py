@@ -30,7 +30,6 @@ from rerank.learn.predictor import State as State
 from rerank.learn.replay import Replay
 from rerank.learn.scoring import Weights as Weights
 from rerank.learn.settings import NotNegative, SettingsClass, settings_of
-from rerank.learn.shard_states import ShardStates, combined
 from rerank.learn.voting.votes import Votes
 from rerank.learn.workspace import (
     ORACLES,
@@ -78,11 +77,6 @@ class Learner(Checked):
     judges_after_update: ClassVar[bool] = (
         False  # are mistakes those of margins, because z is learned before it is judged?
     )
-    # How states that were trained apart are combined: the rules that there are, the usual one first (none: not at all);
-    # can columns be left out of the result; does a column that no section has touched stay what it was?
-    mixes: ClassVar[tuple[str, ...]] = ()
-    keeps: ClassVar[bool] = True
-    local: ClassVar[bool] = True
 
     base: NotNegative = 1.0
     base_rate: NotNegative = 0.0
@@ -259,11 +253,6 @@ class Learner(Checked):
         repeat = kernel_of(kind.replays, kind)
         repeat(replay.data, replay.updates, state, sums, replay.space, replay.room, params)
         return replay.votes()
-
-    def combined(self, shards: ShardStates, rule: str) -> State:
-        """One state of those that were trained apart, by a rule of ``mixes``: the mean of their weights, or what
-        ``rerank.learn.mixing.formulas`` says of the memory of a learner."""
-        return combined(shards, rule, self)
 
 
 def require_votes(learner: Learner) -> None:

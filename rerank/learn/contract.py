@@ -1,7 +1,7 @@
 """The contract of learners, checked on a few small lists when a recipe names a learner of a user's own.
 
-The tests of this project check much more of its own learners; this is what voting, mixing, averages and resumed runs
-rely on, and what a rule with a slip in it breaks.
+The tests of this project check much more of its own learners; this is what voting, averages and resumed runs rely on,
+and what a rule with a slip in it breaks.
 """
 
 import re

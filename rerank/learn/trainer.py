@@ -252,7 +252,7 @@ class TrainingState:
             weights = self.predictors(self.state)
             chosen = weights[hooks.predictor]
             line = history_line(self.nonzeros, self.stats, chosen, self.seconds) | {"epoch": self.epoch + 1}
-        _require_finite(self.learner, line, weights)
+        require_finite(self.learner, line, weights)
         score: float | None = None
         if hooks.weigh is not None:
             chosen, score = hooks.weigh(chosen)
@@ -319,7 +319,7 @@ class TrainingState:
             training.weights = {name: weights._replace(base=header["base"][name]) for name, weights in best.items()}
 
 
-def _require_finite(learner: Learner, line: dict[str, Any], weights: dict[str, Weights]) -> None:
+def require_finite(learner: Learner, line: dict[str, Any], weights: dict[str, Weights]) -> None:
     """Refuse to continue from numbers that are not finite."""
     culprit = next((key for key, number in line.items() if not math.isfinite(number)), None)
     for name, predictor in weights.items():

@@ -16,7 +16,6 @@ from rerank.recipes.settings import (
     Grid,
     Samples,
     Section,
-    Sections,
     Seed,
     Settings,
     Share,
@@ -226,21 +225,6 @@ class SelectSettings(Section):
     by: Literal["weight", "contribution"] = "weight"
 
 
-class MixingSettings(Section):
-    """Training of sections separately, and one state from theirs: ``rerank.learn.mixing.mixing``.
-
-    shards: how many sections, each of at least one list.
-    every: in every epoch all sections continue from the combined state, or (once) each from its own.
-    rule: how states are combined; auto: as suits the learner.
-    keep: how many columns are kept, those with the largest weights across the sections; null: all.
-    """
-
-    shards: Sections
-    every: Literal["epoch", "once"] = "epoch"
-    rule: Literal["auto", "sum", "kl", "precision", "updates", "mean"] = "auto"
-    keep: Count | None = None
-
-
 class EnsembleSettings(Section):
     """One model from several trainings: the sum of their weights, each divided by the standard deviation of its scores
     from their lists' means on dev. It ranks by all of them, and is as fast as one.
@@ -276,7 +260,6 @@ class TrainingSettings(Section):
     dense: train the weights of dense columns; false: they stay 0, for MERT to set.
     checkpoint: seconds between two epochs that are saved, at least, and at least twenty times as many as saving takes;
     ``--resume`` continues from the last saved epoch.
-    mixing: train sections of the lists separately, on all workers, and combine them.
     ensemble: train several models and sum up their weights; dev is needed, and there is no voted predictor.
     share: train on this share of the training lists, drawn by the seed; features come from all lists.
     curve: train the chosen run on these shares of the lists too; the report draws the scores and says whether more
@@ -295,7 +278,6 @@ class TrainingSettings(Section):
     pairs: Annotated[Settings, part("oracle")] = Field(default={}, validate_default=True)
     dense: bool = True
     checkpoint: Annotated[float, Range(0)] = 2.0
-    mixing: MixingSettings | None = None
     ensemble: EnsembleSettings | None = None
     share: Share = 1.0
     curve: tuple[Share, ...] = ()

@@ -9,7 +9,6 @@ from rerank.base.registry import texts_in
 from rerank.learn.base import Learner, require_votes
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
-from rerank.learn.mixing.combining import rule_of
 from rerank.learn.pairs import require_source
 from rerank.learn.rules.lambdamart import require_lightgbm
 from rerank.learn.rules.winnow import Multiplicative
@@ -42,9 +41,6 @@ def check_single(single: ListRecipe) -> None:
         message = f"{single.learner['name']} finds one optimum, in one go; leave it out"
         raise RecipeError(message, key="training.vote")
     _check_linear(single)
-    if settings.mixing is not None:
-        for named in (single.learner, *([settings.select.learner] if settings.select is not None else [])):
-            rule_of(make_learner(named), settings.mixing.rule, settings.mixing.keep)
     check_room(single)
     _check_ensemble(single)
     if isinstance(single, TextRecipe) and single.mert is not None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from rerank.data.shards import Lists, parts, shared
-from rerank.engines.settings import Engine
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, add_base_squares
 from rerank.learn.scoring import candidate_scores
@@ -34,7 +33,7 @@ def members(recipe: ListRecipe) -> list[ListRecipe]:
     ]
 
 
-def train_ensemble(task: RunTask, engine: Engine | None = None) -> Run:
+def train_ensemble(task: RunTask) -> Run:
     """Train all members and sum up their weights.
 
     Members that an interrupted call has finished are kept beside the place of the run. The history is that of the first
@@ -49,7 +48,7 @@ def train_ensemble(task: RunTask, engine: Engine | None = None) -> Run:
         log.info("member %d of %d: %s, seed %d", number + 1, len(every), single.learner["name"], single.seed)
         place = None if task.place is None else beside(task.place, f"member-{number}")
         member = replace(task, recipe=single, corpus=corpus, digests=digests, place=place)
-        runs.append(trained_once(member, engine))
+        runs.append(trained_once(member))
     first, predictor, settings = runs[0], recipe.training.predictor, recipe.training.ensemble
     assert settings is not None
     weights = {kind: summed([run.weights[kind] for run in runs], dev) for kind in ("last", "average")}

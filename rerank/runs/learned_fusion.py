@@ -149,7 +149,7 @@ def learn_brackets(
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
         lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
         kept = None if run.place is None else beside(run.place, f"fold-{fold}")
-        trained = trained_once(RunTask(run.name, single, rest, dev, lists, kept, table=table), engine)
+        trained = trained_once(RunTask(run.name, single, rest, dev, lists, kept, table=table))
         held = section(corpus, first, last)
         scored.append(run_scores(trained, held) / spread(held, trained.weights[single.predictor]))
     base, sharpness = spread(corpus, Weights(np.zeros(corpus.width), 1.0)), recipe.decode.sharpness or MEANT

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rerank.engines.settings import Engine
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
@@ -122,15 +121,14 @@ class ListSteps(Steps[ListRecipe]):
                 if task.recipe.training.start is not None and task.recipe.training.vote:
                     log.warning("no voted predictor: votes need all updates from the first on, and this run continues")
                 pending[f"run {number + 1} of {len(tasks)}: {task.name}, seed {task.recipe.seed}"] = task
-        together = len(pending) > 1 and engine.workers > 1 and not watched()
-        if together and all(t.recipe.training.mixing is None for t in pending.values()):
+        if len(pending) > 1 and engine.workers > 1 and not watched():
             log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
             for line, _ in zip(pending, engine.map(train_task, pending.values()), strict=True):
                 log.info("%s: trained", line)
             return
         for line, task in pending.items():
             log.info("%s", line)
-            train_task(task, engine)
+            train_task(task)
 
     def _task(self, name: str, single: ListRecipe, place: str) -> RunTask:
         """A run with what it needs of the data."""
@@ -230,7 +228,7 @@ class ListSteps(Steps[ListRecipe]):
             task = self._task(chosen.name, single, f"share-{share:g}")
             if not task.stored:
                 log.info("learning curve: %g %% of the training lists", 100 * share)
-                train_task(task, self.engine)
+                train_task(task)
             return task.load()
 
         def look(run: Run) -> CurvePoint:
@@ -253,11 +251,11 @@ def join_base(run: Run, table: Table) -> None:
     run.training["base"] = base | {"weights": {name: run.weights[name].base for name in base["weights"]}}
 
 
-def train_task(task: RunTask, engine: Engine | None = None) -> None:
-    """Train a run and store it; with mixing, by the workers of ``engine``."""
+def train_task(task: RunTask) -> None:
+    """Train a run and store it."""
     assert task.place is not None
     ensemble = task.recipe.training.ensemble is not None and task.dev is not None
-    run = train_ensemble(task, engine) if ensemble else train_run(task, engine)
+    run = train_ensemble(task) if ensemble else train_run(task)
     tune_run(run, task)
     run.save(task.place)
 

@@ -1,4 +1,4 @@
-"""The training of one run of a recipe: selection, learning or mixing, checkpoints, mistake bounds."""
+"""The training of one run of a recipe: selection, learning, checkpoints, mistake bounds."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -10,7 +10,6 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import DETAIL, counting
 from rerank.data.shards import Lists, parts, section, shared
-from rerank.engines.settings import Engine
 from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
 from rerank.features.table import Table
@@ -19,7 +18,6 @@ from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, star
 from rerank.learn.bounds import Bounds, DualRule, bounds, has_bounds, list_margins, scaled_bounds
 from rerank.learn.folds import choose, cut_state, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
-from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
@@ -85,11 +83,11 @@ class RunTask:
         return KeptResult(beside(self.place, stage), key, self.recipe.training.checkpoint)
 
 
-def train_run(task: RunTask, engine: Engine | None = None) -> Run:
+def train_run(task: RunTask) -> Run:
     """Train what the recipe of ``task`` says and keep the best epoch on dev.
 
     A run that continues from another model has neither bounds nor votes: both need all updates from the first, and only
-    its own are logged. ``engine``: the one whose workers train sections, where there is mixing.
+    its own are logged.
     """
     recipe, dev, metric, split = task.recipe, task.dev, task.metric, task.recipe.data.dev
     corpus = shared(task.corpus, recipe.training.share, recipe.seed)
@@ -100,7 +98,7 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
     columns: np.ndarray | None = None
     chosen: dict[str, Any] = {}
     if recipe.training.select is not None:
-        columns = _select(replace(task, corpus=corpus, dev=dev), recipe.training.select, engine)
+        columns = _select(replace(task, corpus=corpus, dev=dev), recipe.training.select)
         chosen = {"selected_columns": int(np.count_nonzero(columns))}
         corpus = corpus.keep_columns(columns)
     if not recipe.training.dense and corpus.free:
@@ -109,7 +107,7 @@ def train_run(task: RunTask, engine: Engine | None = None) -> Run:
         corpus = corpus.keep_columns(columns)
     prior = None if task.table is None else priors(recipe, task.table)
     lists = trained_on(task.digests[0], recipe)
-    training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", engine, lists, prior=prior)
+    training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", lists, prior=prior)
     base = _judge_base(recipe, training, split, metric)
     best = next((line for line in training.history if line["epoch"] == training.epoch), training.history[-1])
     reached = {key: best[key] for key in ("train", "dev") if key in best}
@@ -150,11 +148,11 @@ def _warn_of_nothing(corpus: Lists) -> None:
     )  # fmt: skip
 
 
-def trained_once(task: RunTask, engine: Engine | None = None) -> Run:
+def trained_once(task: RunTask) -> Run:
     """``train_run``, and keep the run; if it is there already, it is not trained again."""
     if task.stored:
         return task.load()
-    run = train_run(task, engine)
+    run = train_run(task)
     if task.place is not None:
         run.save(task.place)
     return run
@@ -293,7 +291,7 @@ def any_ties(recipe: ListRecipe, corpus: Lists) -> bool:
 
 
 def _train(
-    task: RunTask, learner: Settings, stage: str, engine: Engine | None, lists: str = "", epochs: int | None = None,
+    task: RunTask, learner: Settings, stage: str, lists: str = "", epochs: int | None = None,
     prior: np.ndarray | None = None,
 ) -> Training:  # fmt: skip
     """Train a learner on the lists of ``task``, whose digest is ``lists``, in so many epochs or as many as the recipe
@@ -351,10 +349,6 @@ def _train(
         if prior is not None and warm is None:
             assert isinstance(made, Multiplicative), "see checks"
             how["warm"] = made.with_prior(made.init(corpus.width, corpus.candidate_count), prior), 0
-        if settings.mixing is not None:
-            log.info("mixing %d sections: no voted predictor, and no mistake bounds", settings.mixing.shards)
-            mixing, beside = Mixing(**settings.mixing.model_dump()), checkpoint.path if checkpoint else None
-            return train_mixed(made, corpus, targets, mixing=mixing, engine=engine, workspace=beside, **how)
         keep_log = settings.start is None and (bool(settings.vote) or 1)
         return train(made, corpus, targets, keep_log=keep_log, **how)
 
@@ -432,10 +426,10 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str = "") ->
     return state, int(model.about["epochs"])
 
 
-def _select(task: RunTask, settings: SelectSettings, engine: Engine | None) -> np.ndarray:
+def _select(task: RunTask, settings: SelectSettings) -> np.ndarray:
     """The columns (bool [D]) that a first training keeps."""
     log.info("selecting features with %s", settings.learner)
-    first = _train(task, settings.learner, "selection", engine, epochs=settings.epochs)
+    first = _train(task, settings.learner, "selection", epochs=settings.epochs)
     size = np.abs(first.weights["average"].w)
     if settings.by == "contribution":
         size = size * column_norms(task.corpus)

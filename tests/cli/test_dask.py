@@ -20,12 +20,12 @@ from rerank.base.errors import RecipeError
 from rerank.cli.application import app
 from rerank.engines import dask
 
-CHANGES: dict[str, Any] = {"learner": {"name": "arow"}, "training": {"epochs": 2, "mixing": {"shards": 3}}}
+CHANGES: dict[str, Any] = {"learner": {"name": "arow"}, "training": {"epochs": 2}, "seeds": [1, 2, 3]}
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the slices and a recipe of mixing."""
+    """A directory with the slices and a recipe of several runs."""
     directory = tmp_path_factory.mktemp("engines")
     write_slices(directory)
     (directory / "recipe.yaml").write_text(yaml.safe_dump(settings(directory, **CHANGES)))
@@ -122,8 +122,6 @@ def test_draws_and_points_of_a_grid_side_by_side(root: Path) -> None:
             "engine.workers: found 2, but the engine local is this process alone",
         ),
         (["--address", "tcp://127.0.0.1:1"], "engine.address: the engine auto has no address; use dask or ray"),
-        (["--set", "learner.name=lm-perc"], "training.mixing: lm-perc does not support mixing"),
-        (["--set", "training.mixing.rule=sum"], "training.mixing.rule: arow has no rule 'sum'"),
         (["--set", "engine.name=slurm"], "engine.name: found 'slurm'"),
     ],
 )

@@ -100,14 +100,6 @@ def test_killed_at_a_moment(lists, tmp_path):
     finish(lists, tmp_path)
 
 
-@pytest.fixture(scope="module")
-def mixed(small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    """A recipe whose training is by three sections, done by this process."""
-    training = {"epochs": 4, "checkpoint": 0, "mixing": {"shards": 3}}
-    settings = small.settings(small_data, training=training, learner={"name": "perceptron"})
-    return uninterrupted(tmp_path_factory.mktemp("mixed"), settings)
-
-
 @contextmanager
 def with_workers(whole: Whole, place: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """The recipe run by two worker processes, one of which has been killed, where there is work for them."""
@@ -145,13 +137,13 @@ def workers_of(process: int) -> set[psutil.Process]:
     return found
 
 
-def test_a_worker_and_then_the_run_killed(mixed, tmp_path):
-    with with_workers(mixed, tmp_path) as running, suppress(subprocess.TimeoutExpired):
+def test_a_worker_and_then_the_run_killed(lists, tmp_path):
+    with with_workers(lists, tmp_path) as running, suppress(subprocess.TimeoutExpired):
         running.wait(1.0)  # then it is killed, wherever it is
-    with with_workers(mixed, tmp_path, "--resume") as running:
+    with with_workers(lists, tmp_path, "--resume") as running:
         _, said = running.communicate(timeout=PATIENCE)
         assert running.returncode == 0, said.decode()
-    assert faults.artefacts(tmp_path / "out") == mixed.artefacts
+    assert faults.artefacts(tmp_path / "out") == lists.artefacts
 
 
 def test_killed_between_train_and_test(lists, tmp_path):

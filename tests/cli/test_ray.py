@@ -13,7 +13,7 @@ from rerank.cli.application import app
 def test_a_ray_cluster_of_this_machine_trains_the_same_model(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="rerank[ray] is not installed")
     write_slices(tmp_path)
-    made = settings(tmp_path, training={"epochs": 2, "mixing": {"shards": 3}})
+    made = settings(tmp_path, training={"epochs": 2}, seeds=[1, 2])
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(made))
     found = []
     for name, options in (("plain", []), ("ray", ["--engine", "ray", "--workers", "2"])):

@@ -1,5 +1,5 @@
 """What keeps its results under a key is not done again, whatever it is; where they are damaged or of other work it is,
-and the end has the same bytes: training by a learner of each family, mixing, the search for the weight of the base
+and the end has the same bytes: training by a learner of each family, the search for the weight of the base
 score, the runs of a recipe."""
 
 import logging
@@ -23,8 +23,6 @@ from rerank.data.shards import Lists, Shards, write_shards
 from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import BaseSearch
 from rerank.learn.log import UpdateLog
-from rerank.learn.mixing.mixing import Mixing, train_mixed
-from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.trainer import Training, train
 from rerank.metrics.gain import Gain
@@ -86,14 +84,6 @@ def learning(name: str, place: Path, key: str) -> Any:
     )
 
 
-def mixing(every: Any, place: Path, key: str) -> Any:
-    checkpoint = KeptResult(place / "kept.npz", key)
-    how: Any = {"mixing": Mixing(3, every=every), "workspace": place / "work", "epochs": 4, "seed": 5}
-    found = train_mixed(AROW(), CORPUS, targets(CORPUS), checkpoint=checkpoint, **how)
-    assert not (place / "work").exists()
-    return content(found)
-
-
 def searching(place: Path, key: str) -> Any:
     corpus = replace(CORPUS, stats=CORPUS.gain[:, None], reference=np.ones((CORPUS.list_count, 1)))
     how: Any = {"epochs": 4, "seed": 2, "weigh": BaseSearch(corpus, Gain())}
@@ -128,8 +118,6 @@ def running_examples(_data: Path, place: Path, _: str) -> Any:
 Work = Callable[[Path, str], Any]  # does it, with results below a place, under a key
 CHECKPOINTS: dict[str, Work] = {
     **{f"training by {name}": partial(learning, name) for name in FAMILIES},
-    "mixing": partial(mixing, "epoch"),
-    "mixing once": partial(mixing, "once"),
     "the weight of the base score": searching,
 }
 RUNNING = {"runs": running, "runs over examples": running_examples}
@@ -162,7 +150,7 @@ def test_what_was_broken_off_is_resumed(work: Work, after: int, tmp_path: Path) 
     assert len(rest) == len(whole) - after
 
 
-@pytest.mark.parametrize("work", ["training by rda", "mixing once"], indirect=True)
+@pytest.mark.parametrize("work", ["training by rda", "the weight of the base score"], indirect=True)
 def test_results_of_other_work_are_not_used(work: Work, tmp_path: Path) -> None:
     with broken_off(0) as whole:
         other = work(tmp_path / "others", "other")
@@ -173,7 +161,7 @@ def test_results_of_other_work_are_not_used(work: Work, tmp_path: Path) -> None:
     assert len(rest) == len(whole)
 
 
-@pytest.mark.parametrize("work", ["training by rda", "mixing"], indirect=True)
+@pytest.mark.parametrize("work", ["training by rda", "the weight of the base score"], indirect=True)
 def test_damaged_results_are_not_used(work: Work, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with broken_off(0) as whole:
         expected = work(tmp_path / "whole", "key")

@@ -23,8 +23,6 @@ from rerank.learn import base_weight
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_learner, start_weight
 from rerank.learn.mert.error_surface import Line
-from rerank.learn.mixing.mixing import Mixing, train_mixed
-from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
@@ -161,20 +159,6 @@ def test_both_predictors_have_their_own_weight_at_every_best_epoch() -> None:
         own = getattr(found.learner, name)(found.state)
         assert weights.base == SEARCH(own)[0].base
         np.testing.assert_array_equal(weights.w, own.w)
-
-
-def test_a_single_section_is_training_without_mixing() -> None:
-    found, expected = (fit_mixed(1), fit(Perceptron(base=0.02)))
-    assert {name: own.base for name, own in found.weights.items()} == {
-        name: own.base for name, own in expected.weights.items()
-    }
-    assert fit_mixed(3).weights["average"].base > 0
-
-
-def fit_mixed(sections: int) -> Training:
-    return train_mixed(
-        Perceptron(base=0.02), CORPUS, oracles(CORPUS), mixing=Mixing(sections), epochs=4, seed=5, weigh=SEARCH
-    )
 
 
 @pytest.mark.parametrize("name", ONLINE)

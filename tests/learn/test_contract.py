@@ -20,7 +20,7 @@ from rerank.contrib.sklearn.base import OnlineClassifier
 from rerank.kernels.sources import PACKAGE
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted, check_contract
-from rerank.learn.mixing.mixing import Mixing, train_mixed
+from rerank.learn.mixing import Mixing, train_mixed
 from rerank.learn.predictor import REST, weights_of
 from rerank.learn.trainer import train
 from rerank.learn.voting.voting import vote

@@ -105,7 +105,7 @@ def test_the_same_trees_rank_everywhere(tmp_path: Path, rerank: Command) -> None
 
 def test_what_needs_weights_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for key, value in {
-        "vote": True, "mixing": {"shards": 2}, "select": {"learner": LEARNER}, "ensemble": {"seeds": 2}
+        "vote": True, "select": {"learner": LEARNER}, "ensemble": {"seeds": 2}
     }.items():  # fmt: skip
         with pytest.raises(RecipeError, match=f"training.{key}: .*lambdamart"):
             check_single(small_rankings.recipe(tmp_path, learner=LEARNER, training={key: value}))

@@ -12,7 +12,6 @@ from variants import LEARNERS
 
 from rerank.base.errors import RecipeError
 from rerank.learn.log import UpdateLog
-from rerank.learn.mixing.combining import combine
 from rerank.learn.rules.lm_nwin import LMNWin
 from rerank.learn.rules.lm_uwin import LMUWin
 from rerank.learn.rules.nwin import NWin
@@ -159,19 +158,6 @@ def test_positive_weights_and_priors_of_columns(
     if not balanced:
         assert (learner.last(state).w > 0.0).all()
         assert not learner.begins_at_zero
-
-
-def test_sections_of_positive_weights_are_combined() -> None:
-    """The weighted geometric mean of weights, times their common prior."""
-    learner = UWin(eta=0.25, mu=0.5, balanced=False, base=0.0)
-    corpora = [random_corpus(seed) for seed in (1, 2)]
-    prior = np.linspace(0.25, 2.0, corpora[0].width)
-    fresh, *ends = (learner.with_prior(learner.init(prior.size), prior) for _ in range(3))
-    for corpus, state in zip(corpora, ends, strict=True):
-        learner.epoch(corpus, targets(corpus), np.arange(corpus.list_count), state)
-    both = combine(learner, ends, rule="mean", start=fresh)
-    weights = [learner.last(state).w for state in ends]
-    np.testing.assert_allclose(learner.last(both).w, np.sqrt(weights[0] * weights[1]), rtol=1e-12)
 
 
 def test_predictors_that_begin_at_positive_weights_have_no_votes() -> None:

@@ -27,8 +27,8 @@ ON_CLUSTERS = ["translation", "papers/arow-figure2"]  # of lists and of examples
 # What would take time, and says nothing about engines.
 TUNED = ("figure5", "figures3-4", "table2", "table3", "table4", "table5")
 SECTIONS = (  # the recipe has a hundred
-    "runs=[{name: KL, set: {learner: {name: cw}, training.mixing: {every: once, rule: kl}}}, "
-    "{name: alone, set: {learner: {name: pa}, training.mixing: {every: once, alone: true}}}]",
+    "runs=[{name: KL, set: {learner: {name: cw}, training.mixing: {rule: kl}}}, "
+    "{name: alone, set: {learner: {name: pa}, training.mixing: {alone: true}}}]",
     "grid={training.mixing.shards: [2, 3]}",
 )
 ONE_RUN = "runs=[{name: perceptron, set: {learner: {name: perceptron}}}]"  # views of rows are types of their own

@@ -134,10 +134,10 @@ def test_a_recipe_comes_from_a_model_and_makes_it_again(tasks: dict[str, Task], 
     assert_same(rerank.fit(own.read("train"), own.read("dev"), recipe=found.recipe), own.model)
 
 
-def test_engines_mixing_and_mert_are_those_of_recipes(tasks: dict[str, Task], tmp_path: Path) -> None:
+def test_engines_and_mert_are_those_of_recipes(tasks: dict[str, Task], tmp_path: Path) -> None:
     own = tasks["translation"]
     mert = {"split": "dev", "settings": {"restarts": 1}}
-    changes = {"training.mixing": {"shards": 2}, "training.epochs": 1, "training.vote": False, "mert": mert}
+    changes = {"training.epochs": 1, "training.vote": False, "mert": mert}
     recipe = own.recipe.changed(changes)
     pipeline.run(recipe, tmp_path / "run", tests=False)
     settings = recipe.model_dump(mode="json", exclude={"data"}) | {"engine": {"name": "processes", "workers": 2}}

@@ -62,7 +62,7 @@ def test_wrong_priors_are_refused(settings: dict[str, Any], message: str) -> Non
     "training",
     [
         {"select": {"learner": {"name": "perceptron"}, "keep": 1, "epochs": 1}},
-        {"mixing": {"shards": 2}}, {"dense": False}, {"share": 0.5},
+        {"dense": False}, {"share": 0.5},
     ],
     ids=lambda one: next(iter(one)),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from rerank.contrib.classification.scikit import fit_baseline, predict_baseline
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.mixing.mixing import Mixing, divided, train_mixed
+from rerank.learn.mixing import Mixing, divided, train_mixed
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
 from rerank.learn.voting.voting import vote
@@ -98,7 +98,7 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         {name: error_of(classes, test_part.label) for name, classes in predictions.items()},
         train_error=error_of(predicted(corpus, main), train_part.label),
         seconds=sum(line["seconds"] for line in training.history),
-        updates=training.learner.updates(training.state),
+        updates=sum(line["updates"] for line in training.history),
         mistakes=[line["mistakes"] for line in training.history],
         history=training.history,
         margins=margins(values[settings.predictor], test_part.label),

@@ -12,12 +12,13 @@ from rerank.base.ranges import Range
 from rerank.metrics.base import TestName
 from rerank.recipes.figures import ExampleFigure
 from rerank.recipes.recipe import Single, TaskRecipe
-from rerank.recipes.sections import MixingSettings, RunSettings, SignificanceSettings, different_names
+from rerank.recipes.sections import RunSettings, SignificanceSettings, different_names
 from rerank.recipes.settings import (
     Epochs,
     FoldCount,
     Grid,
     Section,
+    Sections,
     Seed,
     Settings,
     Share,
@@ -174,12 +175,16 @@ class TuneSettings(Section):
     clean: bool = False
 
 
-class ExampleMixing(MixingSettings):
-    """Training of sections separately, of examples in a random order.
+class MixingSettings(Section):
+    """Training of sections of the examples, in a random order, separately: ``rerank.learn.mixing``.
 
+    shards: how many sections, each of at least one example.
+    rule: how their predictors are combined: the mean of weights, or (kl) weighted by their precisions.
     alone: show the average result of the sections' own models instead of the combined one.
     """
 
+    shards: Sections
+    rule: Literal["mean", "kl"] = "mean"
     alone: bool = False
 
 
@@ -202,7 +207,7 @@ class ExampleTraining(Section):
     predictor: Predictor = "average"
     vote: bool = False
     workers: Workers | None = None
-    mixing: ExampleMixing | None = None
+    mixing: MixingSettings | None = None
     share: Share = 1.0
     curve: tuple[Share, ...] = ()
 

@@ -41,6 +41,7 @@ from rerank.features.table import FeatureTable
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.base import require_votes
 from rerank.learn.contract import accepted
+from rerank.learn.mixing import require_rule
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import Settings, files_named
@@ -243,7 +244,7 @@ def train_model(spec: Spec, examples: ExampleSet, tuned: Settings | None = None)
     about = provenance(learner=spec.recipe.learner["name"], seed=seed, epochs=training_settings.epochs)
     about["classes"] = list(noisy.classes)
     table = class_table(noisy.classes, noisy.width, names, np.unique(np.flatnonzero(weighted) % noisy.width))
-    state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
+    state = {} if training.state is None else training.state._asdict()
     return Model(spec.recipe.model_dump(mode="json"), about, table, training.weights, state, votes)
 
 
@@ -260,6 +261,8 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
                 learner, training = accepted(make_learner(single)), single.recipe.training
                 if training.vote or training.predictor == "voted":
                     require_votes(learner)
+                if training.mixing is not None and not training.mixing.alone:
+                    require_rule(learner, training.mixing.rule)
                 if not learner.begins_at_zero and not (single.recipe.data.bias or 0.0) < 0.0:
                     log.warning("%s: positive weights have no threshold; set data.bias: -1", spec.name)
     check_figures(recipe, specs)

@@ -50,7 +50,6 @@ class AdaptiveRDA(Learner):
 
     name: ClassVar[str] = "arda"
     shrinks: ClassVar[bool] = True
-    mixes: ClassVar[tuple[str, ...]] = ("sum",)
 
     loss: Loss = "logistic"
     eta: Positive = 0.3

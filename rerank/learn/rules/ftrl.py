@@ -55,7 +55,6 @@ class FTRL(Learner):
     """
 
     name: ClassVar[str] = "ftrl"
-    mixes: ClassVar[tuple[str, ...]] = ("precision", "updates", "mean")
 
     loss: Loss = "logistic"
     alpha: Positive = 0.3

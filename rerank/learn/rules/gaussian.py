@@ -41,7 +41,6 @@ class Gaussian(Learner):
 
     passes: ClassVar[Any] = pair_pass
     replays: ClassVar[Any] = repeat_pairs
-    mixes: ClassVar[tuple[str, ...]] = ("kl", "mean", "updates")
 
     covariance: str = "kl"
     top: Count = 1

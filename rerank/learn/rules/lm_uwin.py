@@ -41,7 +41,6 @@ class LMUWin(Multiplicative):
     passes: ClassVar[Any] = dual_pass
     dual: ClassVar[bool] = True
     sources: ClassVar[tuple[str, ...]] = ("oracle",)  # were y* another one on every visit, α·z were no term of a dual
-    mixes: ClassVar[tuple[str, ...]] = ()  # dual variables belong to the lists of a section
 
     eta: Positive | None = 0.01
     C: Positive | None = 1.0

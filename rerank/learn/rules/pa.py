@@ -40,7 +40,6 @@ class PassiveAggressive(Learner):
 
     name: ClassVar[str] = "pa"
     passes: ClassVar[Any] = pair_pass
-    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
     variant: Literal["hard", "1", "2"] = "1"
     C: Positive = 1.0

@@ -24,7 +24,6 @@ class Perceptron(Learner):
     """
 
     name: ClassVar[str] = "perceptron"
-    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
     @staticmethod
     def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:

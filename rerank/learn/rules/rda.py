@@ -43,7 +43,6 @@ class RDA(Learner):
 
     name: ClassVar[str] = "rda"
     shrinks: ClassVar[bool] = True
-    mixes: ClassVar[tuple[str, ...]] = ("sum",)
 
     loss: Loss = "hinge"
     eta: Positive = 1.0

@@ -33,7 +33,6 @@ class SGD(Learner):
     """
 
     name: ClassVar[str] = "sgd"
-    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
     loss: Loss = "hinge"
     eta: Positive = 0.3

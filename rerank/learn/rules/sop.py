@@ -38,7 +38,6 @@ class SecondOrderPerceptron(Gaussian):
 
     name: ClassVar[str] = "sop"
     judges_after_update: ClassVar[bool] = True  # the example is in A before it is judged
-    mixes: ClassVar[tuple[str, ...]] = ("sum",)
 
     a: Positive = 1.0
     covariance: Literal["diagonal", "full"] = "diagonal"

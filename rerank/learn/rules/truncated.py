@@ -24,8 +24,6 @@ class Truncating(Learner):
     """A learner with truncations."""
 
     shrinks: ClassVar[bool] = True
-    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
-    local: ClassVar[bool] = False  # thresholds start again for all columns
 
     eta: Positive = 1.0
     l1: NotNegative = 0.0

@@ -43,9 +43,6 @@ class Multiplicative(Learner):
     """
 
     normalised: ClassVar[bool] = False
-    mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
-    keeps: ClassVar[bool] = False
-    local: ClassVar[bool] = False  # sums run over all columns
 
     eta: Positive | None = 0.01
     mu: Positive = 0.01
@@ -93,16 +90,6 @@ class Multiplicative(Learner):
         if not self.balanced:
             state.cells[:] = mu
         state.numbers[[Z, START]] = mass
-        set_scale(state.numbers)
-        return state
-
-    def with_log_weights(self, state: State, theta: np.ndarray) -> State:
-        """``state`` with the log-weights ``theta`` (float64 [D + 1])."""
-        mu = state.v if state.v.size else np.full(theta.size, self.mu)
-        state.memory[:] = theta
-        state.cells[:] = 2.0 * mu * np.sinh(theta) if self.balanced else mu * np.exp(theta)
-        masses = 2.0 * mu * np.cosh(theta) if self.balanced else state.cells
-        state.numbers[[Z, START]] = float((masses if self.base_rate > 0 else masses[:-1]).sum())
         set_scale(state.numbers)
         return state
 

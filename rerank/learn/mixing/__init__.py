@@ -1,1 +1,0 @@
-"""Learning on sections separately, and one state from several."""
