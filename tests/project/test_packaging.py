@@ -99,7 +99,7 @@ def test_it_works_where_only_the_wheel_is_and_what_it_asks_for(built: Path, tmp_
     } == set()
     assert "  quickstart  " in done(*call, "list", "recipes", cwd=tmp_path, **here)
     asked = ("--set", "data.train=dev", "--set", "data.tests=[]", "--set", "features=dense")
-    found = done(*call, "extract", "llm", *asked, cwd=tmp_path, **here).splitlines()
+    found = done(*call, "run", "llm", "--until", "extract", *asked, cwd=tmp_path, **here).splitlines()
     assert any(re.search(r"dev\W+100\W+800", line) for line in found)
 
 

@@ -47,7 +47,7 @@ def test_what_is_tuned_is_what_the_model_does(learned_run: Path, small_data: Pat
         files = small_data / f"{split}.nbest.gz", small_data / f"{split}.gold.gz"
         lists = read(files[0], format="charniak", references=files[1])
         assert evaluate(model, lists, decode="learned").score == pytest.approx(score, abs=1e-12)
-    found = rerank("decode", tests, "--model", learned_run / "model")
+    found = rerank("rank", learned_run / "model", tests)
     answers = small.lines_of(learned_run / "predictions" / "test.decoded.gz")
     assert found.out.splitlines() == answers
 
@@ -174,7 +174,7 @@ def test_a_model_with_half_of_it_is_refused(learned_run: Path, workspace: Path) 
 
 
 def test_without_a_model_nothing_is_learned(small_data: Path, rerank: Command) -> None:
-    refused(rerank("decode", small_data / "test.nbest.gz", "--by", "learned"), "the model holds no bracket model")
+    refused(rerank("rank", "base", small_data / "test.nbest.gz", "--predictor", "learned"), "no predictor 'learned'")
 
 
 def test_without_scikit_learn_it_says_what_to_install(small_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,18 +201,18 @@ def test_words_with_blanks_are_one_word_of_a_list(rerank: Command, tmp_path: Pat
     settings = {"name": "x", "task": "tagging", "data": {"file": str(tmp_path / "train"), "dev": None, "tests": []}}
     settings["data"] |= {"reader": {"name": "conll", "separator": "\t"}}
     pipeline.run(read_settings(settings), tmp_path / "run")
-    (line, *_) = rerank("nbest", tmp_path / "run" / "model", tmp_path / "train").out.splitlines()
+    (line, *_) = rerank("tag", tmp_path / "run" / "model", tmp_path / "train", "--n-best", 2).out.splitlines()
     entry = json.loads(line)
     assert entry["candidates"][0]["text"] == entry["references"][0] == "New_York/P 10_000/Q"
     assert entry["source"] == "New_York 10_000"
 
 
-@pytest.mark.parametrize("command", ["tag", "nbest"])
+@pytest.mark.parametrize("options", [(), ("--n-best", "2")])
 def test_an_answer_comes_before_the_next_question(
-    ran: tuple[Path, dict[str, Any], dict[str, Any]], command: str
+    ran: tuple[Path, dict[str, Any], dict[str, Any]], options: tuple[str, ...]
 ) -> None:
     """Whoever writes a sentence to the program and waits for what it says gets it."""
-    asked = [sys.executable, "-m", "rerank", command, str(ran[0] / "run" / "model")]
+    asked = [sys.executable, "-m", "rerank", "tag", str(ran[0] / "run" / "model"), "-", *options]
     with subprocess.Popen(asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as program:
         assert program.stdin is not None
         assert program.stdout is not None
@@ -220,7 +220,7 @@ def test_an_answer_comes_before_the_next_question(
             program.stdin.write(b"Ann N\nmeets V\n\n")
             program.stdin.flush()
             assert select.select([program.stdout], [], [], 120)[0], "no answer"
-            answer = b"".join(iter(program.stdout.readline, b"\n")) if command == "tag" else program.stdout.readline()
+            answer = b"".join(iter(program.stdout.readline, b"\n")) if not options else program.stdout.readline()
             assert b"Ann" in answer
         program.stdin.close()
         assert program.stdout.read() == b""

@@ -113,7 +113,7 @@ def test_what_the_command_reads_only_once(tmp_path: Path, rerank: Any) -> None:
     assert (saved.code, (tmp_path / "model" / "model.json").exists()) == (0, True), saved
     assert (tmp_path / "acc.k8.svg").exists()
     scored = rerank(
-        "rerank", tmp_path / "model", "-", stdin=text.replace(', "gain": 1.0', "").replace(', "gain": 0.0', "").encode()
+        "rank", tmp_path / "model", "-", stdin=text.replace(', "gain": 1.0', "").replace(', "gain": 0.0', "").encode()
     )
     assert (scored.code, len(scored.out.splitlines())) == (0, 40)  # gains are no column that it needs
     both = rerank(*file, "--save", tmp_path / "other", "--columns", "reward")
