@@ -1,0 +1,127 @@
+"""The average is the mean of w after every visit of a list, however training is divided: by brute force."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies import random_corpus, targets
+from variants import every_learner, make
+
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Shards, parts, write_shards
+from rerank.learn.base import Learner, Weights
+from rerank.learn.mixing import Mixing, divided, train_mixed
+from rerank.learn.stream import Stream
+from rerank.learn.trainer import epoch_order, part_order, train
+from rerank.storage.results import KeptResult
+
+EPOCHS, SEED = 3, 5
+CUTS = (0, 7, 18, 30)
+DENSE = random_corpus(1)
+CORPORA = {
+    "all columns touched": DENSE,
+    "few columns touched": replace(random_corpus(2, width=6), width=60),
+    "columns without a penalty": replace(DENSE, free=3),
+}
+
+
+class Steps:
+    """A learner that visits one list at a time, and the sum of its predictors after every visit."""
+
+    def __init__(self, learner: Learner, corpus: Corpus) -> None:
+        self.learner, self.total, self.count = learner, np.zeros(corpus.width + 1), 0
+        self.begin(corpus)
+
+    def begin(self, corpus: Corpus) -> None:
+        """Learn from the beginning; what was summed stays."""
+        self.state = self.learner.init(corpus.width, corpus.candidate_count)
+
+    def visit(self, corpus: Corpus, order: np.ndarray, first: int = 0) -> None:
+        """Visit lists of ``corpus``, whose candidates are those from ``first`` on."""
+        state = self.learner.view_of(self.state, first, first + corpus.candidate_count)
+        for i in order:
+            self.learner.epoch(corpus, targets(corpus), np.array([i]), state)
+            last = self.learner.last(state)
+            self.total, self.count = self.total + np.append(last.w, last.base), self.count + 1
+
+
+def pieces(corpus: Corpus) -> list[Corpus]:
+    return [corpus.slice(first, last) for first, last in pairwise(CUTS)]
+
+
+def stepped(learner: Learner, corpus: Corpus) -> Steps:
+    steps = Steps(learner, corpus)
+    for epoch in range(EPOCHS):
+        steps.visit(corpus, epoch_order(corpus.list_count, SEED, epoch, True))
+    return steps
+
+
+def plain(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
+    found = train(learner, corpus, targets(corpus), epochs=EPOCHS, seed=SEED)
+    return found.weights["average"], stepped(learner, corpus)
+
+
+def resumed(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Steps]:
+    for epochs in (1, EPOCHS):
+        kept = KeptResult(place / "kept.npz", "key")
+        found = train(learner, corpus, targets(corpus), epochs=epochs, seed=SEED, checkpoint=kept)
+    assert kept.load() is not None
+    return found.weights["average"], stepped(learner, corpus)
+
+
+def warm(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
+    first = train(learner, corpus, targets(corpus), epochs=1, seed=SEED)
+    found = train(learner, corpus, targets(corpus), epochs=EPOCHS - 1, seed=SEED, warm=(first.state, 1))
+    return found.weights["average"], stepped(learner, corpus)
+
+
+def mixed(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
+    found = train_mixed(learner, corpus, targets(corpus), mixing=Mixing(4), epochs=EPOCHS, seed=SEED)
+    steps = Steps(learner, corpus)
+    for first, last, seed in divided(corpus.list_count, 4, SEED):
+        part = corpus.slice(first, last)
+        steps.begin(part)
+        for epoch in range(EPOCHS):
+            steps.visit(part, epoch_order(part.list_count, seed, epoch, True))
+    return found.weights["average"], steps
+
+
+def streamed(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
+    """``partial_fit``, whose sums stay open from batch to batch and are looked at between them."""
+    stream, steps = Stream(learner, learner.init(corpus.width)), Steps(learner, corpus)
+    for part in pieces(corpus) * EPOCHS:
+        order = np.arange(part.list_count)
+        stream.learn(learner, part, targets(part), order)
+        steps.state = learner.for_corpus(steps.state, part.candidate_count)
+        steps.visit(part, order)
+        average = learner.average(stream.closed())
+    return average, steps
+
+
+def parted(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Steps]:
+    write_shards(place, pieces(corpus), {})
+    lists, steps = Shards.load(place), Steps(learner, corpus)
+    found = train(learner, lists, targets(corpus), epochs=EPOCHS, seed=SEED)
+    for epoch in range(EPOCHS):
+        for index in part_order(len(CUTS) - 1, SEED, epoch, True):
+            where, part = list(parts(lists))[index]
+            steps.visit(part, epoch_order(part.list_count, SEED, epoch, True, int(index)), where.candidates)
+    return found.weights["average"], steps
+
+
+@every_learner
+@pytest.mark.parametrize("corpus", CORPORA.values(), ids=CORPORA)
+@pytest.mark.parametrize("trained", [plain, resumed, warm, mixed, streamed, parted])
+def test_the_average_is_the_mean_over_all_visits(
+    trained: Callable[..., tuple[Weights, Steps]], corpus: Corpus, name: str, parameters: dict[str, Any], tmp_path: Path
+) -> None:
+    average, steps = trained(make(name, parameters), corpus, tmp_path)
+    assert steps.count == EPOCHS * corpus.list_count
+    found, expected = np.append(average.w, average.base), steps.total / steps.count
+    size = np.abs(expected[:-1]).max()
+    assert size > 0.0
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11 * size)
