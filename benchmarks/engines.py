@@ -9,10 +9,11 @@ import argparse
 import json
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from rerank.engines.settings import Engine, EngineSettings, open_engine
+from rerank.engines.settings import EngineSettings, open_engine
 from rerank.extraction.cache import CorpusCache
 from rerank.recipes.recipe import Recipe
 
@@ -43,23 +44,16 @@ def main() -> None:
 
 def measure(recipe: Recipe, directory: Path, arguments: argparse.Namespace) -> dict[str, object]:
     """Extraction on both engines, in turn."""
-    engines: dict[str, Engine] = {}
     times: dict[str, list[float]] = {name: [] for name in NAMES}
-    try:
-        for name in NAMES:
-            engines[name] = open_engine(EngineSettings(name=name, workers=arguments.workers))
+    with ExitStack() as opened:
+        settings = [EngineSettings.model_validate({"name": name, "workers": arguments.workers}) for name in NAMES]
+        engines = {each.name: opened.enter_context(open_engine(each)) for each in settings}
         for repeat in range(arguments.repeats + 1):  # the first time does not count
             for name, engine in engines.items():
                 start = time.perf_counter()
                 CorpusCache(directory / f"{name}{repeat}").training(recipe, engine)
                 if repeat:
                     times[name].append(round(time.perf_counter() - start, 3))
-    except BaseException:
-        for engine in engines.values():
-            engine.stop()
-        raise
-    for engine in engines.values():
-        engine.close()
     overhead = round(median(times["dask"]) / median(times["processes"]) - 1, 3)
     return {"workers": arguments.workers, "seconds": times, "overhead": overhead}
 

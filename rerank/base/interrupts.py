@@ -135,6 +135,19 @@ def _receive(number: int, _frame: FrameType | None) -> None:
 
 
 @contextmanager
+def held_back() -> Iterator[None]:
+    """A process started within the block never sees SIGINT, which reaches this process alone, after the block.
+
+    It inherits the mask; a handler that it set itself would come too late for one that is interrupted as it starts.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def handled() -> Iterator[None]:
     """Take over the signals within the block (main thread only); those that the caller ignored stay ignored."""
     taken = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]

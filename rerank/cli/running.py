@@ -61,7 +61,7 @@ class EngineOptions:
     """The engine by the command line."""
 
     engine: Annotated[
-        Literal["auto", "local", "processes", "dask", "ray"] | None,
+        Literal["auto", "local", "processes", "dask"] | None,
         typer.Option(
             "--engine", help="Where the work is done: in this process, in processes of this machine, on a cluster."
         ),
@@ -71,7 +71,7 @@ class EngineOptions:
     ] = None
     address: Annotated[
         str | None,
-        typer.Option("--address", help="The address of a running Dask scheduler or Ray cluster.", show_default=False),
+        typer.Option("--address", help="The address of a running Dask scheduler.", show_default=False),
     ] = None
 
     def open(self, recipe: "TaskRecipe") -> "Engine":

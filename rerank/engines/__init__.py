@@ -1,1 +1,1 @@
-"""Maps over tasks, and who carries them out: this process, worker processes, Dask, Ray."""
+"""Maps over tasks, and who carries them out: this process, worker processes, Dask."""

@@ -9,44 +9,40 @@ from rerank.base.ranges import Range
 from rerank.engines.base import Engine, LocalEngine
 
 __all__ = ["Engine", "EngineSettings", "LocalEngine", "open_engine"]
+PATIENCE = 5.0  # seconds: starting workers takes two or three, and memory
 
 
 class EngineSettings(BaseModel):
-    """name: local (this process), processes (on this machine), dask or ray (on a cluster, or on this machine); auto is
-    this process, and processes for work that turns out to be long.
+    """name: local (this process), processes (on this machine), dask (on a cluster, or on this machine); auto is this
+    process, and processes for work that turns out to be long.
 
     workers: how many work at once, all cores by default; a running cluster brings its own. address: that of a running
-    Dask scheduler or Ray cluster.
+    Dask scheduler.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Literal["auto", "local", "processes", "dask", "ray"] = "auto"
+    name: Literal["auto", "local", "processes", "dask"] = "auto"
     workers: Annotated[int, Range(1, 1024)] | None = None
     address: str | None = None
 
 
 def open_engine(settings: EngineSettings) -> Engine:
     """The engine of ``settings``, to be used as a context manager."""
-    if settings.address is not None and settings.name not in ("dask", "ray"):
-        raise RecipeError(f"the engine {settings.name} has no address; use dask or ray", key="engine.address")
-    if settings.name == "local":
-        if settings.workers not in (None, 1):
-            raise RecipeError(
-                f"found {settings.workers}, but the engine local is this process alone; use processes",
-                key="engine.workers",
-            )
-        return LocalEngine()
-    from rerank.engines.dask import DaskEngine  # with what only work that is distributed needs
-    from rerank.engines.processes import PatientEngine, ProcessEngine
-    from rerank.engines.ray import RayEngine
+    name, workers = settings.name, settings.workers
+    if settings.address is not None and name != "dask":
+        raise RecipeError(f"the engine {name} has no address; use dask", key="engine.address")
+    if name == "local" and workers not in (None, 1):
+        message = f"found {workers}, but the engine local is this process alone; use processes"
+        raise RecipeError(message, key="engine.workers")
+    from rerank.engines.workers import Dask, Processes  # with what only work that is distributed needs
 
-    workers = settings.workers or cores()
-    if settings.name == "auto":
-        return PatientEngine(workers)
-    if settings.name == "processes":
-        return ProcessEngine(workers)
-    return (DaskEngine if settings.name == "dask" else RayEngine)(workers, settings.address)
+    workers = workers or cores()
+    if name == "local" or (name == "auto" and workers == 1):
+        return LocalEngine()
+    if name == "dask":
+        return Engine(Dask(workers, settings.address))
+    return Engine(Processes(workers), patience=PATIENCE if name == "auto" else 0.0)
 
 
 def cores() -> int:

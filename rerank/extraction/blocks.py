@@ -39,6 +39,9 @@ class Block(NamedTuple):
     number: int
     lists: list[Item]
 
+    def __str__(self) -> str:
+        return f"block {self.number + 1} of the lists"
+
 
 class Summary(NamedTuple):
     """The report on a block in addition to what is written."""

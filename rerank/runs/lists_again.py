@@ -60,6 +60,9 @@ class Stretch(NamedTuple):
     sizes: np.ndarray
     readings: list[Reading]
 
+    def __str__(self) -> str:
+        return f"{len(self.lists)} lists from number {self.first + 1} on"
+
 
 class Seen(NamedTuple):
     """The findings of readings in a stretch, and which of its lists have more candidates than ``decode.most``."""

@@ -60,6 +60,9 @@ class RunTask:
     tuned: Lists | None = None
     table: Table | None = None
 
+    def __str__(self) -> str:
+        return f"the run {self.name} with seed {self.recipe.seed}"
+
     @property
     def metric(self) -> Metric:
         """The metric of the recipe."""

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from rerank.base.errors import RecipeError
 from rerank.cli.application import app
-from rerank.engines import dask
+from rerank.engines import workers
 
 CHANGES: dict[str, Any] = {"learner": {"name": "arow"}, "training": {"epochs": 2}, "seeds": [1, 2, 3]}
 
@@ -83,7 +83,7 @@ def test_a_running_scheduler_trains_the_same_model(
     root: Path, plain: dict[str, bytes], scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its address stands in the recipe, and is not kept with the results."""
-    monkeypatch.setattr(dask, "SECONDS", PATIENCE)  # its workers have only just been started
+    monkeypatch.setattr(workers, "SECONDS", PATIENCE)  # its workers have only just been started
     made = settings(root, **CHANGES, engine={"name": "dask", "address": scheduler})
     (root / "cluster.yaml").write_text(yaml.safe_dump(made))
     found = train(root, "address", recipe="cluster.yaml")
@@ -121,7 +121,7 @@ def test_draws_and_points_of_a_grid_side_by_side(root: Path) -> None:
             ["--engine", "local", "--workers", "2"],
             "engine.workers: found 2, but the engine local is this process alone",
         ),
-        (["--address", "tcp://127.0.0.1:1"], "engine.address: the engine auto has no address; use dask or ray"),
+        (["--address", "tcp://127.0.0.1:1"], "engine.address: the engine auto has no address; use dask"),
         (["--set", "engine.name=slurm"], "engine.name: found 'slurm'"),
     ],
 )

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from strategies import random_corpus
 
 from rerank.engines import threads
-from rerank.engines.base import THREADS
 from rerank.engines.threads import share_rows, thread_count
+from rerank.engines.workers import THREADS
 from rerank.learn.scoring import Weights, scores
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, Shards, parts
-from rerank.engines.processes import ProcessEngine
 from rerank.engines.settings import Engine, LocalEngine
+from rerank.engines.workers import Processes
 from rerank.extraction import assembly, blocks
 from rerank.extraction.assembly import BlockPart, divide
 from rerank.extraction.cache import CorpusCache
@@ -35,15 +35,14 @@ BOTH = pytest.mark.parametrize("policy", ["error", "skip"])
 class Pickling(Engine):
     """Tasks in this process, after the way that they and their results would have to others."""
 
-    name = "pickling"
     workers = 2
 
-    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Generator[Any, None, None]:
         """See ``Engine``; five tasks are drawn ahead."""
         ahead: list[Any] = []
         for task in tasks:
             ahead.append(task)
-            if len(ahead) == self.ahead:
+            if len(ahead) == 5:
                 yield self._one(function, ahead.pop(0))
         for task in ahead:
             yield self._one(function, task)
@@ -146,7 +145,7 @@ def test_processes_change_no_byte_of_the_shards(data, tmp_path, monkeypatch):
     recipe = recipe_of("table", data, 0.05)
     caches = [CorpusCache(tmp_path / name) for name in ("one", "two")]
     _, _, key = caches[0].training(recipe)
-    with ProcessEngine(2) as engine:
+    with Engine(Processes(2)) as engine:
         caches[1].training(recipe, engine)
     for part in ("corpus", "table"):
         one, two = (small.files_of(cache.directory / key / part) for cache in caches)
@@ -221,7 +220,7 @@ def test_templates_that_fail_in_a_worker(data, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     cut_into(monkeypatch, 6)
     recipe = small.recipe(data, features={"user": {"own": "fails_for_tests:fail"}})
-    with ProcessEngine(2) as engine, pytest.raises(RecipeError, match=said):
+    with Engine(Processes(2)) as engine, pytest.raises(RecipeError, match=said):
         extract_training(recipe, engine)
 
 

@@ -11,8 +11,8 @@ import small
 
 import rerank
 from rerank.base.errors import RecipeError
-from rerank.engines.processes import ProcessEngine
 from rerank.engines.settings import Engine, LocalEngine
+from rerank.engines.workers import Processes
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import read_settings
 from rerank.runs import lists_again, pipeline
@@ -67,7 +67,7 @@ def test_stretches_and_workers_change_nothing(
         return metrics["training"]["decode"], answers, {kind: own.tolist() for kind, own in rows.items()}
 
     whole = decoded("whole", LocalEngine(), 1 << 9)
-    with ProcessEngine(2) as engine:
+    with Engine(Processes(2)) as engine:
         assert decoded("workers", engine, 11) == whole
 
 

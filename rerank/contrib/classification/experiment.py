@@ -50,6 +50,9 @@ class FoldJob(NamedTuple):
     seed: int
     fold: int = 0
 
+    def __str__(self) -> str:
+        return f"fold {self.fold + 1} with seed {self.seed}"
+
 
 def fit_fold(job: FoldJob) -> tuple[Fit, np.ndarray, int]:
     """Fit one fold with one seed; also which examples were tested, and how many trained."""
