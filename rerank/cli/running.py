@@ -12,7 +12,7 @@ from rerank.cli.answer import Command, show
 from rerank.cli.application import command, own_parts
 
 if TYPE_CHECKING:
-    from rerank.engines.settings import Engine
+    from rerank.engines.engine import Engine
     from rerank.recipes.recipe import TaskRecipe
 
 
@@ -76,7 +76,7 @@ class EngineOptions:
 
     def open(self, recipe: "TaskRecipe") -> "Engine":
         """The engine of the recipe, changed as the command line says; results do not depend on it."""
-        from rerank.engines.settings import EngineSettings, open_engine
+        from rerank.engines.engine import EngineSettings, open_engine
 
         settings, name = recipe.engine, self.engine
         if name is None and self.workers is not None and settings.name == "auto":

@@ -13,7 +13,7 @@ from typing import Any
 from rerank.base.encoding import file_name
 from rerank.base.errors import DataError, RerankError
 from rerank.data.shards import Shards, part_of
-from rerank.engines.settings import Engine, LocalEngine
+from rerank.engines.engine import Engine
 from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import Extracted, keeps_origins, write_extracted
 from rerank.extraction.seen import SeenSample
@@ -65,7 +65,7 @@ class CorpusCache:
                 if (entry := _existing(place, files, inputs)) is not None:  # another process has just made it
                     return entry
                 with scratch_directory(place) as spool:
-                    extracted, made = write_extracted(recipe, split, table, new, spool, engine or LocalEngine(), inputs)
+                    extracted, made = write_extracted(recipe, split, table, new, spool, engine or Engine(), inputs)
                 if table is None:
                     (new / "table").mkdir()
                     made.save(new / "table")

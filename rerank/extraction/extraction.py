@@ -16,7 +16,7 @@ from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, join_shards, parts
-from rerank.engines.settings import Engine, LocalEngine
+from rerank.engines.engine import Engine
 from rerank.extraction.assembly import (
     ShardJob,
     count_collisions,
@@ -244,7 +244,7 @@ def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engi
     """A split whose shards are removed."""
     with TemporaryDirectory() as place, TemporaryDirectory() as spool, Inputs() as inputs:
         paths = Path(place), Path(spool)
-        extracted, table = write_extracted(recipe, split, table, *paths, engine or LocalEngine(), inputs)
+        extracted, table = write_extracted(recipe, split, table, *paths, engine or Engine(), inputs)
         origins = None if extracted.origins is None else _joined(extracted.origins)
         return replace(extracted, corpus=_joined(extracted.corpus), origins=origins), table
 

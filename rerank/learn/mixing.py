@@ -19,7 +19,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.interrupts import check
 from rerank.data.corpus import Corpus
-from rerank.engines.threads import thread_count
+from rerank.kernels.threads import thread_count
 from rerank.learn.average import survived_sums
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.predictor import SEEN, predictor_of, weights_of

@@ -7,8 +7,8 @@ import numpy as np
 
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, parts, selected
-from rerank.engines.threads import share_rows
 from rerank.kernels.compile import kernel
+from rerank.kernels.threads import share_rows
 from rerank.learn.trees import BoostedTrees
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import scored_rows

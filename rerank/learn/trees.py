@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.engines.threads import share_rows
 from rerank.kernels.compile import kernel
+from rerank.kernels.threads import share_rows
 
 END = "end of trees\n"  # what follows it says how they were grown
 LEAF = "leaf_value"

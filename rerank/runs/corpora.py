@@ -10,7 +10,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.shards import Lists, apart, list_sizes, share_of
-from rerank.engines.settings import Engine
+from rerank.engines.engine import Engine
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import Extracted

@@ -8,7 +8,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import offsets
 from rerank.data.shards import Lists, list_sizes, parts, reference_rows
-from rerank.engines.settings import Engine
+from rerank.engines.engine import Engine
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of

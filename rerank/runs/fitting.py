@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Unpack
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.engines.settings import open_engine
+from rerank.engines.engine import open_engine
 from rerank.extraction.content.base import user_templates
 from rerank.features.sets import SETS
 from rerank.features.template import templates

@@ -9,7 +9,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.progress import DETAIL
 from rerank.data.shards import Lists, reference_rows, section
 from rerank.data.symbols import SymbolTable
-from rerank.engines.settings import Engine
+from rerank.engines.engine import Engine
 from rerank.extraction.content.trees import Parses
 from rerank.learn.base import Weights
 from rerank.metrics.base import Metric

@@ -7,7 +7,7 @@ import numpy as np
 
 from rerank.base.progress import track
 from rerank.data.shards import Lists, list_sizes
-from rerank.engines.settings import Engine, LocalEngine
+from rerank.engines.engine import Engine
 from rerank.extraction.blocks import BLOCK_BYTES
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair
@@ -78,7 +78,7 @@ def see_again(
 ) -> int:
     """Read all lists of a split again, for all ``readings``, by ``engine`` (this process if None, or where gains are a
     user's function, which may be known here alone); returns how many have more candidates than ``decode.most``."""
-    engine = LocalEngine() if engine is None or recipe.decode.gains is not None else engine
+    engine = Engine() if engine is None or recipe.decode.gains is not None else engine
     stretches = _stretches(recipe, data, split, extracted, readings)
     seen = _joined(readings, engine.map(look_at, stretches))
     return sum(track(seen, f"decode {split}", total=extracted.corpus.list_count))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rerank.base.registry import imported
-from rerank.engines.settings import Engine, LocalEngine
+from rerank.engines.engine import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.tasks import task_named
@@ -74,7 +74,7 @@ def check(
     """The steps of a recipe, all of whose parts can be built and whose files are open in ``inputs``, before anything
     is read or written; raises what ``Steps.check`` does."""
     kind: type[Steps[Any]] = imported(task_named(recipe.task).steps)
-    steps = kind(recipe, directory, tests, engine or LocalEngine(), inputs)
+    steps = kind(recipe, directory, tests, engine or Engine(), inputs)
     steps.check()
     return steps
 

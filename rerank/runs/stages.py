@@ -15,7 +15,7 @@ from rerank import __version__
 from rerank.base.errors import RunError
 from rerank.base.interrupts import check
 from rerank.base.usage import Usage
-from rerank.engines.settings import Engine
+from rerank.engines.engine import Engine
 from rerank.kernels.sources import code_digest, user_digest
 from rerank.models.model import Model
 from rerank.models.tagger import Tagger

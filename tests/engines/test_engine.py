@@ -16,7 +16,7 @@ from engine_tasks import break_down, die, die_once, meet, own_id, square, warn
 from programs import PATIENCE, program
 
 from rerank.base.errors import DataError, RecipeError, RunError, UnforeseenError
-from rerank.engines.settings import Engine, EngineSettings, LocalEngine, open_engine
+from rerank.engines.engine import Engine, EngineSettings, open_engine
 from rerank.engines.workers import Processes
 
 
@@ -132,7 +132,7 @@ import json, sys
 from pathlib import Path
 from engine_tasks import meet
 from rerank.base.interrupts import Interrupted, handled
-from rerank.engines.settings import EngineSettings, open_engine
+from rerank.engines.engine import EngineSettings, open_engine
 
 if __name__ == "__main__":
     try:
@@ -188,7 +188,7 @@ def test_settings_that_exclude_one_another() -> None:
         open_engine(EngineSettings(name="processes", address="tcp://somewhere:1"))
     with pytest.raises(RecipeError, match=r"engine\.workers: found 2, but the engine local"):
         open_engine(EngineSettings(name="local", workers=2))
-    assert isinstance(open_engine(EngineSettings(name="local")), LocalEngine)
+    assert isinstance(open_engine(EngineSettings(name="local")), Engine)
     assert open_engine(EngineSettings(name="auto", workers=4)).workers == 1  # run of a recipe at once
     assert open_engine(EngineSettings(name="processes", workers=4)).workers == 4
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from strategies import random_corpus
 
 from rerank.engines import threads
-from rerank.engines.threads import share_rows, thread_count
 from rerank.engines.workers import THREADS
+from rerank.kernels.threads import share_rows, thread_count
 from rerank.learn.scoring import Weights, scores
 
 
@@ -54,7 +54,7 @@ def test_what_a_thread_raises_is_raised(monkeypatch):
 @pytest.mark.parametrize(("given", "expected"), [("1", 1), ("3", 3), ("many", None)])
 def test_threads_are_as_many_as_numba_is_to_have(given, expected):
     """Workers are told to have one; what is no number is numba's to warn of."""
-    command = [sys.executable, "-c", "from rerank.engines.threads import thread_count; print(thread_count())"]
+    command = [sys.executable, "-c", "from rerank.kernels.threads import thread_count; print(thread_count())"]
     environment = os.environ | {"NUMBA_NUM_THREADS": given}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert int(done.stdout) == (expected or thread_count())

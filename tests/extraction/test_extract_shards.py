@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, Shards, parts
-from rerank.engines.settings import Engine, LocalEngine
+from rerank.engines.engine import Engine
 from rerank.engines.workers import Processes
 from rerank.extraction import assembly, blocks
 from rerank.extraction.assembly import BlockPart, divide
@@ -115,7 +115,7 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
     assert whole.corpus.nonzeros > 0
     assert kind != "texts" or table.free > 0
     size = sum(getattr(whole.corpus, name).nbytes for name in ARRAYS) / 1e6
-    for lists, counts, count, engine in ((1, 50, 30, Pickling()), (13, 77, 3, LocalEngine())):
+    for lists, counts, count, engine in ((1, 50, 30, Pickling()), (13, 77, 3, Engine())):
         cut_into(monkeypatch, lists, counts)
         cut = recipe_of(kind, data, size / count)
         store = CorpusCache(tmp_path / f"cache{lists}")

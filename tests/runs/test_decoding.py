@@ -11,7 +11,7 @@ import small
 
 import rerank
 from rerank.base.errors import RecipeError
-from rerank.engines.settings import Engine, LocalEngine
+from rerank.engines.engine import Engine
 from rerank.engines.workers import Processes
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import read_settings
@@ -66,7 +66,7 @@ def test_stretches_and_workers_change_nothing(
         answers = small.lines_of(written / "test.decoded.gz")
         return metrics["training"]["decode"], answers, {kind: own.tolist() for kind, own in rows.items()}
 
-    whole = decoded("whole", LocalEngine(), 1 << 9)
+    whole = decoded("whole", Engine(), 1 << 9)
     with Engine(Processes(2)) as engine:
         assert decoded("workers", engine, 11) == whole
 

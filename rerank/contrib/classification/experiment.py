@@ -15,8 +15,8 @@ from rerank.contrib.classification.recipe import SourceSettings, Spec
 from rerank.contrib.classification.results import Result
 from rerank.contrib.classification.sets import Draw, ExampleSet, Split, load_set
 from rerank.contrib.classification.tuning import Map, best_point, held_out_errors, points_of
-from rerank.engines.settings import Engine
-from rerank.engines.threads import thread_count
+from rerank.engines.engine import Engine
+from rerank.kernels.threads import thread_count
 
 log = logging.getLogger("rerank")
 

@@ -66,7 +66,7 @@ def serve(
         if error.name not in EXTRA:
             raise
         raise RunError(MISSING.format(error.name)) from None
-    from rerank.engines.settings import cores
+    from rerank.kernels.threads import cores
     from rerank.models.reranker import load
     from rerank.models.tagger import Tagger
 

@@ -21,8 +21,8 @@ from scipy.sparse import csr_matrix
 from rerank.base.interrupts import check, deferred
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import mix
-from rerank.engines.threads import thread_count
 from rerank.kernels.compile import kernel
+from rerank.kernels.threads import thread_count
 from rerank.learn.voting.levels import Levels, sort_levels
 from rerank.learn.voting.votes import Votes
 

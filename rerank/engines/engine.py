@@ -1,4 +1,4 @@
-"""An ordered, lazy map over tasks: one window of futures, whoever computes them."""
+"""An ordered, lazy map over tasks: one window of futures, whoever computes them; no result depends on who does."""
 
 import logging
 import time
@@ -7,13 +7,17 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import CancelledError, wait
 from itertools import chain, islice
 from textwrap import shorten
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from rerank.base.errors import RunError
-from rerank.engines.workers import carry_out
+from pydantic import BaseModel, ConfigDict
+
+from rerank.base.errors import RecipeError, RunError
+from rerank.base.ranges import Range
+from rerank.engines.workers import Dask, Processes, carry_out
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+PATIENCE = 5.0  # seconds: starting workers takes two or three, and memory
 
 
 class Engine:
@@ -74,10 +78,6 @@ class Engine:
             self._pool.shutdown(kill_workers=kind is not None)
 
 
-class LocalEngine(Engine):
-    """One task after another in this process."""
-
-
 def _first(window: deque[Any], pool: Any, function: Callable[[Any], Any]) -> Any:
     """Take the first task out of ``window``, log its warnings, and return its result.
 
@@ -101,3 +101,36 @@ def _first(window: deque[Any], pool: Any, function: Callable[[Any], Any]) -> Any
         f"a worker died 3 times over the same work, {shorten(str(task), 100)}; most often memory runs out: "
         f"take fewer workers than {pool.workers} (`--workers`), or smaller shards (`data.shard_size`)"
     )
+
+
+class EngineSettings(BaseModel):
+    """name: local (this process), processes (on this machine), dask (on a cluster, or on this machine); auto is this
+    process, and processes for work that turns out to be long.
+
+    workers: how many work at once, all cores by default; a running cluster brings its own. address: that of a running
+    Dask scheduler.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Literal["auto", "local", "processes", "dask"] = "auto"
+    workers: Annotated[int, Range(1, 1024)] | None = None
+    address: str | None = None
+
+
+def open_engine(settings: EngineSettings) -> Engine:
+    """The engine of ``settings``, to be used as a context manager."""
+    name, workers = settings.name, settings.workers
+    if settings.address is not None and name != "dask":
+        raise RecipeError(f"the engine {name} has no address; use dask", key="engine.address")
+    if name == "local" and workers not in (None, 1):
+        message = f"found {workers}, but the engine local is this process alone; use processes"
+        raise RecipeError(message, key="engine.workers")
+    from rerank.kernels.threads import cores  # numba: only where there is work
+
+    workers = workers or cores()
+    if name == "local" or (name == "auto" and workers == 1):
+        return Engine()
+    if name == "dask":
+        return Engine(Dask(workers, settings.address))
+    return Engine(Processes(workers), patience=PATIENCE if name == "auto" else 0.0)

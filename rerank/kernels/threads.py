@@ -12,6 +12,13 @@ config: Any = _config  # numba fills the module's attributes at run time
 LEAST = 1 << 20  # nonzeros of a thread: fewer are done before it has started
 
 
+def cores() -> int:
+    """The number of processors that this process may use."""
+    from joblib.externals.loky import cpu_count
+
+    return int(cpu_count())
+
+
 def thread_count() -> int:
     """The number of threads that may compute at once: one for each processor that this process may use, or as many as
     NUMBA_NUM_THREADS says; in a worker, beside which others compute, that is 1."""
