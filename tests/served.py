@@ -1,8 +1,7 @@
-"""A server of files for tests of inputs by URL: it counts what is asked for, and can misbehave."""
+"""A server of files for tests of inputs by URL: it can misbehave."""
 
 import hashlib
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,11 +14,9 @@ class Served:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.asked = Counter[str]()  # how often each file was sent
         self.status = 200
         self.cut = 0  # bytes that are promised and not sent
         self.delay = 0.0  # seconds before an answer
-        self.endless = False  # whether files go on, without a word on their size
         self.tagged = True  # whether it says of files what changes with them
         self.logins = set[str | None]()  # what clients have said of themselves
         self.url = ""
@@ -49,17 +46,13 @@ class _Handler(BaseHTTPRequestHandler):
             return
         data = path.read_bytes()
         self.send_response(200)
-        if not own.endless:
-            self.send_header("Content-Length", str(len(data)))
+        self.send_header("Content-Length", str(len(data)))
         if own.tagged:
             self.send_header("ETag", hashlib.sha256(data).hexdigest())
         self.end_headers()
         if body is None:
-            own.asked[path.name] += 1
             with suppress(OSError):  # the client has enough
                 self.wfile.write(data[: len(data) - own.cut])
-                for _ in range(1000 * own.endless):
-                    self.wfile.write(data)
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""

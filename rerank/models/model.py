@@ -9,10 +9,9 @@ template BaseScore is the base score, whose one weight is what both are together
 
 import hashlib
 import os
-import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,7 +32,7 @@ from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
 from rerank.storage.digests import digest as digest_of
 from rerank.storage.files import new_directory, standing
-from rerank.storage.remote import below, is_url, local_directory, local_path
+from rerank.storage.remote import below, fetched, is_url
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
@@ -140,7 +139,8 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[Path]:
     """Within the block, the folder of a model whose header is of this ``kind``, fetched if ``source`` is a URL; what
     cannot be read is a ``ModelError``."""
     try:
-        yield _fetched(source, kind) if is_url(source) else standing(Path(source))
+        with _fetched(source, kind) if is_url(source) else nullcontext(standing(Path(source))) as place:
+            yield place
     except NotADirectoryError:
         raise ModelError("is a file; expected the directory of a model", path=source) from None
     except FileNotFoundError as error:
@@ -158,12 +158,14 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[Path]:
         raise ModelError(f"not a readable model: {error}", path=source) from None
 
 
-def _fetched(url: str, kind: type[BaseModel]) -> Path:
-    """A copy of the model in a folder by URL, whose header says which files belong to it."""
+@contextmanager
+def _fetched(url: str, kind: type[BaseModel]) -> Iterator[Path]:
+    """Within the block, a copy of the model in a folder by URL, whose header says which files belong to it."""
     with TemporaryDirectory() as place:
-        shutil.copy(local_path(below(url, HEADER)), Path(place, HEADER))
-        header = read_header(Path(place), kind)
-    return local_directory(url, [HEADER, *header["files"]], header["digest"])
+        Path(place, HEADER).write_bytes(fetched(below(url, HEADER)))
+        for name in read_header(Path(place), kind)["files"]:
+            Path(place, name).write_bytes(fetched(below(url, name)))
+        yield Path(place)
 
 
 def _load(source: Path) -> Model:

@@ -28,8 +28,8 @@ from rerank.readers.sequences.base import BATCH, Token
 from rerank.storage.arrays import read_array, save_arrays
 from rerank.storage.digests import digest
 from rerank.storage.files import new_directory
-from rerank.storage.remote import below, local_path
-from rerank.storage.strict_json import as_json, read_object
+from rerank.storage.remote import below, fetched, is_url
+from rerank.storage.strict_json import as_json, parse_object, read_object
 
 LEXICONS = "lexicons.json"
 Words: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # words, or tokens with several columns
@@ -246,6 +246,8 @@ class Tagger:
 def is_tagger(directory: str) -> bool:
     """Whether the model in a directory, or by URL, tags words."""
     try:
-        return "labels" in read_object(Path(local_path(below(directory, HEADER))))
+        if is_url(directory):
+            return "labels" in parse_object(fetched(below(directory, HEADER)))
+        return "labels" in read_object(Path(directory, HEADER))
     except (OSError, ValueError, DataError):
         return False

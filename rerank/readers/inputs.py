@@ -7,6 +7,7 @@ from typing import Self
 
 from rerank.base.errors import DataError
 from rerank.readers.streams import InputStream, held, open_file
+from rerank.storage.remote import RemoteFile
 
 CHUNK = 1 << 20
 RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
@@ -66,7 +67,8 @@ class HeldStream(InputStream):
     @property
     def size(self) -> int:
         """About how many bytes of compressed text there are; 0 if that is not known."""
-        size = 0 if self._raw.closed else os.fstat(self._raw.fileno()).st_size
+        raw = self._raw
+        size = 0 if raw.closed else raw.size if isinstance(raw, RemoteFile) else os.fstat(raw.fileno()).st_size
         return size if self.compression != "plain" else size // RATIO
 
 

@@ -21,7 +21,7 @@ from rerank.base.encoding import encoded, shown
 from rerank.base.errors import DataError, RerankError, RunError
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
 from rerank.storage.files import put_file, temporary_path
-from rerank.storage.remote import local_path
+from rerank.storage.remote import RemoteFile, is_url
 
 PathLike = str | os.PathLike[str]
 Found = TypeVar("Found")
@@ -228,7 +228,7 @@ def foreign(error: UnicodeDecodeError) -> str:
 def open_file(name: str, kind: type[Stream], *, others: Collection[str] = ()) -> Stream:
     """``open_stream`` of a file, as a stream of the class ``kind``."""
     try:
-        raw = open(local_path(name), "rb")  # noqa: SIM115 - closed by the stream
+        raw = cast(IO[bytes], RemoteFile(name)) if is_url(name) else open(name, "rb")  # noqa: SIM115 - the stream closes it
     except FileNotFoundError:
         raise DataError(f"no such file{_near(name, others)}", path=name) from None
     except IsADirectoryError:

@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,12 +33,11 @@ def temporary_path(target: Path) -> Path:
     return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.rerank")
 
 
-def remove_leftovers(directory: Path, *, age: float = 0.0) -> None:
-    """Remove what is half-written in ``directory`` (not below it); nobody else may be writing there, or what was not
-    written to for ``age`` seconds."""
+def remove_leftovers(directory: Path) -> None:
+    """Remove what is half-written in ``directory`` (not below it); nobody else may be writing there."""
     with suppress(OSError):  # not there, or not ours to look into
         for path in directory.iterdir():
-            if _TEMPORARY.fullmatch(path.name) and path.stat().st_mtime <= time.time() - age:
+            if _TEMPORARY.fullmatch(path.name):
                 _delete(path)
 
 

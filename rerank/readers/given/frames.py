@@ -26,7 +26,7 @@ from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike, open_stream
 from rerank.readers.texts.answers import check_rule, with_answers
 from rerank.readers.texts.text_list import SCORE, TextList
-from rerank.storage.remote import local_path
+from rerank.storage.remote import fetched, is_url
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
 
@@ -400,10 +400,9 @@ def table(path: PathLike) -> Any:
         raise DataError(f"tables in files need pyarrow: {EXTRA}", path=name) from None
 
     def read() -> Any:
-        if name.lower().partition("?")[0].endswith(PARQUET):
-            with parquet.ParquetFile(local_path(name)) as file:
-                return file.read()
-        with pyarrow.OSFile(local_path(name)) as source:
+        with pyarrow.BufferReader(fetched(name)) if is_url(name) else pyarrow.OSFile(name) as source:
+            if name.lower().partition("?")[0].endswith(PARQUET):
+                return parquet.ParquetFile(source).read()
             if source.read(6) == b"ARROW1":
                 return ipc.open_file(source).read_all()
             source.seek(0)
