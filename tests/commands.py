@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 from rerank.base.interrupts import Interrupted
 from rerank.cli.application import app
-from rerank.cli.folds import group
 from rerank.cli.main import load_commands
 
 load_commands()
 COMMANDS = {
     (command.name or command.callback.__name__): command for command in app.registered_commands if command.callback
-} | {f"folds {command.name}": command for command in group.registered_commands}
+}
 
 
 class Result(NamedTuple):

@@ -43,7 +43,7 @@ MARK = re.compile(  # and what follows it, unless that is another mark
 )
 EXAMPLES = Path(__file__).with_name("features.txt")
 PAGES = Path(__file__).parents[1]
-SCRIPTS = PAGES / "examples"
+SCRIPTS, RECIPES = PAGES / "examples", PAGES.parent / "recipes"
 NAMED = {  # parts that are no registry's
     "mert": MertSettings,
     "pairs": PairSource,
@@ -130,8 +130,9 @@ def docstring(module: str, name: str = "") -> str:
 
 
 def example(name: str) -> str:
-    """A file of docs/examples."""
-    return f"```python\n# file: {name}\n{(SCRIPTS / name).read_text(encoding='utf-8')}```\n"
+    """A file of docs/examples, or a script beside the recipes."""
+    path = next(folder / name for folder in (SCRIPTS, RECIPES) if (folder / name).exists())
+    return f"```python\n# file: {name}\n{path.read_text(encoding='utf-8')}```\n"
 
 
 def source(module: str) -> str:

@@ -96,7 +96,7 @@ def _going_on(ctx: typer.Context) -> str:
     if ctx.invoked_subcommand in ("run", "train", "tune"):
         resumed = words if "--resume" in words else [*words, "--resume"]
         return f"; what is done so far is kept. Continue with:\n  {shlex.join(resumed)}"
-    if ctx.invoked_subcommand in ("extract", "test") or (ctx.invoked_subcommand == "folds" and "split" in words):
+    if ctx.invoked_subcommand in ("extract", "test"):
         return f"; what is complete is kept. Continue with:\n  {shlex.join(words)}"
     return ""
 

@@ -30,19 +30,19 @@ print(json.dumps([shown, [name for name in sys.modules if "." not in name]]))
 """
 NAMES = (
     "evaluate", "oracle", "inspect", "explain", "export", "import", "rank", "run",
-    "compare", "list", "folds", "serve",
+    "compare", "list", "serve",
 )  # fmt: skip
 
 
 def test_help_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
-    calls = [["--help"], ["--version"], *([name, "--help"] for name in NAMES), ["folds", "join", "--help"]]
+    calls = [["--help"], ["--version"], *([name, "--help"] for name in NAMES)]
     done = subprocess.run(
         [sys.executable, "-c", START, json.dumps(calls)], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     shown, loaded = json.loads(done.stdout)
     assert all(name in shown["--help"] for name in NAMES)
-    assert all("--json" in shown[f"{name} --help"] for name in NAMES if name != "folds")
+    assert all("--json" in shown[f"{name} --help"] for name in NAMES)
     assert set(HEAVY) & set(loaded) == set()
 
 

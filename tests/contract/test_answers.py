@@ -12,7 +12,6 @@ import small
 from commands import COMMANDS, Command
 
 from rerank import tagger
-from rerank.readers.folds import split
 
 CASES = {
     "evaluate": "evaluate {data}/best.txt {data}/gold.txt",
@@ -32,8 +31,6 @@ CASES = {
     "tune": "tune {data}/several.yaml --output {work}/answers-tune",
     "list": "list",
     "list recipes": "list recipes",
-    "folds split": "folds split {data}/gold.txt --folds 4 --output {new}/folds",
-    "folds join": "folds join {data}/folds {data}/lists.0 {data}/lists.1 --output {new}/joined",
     "rank": "rank {run}/model {data}/test.nbest.gz",
     "rank base": "rank base {data}/test.nbest.gz",
     "tag": "tag {data}/tagger {data}/words.txt",
@@ -57,12 +54,9 @@ def places(
     (data / "gold.txt").write_text("".join(f"{tree}\n" for tree in golds))
     lists = small.lists_of(data / "test.nbest.gz")
     (data / "best.txt").write_text("".join(f"{block.splitlines()[2]}\n" for block in lists))
-    small.write_lists(data / "lists.0", lists[:20])
-    small.write_lists(data / "lists.1", lists[20:])
     (data / "weights.txt").write_text("base 0.5\n")
     sample = {"candidates": [{"text": "a", "answer": a, "lm": n, "gain": n % 2} for n, a in enumerate("112")]}
     (data / "samples.jsonl").write_text(f"{json.dumps(sample)}\n" * 6)
-    split([str(data / "gold.txt")], 2, data / "folds")
     tagger([[("a", "X"), ("b", "Y")]] * 2, reader="slash").save(data / "tagger")
     (data / "words.txt").write_text("a b\n")
     (data / "mine.yaml").write_text(json.dumps(small.settings(small_data, training={"epochs": 1, "vote": False})))
@@ -134,7 +128,7 @@ def test_json_holds_what_the_tables_show(rerank: Command, places: dict[str, Path
         assert not missing, (missing, plain.out)
 
 
-@pytest.mark.parametrize("name", ["oracle", "folds join", "run"])
+@pytest.mark.parametrize("name", ["oracle", "run"])
 def test_quiet_commands_show_results_alone(rerank: Command, places: dict[str, Path], tmp_path: Path, name: str) -> None:
     result = rerank(*words_of(name, places, tmp_path), "--quiet")
     assert (result.code, result.err) == (0, "")

@@ -117,11 +117,6 @@ def _oracle(directory: Path, rng: Rng) -> list[object]:
     return ["oracle", _file(directory, rng, "lists"), *references, *options]
 
 
-def _folds(directory: Path, rng: Rng) -> list[object]:
-    options = _some(rng, by=("sentences", "files"), sentences=(_file(directory, rng, "sources"),))
-    return ["folds", "split", _file(directory, rng, "gold"), "--folds", 2, "--output", directory / "out", *options]
-
-
 def _stored(directory: Path, rng: Rng) -> list[object]:
     """The recipe of a run, whose data are not there any more."""
     name = "run"
@@ -132,5 +127,5 @@ def _stored(directory: Path, rng: Rng) -> list[object]:
 
 COMMANDS: dict[str, Callable[[Path, Rng], list[object]]] = {
     "rank": _rerank, "inspect": _inspect, "explain": _explain, "evaluate": _evaluate, "export": _export,
-    "import": _import, "oracle": _oracle, "folds": _folds,
+    "import": _import, "oracle": _oracle,
 }  # fmt: skip

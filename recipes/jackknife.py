@@ -1,0 +1,51 @@
+"""Lists of a treebank's sentences by parsers that have not seen them:
+
+jackknife.py split FOLDS DIRECTORY TREEBANK...   a directory for each part, with its sentences and all other trees
+jackknife.py join DIRECTORY LISTS...             the lists of the parts, in order, as those of the treebank
+"""
+
+import sys
+from pathlib import Path
+
+from rerank.base.errors import RerankError
+from rerank.data.symbols import SymbolTable
+from rerank.readers.trees.charniak import CharniakReader
+from rerank.readers.trees.pairs import read_pairs
+from rerank.readers.trees.treebank import read_treebank, treebank_files
+from rerank.readers.trees.trees import parse_brackets
+from rerank.readers.trees.words import escaped, same_yield, yield_words
+
+
+def split(folds: str, directory: str, *treebank: str) -> None:
+    """Write the folds, which are consecutive parts of the treebank."""
+    trees = [b" ".join(escaped(tree.text).split()) for tree in read_treebank(treebank_files(*treebank))]
+    symbols = SymbolTable()
+    for fold in range(int(folds)):
+        first, last = (len(trees) * k // int(folds) for k in (fold, fold + 1))
+        place = Path(directory, f"{fold:02}")
+        place.mkdir(parents=True)
+        words = (yield_words(parse_brackets([tree], symbols), 0, symbols) for tree in trees[first:last])
+        sentences = [" ".join(sentence).encode("utf-8", "surrogateescape") for sentence in words]
+        train = trees[:first] + trees[last:]
+        for name, lines in {"train.mrg": train, "gold.mrg": trees[first:last], "sentences.txt": sentences}.items():
+            (place / name).write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+def join(directory: str, *files: str) -> None:
+    """Write the lists of all folds to stdout, numbered; lists of other sentences than those due are refused."""
+    reader, symbols, number = CharniakReader(), SymbolTable(), 0
+    for place, file in zip(sorted(Path(directory).iterdir()), files, strict=True):
+        for nbest, trees, gold in read_pairs(reader, file, place / "gold.mrg", symbols, normalize=True):
+            if same_yield(trees, gold, 0, symbols.intern("-NONE-")) >= 0:
+                sys.exit(
+                    f"{file}:{nbest.line}: not the list of its sentence, {' '.join(yield_words(gold, 0, symbols))!r}"
+                )
+            reader.write(sys.stdout.buffer, nbest.changed(id=str(number)))
+            number += 1
+
+
+if __name__ == "__main__":
+    try:
+        {"split": split, "join": join}[sys.argv[1]](*sys.argv[2:])
+    except RerankError as error:
+        sys.exit(str(error))
