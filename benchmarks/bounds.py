@@ -16,11 +16,8 @@ from rerank.learn.base import Learner
 from rerank.learn.bounds import DualRule, bounds, has_bounds, list_margins, scaled_bounds
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.fobos import Fobos
 from rerank.learn.rules.nwin import NWin
-from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.sop import SecondOrderPerceptron
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.scoring import Weights
 from rerank.runs.report.plot import FigureLine, draw, logarithmic
@@ -30,11 +27,8 @@ SIZES = 10, 30, 100, 300, 1000, 3000
 LEARNERS: dict[str, Learner] = {
     "perceptron": Perceptron(base=0.0),
     "voted RDA, λ = 1e-3": VotedRDA(base=0.0, loss="hinge", l1=1e-3),
-    "PA-I": PassiveAggressive(base=0.0, variant="1", C=0.1),
-    "second-order perceptron": SecondOrderPerceptron(base=0.0, covariance="full"),
     "AROW": AROW(base=0.0, covariance="full", r=1.0),
     "Winnow, normalised": NWin(base=0.0, eta=0.02),
-    "FOBOS, λ = 1e-3": Fobos(base=0.0, update="mistakes", eta=0.2, l1=1e-3),
 }
 
 
@@ -90,7 +84,7 @@ def outcome(learner: Learner, z: np.ndarray, truth: np.ndarray) -> tuple[int, fl
     mistakes, radius = sum(part.mistakes for part in stats), max(part.radius for part in stats)
     u = Weights(truth, 0.0)
     margins = list_margins(corpus, oracles, u, any_ties=False)
-    if has_bounds(learner, logged=True):
+    if has_bounds(learner):
         about = scaled_bounds(learner, log, corpus, mistakes, radius, u, margins)
     else:
         rule = DualRule.of(learner)

@@ -15,21 +15,14 @@ m = u·z of every list's candidates, the smallest of a right and a wrong one:
 * where u separates the updates with margin γ at norm 1, and λ₁ = 0: M ≤ (R/γ)²;
 * the same with logistic loss, of which each of M mistakes has at least ln 2: M·ln 2 ≤ the right-hand side of Theorem 1
   with ln(1 + e^−u·z) for L and the largest gradient for R;
-* passive-aggressive learning, with M the mistakes, which are fewer than its updates (Crammer et al. 2006, Theorems 2, 4
-  and 5): M ≤ R²‖u‖² where no list has a loss, M ≤ max(R², 1/C)·(‖u‖² + 2C·L(u)) for PA-I, and M ≤ (R² + 1/2C)·(‖u‖² +
-  2C·Σ max(0, 1 − m)²) for PA-II;
-* SGD, FOBOS and truncated gradients after every step, with steps α_k (Duchi & Singer 2009, section 3, whose sum
-  telescopes without a limit on predictors where round k counts α_k times): Σ α_k ≤ Σ α_k·ℓ_(k) + λ₁‖u‖₁·Σ α_k +
-  ‖u‖²/2 + R²·Σ α_k²/2, where ℓ_(k) is the k-th largest loss of u on any list. M follows from Σ α_k ≥ 2η(√(M + 1) − 1);
-* AROW and the second-order perceptron with a full matrix, over all updates, U of which were no mistakes, and with ρ for
-  r and a: M ≤ L(u) + √((ρ‖u‖² + Σ (u·z)²)·(ln det(I + Σ zzᵀ/ρ) + U)) − U (Crammer et al. 2009, Theorem 2;
-  Cesa-Bianchi et al. 2005, Theorem 3.1, where U = 0). Diagonals have none;
+* AROW with a full matrix, over all updates, U of which were no mistakes: M ≤ L(u) + √((r‖u‖² + Σ (u·z)²)·(ln det(I +
+  Σ zzᵀ/r) + U)) − U (Crammer et al. 2009, Theorem 2). Diagonals have none;
 * normalised Winnow with X the largest |z_j|: M·(1 − ηX²‖u‖₁/2) ≤ L(u) + ‖u‖₁·K/η, where K is the divergence of the
   balanced u from equal weights, Σ q_j ln(2D·q_j) with q_j = |u_j|/‖u‖₁. Where u has no loss and η is best, this is
   Zhang's bound (section 1); with losses it follows by the same steps (Kivinen & Warmuth 1997). The unnormalised has
   none at a given η.
 
-The last four are shown at the best of SCALES scales of u. Mistakes between candidates without a difference are no
+The last two are shown at the best of SCALES scales of u. Mistakes between candidates without a difference are no
 updates; each is a list with a loss of 1 or more.
 
 L is over all lists where u is scaled: over the updates alone, u = 0 has L = M, and the best bound would be M itself,
@@ -48,7 +41,7 @@ lists for which the vote of all epochs does not choose one of the best.
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -61,14 +54,9 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOG
 from rerank.learn.replay import Replay, Updates, VoteRoom, load, stretches
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.fobos import Fobos
 from rerank.learn.rules.nwin import NWin
-from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
-from rerank.learn.rules.sgd import SGD
-from rerank.learn.rules.sop import SecondOrderPerceptron
-from rerank.learn.rules.tg import TruncatedGradient
 from rerank.learn.rules.winnow import LIMIT
 from rerank.learn.scoring import scores
 from rerank.learn.workspace import ListArrays, Scratch
@@ -280,35 +268,8 @@ def perceptron_bound(size: float, scale: float, short: np.ndarray) -> float:
     return min(linear, (reach + math.sqrt(float(np.square(short).sum()))) ** 2)
 
 
-def attack_bound(learner: PassiveAggressive, R: float, norm: float, scale: float, short: np.ndarray) -> float:
-    """That of passive-aggressive learning with updates of ‖z‖ ≤ R; norm: ‖u‖."""
-    C, size, loss = learner.C, (scale * norm) ** 2, float(short.sum())
-    if learner.variant == "1":
-        return max(R**2, 1.0 / C) * (size + 2.0 * C * loss)
-    if learner.variant == "2":
-        return (R**2 + 0.5 / C) * (size + 2.0 * C * float(np.square(short).sum()))
-    return R**2 * size if loss == 0.0 else math.inf
-
-
-def gradient_bound(
-    learner: SGD | Fobos | TruncatedGradient, M: int, R: float, norm: float, size: float,
-    scale: float, short: np.ndarray,
-) -> float:  # fmt: skip
-    """That of gradient steps after M mistakes, with updates of ‖z‖ ≤ R; norm: ‖u‖; size: ‖u‖₁ of what λ₁ reaches."""
-    k = np.arange(1, M + 1)
-    constant = getattr(learner, "schedule", "sqrt") == "constant"
-    alpha = np.full(M, learner.eta) if constant else learner.eta / np.sqrt(k)
-    worst = np.sort(short)[::-1][:M]
-    total = (
-        float((alpha[: worst.size] * worst).sum()) + ((scale * norm) ** 2 + R**2 * float(np.square(alpha).sum())) / 2
-    )
-    total += float(getattr(learner, "l1", 0.0)) * scale * size * float(alpha.sum())
-    return total / learner.eta if constant else (1.0 + total / (2.0 * learner.eta)) ** 2 - 1.0
-
-
 def whitened_bound(squares: float, volume: float, spare: int, scale: float, short: np.ndarray) -> float:
-    """That of AROW and the second-order perceptron; squares: ρ‖u‖² + Σ (u·z)²; volume: ln det(I + Σ zzᵀ/ρ); spare: how
-    many updates were no mistakes."""
+    """AROW's; squares: r‖u‖² + Σ (u·z)²; volume: ln det(I + Σ zzᵀ/r); spare: how many updates were no mistakes."""
     return float(short.sum()) + scale * math.sqrt(squares * (volume + spare)) - spare
 
 
@@ -324,12 +285,12 @@ def whiten_again(
     columns: np.ndarray,
     delta: np.ndarray,
     base: np.ndarray,
-    rho: float,
+    r: float,
     sigma: np.ndarray,
     mu: np.ndarray,
     v: np.ndarray,
 ) -> tuple[float, int]:
-    """By how much some updates raise ln det(I + Σ zzᵀ/ρ), and how many of them AROW made where m > 0 (Crammer et al.
+    """By how much some updates raise ln det(I + Σ zzᵀ/r), and how many of them AROW made where m > 0 (Crammer et al.
     2009, Fig. 1), z being −``delta`` and −``base``.
 
     ``sigma`` (float64 [D + 1, D + 1], the base score last), the inverse of that matrix, and the weights ``mu`` (float64
@@ -348,22 +309,21 @@ def whiten_again(
         s = base[k] * v[D - 1]
         for e in range(first[k], first[k + 1]):
             s += delta[e] * v[columns[e]]
-        total += math.log1p(s / rho)
+        total += math.log1p(s / r)
         for i in range(D):
-            mu[i] -= v[i] * (max(0.0, 1.0 - m) / (rho + s))
+            mu[i] -= v[i] * (max(0.0, 1.0 - m) / (r + s))
             for j in range(D):
-                sigma[i, j] -= v[i] * v[j] / (rho + s)
+                sigma[i, j] -= v[i] * v[j] / (r + s)
     return total, spare
 
 
 def scaled_bounds(
-    learner: Learner, log: UpdateLog | None, lists: Lists, M: int, R: float, u: Weights, margins: np.ndarray
+    learner: AROW | NWin, log: UpdateLog, lists: Lists, M: int, R: float, u: Weights, margins: np.ndarray
 ) -> Bounds:
-    """The bounds of the theorems for passive-aggressive and full second-order learning, gradient steps and normalised
-    Winnow in a first pass with M mistakes and updates of ‖z‖ ≤ R, all lists of which weigh 1.
+    """The bounds of the theorems for AROW with a full matrix and normalised Winnow in a first pass with M mistakes and
+    updates of ‖z‖ ≤ R, all lists of which weigh 1.
 
-    log: the updates of the pass, which passive-aggressive learning and gradient steps do without. u: the comparison
-    vector; margins: of all lists under it, see ``list_margins``.
+    log: the updates of the pass. u: the comparison vector; margins: of all lists under it, see ``list_margins``.
     """
     in_base = (u.base - learner.base) / learner.base_rate if learner.base_rate > 0 else 0.0
     norm = math.hypot(u.norm, in_base)
@@ -371,15 +331,7 @@ def scaled_bounds(
     result |= {"vote_error": min(1.0, 2.0 * M / (margins.size + 1)), "fixed_base": learner.base != 0.0}
     if M == 0 or norm == 0.0 or learner.base != 0.0:
         return result
-    if isinstance(learner, PassiveAggressive):
-        return result | best_scale(margins, partial(attack_bound, learner, R, norm))
-    if isinstance(learner, SGD | Fobos | TruncatedGradient):
-        size = float(np.abs(u.w[lists.free :]).sum())
-        return result | best_scale(margins, partial(gradient_bound, learner, M, R, norm, size))
-    assert log is not None, "see has_bounds"
-    whitens = not isinstance(learner, NWin)
-    rho = float(getattr(learner, "r", getattr(learner, "a", 1.0)))
-    sigma, (mu, room) = np.eye(lists.width + 1 if whitens else 0), np.zeros((2, lists.width + 1))
+    sigma, (mu, room) = np.eye(lists.width + 1 if isinstance(learner, AROW) else 0), np.zeros((2, lists.width + 1))
     squares, volume, largest, spare = 0.0, 0.0, 0.0, 0
     for updates, part in stretches(log, lists):
         z = expand(updates, part, learner.base_rate)
@@ -387,13 +339,11 @@ def scaled_bounds(
         update_margins(z.first, z.columns, z.delta, z.base, u.w, in_base, own_margins, norms)
         squares += float(np.square(own_margins).sum())
         largest = max(largest, float(np.abs(z.delta).max(initial=0.0)), float(np.abs(z.base).max(initial=0.0)))
-        if whitens:
-            more = whiten_again(z.first, z.columns, z.delta, z.base, rho, sigma, mu, room)
+        if isinstance(learner, AROW):
+            more = whiten_again(z.first, z.columns, z.delta, z.base, float(learner.r), sigma, mu, room)
             volume, spare = volume + more[0], spare + more[1]
-    if whitens:
-        spare = spare if isinstance(learner, AROW) else 0  # the other one updates on mistakes alone
-        return result | best_scale(margins, partial(whitened_bound, rho * norm**2 + squares, volume, spare))
-    assert isinstance(learner, NWin)
+    if isinstance(learner, AROW):
+        return result | best_scale(margins, partial(whitened_bound, learner.r * norm**2 + squares, volume, spare))
     if learner.eta * largest * log.updates > LIMIT:
         return result  # a log-weight may have been held at its limit, of which no theorem knows
     sizes = np.abs(np.append(u.w, in_base))
@@ -403,19 +353,12 @@ def scaled_bounds(
     return result | best_scale(margins, partial(winnow_bound, learner.eta, largest, total, divergence))
 
 
-def has_bounds(learner: Learner, *, logged: bool) -> bool:
-    """Whether ``scaled_bounds`` speaks of a learner, with a log of its updates or not."""
-    if getattr(learner, "top", 1) != 1:
-        return False
-    if isinstance(learner, PassiveAggressive):
-        return learner.loss == "hinge"
-    if isinstance(learner, SGD | Fobos | TruncatedGradient):
-        whole = getattr(learner, "theta", None) is None and getattr(learner, "every", 1) == 1
-        return whole and learner.update == "mistakes" and learner.loss in HINGES
-    if isinstance(learner, AROW | SecondOrderPerceptron):
-        return logged and learner.covariance == "full" and getattr(learner, "r2", None) is None
+def has_bounds(learner: Learner) -> TypeGuard[AROW | NWin]:
+    """Whether ``scaled_bounds`` speaks of a learner."""
+    if isinstance(learner, AROW):
+        return learner.top == 1 and learner.covariance == "full" and learner.r2 is None
     mistaken = isinstance(learner, NWin) and learner.update == "mistakes" and learner.loss in HINGES
-    return logged and mistaken and learner.begins_at_zero
+    return mistaken and learner.begins_at_zero
 
 
 def scales_of(margins: np.ndarray) -> np.ndarray:

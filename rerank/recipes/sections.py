@@ -249,6 +249,7 @@ class TrainingSettings(Section):
     predictor: the predictor whose dev score chooses epoch and run, and whose scores rank lists.
     vote: keep the updates and evaluate the voted predictor too, which takes longer than training; ``first``: with the
     first seed alone.
+    bound: say what theory allows of the mistakes of the first epoch, too.
     select: select features in a first training.
     start: a model to continue from, with the same learner, settings and templates: its features are those of the
     training lists, too. maxent's penalty then draws weights towards the model's instead of 0. There is no voted
@@ -271,6 +272,7 @@ class TrainingSettings(Section):
     patience: Epochs | None = None
     predictor: Literal["last", "average"] = "average"
     vote: bool | Literal["first"] = False
+    bound: bool = False
     select: SelectSettings | None = None
     start: Annotated[str | None, Field(validation_alias=AliasChoices("start", "warm_start"))] = None
     prior: dict[str, Positive] = Field(default_factory=dict)

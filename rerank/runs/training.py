@@ -129,7 +129,8 @@ def train_run(task: RunTask) -> Run:
         _about(recipe, training, corpus) | training.about | {"base": base, "ties": ties, "reached": reached} | chosen
     )
     warm = recipe.training.start is not None
-    about["bound"] = {} if warm else _bounds(recipe, training, corpus, metric)
+    if recipe.training.bound:
+        about["bound"] = {} if warm else _bounds(recipe, training, corpus, metric)
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
@@ -244,12 +245,12 @@ def base_alone(weights: dict[str, Weights]) -> dict[str, Weights]:
 
 def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metric) -> Bounds:
     """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
-    learner = training.learner
+    learner, log = training.learner, training.log
     loss = getattr(learner, "loss", "perceptron")
-    rule = None if training.log is None else DualRule.of(learner)
-    scaled = has_bounds(learner, logged=training.log is not None)
+    rule, scaled = DualRule.of(learner), has_bounds(learner)
     if (
-        not (scaled or rule is not None)
+        log is None
+        or not (scaled or rule is not None)
         or training.skipped
         or recipe.training.prior
         or LOSSES[loss] not in PAIRWISE
@@ -263,11 +264,10 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metri
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
     margins = list_margins(corpus, targets, u, any_ties=any_ties(recipe, corpus))
-    first = None if training.log is None else training.log.head(training.history[0]["updates"])
-    if scaled:
+    first = log.head(training.history[0]["updates"])
+    if has_bounds(learner):
         mistakes = int(training.history[0]["mistakes"])
         return scaled_bounds(learner, first, corpus, mistakes, training.radius, u, margins)
-    assert first is not None
     assert rule is not None
     return bounds(first, corpus, rule, u, margins, loss=loss)
 
@@ -352,7 +352,7 @@ def _train(
         if prior is not None and warm is None:
             assert isinstance(made, Multiplicative), "see checks"
             how["warm"] = made.with_prior(made.init(corpus.width, corpus.candidate_count), prior), 0
-        keep_log = settings.start is None and (bool(settings.vote) or 1)
+        keep_log = settings.start is None and (bool(settings.vote) or int(settings.bound))
         return train(made, corpus, targets, keep_log=keep_log, **how)
 
 
