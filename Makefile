@@ -4,8 +4,6 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUTPUT ?= runs/quickstart
 DATA ?= data
-COUNT ?= 100000
-EXAMPLES ?= 1
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 KERNELS = $(addprefix tests/,data features kernels learn metrics readers)  # where those are that plain Python can run
@@ -75,16 +73,16 @@ test-quick: $(BIN)/.installed-dev  ## run one instance of every test
 	@$(PYTEST) --quick
 
 test-random: $(BIN)/.installed-dev  ## try other generated examples (SEED=, EXAMPLES= times as many)
-	@seed=$${SEED:-$$(date +%s)}; echo "SEED=$$seed EXAMPLES=$(EXAMPLES)"; \
-		$(PYTEST) --generated --hypothesis-profile random --hypothesis-seed $$seed --examples $(EXAMPLES) $(TESTS)
+	@seed=$${SEED:-$$(date +%s)}; echo "SEED=$$seed EXAMPLES=$(or $(EXAMPLES),1)"; \
+		$(PYTEST) --generated --hypothesis-profile random --hypothesis-seed $$seed --examples $(or $(EXAMPLES),1) $(TESTS)
 
 coverage: $(BIN)/.installed-dev  ## measure line coverage; kernels count where they run as plain Python
 	@$(PYTEST) --cov=rerank --cov-report=
 	-@NUMBA_DISABLE_JIT=1 $(PYTEST) --quick --timeout=60 --timeout-method=signal --cov=rerank --cov-append \
 		--cov-report=term $(KERNELS)
 
-fuzz: $(BIN)/.installed-dev  ## try many bad inputs (COUNT=, SEED=); those that fail are kept in runs/fuzz
-	@PYTHONPATH=tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(or $(SEED),1)
+fuzz:  ## try bad input: test-random of tests/fuzz, with 20 times as many examples (SEED=, EXAMPLES=)
+	@$(MAKE) --no-print-directory test-random TESTS=tests/fuzz EXAMPLES=$(or $(EXAMPLES),20)
 
 check: $(BIN)/.installed-dev  ## format check, lint, types
 	@$(BIN)/ruff format --check .

@@ -48,8 +48,8 @@ for _class in (_Loader, _Dumper):
 
 def read_yaml(text: str) -> Any:
     """The content of ``text``; if it is not valid, a ValueError says what is wrong."""
-    loader = _Loader(text)
     try:
+        loader = _Loader(text)  # refuses control characters
         node = loader.get_single_node()
         if node is None:
             return None

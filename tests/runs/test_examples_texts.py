@@ -29,6 +29,11 @@ def test_words_are_features_and_labels_classes(texts: Path) -> None:
     assert found.values.tolist() == [1, 2, 1, 1, 1]
 
 
+def test_half_of_a_surrogate_pair_is_part_of_no_word(texts: Path) -> None:
+    texts.write_bytes(b"good\tfine \xed\xa0\x80\nbad\tdull\n")
+    assert read_texts([str(texts)], {"name": "count"})[1] == ("dull", "fine")
+
+
 def test_a_second_file_has_the_first_ones_features(texts: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("bad\tfine unseen\n")

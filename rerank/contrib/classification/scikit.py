@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import nearest
 from rerank.data.labelled import Labelled, from_csr
@@ -110,9 +111,9 @@ def _documents(path: str) -> tuple[list[str], list[str]]:
         for number, line in LineReader(stream):
             if not line.strip():
                 continue
-            label, tab, text = line.decode().partition("\t")
+            label, tab, text = decoded(line).partition("\t")
             if not tab or not label.strip():
-                message = f"found {line.decode()[:40]!r}, expected a label, a tab and a text"
+                message = f"found {decoded(line)[:40]!r}, expected a label, a tab and a text"
                 raise DataError(message, path=path, line=number)
             labels.append(label.strip())
             texts.append(text)

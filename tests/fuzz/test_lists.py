@@ -1,0 +1,200 @@
+"""Damaged lists of every format: whatever is read of them is well formed, or the message says where they are bad."""
+
+import io
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+import formats
+import numpy as np
+import pytest
+import small_lists
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import files_below, placed, refused
+from strategies_damage import Files, damaged_files
+
+from rerank.data.symbols import SymbolTable
+from rerank.features.text.view import make_view
+from rerank.readers.base import NBestList, Problem, Reader, SkippedList, readers
+from rerank.readers.several import format_of, make_reader
+from rerank.readers.texts.jsonl import WrittenAsJsonl
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.trees.pairs import parse_list
+from rerank.readers.trees.trees import brackets, parse_brackets
+
+Spec = dict[str, Any]
+
+
+class Sample(NamedTuple):
+    """Files, the reader of their lists, and its path to these in the directory ``{place}``."""
+
+    spec: Spec
+    path: str
+    files: Files
+
+
+MORE: tuple[tuple[Spec, bytes], ...] = (  # what the other samples have not
+    ({"name": "charniak"}, b"2\twsj-1\n-81.52 -79 .25\n(())\n-85 -80 .125\n(S1 (NN a) (-NONE- *T*))\n0\twsj-2\n\n"),
+    ({"name": "berkeley"}, b"-81.52\t( (S (NN a)) )\n\n-Infinity\t(())\n\n-3.5\t( (NP (NN Art)) )\n\n"),
+    ({"name": "stanford"}, b"# Parse 1 with score -3.5E-1\n(ROOT\n (S (NN a)))\nnsubj(a-2, b-1)\n"),
+    ({"name": "moses"}, b"0 ||| a b ||| LM= -3.1 TM= -0.5 -1.25 WT_a~b= 1 ||| -7.5 ||| 0=0 1=1 ||| 0-0 1-1\n"),
+    ({"name": "moses"}, b"0 ||| a b |0-1| c |2-2| ||| -3 -4 ||| -3\n0 ||| a |0-0| b c |1-2| ||| -3 -5 ||| -4\n"),
+    ({"name": "moses"}, b"0 ||| a b ||| p= -1 q= 2 sparse_x=1\n3 ||| c ||| p= 0 q= 0 sparse_y=0.5\n"),
+    ({"name": "moses"}, b"0 ||| a b ||| 0-0 1-1 ||| WordScores= -.5 -1 ||| F0= -2 ||| -1\n"),
+    ({"name": "fairseq"}, b"| loading\nS-7\tes\nH-7\t-0.35\tit rains .\nD-7\t-1\tIt rains.\nP-7\t-0.25 -0.5 -0.75\n"),
+    ({"name": "jsonl"}, b'{"id": "a", "source": "Ja", "references": ["It"], "candidates": ["Yes", "No"]}\n{"id": "c", '
+     b'"reference": "4", "candidates": [{"text": "4", "logprob": -0.7, "gain": 1, "features": {"x": 1}}]}\n'),
+    ({"name": "openai"}, b'{"id": "a", "choices": [{"text": "b", "logprobs": {"token_logprobs": [null, -0.25]}}]}\n'
+     b'{"custom_id": "a", "response": {"body": {"choices": [{"message": {"content": "5"}, "score": -1}]}}}\n'),
+    ({"name": "parallel", "numbers": {"score": "scores"}},
+     b'{"id": 7, "prompt": "a", "responses": ["6"], "reference": ["6", "six"], "scores": [1], "gains": [1]}\n'),
+)  # fmt: skip
+
+
+@cache
+def samples() -> dict[str, list[Sample]]:
+    """Samples of every reader."""
+    found: dict[str, list[Sample]] = {name: [] for name, _ in readers}
+    writes: list[tuple[Spec, Callable[[Path], str]]] = [
+        (case.spec, lambda place, case=case: case.write(place, formats.whole)) for case in formats.CASES
+    ]
+    writes += [
+        (dict(form.reader), lambda place, form=form: form.write(place, small_lists.complete()[:3]))
+        for name, form in small_lists.FORMATS.items()
+        if name != "own"
+    ]
+    for spec, write in writes:
+        with tempfile.TemporaryDirectory() as made:
+            path = write(Path(made)).replace(made, "{place}")
+            found[spec["name"]].append(Sample(spec, path, files_below(Path(made))))
+    for spec, data in MORE:
+        found[spec["name"]].append(Sample(spec, "{place}/lists", {"lists": data}))
+    return found
+
+
+@cache
+def one_of_each() -> tuple[bytes, ...]:
+    """A file of each format: what a user might name by mistake, and what two files glued together are made of."""
+    return tuple(next(iter(each[0].files.values())) for each in samples().values())
+
+
+@st.composite
+def options(draw: st.DrawFn, spec: Spec) -> Spec:
+    """A reader with some of its options; those of which all values are known."""
+    found = dict(spec)
+    for field in fields(readers.get(spec["name"])):
+        choices = get_args(field.type) if get_origin(field.type) is Literal else ()
+        choices = (False, True) if field.type is bool else (0, 1) if field.name in ("score", "first_id") else choices
+        if choices and draw(st.integers(0, 3)) == 3:
+            found[field.name] = draw(st.sampled_from(choices))
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name, _ in readers])
+@settings(max_examples=100)
+@given(data=st.data())
+def test_lists(name: str, data: st.DataObject) -> None:
+    sample = data.draw(st.sampled_from(samples()[name]))
+    spec = data.draw(options(sample.spec))
+    json_lines = next(iter(sample.files.values())).startswith(b"{")
+    files = data.draw(damaged_files(sample.files, others=one_of_each(), json_lines=json_lines))
+    with placed(files) as place, refused(place):
+        check_lists(spec, sample.path.format(place=place), place)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in readers])
+def test_lists_that_are_whole(name: str) -> None:
+    for sample in samples()[name]:
+        with placed(sample.files) as place:
+            check_lists(sample.spec, sample.path.format(place=place), place)
+
+
+def check_lists(spec: dict[str, Any], path: str, place: Path) -> None:
+    """Lists of candidates: shapes, finite scores, places, contents, and what is written can be read again."""
+    reader, symbols = make_reader(spec, "reader"), SymbolTable()
+    good: list[NBestList] = []
+    ids, bad = set[str](), 0
+    for found in reader.read(path):
+        assert all((found.id, found.line >= 1, any(found.path.startswith(part) for part in path.split(","))))
+        if isinstance(found, SkippedList):
+            bad += 1
+            assert all((found.reason, found.message, str(found.problem.advised())))
+            continue
+        assert spec.get("ids") == "ordinal" or found.id not in ids
+        ids.add(found.id)
+        _check_list(found)
+        _look_into(found, symbols)
+        good.append(found)
+    if good and not (bad and spec.get("ids") == "ordinal"):  # without the bad list, two of one id may be neighbours
+        _check_writing(reader, good, spec, place / "written")
+
+
+def _check_list(nbest: NBestList) -> None:
+    """The fields of a list fit together, and its numbers are finite."""
+    N, K = nbest.scores.shape
+    assert len(nbest) == len(nbest.lines) == N
+    assert np.isfinite(nbest.scores).all()
+    assert all(line >= 1 for line in nbest.lines)
+    assert all(b"\0" not in text for text in nbest.texts)
+    assert not N or (0 <= nbest.column < K and nbest.base.shape == (N,))
+    if isinstance(nbest, TextList) or nbest.names:
+        assert len(nbest.names) == len(set(nbest.names)) == K
+    if isinstance(nbest, TextList):
+        assert all(texts is None or len(texts) == N for texts in (nbest.segmentation, nbest.alignment))
+        if nbest.sparse is not None:
+            first, names, values = nbest.sparse
+            assert first.shape == (N + 1,)
+            assert first[-1] == len(names) == values.size
+            assert first[0] == 0
+            assert (np.diff(first) >= 0).all()
+            assert np.isfinite(values).all()
+
+
+def _look_into(nbest: NBestList, symbols: SymbolTable) -> None:
+    """The trees, or words and phrases, of a list, and its candidates as objects."""
+    for candidate in nbest.candidates[:2]:
+        assert isinstance(candidate.text, str)
+        assert isinstance(candidate.tokens, list)
+        if not isinstance(nbest, TextList):
+            with refused(nbest.path):
+                assert candidate.tree is not None
+    if isinstance(nbest, TextList):
+        with suppress(Problem):
+            make_view(nbest, nbest.source or b"a b c", symbols)
+        return
+    parsed = parse_list(nbest, symbols)
+    if not isinstance(parsed, SkippedList):
+        found, trees = parsed
+        for t in range(min(len(found), 3)):
+            again = parse_brackets([brackets(trees, t, symbols).encode("utf-8", "surrogateescape")], symbols)
+            part = slice(int(trees.first[t]), int(trees.first[t + 1]))
+            assert np.array_equal(again.label, trees.label[part])
+            assert np.array_equal(again.word, trees.word[part])
+
+
+def _check_writing(reader: Reader, lists: list[NBestList], spec: dict[str, Any], path: Path) -> None:
+    """What is written is what was read; new scores can be written too."""
+    plain, scored = io.BytesIO(), io.BytesIO()
+    for nbest in lists:
+        reader.write(plain, nbest)
+        reader.write(scored, nbest, list(range(len(nbest)))[::-1], np.arange(len(nbest)) * 0.5)
+    if spec["name"] in ("joined", "merged", "letor"):  # of more than one file, or with lines for names
+        return
+    path.write_bytes(plain.getvalue())
+    if isinstance(format_of(reader), WrittenAsJsonl):
+        reader = make_reader({"name": "jsonl"}, "reader")
+    assert _texts(list(reader.read(str(path)))) == _texts(lists)
+
+
+def _texts(lists: Sequence[NBestList | SkippedList]) -> list[Any]:
+    """The texts of all lists that have candidates; others are not in the files of all formats."""
+    return [
+        one if isinstance(one, SkippedList) else [text.strip() for text in one.texts]
+        for one in lists
+        if isinstance(one, SkippedList) or len(one)
+    ]

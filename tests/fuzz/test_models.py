@@ -1,0 +1,210 @@
+"""Damaged models, corpora and results of runs, and commands on those of another kind: they work, or are refused."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer.main
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import command, files_below, placed, refused
+from small_pairs import files_of, recipe_of
+from strategies_damage import ONE_IN_TEN, Draw, Files, damaged_files
+
+import rerank
+from rerank.base.errors import RunError
+from rerank.base.registry import build
+from rerank.cli.application import app
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Shards
+from rerank.learn.base import learners
+from rerank.learn.trainer import train
+from rerank.metrics.oracle import oracle
+from rerank.models.model import Model
+from rerank.models.scorer import Scorer
+from rerank.readers.base import SkipCount, readers
+from rerank.runs import pipeline
+from rerank.runs.evaluation import compare_runs
+from rerank.storage.digests import seal
+
+WIDEST = 1 << 24  # columns; a learner needs memory for all of them, and has a message where there is not enough
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Files]]:
+    """What a run leaves, by kind."""
+    found: dict[str, list[Files]] = {name: [] for name in CHECKS}
+    for kind, features in (("parses", {"min_lists": 1}), ("texts", {"hash_bits": 8})):
+        root = tmp_path_factory.mktemp(kind)
+        for name, data in files_of(kind).items():
+            (root / name).write_bytes(data)
+        learner = {"name": "vrda", "base": 1.0}  # few lists, and no others to weigh it on
+        data = {"dev": None, "tests": ["test"]}
+        pipeline.run(recipe_of(kind, root, data, features=features, learner=learner), root / "run")
+        model = files_below(root / "run/model", "model")
+        found["model"].append({**model, **files_of(kind)})
+        found["corpus"] += [files_below(path.parent, "corpus") for path in sorted(root.rglob("header.json"))]
+        found["shards"] += [files_below(path.parent, "shards") for path in sorted(root.rglob("shards.json"))]
+        kept = [root / "run/metrics.json", root / "run/recipe.yaml", *root.glob("run/predictions/*.npz")]
+        results = {str(path.relative_to(root / "run")): path.read_bytes() for path in kept}
+        found["runs"].append({f"{side}/{name}": data for side in "ab" for name, data in results.items()})
+    words = [[("The", "DT"), ("dog", "NN")], [("Dogs", "NNS"), ("bark", "VBP")]]
+    rerank.tagger(words, words, epochs=2).save(root / "tagger")
+    found["tagger"].append(files_below(root / "tagger", "model"))
+    return found
+
+
+def check_model(place: Path, draw: Draw) -> None:
+    """Good lists are ranked by it."""
+    model = Model.load(place / "model")
+    scorer = Scorer(model, draw(["average", "last", "voted"]))
+    opened = list(scorer.read(scorer.reader, str(place / "lists"), SkipCount("error")))
+    for ranked in scorer.rank(opened):
+        assert np.isfinite(ranked.scores).all()
+        assert sorted(ranked.order.tolist()) == list(range(len(ranked.nbest)))
+    if len(opened[0].nbest) > 1:
+        scorer.explain(opened[0], 0, 1)
+
+
+def check_tagger(place: Path, _: Draw) -> None:
+    """Words are tagged by it."""
+    tagger = rerank.Tagger.load(place / "model")
+    token = ["a"] * tagger.width
+    assert set(tagger.tag([token, token])) <= {*tagger.labels}
+    assert np.isfinite([tagging.score for tagging in tagger.nbest([token], 2)]).all()
+
+
+def check_corpus(place: Path, draw: Draw) -> None:
+    """A learner can pass over it."""
+    corpus = Corpus.load(place / "corpus", mmap=draw([True, False]))
+    learner = build(learners, {"name": draw(["perceptron", "vrda", "arow", "pa"])}, "learner")
+    best = oracle(corpus.lists, corpus.gain, corpus.base)
+    assert ((best >= 0) & (best < corpus.candidate_count))[np.diff(corpus.lists) > 0].all()
+    if corpus.width <= WIDEST:
+        try:
+            train(learner, corpus, best, epochs=1, seed=1)
+        except RunError as error:  # numbers so large that what is learnt from them is none
+            if "left the range of floating-point numbers" not in str(error):
+                raise
+    if corpus.list_count:
+        corpus.take([0, corpus.list_count - 1]).slice(0, 1)
+
+
+def check_shards(place: Path, _: Draw) -> None:
+    """Each part can be opened, and they add up."""
+    shards = Shards.load(place / "shards")
+    parts = [shards.part(i) for i in range(shards.count)]
+    for name in ("list_count", "candidate_count", "nonzeros"):
+        assert sum(getattr(part, name) for part in parts) == getattr(shards, name), name
+
+
+def check_runs(place: Path, draw: Draw) -> None:
+    test = draw(["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"])
+    compare_runs(place / "a", place / "b", draw(["average", "base", "oracle", "voted"]), test, 100, 1)
+
+
+CHECKS: dict[str, Callable[[Path, Draw], None]] = {
+    "model": check_model, "tagger": check_tagger, "corpus": check_corpus, "shards": check_shards, "runs": check_runs,
+}  # fmt: skip
+FIXED = ("lists", "gold", "sources", "references")
+
+
+def sign(place: Path) -> None:
+    """Let digests fit the files, as somebody would who means harm: what is damaged is noticed by what looks into it."""
+    for name in ("corpus", "shards"):
+        for directory in (place / name, *(path for path in place.glob(f"{name}/*") if path.is_dir())):
+            if directory.exists():
+                seal(directory)
+    try:
+        header = json.loads((place / "model/model.json").read_bytes())
+        for name in header["files"]:
+            header["files"][name] = hashlib.sha256((place / "model" / name).read_bytes()).hexdigest()
+        header.pop("digest", None)
+        header["digest"] = hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    (place / "model/model.json").write_text(json.dumps(header))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+@settings(max_examples=80)
+@given(data=st.data())
+def test_damaged(made: dict[str, list[Files]], name: str, data: st.DataObject) -> None:
+    files = data.draw(st.sampled_from(made[name]).flatmap(lambda files: damaged_files(files, FIXED)))
+    with placed(files) as place, refused(place):
+        if not data.draw(ONE_IN_TEN):
+            sign(place)
+        CHECKS[name](place, lambda values: data.draw(st.sampled_from(values)))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_whole(made: dict[str, list[Files]], name: str) -> None:
+    assert made[name]
+    for files in made[name]:
+        with placed(files) as place:
+            sign(place)
+            CHECKS[name](place, lambda values: values[0])
+
+
+NUMBERS = ("1", "2", "3", "0", "-1", "1e999", str(10**30), "a", "", "\x1b[2J")
+PLACES = ("model", "lists", "gold", "references", "a/metrics.json", "a", "b", "nowhere", "")
+OWN = {  # of arguments and options: the values that are likely
+    "model": ("model",), "like": ("model",), "nbest": ("lists",), "run_a": ("a",), "run_b": ("b",),
+    "treebank": ("gold",), "reference": ("gold", "references"), "list_id": ("0", "wsj-1", "a"),
+    "predictor": ("last", "average", "voted", "base"), "reader": readers.names(), "on_bad_list": ("skip", "error"),
+    "metric": ("parseval", "gain", "bleu", "wer"), "form": ("lines", "tab", "id", "moses"), "sort": ("name",),
+    "option": ("tokenize=13a", "lowercase=maybe", "beta", "=", "order={"), "test_": ("mcnemar", "paired_t"),
+    "punctuation": ("reference", "own", "evalb"),
+}  # fmt: skip
+COMMANDS = (
+    "compare",
+    "evaluate",
+    "explain",
+    "export",
+    "folds split",
+    "import",
+    "inspect",
+    "oracle",
+    "rank",
+    "tag",
+    "vote",
+)
+
+
+@st.composite
+def command_lines(draw: st.DrawFn) -> list[str]:
+    """A command with all its arguments and some of its options; {place} is the directory."""
+    name = draw(st.sampled_from(COMMANDS))
+    found: Any = typer.main.get_command(app)
+    for part in name.split():
+        found = found.commands[part]
+    words = name.split()
+    for each in found.params:
+        option = each.opts[0].startswith("--")
+        if option and not each.required and draw(st.integers(0, 3)):
+            continue
+        words += [each.opts[0]] if option else []
+        if each.name in ("output", "save"):
+            words.append("{place}/out")
+        elif not (option and each.is_flag):
+            value = draw(
+                st.sampled_from(OWN[each.name] if each.name in OWN and not draw(ONE_IN_TEN) else PLACES + NUMBERS)
+            )
+            words.append(f"{{place}}/{value}" if value in PLACES else value)
+    return words
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_commands(made: dict[str, list[Files]], data: st.DataObject) -> None:
+    models, lists, runs = (data.draw(st.sampled_from(made[name])) for name in ("model", "model", "runs"))
+    model = {name: content for name, content in models.items() if name.startswith("model/")}
+    if data.draw(ONE_IN_TEN):
+        model = made["tagger"][0]
+    with placed({name: content for name, content in lists.items() if name in FIXED} | model | runs) as place:
+        code, _ = command(*(word.replace("{place}", str(place)) for word in data.draw(command_lines())))
+        assert code == 0 or not (place / "out").exists()
