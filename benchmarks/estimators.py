@@ -1,11 +1,11 @@
 """The classifiers beside scikit-learn's SGDClassifier, in turn in one process: batches of few rows, and whole fits.
 
-    python benchmarks/estimators.py [--only batches | fit | classes] [--rounds 5] [--rows 500000]
+    python benchmarks/estimators.py [--only batches | fit] [--rounds 5] [--rows 500000]
 
 batches: CPU milliseconds of ``partial_fit`` on 100 rows of 80 nonzeros, by the number of columns; medians and least of
 many batches, since what interrupts the process makes one of them several times as long. fit: CPU seconds of a fit of
 one epoch on 80 nonzeros a row and 100 columns, and how much the process grows, as a multiple of the bytes of the CSR
-arrays, which include the input itself. classes: the growth by the number of classes.
+arrays, which include the input itself.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 
-from rerank import estimators
+from rerank.contrib import sklearn as estimators
 
 warnings.filterwarnings("ignore")
 NONZEROS, BATCH, BATCHES, WARM = 80, 100, 100, 20
@@ -31,7 +31,7 @@ FITTED = ("PerceptronClassifier", "PassiveAggressiveClassifier", "AROWClassifier
 PEER: dict[str, Any] = {"loss": "hinge", "max_iter": 1, "tol": None, "random_state": 0}
 
 
-def rows(n: int, columns: int, dtype: Any, seed: int = 0, k: int = 2) -> tuple[sparse.csr_array, np.ndarray]:
+def rows(n: int, columns: int, dtype: Any, seed: int = 0) -> tuple[sparse.csr_array, np.ndarray]:
     """n rows of NONZEROS values in columns drawn without replacement, and classes that a linear model can tell."""
     random = np.random.default_rng(seed)
     if columns > 100 * NONZEROS:  # a draw from each of as many ranges
@@ -43,7 +43,7 @@ def rows(n: int, columns: int, dtype: Any, seed: int = 0, k: int = 2) -> tuple[s
     data = random.standard_normal(n * NONZEROS, np.float32).astype(dtype)
     data[data == 0] = 1.0  # no stored zeros
     X = sparse.csr_array((data, indices, np.arange(n + 1, dtype=np.int32) * NONZEROS), shape=(n, columns))
-    scores = X @ random.standard_normal((columns, k)).astype(dtype)
+    scores = X @ random.standard_normal((columns, 2)).astype(dtype)
     return X, scores.argmax(axis=1)
 
 
@@ -60,7 +60,7 @@ def batches() -> None:
         given = [rows(BATCH, columns, np.float64, seed) for seed in range(BATCHES)]
         peer = started(SGDClassifier(**PEER), given)
         for name in estimators.__all__:
-            if name == "ListRanker":
+            if name in ("ListRanker", "SequenceTagger"):
                 continue
             for average in ("last", "average"):
                 own = started(getattr(estimators, name)(average=average, random_state=0), given)
@@ -107,9 +107,9 @@ def fits(count: int, rounds: int) -> None:
             )
 
 
-def growth(name: str, dtype: str, count: int, k: int) -> None:
+def growth(name: str, dtype: str, count: int) -> None:
     """One process of ``memory``: by how much its peak rises in a fit, beside the bytes of the input."""
-    X, y = rows(count, 100, np.dtype(dtype), k=k)
+    X, y = rows(count, 100, np.dtype(dtype))
     own = SGDClassifier(**PEER) if name == "sklearn" else getattr(estimators, name)(epochs=1, random_state=0)
     own.fit(X[:1000], y[:1000])
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
@@ -119,7 +119,6 @@ def growth(name: str, dtype: str, count: int, k: int) -> None:
     own.fit(X, y)
     found = {
         "dtype": dtype,
-        "classes": k,
         "input_mb": round(size / 1e6),
         "with_input": 1 + (_status("VmHWM") - before) / size,
     }
@@ -131,34 +130,30 @@ def _status(field: str) -> int:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
-def memory(count: int, classes: tuple[int, ...]) -> None:
+def memory(count: int) -> None:
     """Growth in a fit, every measurement in a process of its own."""
-    for k in classes:
-        for dtype in ("float32", "float64"):
-            for name in ("sklearn", *FITTED[:1], *FITTED[2:]):
-                command = [sys.executable, __file__, "--rows", str(count), "--growth", name, dtype, str(k)]
-                print(subprocess.run(command, check=True, capture_output=True, text=True).stdout, end="", flush=True)
+    for dtype in ("float32", "float64"):
+        for name in ("sklearn", *FITTED[:1], *FITTED[2:]):
+            command = [sys.executable, __file__, "--rows", str(count), "--growth", name, dtype]
+            print(subprocess.run(command, check=True, capture_output=True, text=True).stdout, end="", flush=True)
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=["batches", "fit", "classes"])
+    parser.add_argument("--only", choices=["batches", "fit"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=500_000)
-    parser.add_argument("--growth", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--growth", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.growth:
-        name, dtype, k = arguments.growth
-        growth(name, dtype, arguments.rows, int(k))
+        growth(*arguments.growth, arguments.rows)
         return
     if arguments.only in (None, "batches"):
         batches()
     if arguments.only in (None, "fit"):
         fits(arguments.rows, arguments.rounds)
-        memory(arguments.rows, (2,))
-    if arguments.only in (None, "classes"):
-        memory(arguments.rows // 10, (3, 10))
+        memory(arguments.rows)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_svmlight_file
 
-from rerank import estimators
+from rerank.contrib import sklearn as estimators
 
 SETS = "sentiment_books", "sentiment_electronics", "sentiment_kitchen", "news_comp", "news_talk", "sentence_polarity"
 NAMES = (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rerank import estimators
+from rerank.contrib import sklearn as estimators
 from rerank.contrib.sklearn import (
     AROWClassifier,
     FTRLClassifier,

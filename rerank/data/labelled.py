@@ -187,7 +187,7 @@ class Labelled:
             dropped=self.dropped + int(np.count_nonzero(~mask)),
         )
 
-    def corpus(self, chosen: np.ndarray | None = None, *, bias: bool = False, trusted: bool = False) -> Corpus:
+    def corpus(self, *, bias: bool = False, trusted: bool = False) -> Corpus:
         """One list per example, with one candidate per class.
 
         Two classes: candidate 0 has no features and candidate 1 those of the example, so that the difference of the
@@ -196,8 +196,7 @@ class Labelled:
         is 1, of others 0; the statistics are those of the metric ``error``: ``stats`` is 1 where wrong, ``reference``
         is 1.
 
-        chosen: int64 [m], the examples to take, in that order and perhaps repeated; all by default. bias: as if of
-        ``with_bias``. trusted: the order of the columns is not checked again.
+        bias: as if of ``with_bias``. trusted: the order of the columns is not checked again.
         """
         k, width = len(self.classes), self.width + bias
         if k < 2:
@@ -205,24 +204,23 @@ class Labelled:
         blocks = 1 if k == 2 else k
         if blocks * width > MOST_COLUMNS:
             raise DataError(f"{k:,} classes of {width:,} columns are more than {MOST_COLUMNS:,} columns")
-        some = np.arange(self.size) if chosen is None else chosen
-        if chosen is None and blocks == 1 and not bias:
+        if blocks == 1 and not bias:
             rows, columns, values, double = self.rows, self.columns, self.values, self.double
         else:
-            rows, columns, values = self._copied(some, blocks, np.float32(1) if bias else None)
+            rows, columns, values = self._copied(np.arange(self.size), blocks, np.float32(1) if bias else None)
             double = False
-        gain = np.zeros(some.size * k)
-        gain[np.arange(some.size) * k + self.label[some]] = 1.0
+        gain = np.zeros(self.size * k)
+        gain[np.arange(self.size) * k + self.label] = 1.0
         return Corpus(
-            lists=np.arange(some.size + 1) * k,
+            lists=np.arange(self.size + 1) * k,
             rows=np.repeat(rows, 2)[:-1] if k == 2 else rows,
             columns=columns,
             values=values,
-            base=np.zeros(some.size * k),
+            base=np.zeros(self.size * k),
             gain=gain,
             stats=(1.0 - gain)[:, np.newaxis],
-            reference=np.ones((some.size, 1)),
-            weight=self.weight if chosen is None else self.weight[chosen],
+            reference=np.ones((self.size, 1)),
+            weight=self.weight,
             width=blocks * width,
             about={"classes": list(self.classes), "columns_per_class": width},
             double=double,

@@ -130,8 +130,6 @@ class Learner(Checked):
         """The bytes that an epoch of this many visits keeps in addition to the state: sums, or room for Σz (float64 [D
         + 1]), or None.
 
-        Where lists come in batches (see ``Stream``), it is kept for all of them.
-
         Raises
         ------
         ValueError: the state was made for other candidates, or trained with other free columns, on which depends what

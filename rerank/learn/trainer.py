@@ -17,7 +17,7 @@ from rerank.learn.base import Learner, State, Weights
 from rerank.learn.duality import duality_gap, require_pairs
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
-from rerank.learn.predictor import copy_state
+from rerank.learn.predictor import copy_state, sums_of
 from rerank.learn.workspace import EpochStats
 from rerank.storage.results import KeptResult
 
@@ -95,6 +95,7 @@ def train(
     shuffle: bool = True,
     any_ties: bool = False,
     pairs: PairSource = ORACLE_PAIRS,
+    visits: np.ndarray | None = None,
     predictor: str = "average",
     patience: int | None = None,
     evaluate_train: Evaluate | None = None,
@@ -114,10 +115,13 @@ def train(
     ----------
     oracle: int64 [L], absolute candidates; any_ties: candidates with the same gain count as correct too.
     pairs: which candidates of a list are compared.
+    visits: int64 [V], the lists of an epoch before they are shuffled, some perhaps several times; by default each list
+        once. For lists in one part.
     evaluate_train, evaluate_dev: from a predictor to a score, higher is better; of the one named ``predictor``.
     weigh: used in place of ``evaluate_dev``: from a predictor to the one that is kept (``BaseSearch``), and its score.
     patience: stop after this many epochs without a better dev score.
-    warm: a state to continue from (if of another corpus, one that was adopted), and how many epochs it has seen.
+    warm: a state to continue from (if of another corpus, one that was adopted), and how many epochs it has seen; with
+        one that keeps no average there is only the last predictor.
     keep_log: log the updates, of all epochs (for voting) or of this many, the first ones (for bounds).
     on_epoch: called with the history line and the predictor of every epoch that is trained here (not with those before
         a checkpoint).
@@ -150,7 +154,7 @@ def train(
             for number, index in enumerate(part_order(part_count(corpus), seed, progress.epoch, shuffle)):
                 if number:
                     check()
-                visit(progress, corpus, oracle, int(index), seed, shuffle, any_ties, pairs)
+                visit(progress, corpus, oracle, int(index), seed, shuffle, any_ties, pairs, visits)
             progress.finish_epoch(hooks)
             if checkpoint is not None and (checkpoint.due() or requested()):
                 checkpoint.save(*progress.saved())
@@ -168,13 +172,15 @@ def visit(
     shuffle: bool,
     any_ties: bool,
     pairs: PairSource,
+    visits: np.ndarray | None = None,
 ) -> None:
     """Take ``progress`` through one part of the lists."""
     place, part = places(corpus)[index], part_of(corpus, index)
     targets = oracle[place.lists : place.lists + part.list_count]
     if place.candidates:
         targets = np.where(targets >= 0, targets - place.candidates, -1)
-    order = epoch_order(part.list_count, seed, progress.epoch, shuffle, index)
+    order = epoch_order(part.list_count if visits is None else visits.size, seed, progress.epoch, shuffle, index)
+    order = order if visits is None else visits[order]
     state = progress.learner.view_of(progress.state, place.candidates, place.candidates + part.candidate_count)
     log = progress.log if progress.epoch < progress.logged else None
     if log is not None:
@@ -284,7 +290,8 @@ class TrainingState:
 
     def predictors(self, state: State) -> dict[str, Weights]:
         """The predictors of a state."""
-        return {"last": self.learner.last(state), "average": self.learner.average(state)}
+        averaged = self.learner.batch or sums_of(state).size > 0
+        return {"last": self.learner.last(state)} | ({"average": self.learner.average(state)} if averaged else {})
 
     def saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The progress after an epoch, as JSON and arrays; the best predictors follow from the best state and bases."""

@@ -102,18 +102,14 @@ def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> ListA
     )
 
 
-def scratch_for(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scratch:
-    """Scratch space for subgradients of a ``loss`` on ``corpus``; what has D numbers is taken from a ``former`` one."""
+def scratch_for(corpus: Corpus, loss: int) -> Scratch:
+    """Scratch space for subgradients of a ``loss`` on ``corpus``."""
     longest = max(2, int(np.diff(corpus.lists).max(initial=0)))
     widest = 2 * int(np.diff(corpus.rows).max(initial=0)) + 1  # the base score may be one more column
     D = 0
     if loss not in PAIRWISE:
         D = corpus.width
         widest = max(widest, 1 + min(D, int(np.diff(corpus.rows[corpus.lists]).max(initial=0))))
-    if former is not None and former.seen.size == D:
-        seen, stamp = former.seen, former.stamp
-    else:
-        seen, stamp = np.full(D, -1, np.int64), np.zeros(1, np.int64)
     return Scratch(
         scores=np.empty(longest),
         who=np.empty(longest, np.int64),
@@ -122,8 +118,8 @@ def scratch_for(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scr
         value=np.empty(widest),
         extra=np.empty(widest),
         spread=np.empty((widest if D else 0, 4)),
-        seen=seen,
-        stamp=stamp,
+        seen=np.full(D, -1, np.int64),
+        stamp=np.zeros(1, np.int64),
     )
 
 

@@ -56,12 +56,7 @@ class ARDAClassifier(OnlineClassifier, learner=AdaptiveRDA):
 
 
 class FTRLClassifier(OnlineClassifier, learner=FTRL):
-    """Follow the proximally regularised leader: a rate of its own for every weight (McMahan et al. 2013).
-
-    Parameters
-    ----------
-    alpha, beta: > 0 and ≥ 0; a weight's rate is alpha/(beta + √Σ g²) over its gradients g.
-    """
+    """Follow the proximally regularised leader: a rate of its own for every weight (McMahan et al. 2013)."""
 
 
 class SecondOrderPerceptronClassifier(OnlineClassifier, learner=SecondOrderPerceptron):
@@ -76,10 +71,8 @@ class GaussianClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    probability: give probabilities: predict_proba, Φ(μ·x/√(xᵀΣx)), which does not rise with the score alone.
-        With the average, μ is that, and Σ is the last.
-    epochs, shuffle, average, fit_intercept, class_weight, early_stopping, validation_fraction, n_iter_no_change,
-        warm_start, keep_state, random_state: see OnlineClassifier.
+    probability: give probabilities of two classes: predict_proba, Φ(μ·x/√(xᵀΣx)), which does not rise with the score
+        alone.
     """
 
     base_like_feature = True
@@ -98,23 +91,13 @@ class AROWClassifier(GaussianClassifier, learner=AROW):
 
 
 class SCWClassifier(GaussianClassifier, learner=SoftCW):
-    """Soft confidence-weighted learning (Wang et al. 2012).
-
-    Parameters
-    ----------
-    phi: > 0; Φ⁻¹ of the probability with which every example is to become right.
-    """
+    """Soft confidence-weighted learning (Wang et al. 2012)."""
 
 
 class NHERDClassifier(GaussianClassifier, learner=NormalHerd):
-    """Normal herd: a Gaussian over weights that moves and shrinks with every margin below 1 (Crammer & Lee 2010).
+    """Normal herd: a Gaussian over weights that moves and shrinks with every margin below 1 (Crammer & Lee 2010)."""
 
-    Parameters
-    ----------
-    C: > 0; the larger, the larger the steps. The learner's own default is larger, for lists with base scores.
-    """
-
-    C = 0.01
+    C = 0.01  # the learner's own default is for lists with base scores
 
 
 class WinnowClassifier(OnlineClassifier, learner=LMUWin):
@@ -122,8 +105,6 @@ class WinnowClassifier(OnlineClassifier, learner=LMUWin):
 
     Parameters
     ----------
-    eta: > 0; size of the steps.
-    C: > 0; limit on the dual variables where ``margin`` is set; None for no limit.
     normalized: the parts of all weights keep their sum, 2·mu for every column.
     margin: update until the margin is 1, with one dual variable per example, instead of on mistakes.
     """

@@ -106,14 +106,9 @@ def examples_of(
     n, D = X.shape
     rows = rows_of(X, double=double)
     return Labelled(
-        **rows._asdict(),
-        label=label,
-        classes=tuple(str(c) for c in classes),
-        group=np.zeros(0, np.int64),
-        weight=np.ones(n) if weight is None else weight,
-        width=D,
-        double=rows.values.dtype == np.float64,
-    )
+        **rows._asdict(), label=label, classes=tuple(map(str, classes)), group=np.zeros(0, np.int64),
+        weight=np.ones(n) if weight is None else weight, width=D, double=rows.values.dtype == np.float64,
+    )  # fmt: skip
 
 
 def offsets_of(group: Any, qid: Any, n: int) -> np.ndarray:
@@ -172,19 +167,11 @@ def lists_of(X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = 
         raise ValueError(
             f"gain holds {gains[row]} in row {row}; expected numbers from {-LARGEST_GAIN:g} to {LARGEST_GAIN:g}"
         )
-    rows, columns, values = rows_of(X)
+    L = offsets.size - 1
     return Corpus(
-        lists=offsets,
-        rows=rows,
-        columns=columns,
-        values=values,
-        base=np.zeros(n) if base is None else numbers("base", base, n),
-        gain=gains,
-        stats=gains[:, np.newaxis],
-        reference=np.ones((offsets.size - 1, 1)),
-        weight=np.ones(offsets.size - 1),
-        width=X.shape[1],
-    )
+        **rows_of(X)._asdict(), lists=offsets, base=np.zeros(n) if base is None else numbers("base", base, n),
+        gain=gains, stats=gains[:, np.newaxis], reference=np.ones((L, 1)), weight=np.ones(L), width=X.shape[1],
+    )  # fmt: skip
 
 
 def require_differences(lists: Corpus) -> None:

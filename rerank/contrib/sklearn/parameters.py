@@ -63,7 +63,7 @@ def numbers(name: str, values: Any, n: int) -> np.ndarray:
 
 
 HEADING = "Parameters\n----------\n"
-ENTRY = re.compile(r"^([\w, ]+):(.*(?:\n .*)*)", re.MULTILINE)
+ENTRY = re.compile(r"^([\w, ]+):.*(?:\n .*)*", re.MULTILINE)
 
 
 def parameters_of(learner: type[Learner]) -> list[Field[Any]]:
@@ -76,8 +76,7 @@ def parameters_of(learner: type[Learner]) -> list[Field[Any]]:
 def derive(cls: type, learner: type[Learner]) -> None:
     """Make ``cls``, which derives from a dataclass, one with the fields of ``learner`` too.
 
-    A default that the class body gives replaces the learner's, fields that it declares come after them, and what its
-    docstring says of a parameter stands for what the learner's does.
+    A default that the class body gives replaces the learner's, and fields that it declares come after them.
     """
     parameters, kinds = parameters_of(learner), get_type_hints(learner, include_extras=True)
     for field in parameters:
@@ -91,18 +90,10 @@ def derive(cls: type, learner: type[Learner]) -> None:
 
 
 def described(cls: type, learner: type[Learner]) -> str:
-    """The docstring of a classifier: its own, and what the learner's says of the parameters that it leaves out."""
-    doc, rule = cleandoc(cls.__doc__ or ""), cleandoc(learner.__doc__ or "")
-    summary, _, given = doc.partition(HEADING)
-    entries, _, notes = rule.partition(HEADING)[2].partition("\n\n")
-    lines = given.splitlines()
-    missing = {field.name for field in parameters_of(learner)} - {
-        name for names, _ in ENTRY.findall(given) for name in names.split(", ")
-    }
-    for names, meaning in ENTRY.findall(entries):
-        if told := [name for name in names.split(", ") if name in missing]:
-            lines.append(f"{', '.join(told)}:{meaning}")
+    """The docstring of a classifier: its own, and what the learner's says of the parameters."""
+    (summary, _, own), (rule, _, its) = (cleandoc(each.__doc__ or "").partition(HEADING) for each in (cls, learner))
+    names = {field.name for field in parameters_of(learner)}
+    entries = [entry[0] for entry in ENTRY.finditer(its) if entry[1].split(", ")[0] in names]
     parent: Any = cls.__mro__[1]
-    lines.append(f"{', '.join(field.name for field in fields(parent))}: see {parent.__name__}.")
-    head = (summary or rule.partition(HEADING)[0]).strip()
-    return "\n".join([f"{head}\n\n{HEADING.rstrip()}", *lines, *([f"\n{notes}"] if notes else [])])
+    entries += [*own.splitlines(), f"{', '.join(field.name for field in fields(parent))}: see {parent.__name__}."]
+    return "\n".join([(summary or rule).strip(), "", HEADING.rstrip(), *entries])

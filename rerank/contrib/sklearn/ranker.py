@@ -331,20 +331,11 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             training = learner.grown(lists, dev, seed)
             training.history[-1] |= {} if dev is None else {"dev": self._measured(dev, training.weights["last"])}
             return training
-        return train(
-            learner,
-            lists,
-            oracles(lists),
-            epochs=int(self.epochs),
-            seed=seed,
-            shuffle=bool(self.shuffle),
-            any_ties=self._any_ties(lists, based),
-            pairs=pairs,
-            predictor=self.average,
-            patience=int(self.n_iter_no_change) if self.early_stopping else None,
-            evaluate_dev=None if dev is None or search else lambda weights: self._measured(dev, weights),
-            weigh=search,
-        )
+        how: dict[str, Any] = {"epochs": int(self.epochs), "seed": seed, "shuffle": bool(self.shuffle), "pairs": pairs}
+        how |= {"any_ties": self._any_ties(lists, based), "predictor": self.average, "weigh": search}
+        how["patience"] = int(self.n_iter_no_change) if self.early_stopping else None
+        look = None if dev is None or search else lambda weights: self._measured(dev, weights)
+        return train(learner, lists, oracles(lists), evaluate_dev=look, **how)
 
 
 CHECKED = [each.name for each in fields(ListRanker) if each.name not in ("learner", "pairs", "random_state", "metric")]
