@@ -154,7 +154,7 @@ NUMBERS = ("1", "2", "3", "0", "-1", "1e999", str(10**30), "a", "", "\x1b[2J")
 PLACES = ("model", "lists", "gold", "references", "a/metrics.json", "a", "b", "nowhere", "")
 OWN = {  # of arguments and options: the values that are likely
     "model": ("model",), "like": ("model",), "nbest": ("lists",), "run_a": ("a",), "run_b": ("b",),
-    "treebank": ("gold",), "reference": ("gold", "references"), "list_id": ("0", "wsj-1", "a"),
+    "reference": ("gold", "references"), "list_id": ("0", "wsj-1", "a"),
     "predictor": ("last", "average", "voted", "base"), "reader": readers.names(), "on_bad_list": ("skip", "error"),
     "metric": ("parseval", "gain", "bleu", "wer"), "form": ("lines", "tab", "id", "moses"), "sort": ("name",),
     "option": ("tokenize=13a", "lowercase=maybe", "beta", "=", "order={"), "test_": ("mcnemar", "paired_t"),
@@ -165,7 +165,6 @@ COMMANDS = (
     "evaluate",
     "explain",
     "export",
-    "folds split",
     "import",
     "inspect",
     "oracle",
