@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     Lists = Iterator[Opened | SkippedList]
 
 log = logging.getLogger("rerank")
-
-
 BASE = "base"  # in place of a model
 AHEAD = 1000  # lists that tell how far scores deviate, where nothing was tuned
 
@@ -97,6 +95,8 @@ def rank_(
         predictor = predictor or ("fuse" if metric == "parseval" else "mbr")
         scorer = _scorer(_base_model(parsed_options(option or []), metric), predictor)
     else:
+        if option or metric != "parseval":
+            raise RecipeError("--metric and --option are for lists without a model; a model has its own metric")
         scorer = _scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     if n_best is not None and scorer.predictor in ("fuse", "learned") and not shown_as_json():

@@ -86,6 +86,7 @@ def test_how_to_decode_needs_a_way_to(rerank: Command, small_run: Path, small_da
         "--predictor",
     )
     assert rerank("rank", model, lists, "--predictor", "mbr", "--decode", "{sharpness: 2}").code == 0
+    refused(rerank("rank", model, lists, "--metric", "bleu"), "a model has its own metric")
 
 
 def test_a_model_decodes_as_it_was_tuned(rerank: Command, small_data: Path, workspace: Path, tmp_path: Path) -> None:
