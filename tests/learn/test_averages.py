@@ -9,22 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 from strategies import random_corpus, targets
-from variants import every_learner, make
+from variants import every_family, every_learner, make
 
+from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, parts, write_shards
 from rerank.learn.base import Learner, Weights
 from rerank.learn.mixing import Mixing, divided, train_mixed
-from rerank.learn.stream import Stream
+from rerank.learn.spaces.chain import chains_of
+from rerank.learn.spaces.training import ChainVisitor, require_structured, train_chains
 from rerank.learn.trainer import epoch_order, part_order, train
 from rerank.storage.results import KeptResult
 
 EPOCHS, SEED = 3, 5
-CUTS = (0, 7, 18, 30)
-DENSE = random_corpus(1)
+CUTS = (0, 3, 7, 12)
+DENSE = random_corpus(1, lists=12)
 CORPORA = {
     "all columns touched": DENSE,
-    "few columns touched": replace(random_corpus(2, width=6), width=60),
+    "few columns touched": replace(random_corpus(2, lists=12, width=6), width=60),
     "columns without a penalty": replace(DENSE, free=3),
 }
 
@@ -90,15 +92,14 @@ def mixed(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
     return found.weights["average"], steps
 
 
-def streamed(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
-    """``partial_fit``, whose sums stay open from batch to batch and are looked at between them."""
-    stream, steps = Stream(learner, learner.init(corpus.width)), Steps(learner, corpus)
+def batches(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
+    """Epochs over other lists each time, whose average is looked at between them."""
+    state, steps = learner.init(corpus.width), Steps(learner, corpus)
     for part in pieces(corpus) * EPOCHS:
-        order = np.arange(part.list_count)
-        stream.learn(learner, part, targets(part), order)
-        steps.state = learner.for_corpus(steps.state, part.candidate_count)
-        steps.visit(part, order)
-        average = learner.average(stream.closed())
+        state, steps.state = (learner.for_corpus(each, part.candidate_count) for each in (state, steps.state))
+        learner.epoch(part, targets(part), np.arange(part.list_count), state)
+        steps.visit(part, np.arange(part.list_count))
+        average = learner.average(state)
     return average, steps
 
 
@@ -115,13 +116,33 @@ def parted(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Step
 
 @every_learner
 @pytest.mark.parametrize("corpus", CORPORA.values(), ids=CORPORA)
-@pytest.mark.parametrize("trained", [plain, resumed, warm, mixed, streamed, parted])
+@pytest.mark.parametrize("trained", [plain, resumed, warm, mixed, batches, parted])
 def test_the_average_is_the_mean_over_all_visits(
     trained: Callable[..., tuple[Weights, Steps]], corpus: Corpus, name: str, parameters: dict[str, Any], tmp_path: Path
 ) -> None:
     average, steps = trained(make(name, parameters), corpus, tmp_path)
     assert steps.count == EPOCHS * corpus.list_count
-    found, expected = np.append(average.w, average.base), steps.total / steps.count
+    assert_equal(np.append(average.w, average.base), steps.total / steps.count)
+
+
+def assert_equal(found: np.ndarray, expected: np.ndarray) -> None:
     size = np.abs(expected[:-1]).max()
     assert size > 0.0
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11 * size)
+
+
+@every_family
+def test_the_average_over_chains_is_the_mean_over_all_sentences(name: str, parameters: dict[str, Any]) -> None:
+    learner, random = make(name, parameters), np.random.default_rng(3)
+    try:
+        require_structured(learner)
+    except RecipeError:
+        pytest.skip("it needs all outputs")
+    tokens, labels = np.arange(0, 37, 3), random.integers(0, 3, 36)
+    chains = chains_of(tokens, np.arange(0, 73, 2), random.integers(0, 5, 72), labels, 3, attribute_count=5)
+    visitor, state, total = ChainVisitor(learner, chains), learner.init(chains.width), np.zeros(chains.width)
+    for i in np.concatenate([epoch_order(chains.example_count, SEED, epoch, True) for epoch in range(EPOCHS)]):
+        visitor.epoch(np.array([i]), state)
+        total += learner.last(state).w
+    training = train_chains(learner, chains, epochs=EPOCHS, seed=SEED)
+    assert_equal(training.weights["average"].w, total / (EPOCHS * chains.example_count))
