@@ -219,18 +219,6 @@ def test_margins_of_lists() -> None:
     assert list_margins(corpus, oracles(corpus), u, any_ties=False).tolist() == [-0.5, np.inf, np.inf]
 
 
-def test_without_a_penalty_voted_rda_is_the_perceptron() -> None:
-    """The same updates, whatever η and λ₂: its weights are the perceptron's, all times one positive number."""
-    corpus = random_corpus(3)
-    ours = run(Perceptron(base=0.0), corpus, 10)
-    for learner in (VotedRDA(base=0.0), VotedRDA(base=0.0, eta=0.25, l2=0.5)):
-        theirs = run(learner, corpus, 10)
-        for name, array in ours.log.arrays().items():
-            np.testing.assert_array_equal(theirs.log.arrays()[name], array, err_msg=name)
-        w, v = Perceptron(base=0.0).last(ours.state).w, learner.last(theirs.state).w
-        np.testing.assert_allclose(v / np.linalg.norm(v), w / np.linalg.norm(w), rtol=1e-12, atol=1e-15)
-
-
 WHITENING: list[AROW] = [
     AROW(r=0.5, covariance="full", base=0.0), AROW(r=5.0, covariance="full", base=0.0, base_rate=0.5),
 ]  # fmt: skip
@@ -247,8 +235,7 @@ def test_mistakes_of_arow_with_a_full_matrix_lie_under_its_bound(learner: AROW, 
     mistakes = int(ran.per_epoch("mistakes")[0])
     assert mistakes > 0
     for u in (learner.average(ran.state), Weights(z.sum(axis=0)[:-1], rate * float(z.sum(axis=0)[-1]))):
-        margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
-        found = scaled_bounds(learner, ran.log, corpus, mistakes, 1.0, u, margins)
+        margins, found = scaled(learner, ran.log, corpus, mistakes, u)
         vector = np.append(u.w, u.base / rate if rate else 0.0)
         X = z.T @ z
         spare, finite = len(z) - mistakes, margins[np.isfinite(margins)]
@@ -272,8 +259,7 @@ def test_mistakes_of_normalised_winnow_lie_under_their_bound(eta: float, rate: f
         ran = run(learner, corpus, 1)
         mistakes, z = int(ran.per_epoch("mistakes")[0]), differences(ran.log, corpus, rate)
         u = learner.average(ran.state) if w is None else Weights(w[:-1], 0.0)
-        margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
-        found = scaled_bounds(learner, ran.log, corpus, mistakes, 1.0, u, margins)
+        margins, found = scaled(learner, ran.log, corpus, mistakes, u)
         vector = np.abs(np.append(u.w, u.base / rate if rate else 0.0))
         total, X, finite = vector.sum(), np.abs(z).max(), margins[np.isfinite(margins)]
         q = vector[vector > 0] / total
@@ -305,11 +291,15 @@ def test_candidates_without_a_difference_are_mistakes_and_no_updates(learner: AR
     corpus = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)], *[same] * 9], width=2)
     ran = run(learner, corpus, 1)
     u, mistakes = learner.average(ran.state), int(ran.per_epoch("mistakes")[0])
-    margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
     assert mistakes == 10
     assert ran.log.updates == (10 if isinstance(learner, NWin) else 1)
-    found = scaled_bounds(learner, ran.log, corpus, mistakes, 1.0, u, margins)
-    assert mistakes <= found["bound"] <= 10 + 1e-12
+    assert mistakes <= scaled(learner, ran.log, corpus, mistakes, u)[1]["bound"] <= 10 + 1e-12
+
+
+def scaled(learner: Any, log: UpdateLog, corpus: Corpus, mistakes: int, u: Weights) -> tuple[np.ndarray, Bounds]:
+    """The margins of lists under u, and its bounds."""
+    margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
+    return margins, scaled_bounds(learner, log, corpus, mistakes, 1.0, u, margins)
 
 
 def differences(log: UpdateLog, corpus: Corpus, rate: float) -> np.ndarray:

@@ -13,16 +13,6 @@ CELL = np.array([0.0, 1.0, P[1], Q[1]])  # up to predictor 1 of the sums
 SUMS = PredictorSums(P, Q, F, LEVEL, CELL[np.newaxis], 0)
 
 
-@pytest.mark.parametrize("a", [0.0, 1.0, -3.0, 1e300])
-@pytest.mark.parametrize("slope", [0.0, 0.25, 0.5])
-def test_sums_are_those_of_the_predictors_with_a_weight(a: float, slope: float) -> None:
-    expected = 0.0
-    for k in range(2, 5):
-        if abs(a) > LEVEL[k] * slope:
-            expected += abs(a) * np.diff(SUMS.P)[k - 1] - slope * np.diff(SUMS.Q)[k - 1]
-    assert summed(a, slope, CELL, 4, SUMS) == pytest.approx(math.copysign(expected, a))
-
-
 @pytest.mark.parametrize("slope", [0.0, 0.25])
 def test_what_is_no_number_is_looked_up_nowhere(slope: float) -> None:
     assert math.isnan(summed(math.nan, slope, CELL, 4, SUMS))

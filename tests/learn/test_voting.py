@@ -19,18 +19,11 @@ from rerank.learn.rules.rda import RDA
 from rerank.learn.voting.voting import vote
 
 
-@pytest.fixture(params=[9])
-def any_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few predictors at a time, or many."""
-    pass
-
-
 def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, any_ties: bool = False) -> np.ndarray:
     log = run(learner, training, epochs, any_ties=any_ties).log
     return vote(learner.votes(log, training), corpus)
 
 
-@pytest.mark.usefixtures("any_run")
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(("l1", "update"), [(0.0, "mistakes"), (0.25, "mistakes"), (2**-6, "always")])
 def test_long_lists_and_many_predictors_equal_brute_force(whole: bool, l1: float, update: Any) -> None:
@@ -49,25 +42,6 @@ def test_long_lists_and_many_predictors_equal_brute_force(whole: bool, l1: float
         trace = twin_of(learner, training, 7)
         assert len(trace.deltas) > 300
         np.testing.assert_array_equal(votes_of(learner, training, 7, corpus), reference.votes(trace, corpus))
-
-
-@pytest.mark.usefixtures("any_run")
-@pytest.mark.parametrize("l1", [0.0, 0.25])
-def test_real_columns_beside_whole_ones(l1: float) -> None:
-    random = np.random.default_rng(8)
-
-    def row() -> Row:
-        columns = random.choice(WIDTH, size=random.integers(0, WIDTH), replace=False)
-        whole = {int(j): float(random.integers(-3, 4)) for j in columns}
-        return {j: x + 0.25 if j < 2 else x for j, x in whole.items()}
-
-    def lists(sizes: list[int]) -> Corpus:
-        return corpus_of([[(row(), random.integers(-4, 5) / 4, random.uniform()) for _ in range(n)] for n in sizes])
-
-    training, corpus = lists([3, 20, 5] * 25), lists([1, 2, 15, 16, 17, 0, 32])
-    learner = RDA(eta=0.5, l1=l1, update="mistakes", base=0.5, base_rate=0.25)
-    trace = twin_of(learner, training, 7)
-    np.testing.assert_array_equal(votes_of(learner, training, 7, corpus), reference.votes(trace, corpus))
 
 
 @pytest.mark.parametrize("value", [200.0, 1000.0, 3e4, 5e4, 1e9])

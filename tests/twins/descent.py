@@ -96,6 +96,9 @@ SGD: list[dict[str, Any]] = [
     {"loss": "log", "eta": 0.5, "base_rate": 0.25},
     {"loss": "log", "eta": 1.0, "schedule": "constant", "update": "mistakes", "base": 0.5},
     {"loss": "bayes", "eta": 2.0},
+    {"loss": "listnet", "eta": 0.5, "base_rate": 0.25},
+    {"loss": "listmle", "eta": 0.25, "base": 0.5},
+    {"loss": "lambdarank", "eta": 1.0},
 ]
 RDA: list[dict[str, Any]] = [
     {},
