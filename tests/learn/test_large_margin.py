@@ -2,14 +2,12 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from strategies import corpora, corpus_of, random_corpus, run, targets
 from variants import LEARNERS, make
 
@@ -17,7 +15,6 @@ from rerank.base.errors import RecipeError, RunError
 from rerank.data.corpus import Corpus
 from rerank.data.shards import write_shards
 from rerank.learn.duality import duality_gap
-from rerank.learn.passes import NO_LIMIT
 from rerank.learn.rules.lm_nwin import LMNWin
 from rerank.learn.rules.lm_perc import LMPerceptron
 from rerank.learn.rules.lm_uwin import LMUWin
@@ -68,41 +65,6 @@ def dual(learner: Learner, alpha: np.ndarray, Z: np.ndarray, target: np.ndarray)
     return float(target @ alpha - parts)
 
 
-@pytest.mark.parametrize("C", [0.1, 0.5])
-@pytest.mark.parametrize("base", [0.0, 0.5])
-@pytest.mark.parametrize(
-    "learner",
-    [
-        LMUWin(eta=0.02, mu=0.1), LMUWin(eta=None, mu=0.1), LMNWin(eta=0.02, mu=0.1, total=4.0),
-        LMNWin(eta=None, mu=0.1, total=4.0), LMPerceptron(),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_ends_at_the_optimum_of_the_dual(learner: Learner, C: float, base: float) -> None:
-    """Lists of two that no weights separate; a base score of fixed weight is a margin that is there already."""
-    random = np.random.default_rng(3)
-    rows, b = random.integers(-2, 3, size=(14, 4)).astype(float), random.integers(-2, 3, size=14) / 4
-    rows *= np.where(rows @ [2, -1, 1, 0] < 0, -1.0, 1.0)[:, None]
-    rows[5] = -rows[4]
-    weights = [float(x) for x in random.choice([0.5, 1.0, 2.0], 14)]
-    lists = [[(dict(enumerate(x)), score, 1.0), ({}, 0.0, 0.0)] for x, score in zip(rows, b, strict=True)]
-    learner = dataclasses.replace(learner, C=C, base=base)
-    corpus = corpus_of(lists, weights, width=4)
-    state = learner.init(4, corpus.candidate_count)
-    learner.epoch(corpus, targets(corpus), np.tile(np.arange(14), 20_000), state)
-    found, target, limits = state.alpha[1::2], 1.0 - base * b, C * np.array(weights)
-    best = minimize(
-        lambda alpha: -dual(learner, alpha, rows, target), np.zeros(14), method="L-BFGS-B",
-        bounds=[(0.0, limit) for limit in limits], options={"ftol": 1e-15, "gtol": 1e-9},
-    )  # fmt: skip
-    reached = dual(learner, found, rows, target)
-    assert reached == pytest.approx(-best.fun, abs=1e-8)
-    assert reached > dual(learner, np.zeros(14), rows, target) + 0.05
-    np.testing.assert_allclose(found @ rows, best.x @ rows, atol=1e-4)
-    assert 0 < np.count_nonzero(found) < 14  # some constraints bind, some do not
-    assert (found == limits).any()
-
-
 def test_large_margins_without_a_limit_are_all_1() -> None:
     """On a separable corpus of pairs the margins of those with α > 0 end at 1, all others above."""
     random = np.random.default_rng(6)
@@ -120,21 +82,6 @@ def test_large_margins_without_a_limit_are_all_1() -> None:
         margins, alpha = rows @ learner.last(state).w, state.alpha[1::2]
         assert margins.min() > 1 - 1e-3
         assert margins[alpha > 1e-6] == pytest.approx(1.0, abs=1e-3)
-
-
-def test_a_dual_belongs_to_the_rival_whichever_oracle_plays() -> None:
-    """Two oracles with their own columns; the rival's α goes on where another oracle takes over."""
-    oracles = [({0: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.25, 1.0)]
-    corpus = corpus_of([[*oracles, ({}, 0.5, 0.0)]], width=2)
-    learner = LMPerceptron(C=None)
-    state = learner.init(2, 3)
-    learner.epoch(corpus, np.array([1]), np.array([0]), state, any_ties=True)
-    assert learner.last(state).w.tolist() == [0.0, 1.25]  # m was 0.25 − 0.5
-    assert state.alpha.tolist() == [0.0, 0.0, 1.25]
-    state.cells[0] = 1.75  # the first oracle is ahead now, by 1.25: α goes down by 0.25
-    learner.epoch(corpus, np.array([1]), np.array([0]), state, any_ties=True)
-    assert state.alpha.tolist() == [0.0, 0.0, 1.0]
-    assert learner.last(state).w.tolist() == [1.5, 1.25]
 
 
 @pytest.mark.parametrize("learner", [LMUWin(eta=0.1), LMNWin(eta=0.1, total=5.0), LMPerceptron()])
@@ -155,23 +102,6 @@ def test_another_corpus_has_other_duals(learner: Learner) -> None:
     assert learner.updates(warm.state) > learner.updates(ran.state)
 
 
-@pytest.mark.parametrize("eta", [1e-300, 1e308])
-@pytest.mark.parametrize("size", [1e-38, 1.0, 3e38])
-@pytest.mark.parametrize("cls", [LMUWin, LMNWin, LMPerceptron])
-def test_no_number_overflows(cls: Any, eta: float, size: float) -> None:
-    corpus = random_corpus(13)
-    with np.errstate(over="ignore"):
-        corpus = dataclasses.replace(corpus, values=np.clip(corpus.values * np.float32(size), -3e38, 3e38))
-    for C in (1e-300, 1e308, None):
-        learner = cls(C=C) if cls is LMPerceptron else cls(C=C, eta=eta)
-        ran = run(learner, corpus, 4)
-        assert (ran.state.alpha <= NO_LIMIT).all()
-        assert all(np.isfinite(array).all() for array in ran.state)
-        assert all(np.isfinite(array).all() for array in learner.votes(ran.log, corpus))
-        for weights in (learner.last(ran.state), learner.average(ran.state)):
-            assert np.isfinite(weights.w).all()
-
-
 def test_lists_of_no_weight_and_equal_candidates_teach_nothing() -> None:
     lists = [[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)], [({1: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.0, 0.0)]]
     corpus = corpus_of(lists, [0.0, 1.0], width=2)
@@ -185,23 +115,29 @@ def test_lists_of_no_weight_and_equal_candidates_teach_nothing() -> None:
 
 @pytest.mark.parametrize("base", [0.0, 0.5])
 @pytest.mark.parametrize(
-    "learner", [LMUWin(eta=None, mu=0.1), LMNWin(eta=None, mu=0.1, total=4.0), LMPerceptron()], ids=lambda one: one.name
-)
+    "learner",
+    [
+        LMUWin(eta=0.02, mu=0.1), LMUWin(eta=None, mu=0.1), LMNWin(eta=0.02, mu=0.1, total=4.0),
+        LMNWin(eta=None, mu=0.1, total=4.0), LMPerceptron(),
+    ],
+    ids=str,
+)  # fmt: skip
 def test_the_duality_gap_is_primal_less_dual_and_ends_training(learner: Learner, base: float, tmp_path: Path) -> None:
+    """Where it is 0, the duals are at the optimum; a base score of fixed weight is a margin that is there already."""
     random = np.random.default_rng(4)
     rows, b = random.integers(-2, 3, size=(30, 4)).astype(float), random.integers(-2, 3, size=30) / 4
     rows *= np.where(rows @ [2, -1, 1, 0] < 0, -1.0, 1.0)[:, None]
     rows[:, 0] += rows[:, 0] == 0
     weights = [float(x) for x in random.choice([0.5, 1.0, 2.0], 30)]
     lists = [[(dict(enumerate(x)), score, 1.0), ({}, 0.0, 0.0)] for x, score in zip(rows, b, strict=True)]
-    learner = dataclasses.replace(learner, C=0.3, base=base, tolerance=1e-4)
+    learner = dataclasses.replace(learner, C=0.3, base=base, tolerance=1e-8)
     corpus = corpus_of(
         [*lists, [({0: 1.0}, 0.0, 1.0)], [], [({}, 0.0, 1.0), ({}, 0.0, 0.0)]], [*weights, 1.0, 1.0, 1.0], width=4
     )
     oracles = targets(corpus)
-    training = train(learner, corpus, oracles, epochs=2000, seed=1)
+    training = train(learner, corpus, oracles, epochs=20_000, seed=1)
     gaps = [line["gap"] for line in training.history]
-    assert gaps[-1] <= 1e-4 < gaps[-2] < gaps[0]
+    assert gaps[-1] <= 1e-8 < gaps[-2] < gaps[0]
     w, alpha, target = training.weights["last"].w, training.state.alpha[1:60:2], 1.0 - base * b
     primal = 0.3 * float((np.array(weights) * np.maximum(0.0, target - rows @ w)).sum())
     if isinstance(learner, LMPerceptron):
@@ -213,6 +149,8 @@ def test_the_duality_gap_is_primal_less_dual_and_ends_training(learner: Learner,
         entropy = float((own * np.log(own / learner.mu)).sum())
         primal += entropy - (4.0 * np.log(4.0) if isinstance(learner, LMNWin) else float(own.sum()))
     assert gaps[-1] * 30 == pytest.approx(primal - dual(learner, alpha, rows, target), abs=1e-9)
+    assert 0 < np.count_nonzero(alpha) < 30  # some constraints bind, some do not
+    assert (alpha == 0.3 * np.array(weights)).any()
     last, known = training.weights["last"], {"learned_base": False, "any_ties": True}
     assert gaps[-1] == pytest.approx(duality_gap(corpus, oracles, 0.3, training.state, last, **known))
     alike = dataclasses.replace(corpus, gain=corpus.gain * 0)
