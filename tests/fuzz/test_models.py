@@ -1,7 +1,5 @@
 """Damaged models, corpora and results of runs, and commands on those of another kind: they work, or are refused."""
 
-import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import typer.main
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import command, files_below, placed, refused
+from small_models import LEARNERS, sealed, trained, use
 from small_pairs import files_of, recipe_of
 from strategies_damage import ONE_IN_TEN, Draw, Files, damaged_files
 
@@ -55,6 +54,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Files]]:
     words = [[("The", "DT"), ("dog", "NN")], [("Dogs", "NNS"), ("bark", "VBP")]]
     rerank.tagger(words, words, epochs=2).save(root / "tagger")
     found["tagger"].append(files_below(root / "tagger", "model"))
+    for spec in LEARNERS:
+        trained(spec).save(root / spec["name"])
+        found["learner"].append(files_below(root / spec["name"], "model"))
     return found
 
 
@@ -68,6 +70,11 @@ def check_model(place: Path, draw: Draw) -> None:
         assert sorted(ranked.order.tolist()) == list(range(len(ranked.nbest)))
     if len(opened[0].nbest) > 1:
         scorer.explain(opened[0], 0, 1)
+
+
+def check_learner(place: Path, _: Draw) -> None:
+    """Its votes are counted, and training goes on."""
+    use(Model.load(place / "model"))
 
 
 def check_tagger(place: Path, _: Draw) -> None:
@@ -108,7 +115,8 @@ def check_runs(place: Path, draw: Draw) -> None:
 
 
 CHECKS: dict[str, Callable[[Path, Draw], None]] = {
-    "model": check_model, "tagger": check_tagger, "corpus": check_corpus, "shards": check_shards, "runs": check_runs,
+    "model": check_model, "learner": check_learner, "tagger": check_tagger, "corpus": check_corpus,
+    "shards": check_shards, "runs": check_runs,
 }  # fmt: skip
 FIXED = ("lists", "gold", "sources", "references")
 
@@ -119,19 +127,11 @@ def sign(place: Path) -> None:
         for directory in (place / name, *(path for path in place.glob(f"{name}/*") if path.is_dir())):
             if directory.exists():
                 seal(directory)
-    try:
-        header = json.loads((place / "model/model.json").read_bytes())
-        for name in header["files"]:
-            header["files"][name] = hashlib.sha256((place / "model" / name).read_bytes()).hexdigest()
-        header.pop("digest", None)
-        header["digest"] = hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return
-    (place / "model/model.json").write_text(json.dumps(header))
+    sealed(place / "model")
 
 
 @pytest.mark.parametrize("name", CHECKS)
-@settings(max_examples=80)
+@settings(max_examples=120)
 @given(data=st.data())
 def test_damaged(made: dict[str, list[Files]], name: str, data: st.DataObject) -> None:
     files = data.draw(st.sampled_from(made[name]).flatmap(lambda files: damaged_files(files, FIXED)))

@@ -1,0 +1,64 @@
+"""Small models of learners whose states are unlike, and all that kernels do with one."""
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import small
+from strategies import random_corpus, run
+
+from rerank.features.table import HashedTable
+from rerank.learn.base import learners
+from rerank.learn.base_weight import make_learner
+from rerank.learn.rules.lambdamart import LambdaMart
+from rerank.learn.scoring import scores
+from rerank.models.model import HEADER, Model, header_digest
+from rerank.models.predictions import vote_model
+from rerank.storage.strict_json import read_object
+
+CORPUS = random_corpus(3, lists=12, candidates=4, width=16)
+LEARNERS: list[dict[str, Any]] = [
+    {"name": "vrda"}, {"name": "tg", "theta": 0.5}, {"name": "arow"}, {"name": "lm-perc"},
+    {"name": "lambdamart", "trees": 2, "leaves": 3, "min_leaf": 2},
+]  # fmt: skip
+
+
+def trained(spec: dict[str, Any]) -> Model:
+    """A model of 16 hashed columns with state and votes, or trees."""
+    learner = make_learner(spec)
+    recipe = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
+    about = {"learner": spec["name"], "epochs": 2, "training_data": ""}
+    if isinstance(learner, LambdaMart):
+        done = learner.grown(CORPUS, None, 1)
+        return Model(recipe, about, HashedTable(4, ("Rule",), {}), done.weights, done.state._asdict())
+    ran = run(learner, CORPUS, 2)
+    weights = {"last": learner.last(ran.state), "average": learner.average(ran.state)}
+    votes = learner.votes(ran.log, CORPUS).arrays()
+    return Model(recipe, about, HashedTable(4, ("Rule",), {}), weights, ran.state._asdict(), votes)
+
+
+def use(model: Model) -> None:
+    """Everything that kernels do with a model."""
+    assert not model.votes or np.isfinite(vote_model(model, CORPUS)).all()
+    for weights in model.weights.values():
+        assert np.isfinite(weights.w).all()
+        scores(CORPUS, weights)
+    spec = model.settings.get("learner", {})
+    if spec.get("name", "") in learners and model.state and model.votes:
+        learner = make_learner(spec)
+        fresh = learner.init(16, CORPUS.candidate_count)
+        state = type(fresh)(**{name: array.copy() for name, array in model.state.items()})
+        run(learner, CORPUS, 1, state=state, first=2)
+
+
+def sealed(directory: Path) -> None:
+    """Let checksums fit the files as they are, as somebody would who means harm."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # of no header there is nothing to sign
+        header = read_object(directory / HEADER)
+        for name in header["files"]:
+            if (directory / name).is_file():
+                header["files"][name] = hashlib.sha256((directory / name).read_bytes()).hexdigest()
+        (directory / HEADER).write_text(json.dumps(header | {"digest": header_digest(header)}))
