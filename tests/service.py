@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 import httpx
@@ -44,6 +45,20 @@ def serving(model: Path, place: Path, *options: object) -> Iterator[Served]:
         assert found is not None, log.read_text()
         with httpx.Client(base_url=found[1].decode(), headers=JSON, timeout=PATIENCE) as client:
             yield Served(running, client, log)
+
+
+@contextmanager
+def running(server: Any) -> Iterator[Any]:
+    """Uvicorn's server at work in a thread, for the time of the block."""
+    thread = Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 def samples(rng: np.random.Generator, size: int = 8) -> list[dict[str, Any]]:

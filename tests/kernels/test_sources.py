@@ -104,22 +104,16 @@ def test_a_part_of_an_entry_point(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert user_digest({"learner": {"name": "own"}}) != before
 
 
-READER = """
+OWN = """
 from dataclasses import dataclass
-from rerank.readers.trees.charniak import CharniakReader
-import helper_{kind}
+from {module} import {base}
+import helper_{{kind}}
 @dataclass(frozen=True)
-class Mine(CharniakReader):
+class Mine({base}):
     pass
 """
-METRIC = """
-from dataclasses import dataclass
-from rerank.metrics.wer import Wer
-import helper_{kind}
-@dataclass(frozen=True)
-class Mine(Wer):
-    pass
-"""
+READER = OWN.format(module="rerank.readers.trees.charniak", base="CharniakReader")
+METRIC = OWN.format(module="rerank.metrics.wer", base="Wer")
 PARTS = {
     "reader": (READER, {"data": {"reader": {"name": "mine_reader:Mine"}}}),
     "metric": (METRIC, {"metric": {"name": "mine_metric:Mine"}}),

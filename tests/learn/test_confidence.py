@@ -46,10 +46,6 @@ def cw(form: int, phi: float) -> CW:
     return CW(phi=phi, form="var" if form == VAR else "stdev")
 
 
-def exactly(m: float, v: float, phi: float) -> tuple[Decimal, Decimal, Decimal]:
-    return D(m), D(v), D(phi)
-
-
 def alpha_of(rule: int, m: Decimal, v: Decimal, phi: Decimal) -> Decimal:
     """Crammer et al. (2012), eqs. 15 and 22, as printed."""
     if rule == VAR:
@@ -80,7 +76,7 @@ def test_cw_meets_its_constraint_with_equality(rule: int, m: float, v: float, ph
     alpha, beta, xi = found
     with localcontext() as context:
         context.prec, context.Emin = DIGITS, -10000
-        M, V, P = exactly(m, v, phi)
+        M, V, P = D(m), D(v), D(phi)
         if lacking(rule, M, V, P) <= 0:
             assert loss == 0.0
             return
@@ -185,7 +181,7 @@ def test_soft_cw_is_its_closed_form(variant: Any, m: float, v: float, phi: float
     alpha, beta, xi = found
     with localcontext() as context:
         context.prec, context.Emin = DIGITS, -10000
-        M, V, P = exactly(m, v, phi)
+        M, V, P = D(m), D(v), D(phi)
         if lacking(STDEV, M, V, P) <= 0:
             assert loss == 0.0
             return

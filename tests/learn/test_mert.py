@@ -17,16 +17,10 @@ from rerank.learn.mert.search import Searcher, best_step
 from rerank.metrics.base import Metric
 
 
-def naive_choice(lists, scores, ties):
-    """Highest score, then highest tie, then lowest index."""
-    return [
-        min(range(first, last), key=lambda y: (-scores[y], -ties[y], y)) if last > first else -1
-        for first, last in pairwise(lists)
-    ]
-
-
 def naive_score(lists, stats, reference, metric, scores, ties):
-    chosen = [y for y in naive_choice(lists, scores, ties) if y >= 0]
+    """Of the candidates with the highest score, then the highest tie, then the lowest index."""
+    ends = [(first, last) for first, last in pairwise(lists) if last > first]
+    chosen = [min(range(*end), key=lambda y: (-scores[y], -ties[y], y)) for end in ends]
     return float(metric.scores(stats[chosen].sum(axis=0), reference.sum(axis=0)))
 
 
@@ -298,22 +292,11 @@ def test_a_start_that_does_not_fit(start):
         mert(*small()[0], Ratio(), start)
 
 
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("random", -1),
-        ("restarts", 1.5),
-        ("patience", -1),
-        ("iterations", 0),
-        ("tolerance", float("nan")),
-        ("window", -1),
-        ("smoothing", "median"),
-        ("seed", -1),
-        ("workers", 0),
-        ("bootstrap", -1),
-        ("coordinate", 1),
-    ],
-)
+REFUSED = {"random": -1, "restarts": 1.5, "patience": -1, "iterations": 0, "tolerance": float("nan"), "window": -1}
+REFUSED |= {"smoothing": "median", "seed": -1, "workers": 0, "bootstrap": -1, "coordinate": 1}
+
+
+@pytest.mark.parametrize(("setting", "value"), REFUSED.items())
 def test_settings_that_are_refused(setting, value):
     with pytest.raises(RecipeError, match=f"{setting}: found"):
         MertSettings(**{setting: value})

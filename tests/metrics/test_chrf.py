@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
+from strategies_text import encode
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
@@ -26,15 +27,11 @@ OPTIONS = st.fixed_dictionaries(
 ).filter(lambda options: options["char_order"] + options["word_order"] > 0)
 
 
-def rows(metric, texts, references):
-    return metric.stats([text.encode() for text in texts], [text.encode() for text in references])
-
-
 @settings(max_examples=200, deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=4), st.lists(TEXTS, min_size=1, max_size=3), OPTIONS)
 def test_sentences_are_sacrebleus(texts, references, options):
     metric, peer = Chrf(**options), CHRF(**options)
-    reference, stats = rows(metric, texts, references)
+    reference, stats = metric.stats(encode(texts), encode(references))
     assert stats.shape == (len(texts), len(metric.columns))
     assert reference.shape == (len(metric.reference_columns),)
     whole = stats.copy()

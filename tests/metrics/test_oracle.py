@@ -46,19 +46,9 @@ def corpus_of(lists, reference, metric, base=None) -> Corpus:
     stats = np.array([row for rows in lists for row in rows], dtype=float).reshape(offsets[-1], len(metric.columns))
     reference = np.array(reference, dtype=float).reshape(len(lists), len(metric.reference_columns))
     gain = metric.gain(stats, np.repeat(reference, np.diff(offsets), axis=0))
-    N = int(offsets[-1])
-    return Corpus(
-        lists=offsets,
-        rows=np.zeros(N + 1),
-        columns=np.zeros(0),
-        values=np.zeros(0),
-        base=-np.arange(N) if base is None else np.asarray(base),
-        gain=gain,
-        stats=stats,
-        reference=reference,
-        weight=np.ones(len(lists)),
-        width=0,
-    )
+    base = -np.arange(len(stats)) if base is None else base
+    columns = {"columns": [], "values": [], "rows": np.zeros(len(stats) + 1), "weight": np.ones(len(lists)), "width": 0}
+    return Corpus(lists=offsets, base=base, gain=gain, stats=stats, reference=reference, **columns)
 
 
 class FScore(Metric):

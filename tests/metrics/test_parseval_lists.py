@@ -1,12 +1,11 @@
 """PARSEVAL of real N-best lists: the published figures of the GUM parses."""
 
-import gzip
 import os
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
+import small
 
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.base import chosen_rows
@@ -25,18 +24,11 @@ FIGURES = {
 
 def read_lists(split: str):
     """(list offsets, base scores, trees of candidates, reference trees) of a split, with a plain loop."""
-    with gzip.open(SHARED / f"{split}.gold.gz", "rb") as file:
-        gold = file.read().splitlines()
-    sizes, base, trees = [], [], []
-    with gzip.open(SHARED / f"{split}.nbest.gz", "rb") as file:
-        for header in file:
-            if header.strip():
-                size = int(header.split(b"\t")[0])
-                lines = list(islice(file, 2 * size))
-                base += [float(line) for line in lines[::2]]
-                trees += lines[1::2]
-                sizes.append(size)
-    return np.concatenate([[0], np.cumsum(sizes)]), np.array(base), trees, gold
+    lists = [text.split("\n") for text in small.lists_of(SHARED / f"{split}.nbest.gz")]
+    base = np.array([float(line) for lines in lists for line in lines[1::2]])
+    trees = [line.encode() for lines in lists for line in lines[2::2]]
+    gold = [line.encode() for line in small.lines_of(SHARED / f"{split}.gold.gz")]
+    return np.cumsum([0, *(len(lines) // 2 for lines in lists)]), base, trees, gold
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=f"no parse lists at {SHARED}; set RERANK_SHARED")

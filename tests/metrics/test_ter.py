@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import TER
+from strategies_text import encode
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
@@ -18,15 +19,11 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-def rows(metric, texts, references):
-    return metric.stats([text.encode() for text in texts], [text.encode() for text in references])
-
-
 @settings(max_examples=200, deadline=None)
 @given(st.lists(SENTENCES, min_size=1, max_size=4), st.lists(SENTENCES, min_size=1, max_size=3))
 def test_sentences_with_several_references(texts, references):
     metric, peer = Ter(), TER()
-    reference, stats = rows(metric, texts, references)
+    reference, stats = metric.stats(encode(texts), encode(references))
     assert stats.shape == (len(texts), 1)
     scores, gains = metric.scores(stats, reference), metric.gain(stats, reference)
     for text, row, score, gain in zip(texts, stats, scores, gains, strict=True):
@@ -42,7 +39,7 @@ def test_sentences_with_several_references(texts, references):
 @example("1", "..1", {"normalized": True})
 def test_settings_are_sacrebleus(text, reference, options):
     metric = Ter(**options)
-    row, stats = rows(metric, [text], [reference])
+    row, stats = metric.stats(encode([text]), encode([reference]))
     expected = TER(**options).sentence_score(text, [reference])
     assert metric.scores(stats, row).tolist() == [pytest.approx(expected.score, abs=1e-9)]
 

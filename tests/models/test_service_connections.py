@@ -3,10 +3,10 @@
 import socket
 import time
 from collections.abc import Iterator
-from threading import Thread
 
 import pytest
 from programs import PATIENCE
+from service import running
 
 pytest.importorskip("uvicorn")
 import uvicorn
@@ -30,16 +30,8 @@ def server() -> Iterator[uvicorn.Server]:
     """A service at work."""
     app = Starlette(routes=[Route("/{name}", answer)])
     config = uvicorn.Config(app, port=0, log_config=None, lifespan="off", http=connections.Connection)
-    server = uvicorn.Server(config)
-    thread = Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-        yield server
-    finally:
-        server.should_exit = True
-        thread.join()
+    with running(uvicorn.Server(config)) as found:
+        yield found
 
 
 def connected(server: uvicorn.Server) -> socket.socket:

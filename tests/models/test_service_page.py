@@ -1,17 +1,13 @@
 """The page of the service in a browser: what a person pastes is ranked, and the page says what decided."""
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import uvicorn
 from browser import assert_nothing_overflows, frames, look_at, needs_browser
-from service import COLUMNS, sample_model, samples
-from starlette.applications import Starlette
+from service import COLUMNS, running, sample_model, samples
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
@@ -37,22 +33,6 @@ return found;
 """
 
 
-@contextmanager
-def running(app: Starlette) -> Iterator[str]:
-    """The address of an application for the time of the block."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
-    thread = Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-        host, port = server.servers[0].sockets[0].getsockname()
-        yield f"http://{host}:{port}"
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
 @needs_browser
 def test_what_is_pasted_is_ranked(tmp_path: Path) -> None:
     model, given = sample_model(), samples(np.random.default_rng(3), 12)
@@ -72,8 +52,9 @@ def test_what_is_pasted_is_ranked(tmp_path: Path) -> None:
         frames('src="/"', PASTE.replace("GIVEN", json.dumps(texts))),
     )
     app.router.routes.append(Route("/look", lambda _: HTMLResponse(page)))
-    with running(app) as address:
-        found = look_at(f"{address}/look", tmp_path)
+    with running(uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))) as server:
+        host, port = server.servers[0].sockets[0].getsockname()
+        found = look_at(f"http://{host}:{port}/look", tmp_path)
     assert_nothing_overflows(found)
     for seen in found:
         by_lines, wrong, by_json = seen["said"]
