@@ -70,29 +70,6 @@ def extracted(
     return by_candidate(features, names_of(features, extractor), len(trees))
 
 
-# Small trees for features written out by hand.
-
-CHASES = """(S1 (S (NP (DT The) (NN cat))
-                   (VP (VBZ chases) (NP (NP (NNS mice)) (CC and) (NP (JJ big) (NNS birds))))
-                   (. .)))"""
-SAID = """(S1 (S (NP (PRP She))
-                 (VP (VBD said) (SBAR (IN that) (S (NP (PRP it)) (VP (MD will) (VP (VB rain))))))
-                 (. .)))"""
-RUN = "(S1 (S (NP (NNS dogs)) (VP (VBP run) (PP (IN in) (NP (DT the) (NN park))))))"
-NESTED = "(X (Y (A a) (B b)) (C c) (Z (D d) (E e)))"
-PRICE = "(NP (QP ($ $) (CD 5)) (NN fine))"
-
-
-def fired(spec: Any, tree: str) -> dict[str, float]:
-    """The features of a tree, without the template's name: those that vary among it and two trivial trees."""
-    words = nltk.Tree.fromstring(tree).leaves()
-    flat = f"(ZZ {' '.join(f'(Z {word})' for word in words)})"
-    features = extracted([spec], [tree, flat, f"(ZZ {flat})"])[0]
-    prefix = make_template(spec).name + "|"
-    assert all(name.startswith(prefix) for name in features)
-    return {name.removeprefix(prefix): value for name, value in features.items()}
-
-
 def once(*names: str) -> dict[str, float]:
     return dict.fromkeys(names, 1.0)
 

@@ -6,7 +6,7 @@ from typing import Any
 import nltk
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_features import reference_features
 from rendered_features import by_candidate, extracted, lists_of_trees, names_of, parsed, scores
@@ -44,6 +44,8 @@ MORE = [
         "Edges(lp=2, ls=2, rp=2, rs=2)",
         "CoPar(ignore_preterminals=true)",
         "CoLenPar(most=1)",
+        "Rule(ancestors=1, root=True, conj=True)",
+        "LogCondP(bin=10)",
         "LogCondP(norm=sum, bin=1000)",
     ]
 ]
@@ -51,9 +53,52 @@ ALL = [*EVERY_SET, *MORE]
 
 CHASES = "(S1 (S (NP (DT The) (NN cat)) (VP (VBZ sees) (NP (NNS mice)) (PP (IN in) (NP (NN hay)))) (. .)))"
 ATTACHED = "(S1 (S (NP (DT The) (NN cat)) (VP (VBZ sees) (NP (NP (NNS mice)) (PP (IN in) (NP (NN hay))))) (. .)))"
-# The outer S starts one word earlier than the inner one: as far from the beginning as that is from the end.
-NESTED = "(S1 (NN a) (S (-NONE- *) (S (NN a))))"
 NOUN = "(S1 (S (NP (DT The) (NN cat) (NN sees)) (VP (VB mice) (PP (IN in) (NP (NN hay)))) (. .)))"
+
+ODD = [
+    # Heads: chains, and through coordinations in coordinations
+    "(S1 (S (NP (DT The) (NN cat)) (VP (VBZ sees) (NP (NP (NNS mice)) (CC and) (NP (JJ big) (NNS birds)))) (. .)))",
+    "(S1 (S (NP (NNS dogs)) (VP (VBP run) (PP (IN in) (NP (DT the) (NN park))))))",
+    "(VP (VB a) (NP (NP (NN b)) (PP (IN of) (NP (NP (NN c)) (SBAR (WDT d))))))",
+    "(S (NP (NP (NP (NN a)) (CC and) (NP (NN b))) (, ,) (CC or) (NP (JJ x) (NN c))) (VP (VB d)))",
+    "(NP (NP (NN a)) (CC and) (NP (NNS b)))",
+    # Subjects and verbs
+    "(S (NP (NN today)) (NP (NNS cats)) (ADVP (RB often)) (VP (VBP run)) (NP (NN x)) (VP (VB y)))",
+    "(SQ (VBZ is) (NP (PRP it)) (VP (VBG raining)))",
+    "(S (PP (IN in) (NP (NN x))) (VP (VBZ is)))",
+    "(FRAG (NP (NN x)) (VP (VBZ is)))",
+    "(S (NP (NP (NNS dogs)) (PP (IN of) (NP (NN x)))) (VP (MD will) (VP (VB run))))",
+    "(S (NP (NNP Art) (POS 's)) (VP (MD will) (VP (VB run))))",
+    # Conjuncts: parallel or not, where a branch ends in one of them, at other levels; and what is no coordination
+    "(NP (NP (DT a) (NN b)) (CC and) (NP (DT c) (NN d)))",
+    "(UCP (NP (NN a)) (CC and) (VP (VB b)))",
+    "(X (Y (Z (A a))) (CC or) (Y (Z b)))",
+    "(X (Y (Z (A a)) (B b)) (CC or) (Y (Z (A c) (B d))))",
+    "(NP (CC and) (NP (NN a)))",
+    "(NP (NP (NN a)) (CONJP (RB as) (RB well) (IN as)) (NP (NN b)))",
+    "(NP (NP (NN a)) (, ,) (CC and) (, ,) (NP (NN b)))",
+    "(NP (CC both) (NP (NN a)) (CC and) (NP (NN b)))",
+    "(NP (CC and) (NP (NN a)) (NP (NN b)))",
+    "(NP (, ,) (CC and) (NP (NN a)))",
+    "(NP (NP (NN a)) (CC and) (. .))",
+    "(NP (NP (NN a)) (, ,) (NP (NN b)))",
+    # Clauses in clauses, the first of them wherever it stands; marks of rules together
+    "(S1 (S (NP (PRP She)) (VP (VBD said) (SBAR (IN that) (S (NP (PRP it)) (VP (MD will) (VP (VB rain)))))) (. .)))",
+    "(NP (NN a) (SBAR (S (VP (VB b)))))",
+    "(S (VP (VB a)) (CC or) (S (NP (NP (NN b)))))",
+    # Right branches
+    "(A (B (B (B (NN a)))) (: --))",
+    "(X (. .) (Y (. !)))",
+    "(NN a)",
+    # The tag of a dollar sign is no end
+    "(NP (QP ($ $) (CD 5)) (NN fine))",
+]
+PAIRS = [
+    # The outer S starts one word earlier than the inner one: as far from the beginning as that is from the end.
+    ("(S1 (NN a) (S (-NONE- *) (S (NN a))))", "(S1 (NN a) (NN a))"),
+    # The words beside NP are the same in both; the end of the sentence is not as near.
+    ("(S (NP (NN a)) (VP (VB b) (VB c) (VB d)))", "(S (NP (NN a)) (VP (VB b) (VB c) (VB d) (-NONE- *) (-NONE- *)))"),
+]
 
 
 def extract_list(
@@ -86,11 +131,7 @@ def hash_of(name: str) -> int:
     return h
 
 
-@settings(max_examples=80, deadline=None)
-@given(lists_of_trees().flatmap(lambda trees: st.tuples(st.just(trees), scores(len(trees)))))
-@example(([nltk.Tree.fromstring(text) for text in (NESTED, "(S1 (NN a) (NN a))")], [0.0, 0.0]))
-def test_kernels_equal_the_naive_extractor(drawn: tuple[list[nltk.Tree], list[float]]) -> None:
-    trees, base = drawn
+def assert_kernels_equal_the_naive_extractor(trees: list[nltk.Tree], base: list[float]) -> None:
     features, extractor = extract_list(ALL, trees, base, centred=False)
     names = names_of(features, extractor)
     assert len(set(names)) == len(names)  # one name, one feature
@@ -107,6 +148,23 @@ def test_kernels_equal_the_naive_extractor(drawn: tuple[list[nltk.Tree], list[fl
         assert np.ptp(differences) <= 1e-5 * (1 + abs(differences[0]))
         assert centred.first[i + 1] - centred.first[i] < len(trees)
     assert 0 not in centred.value
+
+
+@settings(max_examples=80, deadline=None)
+@given(lists_of_trees().flatmap(lambda trees: st.tuples(st.just(trees), scores(len(trees)))))
+def test_kernels_equal_the_naive_extractor(drawn: tuple[list[nltk.Tree], list[float]]) -> None:
+    assert_kernels_equal_the_naive_extractor(*drawn)
+
+
+def test_kernels_equal_the_naive_extractor_on_odd_trees() -> None:
+    """Each beside trees over its words in which little fires."""
+    for tree in ODD:
+        words = nltk.Tree.fromstring(tree).leaves()
+        flat = f"(ZZ {' '.join(f'(Z {word})' for word in words)})"
+        lists = [nltk.Tree.fromstring(text) for text in (tree, flat, f"(ZZ {flat})")]
+        assert_kernels_equal_the_naive_extractor(lists, [0.0] * 3)
+    for pair in PAIRS:
+        assert_kernels_equal_the_naive_extractor([*map(nltk.Tree.fromstring, pair)], [0.0] * 2)
 
 
 def test_labels_of_roots_that_say_nothing_are_the_same() -> None:

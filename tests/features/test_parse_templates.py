@@ -1,78 +1,14 @@
-"""Parse templates: local trees, base scores and the named sets; features and values written out by hand."""
+"""Parse templates of base scores and the named sets of templates: features and values written out by hand."""
 
 import math
 from collections import Counter
 
 import numpy as np
 import pytest
-from rendered_features import PRICE, SAID, extracted, fired, once
+from rendered_features import extracted, once
 
 from rerank.features.sets import SETS
 from rerank.features.template import make_template
-
-# Rule
-
-
-def test_rule_outside_of_the_root_clause() -> None:
-    assert fired("Rule(root=True)", SAID) == once(
-        "S1 | → S",
-        "S | → NP VP .",
-        "NP | → PRP",
-        "VP | → VBD SBAR",
-        "SBAR nested | → IN S",
-        "S nested | → NP VP",
-        "NP nested | → PRP",
-        "VP nested | → MD VP",
-        "VP nested | → VB",
-    )
-    # The first clause is the root clause wherever it stands.
-    assert fired("Rule(root=True)", "(NP (NN a) (SBAR (S (VP (VB b)))))") == once(
-        "NP | → NN SBAR", "SBAR | → S", "S nested | → VP", "VP nested | → VB"
-    )
-
-
-def test_rule_in_a_coordination() -> None:
-    # All marks together, in their order; a grandchild of a coordination is in none.
-    tree = "(S (VP (VB a)) (CC or) (S (NP (NP (NN b)))))"
-    assert fired("Rule(ancestors=1, root=True, conj=True)", tree) == once(
-        "S | → VP CC S",
-        "VP ^ S conj | → VB",
-        "S ^ S nested conj | → NP",
-        "NP ^ S nested | → NP",
-        "NP ^ NP nested | → NN",
-    )
-
-
-@pytest.mark.parametrize(
-    ("tree", "joined"),
-    [
-        ("(NP (NP (NN a)) (CC and) (NP (NN b)))", True),
-        ("(NP (NP (NN a)) (CONJP (RB as) (RB well) (IN as)) (NP (NN b)))", True),
-        ("(NP (NP (NN a)) (, ,) (CC and) (, ,) (NP (NN b)))", True),
-        ("(NP (CC both) (NP (NN a)) (CC and) (NP (NN b)))", True),
-        ("(NP (CC and) (NP (NN a)) (NP (NN b)))", False),  # nothing before the conjunction
-        ("(NP (, ,) (CC and) (NP (NN a)))", False),  # punctuation is no conjunct
-        ("(NP (NP (NN a)) (CC and) (. .))", False),
-        ("(NP (NP (NN a)) (, ,) (NP (NN b)))", False),
-    ],
-)
-def test_what_a_coordination_is(tree: str, joined: bool) -> None:
-    names = fired("Rule(conj=True)", tree)
-    assert (names.get("NP conj | → NN", 0) > 0) == joined
-    assert (names.get("NP | → NN", 0) > 0) == (not joined)
-
-
-# NGram
-
-
-def test_the_tag_of_a_dollar_sign_is_no_end() -> None:
-    assert fired("NGram", PRICE) == once(
-        "NP | (end) QP <", "NP | QP NN *", "NP | NN (end) *", "QP | (end) $ <", "QP | $ CD *", "QP | CD (end) *"
-    )
-    assert fired("Edges(lp=1)", PRICE) == once("NP | (end) |", "QP | (end) |")
-    assert fired("Edges(ls=1)", PRICE) == once("NP | $ |", "QP | $ |")
-    assert fired("WordEdges(ls=1)", PRICE) == once("NP | $ |", "QP | $ |")
-
 
 # Base scores
 
