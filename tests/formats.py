@@ -7,11 +7,19 @@ more than one file, ``written`` names the reader of what is written where that i
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
+from pages import files
+
 Damage = Callable[[bytes], bytes]
+OWN = "formats_of_mine:TableReader"  # that of docs/adding-a-format.md
+sys.modules["formats_of_mine"] = ModuleType("formats_of_mine")
+for _name, _code in files("docs/adding-a-format.md"):
+    exec(compile(_code, _name, "exec"), vars(sys.modules["formats_of_mine"]))
 
 
 def replaced(old: bytes, new: bytes) -> Damage:
@@ -259,11 +267,16 @@ FORMATS: dict[str, Format] = {
         | {"a number for a text": ("text", lambda text: b"7" + text[text.index(b"\t"):])},
         replaced(b"responses", b"response"),
     ),
+    OWN: Format(
+        lambda i, k: b"l%d\t-%d.5\t-%d\ta%d b%d\n" % (i, k, k, i, k), lambda _, candidates: b"".join(candidates),
+        {**_SCORES, "a line cut short": ("fields", replaced(b"\ta", b" a"))},
+        lambda text: text.replace(b"-", b"x"), blank=False,
+    ),
     "jsonl": _OBJECTS,
     "jsonl without ids": _OBJECTS._replace(whole=_bare_jsonl),
 }  # fmt: skip
 # Those that others are read through: of trees and texts, with and without ids, in folders, with options of their own.
-INNER = ("charniak", "trees with scores", "moses", "fairseq", "opennmt", "kaldi", "espnet", "jsonl without ids")
+INNER = ("charniak", "trees with scores", "moses", "fairseq", "opennmt", "kaldi", "espnet", "jsonl without ids", OWN)
 SCORE_LINES = [b"%d.25 %d\n" % (n, -n) for n in range(LISTS * CANDIDATES)]  # to be joined
 
 

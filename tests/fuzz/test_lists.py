@@ -28,6 +28,7 @@ from rerank.readers.trees.pairs import parse_list
 from rerank.readers.trees.trees import brackets, parse_brackets
 
 Spec = dict[str, Any]
+NAMES = [*(name for name, _ in readers), formats.OWN]
 
 
 class Sample(NamedTuple):
@@ -59,7 +60,7 @@ MORE: tuple[tuple[Spec, bytes], ...] = (  # what the other samples have not
 @cache
 def samples() -> dict[str, list[Sample]]:
     """Samples of every reader."""
-    found: dict[str, list[Sample]] = {name: [] for name, _ in readers}
+    found: dict[str, list[Sample]] = {name: [] for name in NAMES}
     writes: list[tuple[Spec, Callable[[Path], str]]] = [
         (case.spec, lambda place, case=case: case.write(place, formats.whole)) for case in formats.CASES
     ]
@@ -95,7 +96,7 @@ def options(draw: st.DrawFn, spec: Spec) -> Spec:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name, _ in readers])
+@pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=100)
 @given(data=st.data())
 def test_lists(name: str, data: st.DataObject) -> None:
@@ -107,7 +108,7 @@ def test_lists(name: str, data: st.DataObject) -> None:
         check_lists(spec, sample.path.format(place=place), place)
 
 
-@pytest.mark.parametrize("name", [name for name, _ in readers])
+@pytest.mark.parametrize("name", NAMES)
 def test_lists_that_are_whole(name: str) -> None:
     for sample in samples()[name]:
         with placed(sample.files) as place:
