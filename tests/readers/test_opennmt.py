@@ -105,17 +105,3 @@ def test_faults_of_lines(line: bytes, reason: str, message: str, tmp_path: Path)
     (bad,) = found.bad
     assert (bad.reason, bad.line) == (reason, 2)
     assert message in bad.message
-
-
-def test_lists_of_two_systems_are_written_as_jsonl(tmp_path: Path) -> None:
-    """The format cannot hold them: they have more than n candidates."""
-    for name, data in (("a", PY), ("b", PY.replace(b"rain", b"snow"))):
-        (tmp_path / name).write_bytes(data)
-    merged = make_reader({"name": "merged", "of": {"name": "opennmt", "n": 2}})
-    lists, out = list(read_lists(merged, f"{tmp_path / 'a'},{tmp_path / 'b'}")), io.BytesIO()
-    for nbest in lists:
-        merged.write(out, nbest)
-    (tmp_path / "written").write_bytes(out.getvalue())
-    again = list(read_lists(make_reader({"name": "jsonl"}), tmp_path / "written"))
-    assert [one.texts for one in again] == [one.texts for one in lists]
-    assert [len(one) for one in again] == [4, 1]

@@ -133,6 +133,3 @@ def test_parts_by_import_path() -> None:
         readers.get("rerank.nowhere:X")
     with pytest.raises(RecipeError, match=r"cannot import reader 'rerank.readers.base:Nothing'"):
         readers.get("rerank.readers.base:Nothing")
-
-
-# The errors
