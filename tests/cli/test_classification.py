@@ -70,13 +70,6 @@ def test_extract_counts(rerank: Command, files: tuple[str, str]) -> None:
     assert "-1: 60, 1: 60" in result.out
 
 
-def test_train_leaves_a_model(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
-    options = ("--set", files[0], "--set", "learner.name=perceptron")
-    result = rerank("run", "--until", "train", RECIPE, *options, "-o", tmp_path / "out")
-    assert result.code == 0, result.err
-    assert (tmp_path / "out" / "model" / "model.json").exists()
-
-
 def test_what_is_not_there_is_said(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
     refused(rerank("run", RECIPE), "data: found no examples", "--set data.path=FILE")
     refused(rerank("run", RECIPE, "--set", "data.path=absent.svm"), "absent.svm")

@@ -381,6 +381,7 @@ def test_names_say_which_options_differ_from_their_defaults(spec: Any, name: str
         ("Rule(ancestors)", "found 'ancestors' .*expected option=value"),
         ("Rule(depth=1)", "template Rule has no option 'depth'; it has ancestors, root"),
         ("Rule(ancestors=one)", "option ancestors of template Rule: found 'one'; expected a whole number from 0 to 8"),
+        ("Rule(ancestors=9)", "option ancestors of template Rule: found 9; expected a whole number from 0 to 8"),
         ("Rule(ancestors=true)", "option ancestors of template Rule: found True; expected a whole number from 0 to 8"),
         ("Rule(root=1)", "option root of template Rule: found 1; expected true or false"),
         ("Rule(words=3)", "option words of template Rule: found 3; expected one of none, function, all"),

@@ -20,7 +20,6 @@ from rerank.extraction.content import content_of
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import SkipCount
-from rerank.readers.examples.svmlight import read_svmlight, write_svmlight
 from rerank.readers.sequences.base import TaggedSentence, sentences_of, sequence_readers
 from rerank.readers.sequences.slash import SlashReader
 from rerank.readers.texts.text_pairs import read_lines, read_references
@@ -50,20 +49,6 @@ def check_references(place: Path, draw: Draw) -> None:
         assert texts
         assert all(b"\n" not in text for text in texts)
     list(read_lines(paths[0]))
-
-
-def check_svmlight(place: Path, draw: Draw) -> None:
-    """The arrays fit together, and what is written can be read again."""
-    found = read_svmlight(str(place / "examples"), index_base=draw(["auto", 0, 1]), chunk=draw([1 << 20, 100, 13]))
-    assert np.isfinite(found.values).all()
-    assert (found.rows[0], found.rows[-1]) == (0, found.columns.size)
-    assert (np.diff(found.rows) >= 0).all()
-    assert not found.columns.size or 0 <= found.columns.min() <= found.columns.max() < found.width
-    assert 0 <= found.label.min() <= found.label.max() < len(found.classes)
-    write_svmlight(found, str(place / "written"))
-    again = read_svmlight(str(place / "written"), index_base=1, width=max(found.width, 1))
-    for part in ("rows", "columns", "values", "label", "classes", "group"):
-        assert np.array_equal(getattr(again, part), getattr(found, part)), part
 
 
 def check_labelled_set(place: Path, draw: Draw) -> None:
@@ -139,8 +124,6 @@ KINDS: dict[str, Kind] = {
     "trees": Kind({"gold": TREES, "test": TREES}, check_trees),
     "prm": Kind({"prm": PRM}, check_prm),
     "references": Kind({"one": b"0 ||| a\n0 ||| b\n1 ||| c\n2 ||| d\n", "two": b"a\tb\tc\n\nd\te\n"}, check_references),
-    "svmlight": Kind({"examples": EXAMPLES}, check_svmlight),
-    "named": Kind({"examples": b"spam 1:1 5:1 900:1\nham 2:1 4:1\nspam\n0 0:0.1 7:3.4028234e38\n"}, check_svmlight),
     "labelled set": Kind({"examples": EXAMPLES, **FOLDS}, check_labelled_set),
     "documents": Kind({"texts": b"pos\ta fine , really\nneg\tbad , bad\npos\tI liked it\n"}, check_documents),
     "conll": Kind({"sentences": b"-DOCSTART- -X- O\n\nBoeing NNP B-NP\n's POS B-NP\n\n# # B-NP\n"}, check_sentences),
