@@ -54,39 +54,43 @@ def _headed(i: int, candidates: list[bytes]) -> bytes:
     return b"%d\tid%d\n" % (len(candidates), i) + b"".join(candidates) + b"\n"
 
 
+def _together(_: int, candidates: list[bytes]) -> bytes:
+    return b"".join(candidates)
+
+
+def _apart(_: int, candidates: list[bytes]) -> bytes:
+    return b"".join(candidates) + b"\n"
+
+
 def _renumbered(_: int, candidates: list[bytes]) -> bytes:
     marks = [re.sub(rb"# Parse \d+", b"# Parse %d" % k, text) for k, text in enumerate(candidates, start=1)]
     return b"".join(marks)
 
 
-def _moses(i: int, k: int) -> bytes:
-    return b"%d ||| a%d b%d ||| LM= -%d.5 ||| -%d\n" % (i, i, k, k, k + 1)
+def _within(line: bytes) -> Callable[[int, list[bytes]], bytes]:
+    """Candidates on a line with the number of their list."""
+    return lambda i, candidates: line % (i, b", ".join(candidates))
 
 
-def _fairseq(i: int, k: int) -> bytes:
-    return b"H-%d\t-%d.5\ta%d b%d\nP-%d\t-1 -%d\n" % (i, k, i, k, i, k)
+def _beside(line: bytes) -> Callable[[int, list[bytes]], bytes]:
+    """Texts and scores on a line with the number of their list."""
+
+    def whole(i: int, candidates: list[bytes]) -> bytes:
+        pairs = [candidate.split(b"\t") for candidate in candidates]
+        texts, scores = (b", ".join(column) for column in zip(*pairs, strict=True))
+        return line % (i, texts, scores)
+
+    return whole
 
 
-def _sockeye(i: int, candidates: list[bytes]) -> bytes:
-    pairs = [candidate.split(b"\t") for k, candidate in enumerate(candidates)]
-    texts, scores = (b", ".join(column) for column in zip(*pairs, strict=True))
-    return b'{"sentence_id": %d, "translations": [%s], "scores": [%s]}\n' % (i, texts, scores)
+def _answer(i: int, k: int) -> bytes:
+    return b'"a%d b%d"\t-%d.5' % (i, k, k)
 
 
-def _jsonl(i: int, candidates: list[bytes]) -> bytes:
-    return b'{"id": "l%d", "candidates": [%s]}\n' % (i, b", ".join(candidates))
-
-
-def _bare_jsonl(_: int, candidates: list[bytes]) -> bytes:
-    return b'{"candidates": [%s]}\n' % b", ".join(candidates)
-
-
-def _kaldi(i: int, k: int) -> bytes:
-    return b"utt%d-%d a%d b%d\n" % (i, k + 1, i, k)
-
-
-def _espnet(i: int, k: int) -> bytes:
-    return b"%d utt%d a%d b%d\ttensor(-%d.5)\n" % (k + 1, i, i, k, k)
+def _choice(i: int, k: int) -> bytes:
+    return b'{"message": {"content": "a%d b%d"}, "score": -%d.5, "logprobs": {"content": [{"logprob": -%d}]}}' % (
+        i, k, k, k,
+    )  # fmt: skip
 
 
 def _ranked(_: int, candidates: list[bytes]) -> bytes:
@@ -94,7 +98,7 @@ def _ranked(_: int, candidates: list[bytes]) -> bytes:
 
 
 def _put_espnet(place: Path, text: bytes) -> None:
-    """The lines of ``_espnet`` in their folders."""
+    """Lines with their ranks in the folders of these."""
     for line in text.splitlines(keepends=True):
         rank, _, rest = line.partition(b" ")
         folder = place / f"{rank.decode()}best_recog"
@@ -105,38 +109,13 @@ def _put_espnet(place: Path, text: bytes) -> None:
             scores.write(rest.split(b" ")[0] + b" " + score)
 
 
-def _openai(i: int, candidates: list[bytes]) -> bytes:
-    return b'{"id": "l%d", "choices": [%s]}\n' % (i, b", ".join(candidates))
-
-
-def _choice(i: int, k: int) -> bytes:
-    return b'{"message": {"content": "a%d b%d"}, "score": -%d.5, "logprobs": {"content": [{"logprob": -%d}]}}' % (
-        i, k, k, k,
-    )  # fmt: skip
-
-
-def _preferences(i: int, candidates: list[bytes]) -> bytes:
-    pairs = [candidate.split(b"\t") for candidate in candidates]
-    texts, scores = (b", ".join(column) for column in zip(*pairs, strict=True))
-    return b'{"id": "l%d", "chosen": [%s], "rejected": [], "scores": [%s], "none": []}\n' % (i, texts, scores)
-
-
-def _answer(i: int, k: int) -> bytes:
-    return b'"a%d b%d"\t-%d.5' % (i, k, k)
-
-
-def _parallel(i: int, candidates: list[bytes]) -> bytes:
-    pairs = [candidate.split(b"\t") for candidate in candidates]
-    texts, scores = (b", ".join(column) for column in zip(*pairs, strict=True))
-    return b'{"id": "l%d", "responses": [%s], "scores": [%s]}\n' % (i, texts, scores)
-
-
 LISTS, CANDIDATES = 4, 3
 _BRACKETS = {
     "a tree cut short": ("brackets", replaced(b")))", b")")),
     "no tree": ("tree", replaced(b"(S", b"S")),
     "NUL": ("nul", replaced(b"NN", b"N\0")),
 }
+_NUL = {"NUL": ("nul", replaced(b" b", b" \0"))}
 _SCORES = {
     "NaN": ("infinite score", replaced(b"-1.5", b"nan")),
     "a word for a score": ("score", replaced(b"-1.5", b"high")),
@@ -147,13 +126,21 @@ _JSON = {
     "a number for a text": ("text", replaced(b'"a', b'1, "x": "a')),
     "NUL": ("nul", replaced(b" b", b"\\u0000b")),
 }
+_GROUPED = {
+    **_SCORES,
+    "no score": ("score", replaced(b"-1.5\t", b"")),
+    "a tree cut short": ("brackets", replaced(b")))", b")")),
+    "a line cut short": ("tree", lambda text: text[: text.index(b"\t")] + b"\n"),
+}
+_NO_TEXT = {"a number for a text": ("text", lambda text: b"7" + text[text.index(b"\t"):])}  # fmt: skip
 _OBJECTS = Format(
-    lambda i, k: json.dumps({"text": f"a{i} b{k}", "score": -k - 0.5, "lm": k}).encode(), _jsonl,
+    lambda i, k: json.dumps({"text": f"a{i} b{k}", "score": -k - 0.5, "lm": k}).encode(),
+    _within(b'{"id": "l%d", "candidates": [%s]}\n'),
     {**_JSON, "no number": ("columns", replaced(b', "lm": 1', b""))}, replaced(b"candidates", b"candidate"),
 )  # fmt: skip
 
 _TREES = Format(
-    lambda i, k: _tree(i, k).replace(b" (V", b"\n  (V", 1) + b"\n", lambda _, candidates: b"".join(candidates) + b"\n",
+    lambda i, k: _tree(i, k).replace(b" (V", b"\n  (V", 1) + b"\n", _apart,
     _BRACKETS, lambda text: text.replace(b"(S", b"S"), trees=True,
 )  # fmt: skip
 
@@ -164,25 +151,15 @@ FORMATS: dict[str, Format] = {
         replaced(b"3\t", b"4\t"), trees=True,
     ),
     "berkeley": Format(
-        lambda i, k: b"-%d.5\t%s\n" % (k, _tree(i, k)), lambda _, candidates: b"".join(candidates) + b"\n",
-        {
-            **_SCORES,
-            "no score": ("score", replaced(b"-1.5", b"")),
-            "a tree cut short": ("brackets", replaced(b")))", b")")),
-            "a line cut short": ("tree", lambda text: text[: text.index(b"\t")] + b"\n"),
-        },
+        lambda i, k: b"-%d.5\t%s\n" % (k, _tree(i, k)), _apart,
+        {**_GROUPED, "no score": ("score", replaced(b"-1.5", b""))},
         lambda text: text.replace(b"-", b"x"), trees=True,
     ),
     "trees": _TREES,
     "trees with counts": _TREES._replace(whole=_headed, ruin=replaced(b"3\t", b"4\t")),
     "trees with scores": _TREES._replace(
         candidate=lambda i, k: b"-%d.5\t%s\n" % (k, _tree(i, k)), ruin=lambda text: text.replace(b"-", b"x"),
-        damages={
-            **_SCORES,
-            "no score": ("score", replaced(b"-1.5\t", b"")),
-            "a tree cut short": ("brackets", replaced(b")))", b")")),
-            "a line cut short": ("tree", lambda text: text[: text.index(b"\t")] + b"\n"),
-        },
+        damages=_GROUPED,
     ),
     "stanford": Format(
         lambda i, k: b"# Parse %d with score -%d.5\n%s\n" % (k + 1, k, _tree(i, k).replace(b" (V", b"\n  (V", 1)),
@@ -191,89 +168,87 @@ FORMATS: dict[str, Format] = {
         lambda text: text.replace(b"\n(S", b"\nS"), trees=True,
     ),
     "moses": Format(
-        _moses, lambda _, candidates: b"".join(candidates),
+        lambda i, k: b"%d ||| a%d b%d ||| LM= -%d.5 ||| -%d\n" % (i, i, k, k, k + 1), _together,
         {
             "NaN": ("infinite score", replaced(b"-1.5", b"nan")),
             "a word for a value": ("score", replaced(b"-1.5", b"high")),
             "a line cut short": ("fields", lambda text: text[: text.index(b"LM")] + b"\n"),
             "an id that is none": ("id", lambda text: b"x" + text),
             "a column less": ("columns", replaced(b"LM= -1.5", b"")),
-            "NUL": ("nul", replaced(b" b", b" \0")),
+            **_NUL,
         },
         lambda text: text.replace(b"-", b"x"),
     ),
     "fairseq": Format(
-        _fairseq, lambda i, candidates: b"S-%d\tx y\nT-%d\ta%d b1\n" % (i, i, i) + b"".join(candidates),
+        lambda i, k: b"H-%d\t-%d.5\ta%d b%d\nP-%d\t-1 -%d\n" % (i, k, i, k, i, k),
+        lambda i, candidates: b"S-%d\tx y\nT-%d\ta%d b1\n" % (i, i, i) + b"".join(candidates),
         {
             **_SCORES,
             "a line cut short": ("record", replaced(b"\ta", b"")),
             "no scores of words": ("columns", lambda text: text[: text.index(b"P-")]),
             "a word for the score of a word": ("score", replaced(b"-1 ", b"one ")),
-            "NUL": ("nul", replaced(b" b", b" \0")),
+            **_NUL,
         },
         replaced(b"P-", b"strange\nP-"),
     ),
     "sockeye": Format(
-        lambda i, k: b'"a%d b%d"\t-%d.5' % (i, k, k), _sockeye,
-        {**{what: damage for what, damage in _JSON.items() if what != "a number for a text"},
-         "a score too many": ("columns", replaced(b"-1.5", b"[-1.5, 2]")),
-         "no score": ("score", replaced(b"-1.5", b"[]")),
-         "a number for a text": ("text", lambda text: b"7" + text[text.index(b"\t"):])},
+        _answer, _beside(b'{"sentence_id": %d, "translations": [%s], "scores": [%s]}\n'),
+        {**_JSON, **_NO_TEXT, "a score too many": ("columns", replaced(b"-1.5", b"[-1.5, 2]")),
+         "no score": ("score", replaced(b"-1.5", b"[]"))},
         replaced(b"scores", b"score"),
     ),
     "opennmt": Format(
-        lambda i, k: b"-%d.5 ||| a%d b%d\n" % (k, i, k), lambda _, candidates: b"".join(candidates),
-        {**_SCORES, "NUL": ("nul", replaced(b" b", b" \0"))},
+        lambda i, k: b"-%d.5 ||| a%d b%d\n" % (k, i, k), _together,
+        {**_SCORES, **_NUL},
         lambda text: text.replace(b"-", b"x"), options=(("n", CANDIDATES),), blank=False,
     ),
     "kaldi": Format(
-        _kaldi, lambda _, candidates: b"".join(candidates),
+        lambda i, k: b"utt%d-%d a%d b%d\n" % (i, k + 1, i, k), _together,
         {"NUL": ("nul", replaced(b" b", b" \0")), "a key without a number": ("id", replaced(b"-2 ", b" "))},
         lambda text: re.sub(rb"-\d", b"", text), written="jsonl",
     ),
     "espnet": Format(
-        _espnet, _ranked, {**_SCORES, "NUL": ("nul", replaced(b" b", b" \0"))},
+        lambda i, k: b"%d utt%d a%d b%d\ttensor(-%d.5)\n" % (k + 1, i, i, k, k), _ranked,
+        {**_SCORES, **_NUL},
         lambda text: text.replace(b"-", b"x"), put=_put_espnet, written="jsonl",
     ),
     "trec": Format(
-        lambda i, k: b"q%d Q0 a%db%d %d -%d.5 run\n" % (i, i, k, k + 1, k), lambda _, candidates: b"".join(candidates),
+        lambda i, k: b"q%d Q0 a%db%d %d -%d.5 run\n" % (i, i, k, k + 1, k), _together,
         {**_SCORES, "a line cut short": ("fields", replaced(b" run", b"")), "NUL": ("nul", replaced(b"b", b"\0"))},
         lambda text: text.replace(b" Q0 ", b" "),
     ),
     "letor": Format(
         lambda i, k: b"%d qid:q%d 1:%d 2:-%d.5 # a%d b%d\n" % (k, i, k, k, i, k),
-        lambda _, candidates: b"".join(candidates),
-        {**_SCORES, "no number": ("fields", replaced(b"1:1", b"1")), "NUL": ("nul", replaced(b" b", b" \0"))},
+        _together,
+        {**_SCORES, "no number": ("fields", replaced(b"1:1", b"1")), **_NUL},
         lambda text: text.replace(b"2:", b"x:"),
     ),
     "openai": Format(
-        _choice, _openai,
+        _choice, _within(b'{"id": "l%d", "choices": [%s]}\n'),
         {
-            **{what: damage for what, damage in _JSON.items() if what != "a number for a text"},
+            **_JSON,
             "a number for a text": ("text", replaced(b'"a1 b1"', b"7")),
             "no log probabilities": ("columns", replaced(b'{"content": [{"logprob": -1}]}', b"null")),
         },
         replaced(b"choices", b"choice"),
     ),
     "preferences": Format(
-        _answer, _preferences,
+        _answer, _beside(b'{"id": "l%d", "chosen": [%s], "rejected": [], "scores": [%s], "none": []}\n'),
         {what: damage for what, damage in _JSON.items() if "score" in damage[0]}
         | {"NUL": ("nul", replaced(b'"\t', b'\\u0000"\t'))},
         replaced(b"chosen", b"choosen"), options=(("numbers", {"score": ["scores", "none"]}),), written="jsonl",
     ),
     "parallel": Format(
-        _answer, _parallel,
-        {what: damage for what, damage in _JSON.items() if what != "a number for a text"}
-        | {"a number for a text": ("text", lambda text: b"7" + text[text.index(b"\t"):])},
-        replaced(b"responses", b"response"),
+        _answer, _beside(b'{"id": "l%d", "responses": [%s], "scores": [%s]}\n'),
+        {**_JSON, **_NO_TEXT}, replaced(b"responses", b"response"),
     ),
     OWN: Format(
-        lambda i, k: b"l%d\t-%d.5\t-%d\ta%d b%d\n" % (i, k, k, i, k), lambda _, candidates: b"".join(candidates),
+        lambda i, k: b"l%d\t-%d.5\t-%d\ta%d b%d\n" % (i, k, k, i, k), _together,
         {**_SCORES, "a line cut short": ("fields", replaced(b"\ta", b" a"))},
         lambda text: text.replace(b"-", b"x"), blank=False,
     ),
     "jsonl": _OBJECTS,
-    "jsonl without ids": _OBJECTS._replace(whole=_bare_jsonl),
+    "jsonl without ids": _OBJECTS._replace(whole=lambda _, each: b'{"candidates": [%s]}\n' % b", ".join(each)),
 }  # fmt: skip
 # Those that others are read through: of trees and texts, with and without ids, in folders, with options of their own.
 INNER = ("charniak", "trees with scores", "moses", "fairseq", "opennmt", "kaldi", "espnet", "jsonl without ids", OWN)

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from small import extended
+from small import extended, without_clock
 
 from rerank.contrib.classification.recipe import ClassificationRecipe, SourceSettings, Spec
 
 SIZE, WIDTH, FOLDS = 120, 30, 4
-VOLATILE = ("seconds", "cpu_seconds", "peak_memory_bytes", "stages")
+steady = without_clock
 
 
 def write_examples(path: Path, *, classes: tuple[str, ...] = ("-1", "+1"), noise: float = 0.05, seed: int = 1) -> Path:
@@ -60,10 +60,3 @@ def placed(spec: Spec, name: str, noise: float = 0.0) -> Spec:
     """A single run on a set and at a noise level that its recipe need not have."""
     data = spec.recipe.data.model_copy(update={"sets": {name: SourceSettings()}, "noise": (noise,)})
     return spec.with_sections({"data": data})
-
-
-def steady(value: Any) -> Any:
-    """Results without what differs from one time to the next."""
-    if isinstance(value, dict):
-        return {key: steady(entry) for key, entry in value.items() if key not in VOLATILE}
-    return [steady(entry) for entry in value] if isinstance(value, list) else value

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import dense
 from reference_texts import Lines, One, lists_of_texts, text_list
 from rendered_features import TableBuilder
 
@@ -41,12 +41,6 @@ def extracted(
     table, column = builder.finish(extractor.symbols)
     table = table if scale is None else replace(table, scale=scale)
     return rows.finish(column, table.width, {}, table.scale), table, extractor
-
-
-def dense(corpus: Corpus) -> np.ndarray:
-    """float64 [N, D]."""
-    arrays = (corpus.values.astype(float), corpus.columns, corpus.rows)
-    return np.asarray(scipy.sparse.csr_matrix(arrays, shape=(corpus.candidate_count, corpus.width)).todense())
 
 
 def naive_scale(corpus: Corpus) -> np.ndarray:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import dense
 
 from rerank.data.corpus import Corpus
 from rerank.features.collecting import ListFeatures
@@ -50,11 +50,6 @@ def corpus_of(lists: Sequence[OneList], column: np.ndarray | None, width: int = 
         stats = np.stack([base + 1, base * 2], axis=1)
         rows.add(features_of(one), np.array(one.ids, np.int32), base, base / 10, stats, np.array([i, 0.5, 7.0]))
     return rows.finish(column, width, {"split": "train"})
-
-
-def dense(corpus: Corpus) -> np.ndarray:
-    arrays = (corpus.values, corpus.columns, corpus.rows)
-    return np.asarray(scipy.sparse.csr_matrix(arrays, shape=(corpus.candidate_count, corpus.width)).todense())
 
 
 def naive(lists: Sequence[OneList], column: Sequence[int], width: int = WIDTH) -> np.ndarray:

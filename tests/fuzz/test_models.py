@@ -160,18 +160,7 @@ OWN = {  # of arguments and options: the values that are likely
     "option": ("tokenize=13a", "lowercase=maybe", "beta", "=", "order={"), "test_": ("mcnemar", "paired_t"),
     "punctuation": ("reference", "own", "evalb"),
 }  # fmt: skip
-COMMANDS = (
-    "compare",
-    "evaluate",
-    "explain",
-    "export",
-    "import",
-    "inspect",
-    "oracle",
-    "rank",
-    "tag",
-    "vote",
-)
+COMMANDS = ("compare", "evaluate", "explain", "export", "import", "inspect", "oracle", "rank", "tag", "vote")
 
 
 @st.composite

@@ -1,9 +1,10 @@
 """The lists of the Stanford parser, as its class for printing trees writes them."""
 
-import io
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import outcomes
 
 from rerank.contrib.formats.stanford import StanfordReader
 from rerank.readers.base import NBestList, SkippedList
@@ -31,17 +32,12 @@ PENN = b"""\
 ONE = b"(ROOT (S (NP (PRP It)) (VP (VBD rained)) (. .)))"
 TWO = b"(ROOT (S (NP (PRP It)) (VP (VBN rained)) (. .)))"
 THREE = b"(ROOT (NP (NN Art)))"
+written = partial(outcomes.written, StanfordReader())
 
 
 def read(root: Path, data: bytes) -> list[NBestList | SkippedList]:
     (root / "lists").write_bytes(data)
     return list(StanfordReader().read(root / "lists"))
-
-
-def written(nbest: NBestList | SkippedList, scores: np.ndarray | None = None) -> bytes:
-    out = io.BytesIO()
-    StanfordReader().write(out, nbest, scores=scores)
-    return out.getvalue()
 
 
 def test_trees_over_several_lines(tmp_path: Path) -> None:
@@ -55,7 +51,7 @@ def test_trees_on_one_line_are_written_as_they_were_read(tmp_path: Path) -> None
     text = b"# Parse 1 with score -38.5\n%s\n# Parse 2 with score -40.0\n%s\n# Parse 1 with score -7.0\n%s\n"
     text %= ONE, TWO, THREE
     assert b"".join(map(written, read(tmp_path, text))) == text
-    (reranked,) = read(tmp_path, written(read(tmp_path, text)[0], np.array([0.25, 4.5])))
+    (reranked,) = read(tmp_path, written(read(tmp_path, text)[0], None, np.array([0.25, 4.5])))
     assert reranked.scores.tolist() == [[0.25, -38.5], [4.5, -40.0]]
 
 
