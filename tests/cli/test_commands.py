@@ -463,41 +463,24 @@ def test_wrong_recipes(rerank, tmp_path):
         failed(rerank("run", tmp_path / "bad.yaml"), 2, "bad.yaml: ", part)
 
 
-def damage_cut(data: Path) -> None:
-    content = (data / "test.nbest.gz").read_bytes()
-    (data / "test.nbest.gz").write_bytes(content[: len(content) // 2])
+WRONG: list[tuple[str, Any, list[str]]] = [  # files of the test split, what becomes of them, what is said
+    ("nbest", lambda data: data[: len(data) // 2], ["test.nbest.gz: ", "cut short"]),
+    ("nbest", lambda _: b"", ["test."]),
+    ("gold", lambda trees: trees[:-1], ["39 gold trees for at least 40 lists of ", "(list test-40 at line "]),
+    ("gold", lambda trees: trees[::-1], ["40 of 40 sentences have other words", ".gz:1: list ", "in the same order?"]),
+    ("gold", lambda trees: ["(S1 (NN x)", *trees[1:]], ["test.gold.gz:1: the tree that starts here"]),
+]
 
 
-def damage_count(data: Path) -> None:
-    small.write_golds(data / "test.gold.gz", small.golds_of(data / "test.gold.gz")[:-1])
-
-
-def damage_order(data: Path) -> None:
-    small.write_golds(data / "test.gold.gz", small.golds_of(data / "test.gold.gz")[::-1])
-
-
-def damage_gold(data: Path) -> None:
-    small.write_golds(data / "test.gold.gz", ["(S1 (NN x)", *small.golds_of(data / "test.gold.gz")[1:]])
-
-
-def damage_nothing_left(data: Path) -> None:
-    (data / "test.nbest.gz").write_bytes(b"")
-
-
-@pytest.mark.parametrize(
-    ("damage", "parts"),
-    [
-        (damage_cut, ["test.nbest.gz: ", "cut short"]),
-        (damage_count, ["39 gold trees for at least 40 lists of ", "(list test-40 at line "]),
-        (damage_order, ["40 of 40 sentences have other words", "test.nbest.gz:1: list ", "in the same order?"]),
-        (damage_gold, ["test.gold.gz:1: the tree that starts here"]),
-        (damage_nothing_left, ["test."]),
-    ],
-)
-def test_wrong_data(rerank, recipe, small_data, workspace, tmp_path, damage, parts):
+@pytest.mark.parametrize(("file", "change", "parts"), WRONG)
+def test_wrong_data(rerank, recipe, small_data, workspace, tmp_path, file, change, parts):
     data = tmp_path / "data"
     shutil.copytree(small_data, data)
-    damage(data)
+    path = data / f"test.{file}.gz"
+    if file == "nbest":
+        path.write_bytes(change(path.read_bytes()))
+    else:
+        small.write_golds(path, change(small.golds_of(path)))
     before = {path.name for path in (workspace / ".cache").iterdir()} if (workspace / ".cache").exists() else set()
     output = workspace / "wrong data"
     result = rerank("--log-level", "error", "run", recipe, "-o", output, "--set", f"data.root={data}")

@@ -94,9 +94,6 @@ def test_a_gain_beyond_the_allowed_range_has_its_place(
     refused(result, "train.reward.gz:9: list 1", "1e+308 as 'reward'", "from -1e+30 to 1e+30")
 
 
-# Models
-
-
 # Runs
 
 

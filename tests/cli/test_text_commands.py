@@ -43,16 +43,11 @@ def best_file(tuned: Path, data: Path, tmp_path: Path, rerank: Command) -> Path:
 
 
 @pytest.fixture
-def base_file(data: Path, tmp_path: Path) -> Path:
+def base_file(data: Path, tmp_path: Path, rerank: Command) -> Path:
     """The base choices of the test split, a text a line."""
-    best: dict[int, tuple[float, str]] = {}
-    for line in small_texts.lines_of(data / "test.nbest.gz"):
-        number, text, _, total, _ = line.split(" ||| ")
-        if int(number) not in best or float(total) > best[int(number)][0]:
-            best[int(number)] = (float(total), text)
-    path = tmp_path / "base.txt"
-    small_texts.write_lines(path, [best.get(i, (0.0, ""))[1] for i in range(small_texts.SIZES["test"])])
-    return path
+    how = ("--reader", "moses", "--metric", "bleu", "--predictor", "base", "-o", tmp_path / "base.txt")
+    assert rerank("rank", "base", data / "test.nbest.gz", *how).code == 0
+    return tmp_path / "base.txt"
 
 
 # run

@@ -18,7 +18,6 @@ from rerank.extraction.content.trees import make_extractor, make_parseval
 from rerank.extraction.extraction import Extracted, extract_training
 from rerank.features.sets import SETS
 from rerank.runs import pipeline
-from rerank.runs.corpora import cache_of
 from rerank.storage.digests import seal
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
@@ -151,19 +150,15 @@ def test_ids_that_do_not_fit_are_damage(data, tmp_path):
         store.training(recipe)
 
 
-def test_a_users_template_end_to_end(data, tmp_path, monkeypatch):
-    module = tmp_path / "mine_for_tests.py"
+def test_another_users_template_is_a_new_entry(data, tmp_path, monkeypatch):
+    module, store = tmp_path / "mine_for_tests.py", CorpusCache(tmp_path / "cache")
     module.write_text("def length(candidate):\n    return {'parens': candidate.text.count('(')}\n")
     monkeypatch.syspath_prepend(tmp_path)
-    user = {"own": "mine_for_tests:length"}
-    recipe = small.recipe(data, features={"templates": [], "user": user, "min_lists": 1})
-    metrics = pipeline.run(recipe, tmp_path / "runs" / "user")
-    assert metrics["corpora"]["train"]["columns"] == 1
-    assert metrics["training"]["nonzero_weights"] == 1
-    _, table, key = cache_of(tmp_path / "runs" / "user").training(recipe)
-    assert table.name(0) == "own|parens"
-    module.write_text("def length(candidate):\n    return {'parens': 2 * candidate.text.count('(')}\n")
-    assert cache_of(tmp_path / "runs" / "user").training(recipe)[2] != key
+    features = {"templates": [], "user": {"own": "mine_for_tests:length"}, "min_lists": 1}
+    _, table, key = store.training(small.recipe(data, features=features))
+    assert [table.name(j) for j in range(table.width)] == ["own|parens"]
+    module.write_text(module.read_text().replace("{'parens': ", "{'parens': 2 * "))
+    assert store.training(small.recipe(data, features=features))[2] != key
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,7 @@ def test_bad_lists_stand_in_their_places(tmp_path: Path, name: str) -> None:
     assert (problem_of(bad).path, problem_of(bad).line) == (str(tmp_path / "lists"), A.count(b"\n") + line)
     assert message in problem_of(bad).message
     assert bad.id == {"header": "1", "duplicate id": "a"}.get(reason, bad.id)
+    assert [kind for _, kind in outline(read(tmp_path, A + data.rstrip()))] == [2, reason]  # at the end of a file
 
 
 @pytest.mark.parametrize("reason", ["too few", "header"])
@@ -114,12 +115,6 @@ def test_lists_without_ids_and_damaged_headers_behind_a_bad_list(tmp_path: Path,
     bare = {"too few": b"1\n\n", "header": b"x\n-1\n(NN x)\n\n"}[reason]
     found = read(tmp_path, BAD["one missing"][1] + bare + b"1\n-1\n(NN x)\n\n" + b"0\n\n" + C)
     assert outline(found) == [("x", "too few"), ("1", reason), ("2", 1), ("3", 0), ("c", 1)]
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_lists_at_the_end_of_a_file(tmp_path: Path, name: str) -> None:
-    reason, data, _, _ = BAD[name]
-    assert [kind for _, kind in outline(read(tmp_path, A + data.rstrip()))] == [2, reason]
 
 
 @pytest.mark.parametrize("name", [name for name, bad in BAD.items() if bad[0] not in ("header", "too many")])

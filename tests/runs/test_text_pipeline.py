@@ -136,13 +136,11 @@ def test_mert_tunes_an_ensemble_that_keeps_few_columns(data: Path, workspace: Pa
     assert 0 < np.count_nonzero(model.weights["mert"].w[model.table.free :]) <= 20
 
 
-@pytest.mark.parametrize("name", ["wer", "chrf"])
-def test_other_metrics(data: Path, workspace: Path, name: str) -> None:
-    found = run(data, workspace, name, metric={"name": name}, task="speech")
+def test_other_metrics(data: Path, workspace: Path) -> None:
+    found = run(data, workspace, "chrf", metric={"name": "chrf"}, task="speech")
     systems = found["splits"]["test"]
-    better = -1 if name != "chrf" else 1
-    assert better * (systems["average"][name] - systems["base"][name]) > 0
-    assert list(found["signatures"]["test"]) == [name]
+    assert systems["average"]["chrf"] > systems["base"]["chrf"]
+    assert list(found["signatures"]["test"]) == ["chrf"]
 
 
 def test_a_gain_that_lists_hold_needs_no_references(data: Path, workspace: Path) -> None:
