@@ -154,6 +154,7 @@ OnBadList = Annotated[
     Literal["error", "skip"],
     typer.Option("--on-bad-list", help="Stop at a list that cannot be used, or skip and count it."),
 ]
+MAX_SAMPLES, MAX_SEED = 1_000_000, (1 << 63) - 1  # of resampling tests and random numbers, as in recipes
 Predictor = Annotated[
     Literal["last", "average", "voted", "mert", "mbr", "fuse", "learned", "base"] | None,
     typer.Option(

@@ -9,7 +9,7 @@ import typer
 from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
 from rerank.cli.answer import Command, show
-from rerank.cli.application import command, own_parts
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, command, own_parts
 
 if TYPE_CHECKING:
     from rerank.engines.engine import Engine
@@ -141,8 +141,8 @@ def compare(
         Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"],
         typer.Option("--test", help="The significance test."),
     ] = "approximate_randomization",
-    samples: Annotated[int, typer.Option(min=100, help="Samples of the resampling tests.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling tests.")] = 1,
+    samples: Annotated[int, typer.Option(min=100, max=MAX_SAMPLES, help="Samples of the resampling tests.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the resampling tests.")] = 1,
     by: Annotated[
         Literal["id", "order"],
         typer.Option(help="What tells which lists are the same: their ids or, in different formats, their order."),

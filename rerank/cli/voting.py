@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from rerank.cli.answer import show
-from rerank.cli.application import Encoding, ListReader, OnBadList, command
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, command
 
 
 @command()
@@ -28,8 +28,8 @@ def vote(
         str | None, typer.Option(metavar="NAMES", help="Numbers to look at, with commas.", show_default="all")
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation of what is learned.")] = 5,
-    samples: Annotated[int, typer.Option(min=1, help="Of the tests of significance.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds, tests and draws.")] = 1,
+    samples: Annotated[int, typer.Option(min=1, max=MAX_SAMPLES, help="Of the tests of significance.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of folds, tests and draws.")] = 1,
     curve: Annotated[
         Path | None,
         typer.Option(help="Write accuracy over the number of samples, as FILE.svg and FILE.json.", show_default=False),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from rerank.cli.answer import show
-from rerank.cli.application import Encoding, ListReader, OnBadList, command
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, command
 from rerank.cli.measuring import Option, parsed_options
 
 
@@ -24,10 +24,10 @@ def weigh(
         str | None, typer.Option(metavar="NAMES", help="Scores to weigh, with commas.", show_default="all")
     ] = None,
     folds: Annotated[int, typer.Option(min=3, help="Of the cross-validation.")] = 5,
-    resamples: Annotated[int, typer.Option(min=2, help="Of lists, for the intervals of weights.")] = 20,
-    restarts: Annotated[int, typer.Option(min=0, help="Searches from random points.")] = 3,
-    samples: Annotated[int, typer.Option(min=1, help="Of the tests of significance.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds, tests, draws and directions.")] = 1,
+    resamples: Annotated[int, typer.Option(min=2, max=MAX_SAMPLES, help="Of lists, for intervals of weights.")] = 20,
+    restarts: Annotated[int, typer.Option(min=0, max=10_000, help="Searches from random points.")] = 3,
+    samples: Annotated[int, typer.Option(min=1, max=MAX_SAMPLES, help="Of the tests of significance.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of folds, tests, draws and directions.")] = 1,
     save: Annotated[
         Path | None, typer.Option(help="Write a model with the weights of all lists here.", show_default=False)
     ] = None,

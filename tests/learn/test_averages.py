@@ -22,11 +22,11 @@ from rerank.learn.trainer import epoch_order, part_order, train
 from rerank.storage.results import KeptResult
 
 EPOCHS, SEED = 3, 5
-CUTS = (0, 3, 7, 12)
-DENSE = random_corpus(1, lists=12)
+CUTS = (0, 7, 18, 30)
+DENSE = random_corpus(1)
 CORPORA = {
     "all columns touched": DENSE,
-    "few columns touched": replace(random_corpus(2, lists=12, width=6), width=60),
+    "few columns touched": replace(random_corpus(2, width=6), width=60),
     "columns without a penalty": replace(DENSE, free=3),
 }
 

@@ -1,15 +1,25 @@
-"""Significance of differences in corpus BLEU and TER, against enumeration."""
+"""Significance of differences in corpus BLEU: against enumeration, sacrebleu's tests, and scipy."""
 
+import logging
 from itertools import product
 
 import numpy as np
 import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.significance import PairedTest
 
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.significance import compare
 from rerank.metrics.ter import Ter
 
 METRIC = Bleu()
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch):
+    """sacrebleu's seed, and none of its progress."""
+    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)
 
 
 def draw(lists, seed, errors=(0.3, 0.3)):
@@ -35,6 +45,13 @@ def score(metric, texts, references):
     return next(iter(metric.corpus(texts, [(reference,) for reference in references]).values()))
 
 
+def sacrebleus(a, b, references, test, samples):
+    """p of sacrebleu's test, A being its baseline."""
+    scorers = {"BLEU": BLEU(tokenize="none", force=True)}
+    _, results = PairedTest([("a", a), ("b", b)], scorers, [references], test_type=test, n_samples=samples)()
+    return results["BLEU"][1].p_value
+
+
 @pytest.mark.parametrize("metric", [METRIC, Ter()], ids=lambda metric: metric.name)
 def test_paired_bootstrap_is_near_all_resamples(metric):
     a, b, references = draw(5, 2, (0.2, 0.5))
@@ -57,3 +74,21 @@ def test_paired_bootstrap_is_near_all_resamples(metric):
 
 def score_of(metric, rows, reference, drawn):
     return float(metric.scores(rows[list(drawn)].sum(axis=0), reference[list(drawn)].sum(axis=0)))
+
+
+@pytest.mark.parametrize(("seed", "errors"), [(1, (0.3, 0.34)), (3, (0.3, 0.34)), (4, (0.3, 0.36)), (7, (0.3, 0.38))])
+def test_approximate_randomization_agrees_with_sacrebleu(seed, errors):
+    a, b, references = draw(60, seed, errors)
+    theirs = sacrebleus(a, b, references, "ar", 2000)
+    ours = compare(METRIC, *statistics(METRIC, a, b, references)).p
+    assert ours == pytest.approx(theirs, abs=4 * np.sqrt(0.25 / 2000 + 0.25 / 10_000))
+
+
+@pytest.mark.parametrize(("seed", "errors"), [(1, (0.3, 0.34)), (3, (0.3, 0.34)), (4, (0.3, 0.38))])
+def test_paired_bootstrap_is_twice_sacrebleus(seed, errors):
+    """sacrebleu's p is one-sided: it takes absolute values first and their mean then."""
+    a, b, references = draw(60, seed, errors)
+    theirs = sacrebleus(a, b, references, "bs", 2000)
+    ours = compare(METRIC, *statistics(METRIC, a, b, references), test="paired_bootstrap").p
+    assert 0.02 < theirs < 0.2
+    assert ours == pytest.approx(2 * theirs, abs=0.04)

@@ -21,10 +21,9 @@ import small
 import small_texts
 
 import rerank
-from rerank.base.errors import DataError, ModelError
+from rerank.base.errors import ModelError
 from rerank.contrib.serve.app import _trained
 from rerank.data.symbols import known_hash
-from rerank.learn.voting import voting
 from rerank.models.model import Model
 from rerank.models.scorer import Opened, Ranked, Scorer
 from rerank.readers.base import NBestList, SkipCount, SkippedList
@@ -255,15 +254,6 @@ def test_what_a_template_lacks_is_logged_once_by_all_threads(
         list(pool.map(lambda _: rank_all(scorer, list(lists)), range(THREADS)))
     said = [record.getMessage() for record in caplog.records]
     assert len([text for text in said if "a list has no source" in text]) == 1
-
-
-def test_lists_that_are_too_long_to_vote_on_are_named(cases: dict[str, Case], monkeypatch: pytest.MonkeyPatch) -> None:
-    scorer, lists, _ = cases["voted"]
-    monkeypatch.setattr(voting, "LARGEST_LIST", 1_000)
-    said = r"voting would take 0\.0 GB for the \d+ candidates of list \S+ at \S+:\d+; 0\.0 GB is the limit"
-    with pytest.raises(DataError, match=said):
-        rank_all(scorer, lists[:3])
-    assert len(rank_all(Scorer(scorer.model), lists[:3])) == 3
 
 
 # Memory, over thousands of lists

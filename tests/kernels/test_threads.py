@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import random_corpus
 
-from rerank.engines import threads
 from rerank.engines.workers import THREADS
+from rerank.kernels import threads
 from rerank.kernels.threads import share_rows, thread_count
 from rerank.learn.scoring import Weights, scores
 
