@@ -19,22 +19,24 @@ def lists_of(path: Path) -> list[str]:
 
 
 def lines_of(path: Path) -> list[str]:
-    """The lines of a .gz file."""
-    return gzip.decompress(path.read_bytes()).decode().splitlines()
+    """The lines of a file, plain or gz by the name."""
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
 
 
-golds_of = lines_of  # a tree a line
+def write_lines(path: Path, lines: list[str]) -> None:
+    """The inverse of ``lines_of``."""
+    text = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+
+
+golds_of, write_golds = lines_of, write_lines  # a tree a line
 
 
 def write_lists(path: Path, lists: list[str]) -> None:
     """The inverse of ``lists_of``; plain or gz by the name."""
     text = "".join(f"{one}\n\n" for one in lists).encode()
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
-
-
-def write_golds(path: Path, trees: list[str]) -> None:
-    """The inverse of ``golds_of``."""
-    path.write_bytes(gzip.compress("".join(f"{tree}\n" for tree in trees).encode()))
 
 
 def write_slices(root: Path, sizes: dict[str, int] = SIZES) -> None:

@@ -4,14 +4,15 @@ Every source word has a right and a wrong translation. The decoder scores at ran
 ones: the phrase pairs tell the difference, the dense scores a part of it.
 """
 
-import gzip
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from small import extended
+from small import extended, lines_of, write_lines
 
 from rerank.recipes.text_recipe import TextRecipe
+
+__all__ = ["lines_of", "write_lines"]
 
 SIZES = {"train": 40, "tune": 15, "dev": 15, "test": 20}
 WORDS = 12
@@ -41,18 +42,6 @@ def _candidate(i: int, source: list[int], rng: np.random.Generator) -> str:
     lm = 0.5 * good.sum() + 0.5 * rng.normal()
     total = 0.5 * rng.normal() - 0.2 * good.sum()
     return f"{i} ||| {text} ||| LM0= {lm:.4f} TM0= {rng.normal():.4f} {-len(source)} ||| {total:.4f} ||| {spans}"
-
-
-def write_lines(path: Path, lines: list[str]) -> None:
-    """Lines of text, compressed by the name."""
-    text = "".join(f"{line}\n" for line in lines).encode()
-    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
-
-
-def lines_of(path: Path) -> list[str]:
-    """The inverse of ``write_lines``."""
-    data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
 
 
 def settings(root: Path, **changes: Any) -> dict[str, Any]:

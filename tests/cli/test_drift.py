@@ -1,6 +1,5 @@
 """Commands and the service tell of score columns that are unlike those of training, and of references that are."""
 
-import gzip
 import json
 import logging
 from dataclasses import replace
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import small
 from commands import Command, refused
 
 import rerank as library
@@ -16,7 +16,7 @@ SHIPPED = Path(__file__).parents[2] / "data" / "asr"
 
 
 def lines_of(split: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in gzip.decompress((SHIPPED / f"{split}.jsonl.gz").read_bytes()).splitlines()]
+    return [*map(json.loads, small.lines_of(SHIPPED / f"{split}.jsonl.gz"))]
 
 
 @pytest.fixture(scope="module")

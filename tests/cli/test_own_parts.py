@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import faults
@@ -69,6 +70,16 @@ def run(command: str, folder: Path, name: str, *options: str, **how: object) -> 
     return faults.rerank(command, folder / "own.yaml", "-o", place / "out", *options, below=place, **how)  # type: ignore[arg-type]
 
 
+def kill_at(folder: Path, result: str) -> Callable[[str, int], None]:
+    """Kill the run "edited" once a result is complete."""
+
+    def kill(_event: str, _number: int) -> None:
+        if list((folder / "edited").glob(f"out/.runs/{result}")):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return kill
+
+
 def columns(folder: Path, name: str) -> set[str]:
     """The columns of all training splits in the cache, as their hashes."""
     found = (folder / name / ".cache").glob("train-*/table/table_hashes.npy")
@@ -130,12 +141,7 @@ def test_a_checkpoint_of_code_that_was_edited_is_not_gone_on_from(
     whole = run("run", folder, "first")
     assert whole.code == 0, whole.err
 
-    def kill(_event: str, _number: int) -> None:
-        """Once a checkpoint is complete."""
-        if list((folder / "edited").glob("out/.runs/0000.training.npz")):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    assert run("run", folder, "edited", fault=kill).code == -signal.SIGKILL
+    assert run("run", folder, "edited", fault=kill_at(folder, "0000.training.npz")).code == -signal.SIGKILL
     (folder / "rate_own.py").write_text("RATE = 0.25\n")
     for name in ("edited", "fresh"):
         ended = run("run", folder, name, *(["--resume"] if name == "edited" else []))
@@ -150,11 +156,7 @@ def test_results_of_classification_of_code_that_was_edited(folder: Path) -> None
     (folder / "learner_own.py").write_text(LEARNER)
     (folder / "rate_own.py").write_text("RATE = 0.0\n")
 
-    def kill(_event: str, _number: int) -> None:
-        if list((folder / "edited").glob("out/.runs/*.npz")):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    ended = run("run", folder, "edited", fault=kill)
+    ended = run("run", folder, "edited", fault=kill_at(folder, "*.npz"))
     assert ended.code == -signal.SIGKILL, ended.err
     (folder / "rate_own.py").write_text("RATE = 0.25\n")
 

@@ -22,9 +22,9 @@ VARIANTS = {
 }
 
 
-def read(path: Path, data: bytes) -> list[NBestList | SkippedList]:
-    path.write_bytes(data)
-    return list(BareReader().read(path))
+def _file(root: Path, data: bytes) -> Path:
+    (root / "lists").write_bytes(data)
+    return root / "lists"
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -54,9 +54,9 @@ def test_what_is_written_is_what_was_read_and_new_scores_come_first(tmp_path: Pa
 
 
 def test_a_failed_parse_is_no_candidate(tmp_path: Path) -> None:
-    lists = read(tmp_path / "lists", b"(())\n\n%s\n(())\n\n( () )\n\n" % ONE)
+    lists = list(BareReader().read(_file(tmp_path, b"(())\n\n%s\n(())\n\n( () )\n\n" % ONE)))
     assert [one.texts for one in lists if isinstance(one, NBestList)] == [[], [ONE], []]
-    (only,) = read(tmp_path / "lists", b"1\tx\n(())\n\n")
+    (only,) = list(BareReader().read(_file(tmp_path, b"1\tx\n(())\n\n")))
     assert (only.id, only.size) == ("x", 0)
 
 
@@ -71,14 +71,9 @@ def test_a_failed_parse_is_no_candidate(tmp_path: Path) -> None:
 def test_faults_of_headers_end_with_their_list(
     text: bytes, reason: str, line: int, message: str, tmp_path: Path
 ) -> None:
-    found = read(tmp_path / "lists", text)
+    found = list(BareReader().read(_file(tmp_path, text)))
     bad = next(one for one in found if isinstance(one, SkippedList))
     assert (bad.reason, bad.line) == (reason, line)
     assert message in bad.message
     last = found[-1]
     assert last.texts == [THREE]
-
-
-def _file(root: Path, data: bytes) -> Path:
-    (root / "lists").write_bytes(data)
-    return root / "lists"

@@ -88,7 +88,6 @@ def test_the_first_line_tells_the_variant(tmp_path: Path) -> None:
     assert good(read(tmp_path, HEADED)[0]).form == "header"
     assert outline(read(tmp_path, b"1\twsj(1)\n-1\n(NN x)\n")) == [("wsj(1)", 1)]
     assert outline(read(tmp_path, b"word\n\n" + HEADED)) == [("0", "header"), ("wsj-1", 2)]
-    assert read(tmp_path, b"") == []
 
 
 def test_large_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,6 @@ def test_bytes_line_ends_and_files_without_records(place: Path) -> None:
     (found,) = read(place, b"S-1\tcaf\xe9\r\nH-1\t-1\t\xff\r\n")
     assert (found.source, found.texts) == (b"caf\xe9", [b"\xff"])
     assert read(place, BEFORE + AFTER) == []
-    assert read(place, "") == []
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "ü", "-", "H-7"]), max_size=4).map(" ".join)

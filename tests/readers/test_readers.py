@@ -104,9 +104,7 @@ def test_excerpts_fit_on_a_line() -> None:
 # The registry
 
 
-def test_unknown_names_get_the_nearest() -> None:
-    with pytest.raises(RecipeError, match=r"unknown reader 'charnaik'; did you mean charniak\?"):
-        readers.get("charnaik")
+def test_unknown_names_get_all_that_there_are() -> None:
     with pytest.raises(RecipeError, match=r"unknown reader 'xyz'; known: .*berkeley, charniak"):
         readers.get("xyz")
 

@@ -43,13 +43,6 @@ COMPRESS = {
 ARCHIVES = [kind for kind in COMPRESS if kind != "plain"]
 
 
-class Stdin:
-    """Stands for sys.stdin, of which only the buffer is used."""
-
-    def __init__(self, data: bytes) -> None:
-        self.buffer = io.BytesIO(data)
-
-
 def read_all(path: Path | str, size: int = 1 << 16) -> bytes:
     with open_stream(path) as stream:
         pieces = []
@@ -184,14 +177,14 @@ def test_byte_order_marks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", COMPRESS)
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    stdin = Stdin(COMPRESS[kind](TEXT))
+    stdin = io.TextIOWrapper(io.BytesIO(COMPRESS[kind](TEXT)))
     monkeypatch.setattr(sys, "stdin", stdin)
     assert read_all("-") == TEXT
     assert not stdin.buffer.closed
 
 
 def test_errors_of_standard_input_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Stdin(gzip.compress(TEXT)[:100]))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(TEXT)[:100])))
     with pytest.raises(DataError, match=r"^<stdin>: the gzip data ends too early"):
         read_all("-")
 

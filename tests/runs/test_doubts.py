@@ -1,12 +1,12 @@
 """What a run says of splits that share lists, references that belong to other lists, and columns unlike training."""
 
-import gzip
 import json
 import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
+import small
 
 import rerank
 from rerank.readers.inputs import Inputs
@@ -18,8 +18,7 @@ Lines = list[dict[str, Any]]
 
 
 def lines_of(split: str) -> Lines:
-    text = gzip.decompress((SHIPPED / "asr" / f"{split}.jsonl.gz").read_bytes())
-    return [json.loads(line) for line in text.splitlines()]
+    return [*map(json.loads, small.lines_of(SHIPPED / "asr" / f"{split}.jsonl.gz"))]
 
 
 def off_by_one(lines: Lines) -> Lines:

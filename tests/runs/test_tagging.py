@@ -22,6 +22,7 @@ from rerank.runs import pipeline
 from rerank.runs.tagging.lists import jackknifed
 from rerank.runs.tagging.steps import majority
 
+Ran = tuple[Path, dict[str, Any], dict[str, Any]]  # a directory, the settings of a run in it, its metrics
 NAMES = ("Ann", "Bob", "Cid", "Dora", "Eve", "Flo")
 
 
@@ -38,7 +39,7 @@ def sentences(first: int, count: int) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """A directory with files and a run of both stages, its settings and its metrics."""
     root = tmp_path_factory.mktemp("tagging")
     for split, first, count in (("train", 0, 40), ("dev", 40, 10), ("test", 50, 12)):
@@ -51,7 +52,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any],
     return root, settings, pipeline.run(read_settings(settings), root / "run")
 
 
-def test_both_stages_are_measured(ran: tuple[Path, dict[str, Any], dict[str, Any]]) -> None:
+def test_both_stages_are_measured(ran: Ran) -> None:
     root, _, metrics = ran
     systems = metrics["splits"]["test"]
     assert systems["base"]["f1"] < systems["average"]["f1"] <= systems["oracle"]["f1"]
@@ -70,9 +71,7 @@ def test_both_stages_are_measured(ran: tuple[Path, dict[str, Any], dict[str, Any
     assert nested["splits"]["test"]["average"] == systems["reranked"]
 
 
-def test_it_goes_on_where_it_stopped(
-    ran: tuple[Path, dict[str, Any], dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_goes_on_where_it_stopped(ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, settings, metrics = ran
     plain = {key: value for key, value in settings.items() if key != "rerank"}
     with monkeypatch.context() as patch:
@@ -84,7 +83,7 @@ def test_it_goes_on_where_it_stopped(
     assert again["splits"]["test"]["average"] == metrics["splits"]["test"]["average"]
 
 
-def test_lists_are_read_by_rankings(ran: tuple[Path, dict[str, Any], dict[str, Any]]) -> None:
+def test_lists_are_read_by_rankings(ran: Ran) -> None:
     root, _, _ = ran
     lists = list(read_lists(JsonlReader(), root / "run" / "lists" / "train.jsonl.gz"))
     assert len(lists) == 40
@@ -109,7 +108,7 @@ def test_majority() -> None:
     assert majority(made) == {"a": "Z", "b": "Y", "c": "Y", "": "Z"}
 
 
-def test_commands(rerank: Command, ran: tuple[Path, dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
+def test_commands(rerank: Command, ran: Ran, tmp_path: Path) -> None:
     root, _, _ = ran
     model, test = root / "run" / "model", root / "test.conll"
     tagger = Tagger.load(model)
@@ -140,7 +139,7 @@ def test_commands(rerank: Command, ran: tuple[Path, dict[str, Any], dict[str, An
     failed(rerank("tag", model, tmp_path / "wide"), 2, "wide:1: list 0: found 5 columns; expected 2 or 3")
 
 
-def test_a_service_tags(ran: tuple[Path, dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
+def test_a_service_tags(ran: Ran, tmp_path: Path) -> None:
     tagger = Tagger.load(ran[0] / "run" / "model")
     sentence = [["Ann", "N"], ["meets", "V"]]
     with serving(ran[0] / "run" / "model", tmp_path) as service:
@@ -187,9 +186,7 @@ def test_labels_that_cannot_stand_behind_a_slash_are_refused(rerank: Command, tm
     )
 
 
-def test_what_is_trained_is_tested_by_the_next_call(
-    ran: tuple[Path, dict[str, Any], dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_trained_is_tested_by_the_next_call(ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = read_settings({key: value for key, value in ran[1].items() if key != "rerank"})
     pipeline.run(recipe, tmp_path, tests=False)
     monkeypatch.setattr("rerank.runs.tagging.steps.train_tagger", None)  # what is kept is not trained again
@@ -208,9 +205,7 @@ def test_words_with_blanks_are_one_word_of_a_list(rerank: Command, tmp_path: Pat
 
 
 @pytest.mark.parametrize("options", [(), ("--n-best", "2")])
-def test_an_answer_comes_before_the_next_question(
-    ran: tuple[Path, dict[str, Any], dict[str, Any]], options: tuple[str, ...]
-) -> None:
+def test_an_answer_comes_before_the_next_question(ran: Ran, options: tuple[str, ...]) -> None:
     """Whoever writes a sentence to the program and waits for what it says gets it."""
     asked = [sys.executable, "-m", "rerank", "tag", str(ran[0] / "run" / "model"), "-", *options]
     with subprocess.Popen(asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as program:
