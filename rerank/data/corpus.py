@@ -170,13 +170,6 @@ class Corpus:
             weight=pick(self.weight, lists),
         )
 
-    def fold(self, folds: np.ndarray, held_out: int) -> "tuple[Corpus, Corpus]":
-        """(training part, held-out part) for ``folds`` (int [L], the fold of every list)."""
-        if np.shape(folds) != (self.list_count,):
-            raise DataError(f"{np.size(folds)} fold numbers for {self.list_count} lists; expected one per list")
-        held = np.asarray(folds) == held_out
-        return self.take(np.flatnonzero(~held)), self.take(np.flatnonzero(held))
-
     def keep_columns(self, keep: np.ndarray) -> "Corpus":
         """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
         mask = keep[self.columns]

@@ -174,16 +174,6 @@ def test_lists_are_taken_in_the_order_asked_for(lists: list[Plain], data: st.Dat
     assert plain(corpus) == lists
 
 
-@given(LISTS, st.data())
-@settings(max_examples=40, deadline=None)
-def test_folds_part_the_lists(lists: list[Plain], data: st.DataObject) -> None:
-    folds = data.draw(st.lists(st.integers(0, 2), min_size=len(lists), max_size=len(lists)))
-    for held_out in range(3):
-        training, held = corpus_of(lists).fold(np.array(folds, np.int64), held_out)
-        assert plain(training) == [one for one, fold in zip(lists, folds, strict=True) if fold != held_out]
-        assert plain(held) == [one for one, fold in zip(lists, folds, strict=True) if fold == held_out]
-
-
 @given(LISTS, st.lists(st.booleans(), min_size=WIDTH, max_size=WIDTH))
 @settings(max_examples=60, deadline=None)
 def test_kept_columns_keep_their_numbers(lists: list[Plain], keep: list[bool]) -> None:
