@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
 
 import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.registry import build
@@ -35,7 +36,7 @@ from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import learners
 from rerank.metrics.oracle import oracle
-from rerank.readers.examples.svmlight import read_svmlight, write_svmlight
+from rerank.readers.examples.svmlight import read_svmlight
 
 warnings.filterwarnings("ignore")
 OURS: dict[str, dict[str, Any]] = {
@@ -186,7 +187,9 @@ def memory(examples: int) -> dict[str, Any]:
     found = {}
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "zipf.svm"
-        write_svmlight(zipf(train=examples, test=1)[0], path)
+        drawn, _ = zipf(train=examples, test=1)
+        rows = sp.csr_matrix((drawn.values, drawn.columns, drawn.rows), (drawn.size, drawn.width))
+        dump_svmlight_file(rows, 2 * drawn.label - 1, str(path), zero_based=False)
         for tool in ("nothing", "perceptron", "pa", "cw-var-kl", "sklearn Perceptron", "sklearn pa1"):
             command = [sys.executable, __file__, "--read", str(path), "--tool", tool]
             output = subprocess.run(command, check=True, capture_output=True, text=True).stdout

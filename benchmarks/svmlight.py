@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.datasets import dump_svmlight_file
 
 from rerank.contrib.classification.synthetic import zipf
 from rerank.data.labelled import Labelled
-from rerank.readers.examples.svmlight import read_svmlight, write_svmlight
+from rerank.readers.examples.svmlight import read_svmlight
 
 WARM = "+1 1:1 2:0.5\n-1 2:1\n"
 
@@ -45,7 +47,8 @@ def main() -> None:
         files = {"ones": ones, "values": with_values(ones.take(np.arange(max(1, arguments.examples // 10))))}
         for name, examples in files.items():
             path = Path(directory) / f"{name}.svm"
-            write_svmlight(examples, path)
+            rows = csr_matrix((examples.values, examples.columns, examples.rows), (examples.size, examples.width))
+            dump_svmlight_file(rows, 2 * examples.label - 1, str(path), zero_based=False)
             found[name] = {"megabytes": round(path.stat().st_size / 1e6, 1), "nonzeros": examples.nonzeros}
             found[name] |= {reader: in_own_process(reader, path) for reader in READERS}
     print(json.dumps(found, indent=1))

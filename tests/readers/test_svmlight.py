@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from rerank.base.errors import DataError, RunError
-from rerank.data.labelled import Labelled, canonical, from_csr
-from rerank.readers.examples.svmlight import read_folds, read_svmlight, write_svmlight
+from rerank.base.errors import DataError
+from rerank.data.labelled import Labelled, canonical
+from rerank.readers.examples.svmlight import read_folds, read_svmlight
 
 BLANK = b" \t\r\v\f"
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -261,36 +261,6 @@ def test_long_unsorted_rows_and_many_labels(place) -> None:
     assert found.columns[:70_000].tolist() == list(range(70_000))
     assert np.array_equal(found.values[:70_000], numbers[np.argsort(ids)])
     assert [found.classes[c] for c in found.label] == ["0", *(f"{i}.5" for i in range(3000))]
-
-
-# Writing
-
-
-@given(texts())
-def test_what_is_written_is_read_back(place, text) -> None:
-    try:
-        before = read(place, text)
-    except DataError:
-        assume(False)
-    for base in (0, 1):
-        write_svmlight(before, place, index_base=base)
-        after = read_svmlight(place, index_base=base, width=before.width or None)
-        for name in ("rows", "columns", "values", "label", "group", "weight"):
-            assert np.array_equal(getattr(before, name), getattr(after, name)), name
-        assert (after.classes, after.width) == (before.classes, before.width)
-
-
-def test_nothing_is_written_that_the_format_cannot_hold(tmp_path: Path) -> None:
-    target = tmp_path / "out.svm"
-    for classes in (["a b", "c"], ["a#", "c"], ["a:b", "c"], ["", "c"], ["a,b", "c"]):
-        with pytest.raises(DataError, match="cannot be written"):
-            write_svmlight(from_csr(np.eye(2), classes), target)
-    weighted = from_csr(np.eye(2), [0, 1])
-    with pytest.raises(DataError, match="weights"):
-        write_svmlight(Labelled(**{**vars(weighted), "weight": np.array([1.0, 2.0])}), target)
-    with pytest.raises(RunError):
-        write_svmlight(weighted, tmp_path / "none" / "out.svm")
-    assert not list(tmp_path.iterdir())
 
 
 # Folds

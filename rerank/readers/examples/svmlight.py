@@ -20,7 +20,7 @@ from rerank.readers.decimal_kernel import FLOAT32_MAX, POWERS
 from rerank.readers.examples import svmlight_kernel as stop
 from rerank.readers.examples.svmlight_kernel import parse
 from rerank.readers.lines import LineReader
-from rerank.readers.streams import InputStream, PathLike, open_output, open_stream
+from rerank.readers.streams import InputStream, PathLike, open_stream
 
 CHUNK = 1 << 18  # bytes that are read at a time: a chunk stays in the cache while it is parsed
 LONGEST = 1 << 20  # bytes of a label or a feature; a file with more is not an svmlight file
@@ -82,48 +82,6 @@ def read_folds(path: PathLike, n: int) -> np.ndarray:
         message = f"found {count:,} fold numbers for {n:,} examples; expected one for each, on a line of its own"
         raise DataError(message, path=stream.path)
     return folds
-
-
-def write_svmlight(examples: Labelled, path: PathLike, *, index_base: Literal[0, 1] = 1) -> None:
-    """Write ``examples``; reading the file gives the same arrays, with a width just enough for the highest column used.
-
-    A class 1 is written +1 if there is a class -1. Values have the fewest digits that give the same float32.
-
-    Raises
-    ------
-    DataError: weights other than 1 or labels that the format cannot hold. RunError: the file cannot be written.
-    """
-    if (examples.weight != 1).any():
-        raise DataError("examples with weights other than 1 cannot be written; the format holds no weights")
-    for name in examples.classes:
-        if _label_fault(name):
-            raise DataError(f"found label {_shown(name)}, which cannot be written; expected {_label_fault(name)}")
-    signed = examples.classes == ("-1", "1")
-    labels = ["-1", "+1"] if signed else list(examples.classes)
-    rows = examples.rows
-    with open_output(path) as out:
-        for first in range(0, examples.size, 1024):
-            last = min(first + 1024, examples.size)
-            ids = (examples.columns[rows[first] : rows[last]] + np.int64(index_base)).tolist()
-            values = _texts(examples.values[rows[first] : rows[last]])
-            tokens = [f" {j}:{v}" for j, v in zip(ids, values, strict=True)]
-            lines = []
-            for i in range(first, last):
-                group = f" qid:{examples.group[i]}" if examples.group.size else ""
-                features = "".join(tokens[rows[i] - rows[first] : rows[i + 1] - rows[first]])
-                lines.append(f"{labels[examples.label[i]]}{group}{features}\n")
-            out.write("".join(lines).encode())
-
-
-def _texts(values: np.ndarray) -> list[str]:
-    distinct, inverse = np.unique(values, return_inverse=True)
-    names = [_shortest(value) for value in distinct]
-    return [names[i] for i in inverse.tolist()]
-
-
-def _shortest(value: np.float32) -> str:
-    text = str(value).removesuffix(".0")
-    return text if np.float32(float(text)) == value else repr(float(value))
 
 
 def _shown(text: str) -> str:
