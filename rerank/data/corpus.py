@@ -53,9 +53,8 @@ class Corpus:
 
     ``values``, ``base`` and ``weight`` may be one number that stands for all (an array of stride 0): large corpora of
     equal values take half of the space. ``width`` is D, the number of columns that exist (whether used or not);
-    ``free`` is the number of leading columns that no penalty touches (dense scores); ``double`` values are float64,
-    which learners read as float32 (nothing else takes them), so that large arrays of a user are not copied;
-    ``about`` is the provenance: metric signature, digests of inputs, counts of what was skipped or pruned.
+    ``free`` is the number of leading columns that no penalty touches (dense scores); ``about`` is the provenance:
+    metric signature, digests of inputs, counts of what was skipped or pruned.
     """
 
     lists: np.ndarray
@@ -70,12 +69,11 @@ class Corpus:
     width: int
     about: dict[str, Any] = field(default_factory=dict)
     free: int = 0
-    double: bool = False
     trusted: InitVar[bool] = False  # made from a checked corpus: its nonzeros are not checked again
 
     def __post_init__(self, trusted: bool) -> None:
         for name, dtype in DTYPES.items():
-            array = np.asarray(getattr(self, name), dtype=np.float64 if name == "values" and self.double else dtype)
+            array = np.asarray(getattr(self, name), dtype=dtype)
             if name in ("base", "weight") and array.size >= LARGE and (array == array.flat[0]).all():
                 array = np.broadcast_to(array.flat[0], array.shape)
             if name not in ("values", "base", "weight") or not constant(array) or array.size < LARGE:

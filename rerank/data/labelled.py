@@ -43,8 +43,7 @@ class Labelled:
     | weight  | float64 [n]      | importance of an example |
 
     ``classes`` are the texts of the labels (see ``canonical_order``), ``width`` is D, the number of columns that exist,
-    ``dropped`` counts the nonzeros that ``align`` left out, and ``double`` values are float64 that are read as float32
-    (see ``Corpus``): ``take`` and all that widens or scales rows makes float32 of them.
+    and ``dropped`` counts the nonzeros that ``align`` left out.
 
     Raises
     ------
@@ -60,12 +59,10 @@ class Labelled:
     weight: np.ndarray
     width: int
     dropped: int = 0
-    double: bool = False
 
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
-            kind = np.float64 if name == "values" and self.double else dtype
-            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name), dtype=kind)))
+            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name), dtype=dtype)))
         n, k = self.label.size, len(self.classes)
         wrong = (
             self.rows.shape != (n + 1,)
@@ -111,7 +108,6 @@ class Labelled:
             label=self.label[chosen],
             group=self.group[chosen] if self.group.size else self.group,
             weight=self.weight[chosen],
-            double=False,
         )
 
     def shared(self, share: float, seed: int) -> "Labelled":
@@ -136,7 +132,7 @@ class Labelled:
         if self.width == MOST_COLUMNS:
             raise DataError(f"there is no column left for a bias; at most {MOST_COLUMNS:,} are possible")
         rows, columns, values = self._copied(np.arange(self.size), bias=constant)
-        return replace(self, rows=rows, columns=columns, values=values, width=self.width + 1, double=False)
+        return replace(self, rows=rows, columns=columns, values=values, width=self.width + 1)
 
     def normalised(self, kind: Literal["l2", "max"], like: "Labelled | None" = None) -> "Labelled":
         """The examples with values on a common scale.
@@ -157,7 +153,7 @@ class Labelled:
             divide_columns(self.columns, self.values, largest, values)
         else:
             raise RecipeError(f"unknown normalisation {kind!r}; known: l2, max")
-        return replace(self, values=_shrunk(values), double=False)
+        return replace(self, values=_shrunk(values))
 
     def align(self, classes: Sequence[str], width: int) -> "Labelled":
         """These examples with the classes and columns of others, as test examples take over those of training.
@@ -205,10 +201,9 @@ class Labelled:
         if blocks * width > MOST_COLUMNS:
             raise DataError(f"{k:,} classes of {width:,} columns are more than {MOST_COLUMNS:,} columns")
         if blocks == 1 and not bias:
-            rows, columns, values, double = self.rows, self.columns, self.values, self.double
+            rows, columns, values = self.rows, self.columns, self.values
         else:
             rows, columns, values = self._copied(np.arange(self.size), blocks, np.float32(1) if bias else None)
-            double = False
         gain = np.zeros(self.size * k)
         gain[np.arange(self.size) * k + self.label] = 1.0
         return Corpus(
@@ -223,7 +218,6 @@ class Labelled:
             weight=self.weight,
             width=blocks * width,
             about={"classes": list(self.classes), "columns_per_class": width},
-            double=double,
             trusted=trusted,
         )
 

@@ -38,8 +38,8 @@ ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 @kernel
 def single(value: float) -> float:
-    """A feature value as learners read it, in single precision: arrays of float64 are trained on without a copy."""
-    return float(np.float32(value))
+    """A feature value, which is in single precision, for sums and products in double precision."""
+    return float(value)
 
 
 @kernel

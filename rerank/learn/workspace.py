@@ -54,7 +54,7 @@ class ListArrays(NamedTuple):
     lists: np.ndarray
     rows: np.ndarray
     columns: np.ndarray  # as uint32: numba need not check for negative ones
-    values: np.ndarray  # float32, or float64: kernels read single(values[p])
+    values: np.ndarray  # float32: kernels read single(values[p])
     base: np.ndarray
     gain: np.ndarray
     weight: np.ndarray

@@ -243,17 +243,6 @@ def test_parts_are_saved_as_one_corpus_in_files_of_numpy(tmp_path: Path) -> None
             assert (tmp_path / "corpus" / f"{name}.npy").read_bytes() == (tmp_path / "expected.npy").read_bytes()
 
 
-def test_float64_values_stay_so_in_memory_alone(tmp_path: Path) -> None:
-    single = corpus_of(EXAMPLE)
-    values = single.values / np.float64(3.0)
-    double = dataclasses.replace(single, values=values, double=True)
-    assert np.shares_memory(double.slice(0, 1).values, values)
-    double.save(tmp_path / "corpus")
-    for found in (Corpus.load(tmp_path / "corpus"), concatenate([double]), dataclasses.replace(double, double=False)):
-        assert found.values.dtype == np.float32
-        assert np.array_equal(found.values, values.astype(np.float32))
-
-
 def test_saving_again_replaces_the_old(tmp_path: Path) -> None:
     corpus_of(EXAMPLE).save(tmp_path / "corpus")
     corpus_of(EXAMPLE[:1]).save(str(tmp_path / "corpus"))

@@ -79,7 +79,7 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
     An example is a list whose candidates are the classes. With two classes the second one holds the features and the
     first one is empty; with more, every class has a copy of the features (the joint feature map). The intercept is the
     weight of a base score with two classes and a learner that treats that like a feature (``base_like_feature``), and
-    the arrays of large sparse input are trained on as they are; else it is the weight of one more column. Values are
+    float32 nonzeros of sparse input are trained on as they are; else it is the weight of one more column. Values are
     read as float32, weights are float64.
 
     Parameters
@@ -241,7 +241,7 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
         X = validate_data(self, X, **MATRIX, reset=False)
         if self._votes is None:
             return _scores(X, self.coef_, self.intercept_)
-        examples = examples_of(X, np.zeros(X.shape[0], np.int64), self.classes_, double=True)
+        examples = examples_of(X, np.zeros(X.shape[0], np.int64), self.classes_, np.ones(X.shape[0]))
         counts = vote(self._votes, self._trained[1].lists(examples)).reshape(-1, self.classes_.size)
         shares = counts / max(1, int(self._votes.survived.sum()))
         return shares[:, 1] - shares[:, 0] if self.classes_.size == 2 else shares
@@ -306,7 +306,7 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
         self, learner: Learner, layout: Blocks, classes: np.ndarray, X: Any, y: np.ndarray, weight: np.ndarray
     ) -> tuple[Labelled, Visits]:
         """The rows as examples, and a pass over them."""
-        examples = examples_of(X, np.searchsorted(classes, y), classes, weight, double=True)
+        examples = examples_of(X, np.searchsorted(classes, y), classes, weight)
         visits = visits_of(examples, bool(self.shuffle), constant=layout.bias)
         dual = learner.dual  # a dual variable stands for all equal rows, and so does its limit
         return replace(examples, weight=visits.weight if dual else visits.importance), visits

@@ -1,6 +1,6 @@
-"""Rows of a matrix as sparse rows, as labelled examples, and as lists of candidates."""
+"""The rows of a matrix as labelled examples and as lists of candidates."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -8,73 +8,49 @@ from scipy import sparse
 from rerank.contrib.sklearn.parameters import numbers
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
-from rerank.kernels.compile import kernel
 from rerank.metrics.gain import LARGEST_GAIN
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 MOST = int(np.iinfo(np.int32).max)
-LARGE = 1 << 20  # so many float64 values, or more, are trained on without a copy as float32
 
 
-class SparseRows(NamedTuple):
-    """The nonzeros of n rows, sorted by column; they may share memory with the matrix that they are from."""
+def rows_of(X: Any) -> dict[str, Any]:
+    """The nonzeros of ``X`` (dense or CSR [n, D], finite; it is not changed), by row and column.
 
-    rows: np.ndarray  # int64 [n + 1]
-    columns: np.ndarray  # int32 [nnz]
-    values: np.ndarray  # float32 [nnz], or float64 that are within its range
-
-
-def rows_of(X: Any, *, double: bool = False) -> SparseRows:
-    """The rows of ``X`` (dense or CSR [n, D], finite; it is not changed).
-
-    double: many float64 values of a CSR matrix may stay what they are.
+    They are ``rows`` (int64 [n + 1]), ``columns`` (int32 [nnz]) and ``values`` (float32 [nnz]), and may share memory
+    with ``X``.
     """
-    if X.shape[1] >= MOST:
-        raise ValueError(f"X has {X.shape[1]} columns; fewer than {MOST} are expected")
-    return _sparse_rows(X, double) if sparse.issparse(X) else _dense_rows(X)
-
-
-def _dense_rows(X: np.ndarray) -> SparseRows:
     n, D = X.shape
-    values = _narrow(X)
+    if D >= MOST:
+        raise ValueError(f"X has {D} columns; fewer than {MOST} are expected")
+    if sparse.issparse(X):
+        return _sparse_rows(sparse.csr_array(X))  # shares the arrays, not the flags
+    values, columns = _narrow(X), np.broadcast_to(np.arange(D, dtype=np.int32), X.shape)
     if values.all():
-        return SparseRows(np.arange(n + 1) * D, np.tile(np.arange(D, dtype=np.int32), n), values.ravel())
+        return {"rows": np.arange(n + 1) * D, "columns": columns.ravel(), "values": values.ravel()}
     mask = values != 0
     rows = np.concatenate([[0], np.cumsum(np.count_nonzero(mask, axis=1), dtype=np.int64)])
-    return SparseRows(rows, np.broadcast_to(np.arange(D, dtype=np.int32), X.shape)[mask], values[mask])
+    return {"rows": rows, "columns": columns[mask], "values": values[mask]}
 
 
-def _sparse_rows(X: Any, double: bool) -> SparseRows:
-    matrix = sparse.csr_array(X)  # shares the arrays of sparse input, not the flags
+def _sparse_rows(matrix: Any) -> dict[str, Any]:
     if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # scipy would read beyond the ends of its arrays
         raise ValueError("X is a damaged CSR matrix: the row offsets, X.indptr, decrease; they must not")
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    if matrix.indices.dtype.itemsize > 4 and matrix.nnz:  # as int32, one that is too large could be another's
-        least, most = int(matrix.indices.min()), int(matrix.indices.max())
-        if least < 0 or most >= matrix.shape[1]:
-            expected = f"expected 0..{matrix.shape[1] - 1}"
-            raise ValueError(f"X is a damaged CSR matrix: columns from {least} to {most}; {expected}")
-    double &= matrix.nnz >= LARGE and matrix.dtype == np.float64
-    as_given = double and in_range(matrix.data, SMALLEST, FLOAT32_MAX)
-    values = matrix.data if as_given else _narrow(matrix.data)
-    if not as_given and not values.all():  # stored zeros
+    least, most = int(matrix.indices.min(initial=0)), int(matrix.indices.max(initial=-1))
+    if least < 0 or most >= matrix.shape[1]:  # as int32, one that is too large could be another's
+        expected = f"expected 0..{matrix.shape[1] - 1}"
+        raise ValueError(f"X is a damaged CSR matrix: columns from {least} to {most}; {expected}")
+    values = _narrow(matrix.data)
+    if not values.all():  # stored zeros
         matrix = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
         matrix.eliminate_zeros()
         values = matrix.data
-    indptr, indices = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
-    return SparseRows(indptr, indices, values)
-
-
-@kernel
-def in_range(values: np.ndarray, least: float, most: float) -> bool:
-    """Whether all sizes of ``values`` (float64) are from ``least`` to ``most``."""
-    outside = 0
-    for p in range(values.shape[0]):
-        outside += not least <= abs(values[p]) <= most
-    return outside == 0
+    rows, columns = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
+    return {"rows": rows, "columns": columns, "values": values}
 
 
 def _narrow(data: np.ndarray) -> np.ndarray:
@@ -96,18 +72,11 @@ def _narrow(data: np.ndarray) -> np.ndarray:
     return values
 
 
-def examples_of(
-    X: Any, label: np.ndarray, classes: np.ndarray, weight: np.ndarray | None = None, *, double: bool = False
-) -> Labelled:
-    """The rows of ``X`` (see ``rows_of``) with ``label`` (int64 [n], index of a class).
-
-    weight: float64 [n], 1 by default; double: see ``rows_of``.
-    """
-    n, D = X.shape
-    rows = rows_of(X, double=double)
+def examples_of(X: Any, label: np.ndarray, classes: np.ndarray, weight: np.ndarray) -> Labelled:
+    """The rows of ``X`` (see ``rows_of``) with ``label`` (int64 [n], index of a class) and ``weight`` (float64 [n])."""
     return Labelled(
-        **rows._asdict(), label=label, classes=tuple(map(str, classes)), group=np.zeros(0, np.int64),
-        weight=np.ones(n) if weight is None else weight, width=D, double=rows.values.dtype == np.float64,
+        **rows_of(X), label=label, classes=tuple(map(str, classes)), group=np.zeros(0, np.int64), weight=weight,
+        width=X.shape[1],
     )  # fmt: skip
 
 
@@ -118,15 +87,15 @@ def offsets_of(group: Any, qid: Any, n: int) -> np.ndarray:
             f"found {'neither group nor qid' if group is None else 'both group and qid'}; expected one of them: "
             "group, the sizes of the lists, or qid, for every row of X the id of its list"
         )
-    return _by_sizes(group, n) if qid is None else _by_ids(qid, n)
-
-
-def _by_sizes(group: Any, n: int) -> np.ndarray:
+    if qid is not None:
+        return _by_ids(qid, n)
     sizes = np.asarray(group)
-    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or not (sizes > 0).all():
+    whole = sizes.ndim == 1 and sizes.dtype.kind in "iu"
+    if not whole or not (sizes > 0).all():
         shown = f"{sizes.dtype} of shape {sizes.shape}"
-        if sizes.ndim == 1 and sizes.dtype.kind in "iu":
-            shown = f"the size {sizes[sizes <= 0][0]} of list {int(np.flatnonzero(sizes <= 0)[0])}"
+        if whole:
+            i = int(np.argmin(sizes > 0))
+            shown = f"the size {sizes[i]} of list {i}"
         raise ValueError(f"group holds {shown}; expected the sizes of the lists, whole numbers from 1")
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     if offsets[-1] != n:
@@ -169,7 +138,7 @@ def lists_of(X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = 
         )
     L = offsets.size - 1
     return Corpus(
-        **rows_of(X)._asdict(), lists=offsets, base=np.zeros(n) if base is None else numbers("base", base, n),
+        **rows_of(X), lists=offsets, base=np.zeros(n) if base is None else numbers("base", base, n),
         gain=gains, stats=gains[:, np.newaxis], reference=np.ones((L, 1)), weight=np.ones(L), width=X.shape[1],
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ class Visits(NamedTuple):
 def hash_examples(
     rows: np.ndarray, columns: np.ndarray, values: np.ndarray, label: np.ndarray, constant: int, hashes: np.ndarray
 ) -> None:
-    """hashes[i] (uint64) ← a hash of the columns, values (as float32) and label of example i.
+    """hashes[i] (uint64) ← a hash of the columns, values and label of example i.
 
     constant: a column of ones that all rows end with although they do not hold it; -1 for none.
     """
