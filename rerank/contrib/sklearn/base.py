@@ -1,6 +1,7 @@
 """The base of all classifiers: rows and labels as lists of candidates, passes of a learner, linear predictions."""
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,17 +13,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rerank.contrib.sklearn.matrix import examples_of
-from rerank.contrib.sklearn.parameters import MATRIX, Share, as_value_errors, check_parameters, derive, plain, seed_of
-from rerank.contrib.sklearn.probability import Probabilities
-from rerank.contrib.sklearn.visits import Visits, visits_of
-from rerank.contrib.sklearn.weights import weights_of
+from rerank.contrib.sklearn.parameters import (
+    MATRIX,
+    Share,
+    as_value_errors,
+    check_parameters,
+    derive,
+    plain,
+    seed_of,
+    weights_of,
+)
+from rerank.contrib.sklearn.visits import visits_of
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
 from rerank.learn.settings import Count
-from rerank.learn.trainer import epoch_order, train
-from rerank.learn.voting.votes import Votes
+from rerank.learn.trainer import train
 from rerank.learn.voting.voting import vote
 
 Predictor = Literal["last", "average", "vote"]
@@ -47,19 +54,14 @@ class Blocks:
         """Whether a block has a column for the intercept."""
         return self.bias and not self.apart
 
-    @property
-    def columns(self) -> int:
-        """The number of all columns."""
-        return self.blocks * (self.features + self.extra)
-
-    def start(self, learner: Learner, columns: int) -> State:
+    def start(self, learner: Learner) -> State:
         """A state with nothing learnt."""
-        state = learner.init(columns)
+        state = learner.init(self.blocks * (self.features + self.extra))
         return state if self.summed else learner.without_average(state)
 
     def lists(self, examples: Labelled) -> Corpus:
         """The examples as lists; a constant that is no column of theirs is the base score of the second class."""
-        lists = examples.corpus(bias=self.extra, trusted=True)  # columns are sorted, see ``SparseRows``
+        lists = examples.corpus(bias=self.extra, trusted=True)  # columns are sorted, see ``rows_of``
         return replace(lists, base=np.tile([0.0, 1.0], lists.list_count), trusted=True) if self.apart else lists
 
     def parts(self, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
@@ -70,7 +72,7 @@ class Blocks:
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
-class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
     """Base of the classifiers: linear, online, with one learner each.
 
     ``class Mine(OnlineClassifier, learner=MyLearner): ...`` makes a classifier of a learner. Its parameters are those
@@ -106,7 +108,7 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
     classes_: [k], sorted.
     coef_: float64 [1, D] for two classes, else [k, D]; for "vote" those of the average.
     intercept_: float64 [1] or [k]; as coef_.
-    n_iter_: passes made; validation_scores_: the accuracy on the rows held out after each of those of the last ``fit``.
+    n_iter_: passes made; validation_scores_: the accuracy on the rows held out after each of those of the last call.
     n_features_in_, feature_names_in_: D, and the names of the columns where X has some.
     """
 
@@ -160,31 +162,7 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
                 f"{type(self).__name__} needs examples of at least two classes; found one class, {found[0]!r}"
                 f"{'' if found.size == classes.size else ', with a weight above 0'}"
             )
-        with as_value_errors(type(self).__name__):
-            learner, layout, seed, state, done = self._begin(classes, fresh=not warm)
-            how: dict[str, Any] = {"predictor": "last" if self.average == "last" else "average"}
-            if self.early_stopping:
-                kept, held = self._hold_out(y, seed)
-                rows, right, counted = X[held], y[held], weight[held]
-                X, y, weight = X[kept], y[kept], weight[kept]
-
-                def accuracy(weights: Weights) -> float:
-                    predicted = _winners(_scores(rows, *layout.parts(weights)), classes)
-                    return float(accuracy_score(right, predicted, sample_weight=counted))
-
-                how |= {"patience": int(self.n_iter_no_change), "evaluate_dev": accuracy}
-            examples, visits = self._visits(learner, layout, classes, X, y, weight)
-            lists = layout.lists(examples)
-            how |= {"epochs": int(self.epochs), "seed": seed, "shuffle": bool(self.shuffle), "visits": visits.sequence}
-            how |= {
-                "keep_log": self.average == "vote",
-                "warm": (learner.for_corpus(state, lists.candidate_count), done),
-            }
-            training = train(learner, lists, lists.lists[:-1] + examples.label, **how)
-            votes = learner.votes(training.log, lists) if training.log is not None else None
-        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
-        passes, trained = done + len(training.history), (learner, layout, seed, training.state)
-        return self._keep(trained, classes, training.weights[how["predictor"]], passes, votes)
+        return self._train(X, y, weight, classes, epochs=int(self.epochs), fresh=not warm)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue learning: one pass over a batch. With ``shuffle=False``, passes over batches make one pass over all.
@@ -217,20 +195,7 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
         weight = weights_of(y, known, sample_weight, self.class_weight)
         if known.size < 2:
             raise ValueError(f"{type(self).__name__} needs at least two classes; found one class, {known[0]!r}")
-        with as_value_errors(type(self).__name__):
-            learner, layout, seed, state, done = self._begin(known, fresh=first)
-            examples, visits = self._visits(learner, layout, known, X, y, weight)
-            lists = layout.lists(examples)
-            state = learner.for_corpus(state, lists.candidate_count)
-            order = visits.sequence[epoch_order(visits.sequence.size, seed, done, bool(self.shuffle))]
-            learner.epoch(lists, lists.lists[:-1] + examples.label, order, state)
-            with np.errstate(all="ignore"):  # what is not finite is refused below
-                weights = learner.average(state) if layout.summed else learner.last(state)
-        if not (np.isfinite(weights.w).all() and np.isfinite(weights.base)):
-            raise ValueError(
-                f"{type(self).__name__}: the weights overflowed in {done + 1} passes; scale X or take smaller steps"
-            )
-        return self._keep((learner, layout, seed, state), known, weights, done + 1)
+        return self._train(X, y, weight, known, epochs=1, fresh=first)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: float64 [n] for two classes, above 0 for the second one; else [n, k], the highest one wins.
@@ -273,6 +238,35 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
         X, y = validate_data(self, X, y, **MATRIX, reset=reset)
         return X, y
 
+    def _train(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, classes: np.ndarray, *, epochs: int, fresh: bool
+    ) -> Self:
+        """Make passes over the rows, from the start (``fresh``) or from what was learnt, and take what they lead to."""
+        accuracy = None
+        with as_value_errors(type(self).__name__):
+            learner, layout, seed, state, done = self._begin(classes, fresh=fresh)
+            if self.early_stopping:
+                kept, held = self._hold_out(y, seed)
+                accuracy = partial(_accuracy, layout, classes, X[held], y[held], weight[held])
+                X, y, weight = X[kept], y[kept], weight[kept]
+            examples = examples_of(X, np.searchsorted(classes, y), classes, weight)
+            visits = visits_of(examples, bool(self.shuffle), constant=layout.bias)
+            weight = visits.weight if learner.dual else visits.importance  # a dual variable stands for all equal rows
+            lists, voted = layout.lists(replace(examples, weight=weight)), self.average == "vote"
+            predictor = "last" if self.average == "last" else "average"
+            training = train(
+                learner, lists, lists.lists[:-1] + examples.label, epochs=epochs, seed=seed,
+                shuffle=bool(self.shuffle), visits=visits.sequence, predictor=predictor,
+                patience=int(self.n_iter_no_change), evaluate_dev=accuracy, keep_log=voted,
+                warm=(learner.for_corpus(state, lists.candidate_count), done),
+            )  # fmt: skip
+            votes = learner.votes(training.log, lists) if training.log is not None else None
+        self._trained, self._votes, self.classes_ = (learner, layout, seed, training.state), votes, classes
+        self.coef_, self.intercept_ = layout.parts(training.weights[predictor])
+        self.n_iter_ = done + len(training.history)
+        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
+        return self
+
     def _begin(self, classes: np.ndarray, *, fresh: bool) -> tuple[Learner, Blocks, int, State, int]:
         """The learner, its layout, the seed of orders and the state to go on with, and the passes made so far."""
         bias, two = bool(self.fit_intercept), classes.size == 2
@@ -281,9 +275,9 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
         learner = self._learner(float(apart))
         if fresh:
             learner = accepted(learner)
-            return learner, layout, seed_of(self.random_state), layout.start(learner, layout.columns), 0
+            return learner, layout, seed_of(self.random_state), layout.start(learner), 0
         former, was, seed, state = self._trained
-        given, kept = ([array.shape for array in layout.start(each, 1)] for each in (learner, former))
+        given, kept = ([array.shape for array in replace(layout, features=1).start(each)] for each in (learner, former))
         if layout != was or given != kept or self.average == "vote":
             raise ValueError(
                 "these parameters need another state than the one so far, or votes all rows at once; they cannot "
@@ -291,40 +285,28 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
             )
         return learner, layout, seed, state, self.n_iter_
 
-    def _hold_out(self, y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    def _hold_out(self, y: np.ndarray, seed: int) -> Any:
         """The rows to train on and those held out, the same share of every class."""
         share = float(self.validation_fraction)
         try:
-            kept, held = train_test_split(np.arange(y.size), test_size=share, stratify=y, random_state=seed % 2**32)
+            return train_test_split(np.arange(y.size), test_size=share, stratify=y, random_state=seed % 2**32)
         except ValueError as error:
             raise ValueError(
                 f"early_stopping holds out validation_fraction={share:g} of {y.size} rows, too few: {error}"
             ) from None
-        return kept, held
-
-    def _visits(
-        self, learner: Learner, layout: Blocks, classes: np.ndarray, X: Any, y: np.ndarray, weight: np.ndarray
-    ) -> tuple[Labelled, Visits]:
-        """The rows as examples, and a pass over them."""
-        examples = examples_of(X, np.searchsorted(classes, y), classes, weight)
-        visits = visits_of(examples, bool(self.shuffle), constant=layout.bias)
-        dual = learner.dual  # a dual variable stands for all equal rows, and so does its limit
-        return replace(examples, weight=visits.weight if dual else visits.importance), visits
-
-    def _keep(
-        self, trained: Any, classes: np.ndarray, weights: Weights, passes: int, votes: Votes | None = None
-    ) -> Self:
-        """Take what was learnt: ``trained`` is what later calls go on with."""
-        self._trained: tuple[Learner, Blocks, int, State] = trained
-        self._votes, self.classes_, self.n_iter_ = votes, classes, passes
-        self.coef_, self.intercept_ = trained[1].parts(weights)
-        return self
 
 
 def _scores(X: Any, coef: Any, intercept: np.ndarray) -> np.ndarray:
     """float64 [n], or [n, k] of more than two classes."""
     scores = np.asarray(safe_sparse_dot(X, coef.T, dense_output=True)) + intercept
     return np.asarray(scores[:, 0] if intercept.size == 1 else scores)
+
+
+def _accuracy(
+    layout: Blocks, classes: np.ndarray, X: Any, y: np.ndarray, sample_weight: np.ndarray, weights: Weights
+) -> float:
+    predicted = _winners(_scores(X, *layout.parts(weights)), classes)
+    return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
 def _winners(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:

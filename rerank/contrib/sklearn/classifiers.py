@@ -1,8 +1,7 @@
 """The classifiers: one class for every family of learners, with the parameters of its learner."""
 
-from dataclasses import dataclass
-
 from rerank.contrib.sklearn.base import OnlineClassifier, Predictor
+from rerank.contrib.sklearn.probability import GaussianClassifier
 from rerank.learn.base import Learner
 from rerank.learn.rules.arda import AdaptiveRDA
 from rerank.learn.rules.arow import AROW
@@ -63,21 +62,6 @@ class SecondOrderPerceptronClassifier(OnlineClassifier, learner=SecondOrderPerce
     """The second-order perceptron (Cesa-Bianchi et al. 2005)."""
 
     base_like_feature = True
-
-
-@dataclass(init=False, eq=False, repr=False, kw_only=True)
-class GaussianClassifier(OnlineClassifier):
-    """Base of the classifiers with Gaussian weights N(μ, Σ), which predict with μ.
-
-    Parameters
-    ----------
-    probability: give probabilities of two classes: predict_proba, Φ(μ·x/√(xᵀΣx)), which does not rise with the score
-        alone.
-    """
-
-    base_like_feature = True
-
-    probability: bool = False
 
 
 class CWClassifier(GaussianClassifier, learner=CW):

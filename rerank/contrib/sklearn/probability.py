@@ -5,6 +5,7 @@ Weights N(μ, Σ) say how sure they are of a row x: its score is N(μ·x, v) wit
 whatever the predictor.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.special import ndtr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
+from rerank.contrib.sklearn.base import OnlineClassifier
 from rerank.contrib.sklearn.parameters import MATRIX
 from rerank.learn.base import State
 from rerank.learn.rules.gaussian import VARIANCE
@@ -33,11 +35,30 @@ def variances(X: Any, state: State) -> np.ndarray:
     return np.asarray(sparse.csr_array((part, X.indices, X.indptr), shape=X.shape).sum(axis=1))
 
 
-class Probabilities:
-    """``predict_proba`` of a classifier, where its weights are Gaussian and it has two classes."""
+@dataclass(init=False, eq=False, repr=False, kw_only=True)
+class GaussianClassifier(OnlineClassifier):
+    """Base of the classifiers with Gaussian weights N(μ, Σ), which predict with μ.
 
-    @available_if(lambda self: self._require_probabilities())  # type: ignore[untyped-decorator]
-    def predict_proba(self: Any, X: Any) -> np.ndarray:
+    Parameters
+    ----------
+    probability: give probabilities of two classes: predict_proba, Φ(μ·x/√(xᵀΣx)), which does not rise with the score
+        alone.
+    """
+
+    base_like_feature = True
+
+    probability: bool = False
+
+    def _require_probabilities(self) -> bool:
+        if not self.probability or self.average == "vote" or len(getattr(self, "classes_", "ab")) != 2:
+            raise AttributeError(
+                f"{type(self).__name__} has probabilities of two classes, with probability=True and no votes; "
+                "scikit-learn's CalibratedClassifierCV learns others from scores"
+            )
+        return True
+
+    @available_if(_require_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
         """float64 [n, 2]: the probability of both classes for the rows of ``X``, Φ(μ·x/√(xᵀΣx)) of the second one."""
         scores = self.decision_function(X)
         rows = sparse.csr_array(validate_data(self, X, **MATRIX, reset=False))
@@ -46,13 +67,3 @@ class Probabilities:
             rows = sparse.hstack([rows, np.ones((rows.shape[0], 1))], format="csr")
         scores = scores / np.sqrt(np.maximum(variances(rows, state), TINY))
         return np.column_stack([ndtr(-scores), ndtr(scores)])
-
-    def _require_probabilities(self: Any) -> bool:
-        """Raise an AttributeError that says what has probabilities, where this classifier has none."""
-        name = type(self).__name__
-        instead = f"scikit-learn's CalibratedClassifierCV({name}(...)) learns probabilities from scores"
-        if not hasattr(self, "probability"):
-            raise AttributeError(f"{name} has no probabilities; {instead}")
-        if not self.probability or self.average == "vote" or len(getattr(self, "classes_", "ab")) != 2:
-            raise AttributeError(f"{name} has those of two classes, with probability=True and no votes; {instead}")
-        return True

@@ -1,7 +1,6 @@
 """A ranker over arrays: the rows of a matrix are candidates, and lists of them are learned from by the list trainer."""
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -12,22 +11,28 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.contrib.sklearn.matrix import lists_of, offsets_of, require_differences
-from rerank.contrib.sklearn.parameters import MATRIX, Share, as_value_errors, check_parameters, numbers, seed_of
+from rerank.contrib.sklearn.parameters import (
+    MATRIX,
+    Share,
+    as_value_errors,
+    check_parameters,
+    learner_of,
+    numbers,
+    seed_of,
+)
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
-from rerank.learn.base_weight import AUTO, BaseSearch, make_learner, start_weight
-from rerank.learn.contract import accepted
+from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.folds import choose, with_base_column
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import best_of_lists, weighed_rows
 from rerank.learn.settings import Count
-from rerank.learn.trainer import Training, train
+from rerank.learn.trainer import train
 from rerank.metrics.base import Metric, metrics
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles, two_valued
@@ -115,33 +120,44 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         ValueError: names the argument or parameter that is wrong, what was found and what is expected.
         """
         check_parameters(self, CHECKED)
-        metric = self._metric()
-        self._state: tuple[Learner, Any] | None = None  # what partial_fit goes on with
         X = validate_data(self, X, **MATRIX)
         if gain is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: it is the gain")
+        based, beaten = base is not None, True
         with as_value_errors(type(self).__name__):
+            metric = self._metric()
             lists = self._graded(lists_of(X, gain, group, qid, base))
-            dev = None if eval_set is None else self._others(eval_set, qid is None, base is not None)
+            dev = None if eval_set is None else self._others(eval_set, qid is None, based)
             require_differences(lists)
             learner, automatic = learner_of(self.learner, self.loss)
-            automatic &= base is not None
-            if isinstance(learner, Maxent):
-                dense = lists if issparse(X) else replace(lists, free=lists.width)
-                weights, beaten = self._solve(learner, dense, dev, automatic, base is not None)
-                return self._keep(weights, beaten, base is not None)
-            if dev is None and (automatic or self.early_stopping):
+            how: dict[str, Any] = {"pairs": pairs_of(self.pairs, learner), "seed": seed_of(self.random_state)}
+            automatic, optimum, search = automatic and based, isinstance(learner, Maxent), None
+            if dev is None and (automatic or self.early_stopping) and not optimum:
                 lists, dev = self._split(lists)
-            search = BaseSearch(dev, metric) if automatic and dev is not None else None
-            if search is not None:
+            how["any_ties"] = self._any_ties(lists, based)
+            if isinstance(learner, Maxent):
+                lists = lists if issparse(X) else replace(lists, free=lists.width)
+                learner = with_base_column(learner, lists) if automatic else learner
+                choice = choose(learner, lists, metric, oracles, any_ties=how["any_ties"])
+                learner, beaten = replace(learner, l2=choice.l2), choice.beaten or not automatic
+            elif automatic and dev is not None:
+                search = BaseSearch(dev, metric)
                 learner = replace(learner, base=0.0 if isinstance(learner, LambdaMart) else start_weight(lists))
-            training = self._train(learner, lists, dev, search, based=base is not None)
+            if isinstance(learner, LambdaMart):
+                training = learner.grown(lists, dev, how["seed"])
+                training.history[-1] |= {} if dev is None else {"dev": self._measured(dev, training.weights["last"])}
+            else:
+                look = None if dev is None or search else lambda weights: self._measured(dev, weights)
+                how |= {"shuffle": bool(self.shuffle), "predictor": self.average, "weigh": search}
+                how["patience"] = int(self.n_iter_no_change) if self.early_stopping else None
+                training = train(learner, lists, oracles(lists), epochs=int(self.epochs), evaluate_dev=look, **how)
         self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
         self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
-        beaten = search is None or max(self.validation_scores_) > search.base_score
-        if search is None and not isinstance(learner, LambdaMart):
-            self._state = learner, training.state
-        return self._keep(training.weights[self.average], beaten, base is not None)
+        if search is not None:
+            beaten = max(self.validation_scores_) > search.base_score
+        # what ``partial_fit`` goes on with
+        self._state = (learner, training.state) if search is None and not learner.batch else None
+        return self._keep(training.weights[self.average], beaten, based)
 
     @available_if(lambda self: not learner_of(self.learner, self.loss)[0].batch)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None) -> Self:
@@ -171,7 +187,6 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             how |= {"pairs": pairs_of(self.pairs, learner), "predictor": self.average}
             warm = learner.for_corpus(state, lists.candidate_count), 0
             training = train(learner, lists, oracles(lists), epochs=1, seed=0, warm=warm, **how)
-        assert training.state is not None
         self._state = learner, training.state
         self.n_iter_ = self.best_iteration_ = getattr(self, "n_iter_", 0) + 1
         self.validation_scores_ = list[float]()
@@ -281,21 +296,6 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             )
         return lists.slice(0, first), lists.slice(first, count)
 
-    def _solve(
-        self, learner: Maxent, lists: Corpus, dev: Corpus | None, automatic: bool, based: bool
-    ) -> tuple[Weights, bool]:
-        """``fit`` with the batch learner: what ``_keep`` takes."""
-        pairs_of(self.pairs, learner)
-        several = self._any_ties(lists, based)
-        learner = with_base_column(learner, lists) if automatic else learner
-        choice = choose(learner, lists, self._metric(), oracles, any_ties=several)
-        look = None if dev is None else lambda weights: self._measured(dev, weights)
-        how: dict[str, Any] = {"epochs": 1, "seed": seed_of(self.random_state), "any_ties": several}
-        training = train(replace(learner, l2=choice.l2), lists, oracles(lists), evaluate_dev=look, **how)
-        self.n_iter_ = self.best_iteration_ = 1
-        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
-        return training.weights["last"], not automatic or choice.beaten
-
     def _keep(self, weights: Weights, beaten: bool, based: bool) -> Self:
         """Take the weights, or those of the base where they have not ``beaten`` it."""
         if not beaten:
@@ -323,37 +323,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     def _any_ties(self, lists: Corpus, based: bool) -> bool:
         return self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))
 
-    def _train(
-        self, learner: Learner, lists: Corpus, dev: Corpus | None, search: BaseSearch | None, *, based: bool
-    ) -> Training:
-        pairs, seed = pairs_of(self.pairs, learner), seed_of(self.random_state)
-        if isinstance(learner, LambdaMart):
-            training = learner.grown(lists, dev, seed)
-            training.history[-1] |= {} if dev is None else {"dev": self._measured(dev, training.weights["last"])}
-            return training
-        how: dict[str, Any] = {"epochs": int(self.epochs), "seed": seed, "shuffle": bool(self.shuffle), "pairs": pairs}
-        how |= {"any_ties": self._any_ties(lists, based), "predictor": self.average, "weigh": search}
-        how["patience"] = int(self.n_iter_no_change) if self.early_stopping else None
-        look = None if dev is None or search else lambda weights: self._measured(dev, weights)
-        return train(learner, lists, oracles(lists), evaluate_dev=look, **how)
-
 
 CHECKED = [each.name for each in fields(ListRanker) if each.name not in ("learner", "pairs", "random_state", "metric")]
-
-
-def learner_of(given: Any, loss: str | None) -> tuple[Learner, bool]:
-    """The learner that ``ListRanker.learner`` describes, and whether the weight of base scores is to be found."""
-    if isinstance(given, Learner):
-        if loss is not None and not hasattr(given, "loss"):
-            raise RecipeError(f"found {loss!r}; the learner {given.name} has no loss to choose", key="loss")
-        return accepted(given if loss is None else replace(given, loss=loss)), False  # type: ignore[call-arg]
-    if not isinstance(given, (str, Mapping)):
-        raise RecipeError(
-            f"found {given!r}; expected a name, a dict of name and parameters, or a learner", key="learner"
-        )
-    settings = {"base": AUTO, **({"name": given} if isinstance(given, str) else given)}
-    settings |= {} if loss is None else {"loss": loss}
-    return accepted(make_learner(settings)), settings["base"] == AUTO
 
 
 def pairs_of(given: Any, learner: Learner) -> PairSource:

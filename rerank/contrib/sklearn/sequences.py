@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.sklearn.parameters import as_value_errors, check_parameters, seed_of
-from rerank.contrib.sklearn.ranker import learner_of
+from rerank.contrib.sklearn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.features.sequence.attributes import named_values
 from rerank.learn.base import Learner
 from rerank.learn.rules.maxent import Maxent
@@ -112,21 +111,22 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
     def _asked(self) -> tuple[Learner, int]:
         """The learner and its passes, however they are named. Raises RecipeError."""
-        penalties = {"c1": self.c1, "c2": self.c2}
-        field = self.algorithm in ("lbfgs", "l2sgd")
-        for key, value in (penalties | {"max_iterations": self.max_iterations}).items():
-            if value is not None and (self.algorithm is None or (key in penalties and not field)):
-                where = "the algorithms lbfgs and l2sgd" if key in penalties else "algorithm"
+        field, passes = self.algorithm in ("lbfgs", "l2sgd"), self.max_iterations
+        for key, allowed, where in (
+            ("c1", field, "the algorithms lbfgs and l2sgd"),
+            ("c2", field, "the algorithms lbfgs and l2sgd"),
+            ("max_iterations", self.algorithm is not None, "algorithm"),
+        ):
+            if (value := getattr(self, key)) is not None and not allowed:
                 raise RecipeError(f"{key}={value!r} is a parameter of {where}; learner has others", key=key)
-        if self.algorithm is None:
-            return learner_of(self.learner, None)[0], int(self.epochs)
-        if not field:
-            return learner_of(ALGORITHMS[self.algorithm], None)[0], int(self.max_iterations or ITERATIONS)
-        settings: dict[str, Any] = {"name": "maxent", "l1": float(self.c1 or 0.0)}
-        settings["l2"] = 2.0 * float(1.0 if self.c2 is None else self.c2)
-        return learner_of(settings | ({"iterations": int(self.max_iterations)} if self.max_iterations else {}), None)[
-            0
-        ], 1
+        given, epochs = self.learner, int(self.epochs)
+        if field:
+            l2 = 2.0 * float(1.0 if self.c2 is None else self.c2)
+            given = {"name": "maxent", "l1": float(self.c1 or 0.0), "l2": l2}
+            given |= {} if passes is None else {"iterations": int(passes)}
+        elif self.algorithm is not None:
+            given, epochs = ALGORITHMS[self.algorithm], int(passes or ITERATIONS)
+        return learner_of(given)[0], epochs
 
     @property
     def transition_features_(self) -> dict[tuple[Any, Any], float]:

@@ -15,7 +15,6 @@ from rerank.contrib.sklearn import (
     NHERDClassifier,
     PerceptronClassifier,
     SCWClassifier,
-    SGDClassifier,
 )
 
 GAUSSIANS = {
@@ -67,11 +66,10 @@ def test_gaussian_weights(name: str) -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (PerceptronClassifier(), r"^PerceptronClassifier has no probabilities; .*CalibratedClassifierCV"),
-        (SGDClassifier(loss="logistic"), "^SGDClassifier has no probabilities; .*CalibratedClassifierCV"),
-        (AROWClassifier(), "with probability=True and no votes; .*CalibratedClassifierCV"),
+        (PerceptronClassifier(), "has no attribute 'predict_proba'"),
+        (AROWClassifier(), "^AROWClassifier has .* with probability=True and no votes; .*CalibratedClassifierCV"),
         (AROWClassifier(probability=True, average="vote"), "with probability=True and no votes"),
-        (AROWClassifier(probability=True).fit(*problem(3)), "those of two classes"),
+        (AROWClassifier(probability=True).fit(*problem(3)), "has probabilities of two classes"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -79,4 +77,4 @@ def test_where_there_are_none(model: Any, message: str) -> None:
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError) as raised:
         model.predict_proba(np.zeros((1, 6)))
-    assert re.search(message, str(raised.value.__cause__))
+    assert re.search(message, str(raised.value.__cause__ or raised.value))
