@@ -24,19 +24,7 @@ from rerank.contrib.sklearn.ranker import ListRanker
 from rerank.contrib.sklearn.sequences import SequenceTagger
 
 __all__ = [
-    "ARDAClassifier",
-    "AROWClassifier",
-    "CWClassifier",
-    "FTRLClassifier",
-    "ListRanker",
-    "NHERDClassifier",
-    "PassiveAggressiveClassifier",
-    "PerceptronClassifier",
-    "RDAClassifier",
-    "SCWClassifier",
-    "SGDClassifier",
-    "SecondOrderPerceptronClassifier",
-    "SequenceTagger",
-    "TruncatedGradientClassifier",
-    "WinnowClassifier",
-]
+    "ARDAClassifier", "AROWClassifier", "CWClassifier", "FTRLClassifier", "ListRanker", "NHERDClassifier",
+    "PassiveAggressiveClassifier", "PerceptronClassifier", "RDAClassifier", "SCWClassifier", "SGDClassifier",
+    "SecondOrderPerceptronClassifier", "SequenceTagger", "TruncatedGradientClassifier", "WinnowClassifier",
+]  # fmt: skip

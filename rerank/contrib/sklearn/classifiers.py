@@ -2,89 +2,73 @@
 
 from rerank.contrib.sklearn.base import OnlineClassifier, Predictor
 from rerank.contrib.sklearn.probability import GaussianClassifier
-from rerank.learn.base import Learner
-from rerank.learn.rules.arda import AdaptiveRDA
-from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.cw import CW
-from rerank.learn.rules.ftrl import FTRL
-from rerank.learn.rules.lm_nwin import LMNWin
-from rerank.learn.rules.lm_uwin import LMUWin
-from rerank.learn.rules.nherd import NormalHerd
-from rerank.learn.rules.nwin import NWin
-from rerank.learn.rules.pa import PassiveAggressive
-from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import RDA
-from rerank.learn.rules.scw import SoftCW
-from rerank.learn.rules.sgd import SGD
-from rerank.learn.rules.sop import SecondOrderPerceptron
-from rerank.learn.rules.tg import TruncatedGradient
-from rerank.learn.rules.uwin import UWin
+from rerank.learn.base import Learner, learners
 
 
-class PerceptronClassifier(OnlineClassifier, learner=Perceptron):
+class PerceptronClassifier(OnlineClassifier, learner=learners.get("perceptron")):
     """The perceptron (Rosenblatt 1958; averaged and voted: Freund & Schapire 1999): a mistake adds the example."""
 
     base_like_feature = True
 
 
-class PassiveAggressiveClassifier(OnlineClassifier, learner=PassiveAggressive):
+class PassiveAggressiveClassifier(OnlineClassifier, learner=learners.get("pa")):
     """Passive-aggressive: the smallest step that gives the example a margin of 1 (Crammer et al. 2006)."""
 
     base_like_feature = True
 
 
-class SGDClassifier(OnlineClassifier, learner=SGD):
+class SGDClassifier(OnlineClassifier, learner=learners.get("sgd")):
     """Stochastic gradient descent."""
 
     base_like_feature = True
     average: Predictor = "last"
 
 
-class TruncatedGradientClassifier(OnlineClassifier, learner=TruncatedGradient):
+class TruncatedGradientClassifier(OnlineClassifier, learner=learners.get("tg")):
     """Gradient descent whose weights are shrunk towards 0 now and then (Langford et al. 2009)."""
 
     average: Predictor = "last"
 
 
-class RDAClassifier(OnlineClassifier, learner=RDA):
+class RDAClassifier(OnlineClassifier, learner=learners.get("rda")):
     """Regularised dual averaging (Xiao 2010); with ``update="mistakes"`` its voted form (Xu et al. 2013)."""
 
 
-class ARDAClassifier(OnlineClassifier, learner=AdaptiveRDA):
+class ARDAClassifier(OnlineClassifier, learner=learners.get("arda")):
     """Dual averaging with a step size for every weight, whatever the units of the features (Duchi et al. 2011)."""
 
 
-class FTRLClassifier(OnlineClassifier, learner=FTRL):
+class FTRLClassifier(OnlineClassifier, learner=learners.get("ftrl")):
     """Follow the proximally regularised leader: a rate of its own for every weight (McMahan et al. 2013)."""
 
 
-class SecondOrderPerceptronClassifier(OnlineClassifier, learner=SecondOrderPerceptron):
+class SecondOrderPerceptronClassifier(OnlineClassifier, learner=learners.get("sop")):
     """The second-order perceptron (Cesa-Bianchi et al. 2005)."""
 
     base_like_feature = True
 
 
-class CWClassifier(GaussianClassifier, learner=CW):
+class CWClassifier(GaussianClassifier, learner=learners.get("cw")):
     """Confidence-weighted learning (Crammer et al. 2008): an update makes the example right with a probability."""
 
     average: Predictor = "last"
 
 
-class AROWClassifier(GaussianClassifier, learner=AROW):
+class AROWClassifier(GaussianClassifier, learner=learners.get("arow")):
     """Adaptive regularisation of weights (Crammer et al. 2009): confidence-weighted learning that tolerates noise."""
 
 
-class SCWClassifier(GaussianClassifier, learner=SoftCW):
+class SCWClassifier(GaussianClassifier, learner=learners.get("scw")):
     """Soft confidence-weighted learning (Wang et al. 2012)."""
 
 
-class NHERDClassifier(GaussianClassifier, learner=NormalHerd):
+class NHERDClassifier(GaussianClassifier, learner=learners.get("nherd")):
     """Normal herd: a Gaussian over weights that moves and shrinks with every margin below 1 (Crammer & Lee 2010)."""
 
     C = 0.01  # the learner's own default is for lists with base scores
 
 
-class WinnowClassifier(OnlineClassifier, learner=LMUWin):
+class WinnowClassifier(OnlineClassifier, learner=learners.get("lm-uwin")):
     """Regularised Winnow (Zhang 2001), balanced: weights may have both signs.
 
     Parameters
@@ -98,6 +82,5 @@ class WinnowClassifier(OnlineClassifier, learner=LMUWin):
     margin: bool = True
 
     def _rule(self) -> type[Learner]:
-        if self.margin:
-            return LMNWin if self.normalized else LMUWin
-        return NWin if self.normalized else UWin
+        name = "nwin" if self.normalized else "uwin"
+        return learners.get(f"lm-{name}" if self.margin else name)

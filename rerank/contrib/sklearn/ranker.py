@@ -32,7 +32,7 @@ from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import best_of_lists, weighed_rows
 from rerank.learn.settings import Count
-from rerank.learn.trainer import train
+from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric, metrics
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles, two_valued
@@ -131,8 +131,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             require_differences(lists)
             learner, automatic = learner_of(self.learner, self.loss)
             how: dict[str, Any] = {"pairs": pairs_of(self.pairs, learner), "seed": seed_of(self.random_state)}
-            automatic, optimum, search = automatic and based, isinstance(learner, Maxent), None
-            if dev is None and (automatic or self.early_stopping) and not optimum:
+            automatic, search = automatic and based, None
+            if dev is None and (automatic or self.early_stopping) and not isinstance(learner, Maxent):
                 lists, dev = self._split(lists)
             how["any_ties"] = self._any_ties(lists, based)
             if isinstance(learner, Maxent):
@@ -151,13 +151,14 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 how |= {"shuffle": bool(self.shuffle), "predictor": self.average, "weigh": search}
                 how["patience"] = int(self.n_iter_no_change) if self.early_stopping else None
                 training = train(learner, lists, oracles(lists), epochs=int(self.epochs), evaluate_dev=look, **how)
-        self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
-        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
         if search is not None:
-            beaten = max(self.validation_scores_) > search.base_score
-        # what ``partial_fit`` goes on with
-        self._state = (learner, training.state) if search is None and not learner.batch else None
-        return self._keep(training.weights[self.average], beaten, based)
+            beaten = max(line["dev"] for line in training.history) > search.base_score
+        self._keep(training, based, goes_on=search is None and not learner.batch)
+        self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
+        if not beaten:
+            warnings.warn("nothing was better than the base scores: the ranker is the base itself", stacklevel=2)
+            self.coef_, self.trees_, self.base_weight_ = np.zeros_like(self.coef_), None, 1.0
+        return self
 
     @available_if(lambda self: not learner_of(self.learner, self.loss)[0].batch)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None) -> Self:
@@ -180,17 +181,16 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 former, state = self._to_go_on_with(learner, base is not None)
                 learner = replace(learner, base=former.base)
             else:
-                start = start_weight(lists) if automatic and base is not None else getattr(learner, "base", 0.0)
+                start = start_weight(lists) if automatic and base is not None else learner.base
                 learner = replace(learner, base=start)
                 state = learner.init(lists.width, lists.candidate_count)
             how: dict[str, Any] = {"shuffle": False, "any_ties": self._any_ties(lists, base is not None)}
             how |= {"pairs": pairs_of(self.pairs, learner), "predictor": self.average}
             warm = learner.for_corpus(state, lists.candidate_count), 0
             training = train(learner, lists, oracles(lists), epochs=1, seed=0, warm=warm, **how)
-        self._state = learner, training.state
+        self._keep(training, base is not None)
         self.n_iter_ = self.best_iteration_ = getattr(self, "n_iter_", 0) + 1
-        self.validation_scores_ = list[float]()
-        return self._keep(training.weights[self.average], True, base is not None)
+        return self
 
     def predict(self, X: Any, base: Any = None) -> np.ndarray:
         """float64 [n]: the scores of the rows of ``X``, higher for better; comparable within a list.
@@ -247,8 +247,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
 
     def _graded(self, lists: Corpus) -> Corpus:
         """``lists`` with the statistics of the metric."""
-        metric = self._metric()
-        if not isinstance(metric, OrderMetric):
+        if not isinstance(metric := self._metric(), OrderMetric):
             return lists
         stats, reference = metric.statistics(lists.lists, lists.gain)
         return replace(lists, stats=stats, reference=reference)
@@ -296,14 +295,12 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             )
         return lists.slice(0, first), lists.slice(first, count)
 
-    def _keep(self, weights: Weights, beaten: bool, based: bool) -> Self:
-        """Take the weights, or those of the base where they have not ``beaten`` it."""
-        if not beaten:
-            warnings.warn("nothing was better than the base scores: the ranker is the base itself", stacklevel=3)
-            weights = Weights(np.zeros_like(weights.w), 1.0)
-        self._based = based
+    def _keep(self, training: Training, based: bool, *, goes_on: bool = True) -> None:
+        """Take what was learnt; goes_on: can ``partial_fit`` go on with it?"""
+        weights = training.weights[self.average]
+        self._based, self._state = based, (training.learner, training.state) if goes_on else None
         self.coef_, self.trees_, self.base_weight_ = weights.w, weights.trees, weights.base if based else 0.0
-        return self
+        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
 
     def _to_go_on_with(self, learner: Learner, based: bool) -> tuple[Learner, Any]:
         """The learner and the state that ``partial_fit`` goes on with. Raises RecipeError."""

@@ -5,19 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from classifiers import every_family, weights
+from classifiers import every_family, problem, weights
 from scipy import sparse
 
 from rerank.contrib.sklearn import PassiveAggressiveClassifier, PerceptronClassifier
-
-
-def problem(k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sparse rows, some of them equal, of k classes with noise."""
-    random = np.random.default_rng(k)
-    X = random.integers(-4, 5, (40, 6)) / 4.0 * (random.random((40, 6)) < 0.6)
-    y = np.argmax(X[:, :k] + 0.3 * random.standard_normal((40, k)), axis=1)
-    X[20:24], y[20:24] = X[:4], y[:4]
-    return X, y
 
 
 def test_sparse_rows_of_two_classes_are_not_copied() -> None:
@@ -58,18 +49,15 @@ def test_float64_is_read_as_float32(average: str) -> None:
     assert len(fits) == 1
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
-def test_falling_offsets_of_rows_are_refused(dtype: Any) -> None:
+def test_damaged_rows_are_refused() -> None:
+    """Falling offsets, signed or not, and columns that as int32 would be others."""
     X, y = problem(2)
-    damaged = sparse.csr_array(X)
-    damaged.indptr[2] = damaged.nnz
-    damaged.indptr = damaged.indptr.astype(dtype)
-    with pytest.raises(ValueError, match=r"X is a damaged CSR matrix: .*X\.indptr, decrease"):
-        PerceptronClassifier().fit(damaged, y)
-
-
-def test_columns_beyond_int32_are_no_others() -> None:
-    X, y = problem(2)
+    for dtype in (np.int32, np.uint32):
+        damaged = sparse.csr_array(X)
+        damaged.indptr[2] = damaged.nnz
+        damaged.indptr = damaged.indptr.astype(dtype)
+        with pytest.raises(ValueError, match=r"X is a damaged CSR matrix: .*X\.indptr, decrease"):
+            PerceptronClassifier().fit(damaged, y)
     damaged = sparse.csr_array(X)
     damaged.indices = damaged.indices.astype(np.int64)
     damaged.indices[-1] += 2**32

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from classifiers import problem
 from scipy import sparse
 
 from rerank.contrib.sklearn import (
@@ -25,12 +26,6 @@ GAUSSIANS = {
     "scw, normalised": SCWClassifier(probability=True, normalize=True, fit_intercept=False),
     "nherd": NHERDClassifier(probability=True),
 }
-
-
-def problem(k: int) -> tuple[np.ndarray, np.ndarray]:
-    random = np.random.default_rng(k)
-    X = np.round(4 * random.standard_normal((40, 6)) * (random.random((40, 6)) < 0.6)) / 4
-    return X, np.argmax(X[:, :k] + 0.3 * random.standard_normal((40, k)), axis=1)
 
 
 def likely(model: Any, x: np.ndarray) -> list[float]:
