@@ -153,11 +153,11 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 training = train(learner, lists, oracles(lists), epochs=int(self.epochs), evaluate_dev=look, **how)
         if search is not None:
             beaten = max(line["dev"] for line in training.history) > search.base_score
-        self._keep(training, based, goes_on=search is None and not learner.batch)
-        self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
         if not beaten:
             warnings.warn("nothing was better than the base scores: the ranker is the base itself", stacklevel=2)
-            self.coef_, self.trees_, self.base_weight_ = np.zeros_like(self.coef_), None, 1.0
+            training.weights[self.average] = Weights(np.zeros(lists.width), 1.0)
+        self._keep(training, based, goes_on=search is None and not learner.batch)
+        self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
         return self
 
     @available_if(lambda self: not learner_of(self.learner, self.loss)[0].batch)  # type: ignore[untyped-decorator]

@@ -97,7 +97,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                 require_voters(learner)
             known: dict[str, int] = {}
             chains = _chains(X, y, classes, known, new=True)
-            how = {"epochs": epochs, "shuffle": bool(self.shuffle), "seed": seed_of(self.random_state)}
+            how: dict[str, Any] = {"epochs": epochs, "shuffle": bool(self.shuffle), "seed": seed_of(self.random_state)}
             predictor = "last" if self.average == "last" else "average"
             training = train_chains(learner, chains, predictor=predictor, **how)
         self._voters = (learner, chains, how) if self.average == "vote" else None
