@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -164,6 +165,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             )
         return self._train(X, y, weight, classes, epochs=int(self.epochs), fresh=not warm)
 
+    @available_if(lambda self: self.average != "vote")  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue learning: one pass over a batch. With ``shuffle=False``, passes over batches make one pass over all.
 
@@ -183,10 +185,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         if first and classes is None:
             raise ValueError("classes is None; the first call of partial_fit needs all classes that will be seen")
         X, y = self._validated(X, y, reset=first)
-        if self.early_stopping or isinstance(self.class_weight, str) or self.average == "vote":
-            raise ValueError(
-                "early_stopping, class_weight='balanced' and average='vote' need all rows at once; call fit"
-            )
+        if self.early_stopping or isinstance(self.class_weight, str):
+            raise ValueError("early_stopping and class_weight='balanced' need all rows at once; call fit")
         known = np.unique(classes) if first else self.classes_
         if first:
             check_classification_targets(known)

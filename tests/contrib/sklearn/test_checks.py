@@ -28,6 +28,8 @@ def by_design(model: Any) -> dict[str, str]:
     found = {}
     if getattr(model, "probability", False):
         found["check_decision_proba_consistency"] = "a Gaussian's probability depends on how sure it is of a row too"
+        for kind in ("dense", "sparse"):
+            found[f"check_sample_weight_equivalence_on_{kind}_data"] = "its three classes have no probabilities"
     if not model.fit_intercept:
         found["check_class_weight_classifiers"] = "without an intercept, no weights give all rows the same class"
     return found

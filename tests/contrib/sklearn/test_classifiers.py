@@ -367,11 +367,12 @@ def test_a_warm_start_goes_on(cls: Any, average: str) -> None:
         model.fit(X[:, :5], y)
 
 
-@pytest.mark.parametrize("parameters", [{"early_stopping": True}, {"class_weight": "balanced"}, {"average": "vote"}])
+@pytest.mark.parametrize("parameters", [{"early_stopping": True}, {"class_weight": "balanced"}])
 def test_a_batch_is_not_all_rows(parameters: dict[str, Any]) -> None:
     X, y = problem(2)
     with pytest.raises(ValueError, match="or votes all rows at once"):
         PerceptronClassifier(average="vote", warm_start=True).fit(X, y).fit(X, y)
+    assert not hasattr(PerceptronClassifier(average="vote"), "partial_fit")
     with pytest.raises(ValueError, match="need all rows at once; call fit"):
         PerceptronClassifier(**parameters).partial_fit(X, y, classes=[0, 1])
 
