@@ -20,10 +20,12 @@ class TableReader(TextReader):
     def records(self, lines: LineReader) -> Iterator[Record]:
         for name, rows in groupby(lines, key=lambda line: line[1].partition(b"\t")[0]):
             content = list(rows)  # line numbers and lines
-            yield Record(name.decode("utf-8", "surrogateescape"), content[0][0], content)
+            yield Record(name.decode("utf-8", "surrogateescape") or None, content[0][0], content)
 
     def draft(self, content: list[tuple[int, bytes]], _: tuple[str, ...] | None) -> Draft:
         numbers, rows = [number for number, _ in content], [row for _, row in content]
+        if rows[0].startswith(b"\t"):
+            raise Problem("id", f"found {excerpt(rows[0])}; expected the id of a list before the first tab")
         rows = [] if rows == [rows[0].partition(b"\t")[0]] else rows
         return Draft(each(rows, _candidate), rows, None, numbers[: len(rows)])
 
@@ -39,5 +41,8 @@ def _candidate(row: bytes, _: int) -> Entry:
     fields = row.split(b"\t")
     if len(fields) != 4:
         raise Problem("fields", f"found {len(fields)} fields in {excerpt(row)}; expected id, score, lm and text")
-    score, lm = scores_of(b" ".join(fields[1:3]), "the scores of a candidate")
+    numbers = [scores_of(field, "a score") for field in fields[1:3]]
+    if any(len(found) != 1 for found in numbers):
+        raise Problem("score", f"found {excerpt(row)}; expected one number in each of its columns score and lm")
+    (score,), (lm,) = numbers
     return Entry(fields[3].strip(), {"score": score, "lm": lm})

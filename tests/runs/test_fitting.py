@@ -289,7 +289,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         {"recipe": {"mert": {"split": "tune"}}},
         "the recipe needs a split 'tune'; found only train; MERT can tune on dev",
     ),
-    ([GOOD], {"recipe": {"task": "classification"}}, "which has no lists; rerank.contrib.sklearn has classifiers"),
+    ([GOOD], {"recipe": {"task": "classification"}}, "which has no lists; `rerank run` runs it"),
     ([rerank.NBest("b", [{"text": "x", "alignment": 5}], gains=[1])], {}, "found 5 as alignment of candidate 1"),
     ([GOOD], {"oracle": [1]}, "oracle: found [1]; expected a mapping of settings"),
     ([GOOD], {"recipe": {"training": None}, "epochs": 0}, "training.epochs"),
