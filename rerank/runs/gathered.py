@@ -49,6 +49,10 @@ class Gathered(NamedTuple):
         """The score of what is chosen of all lists (float64 [L, K])."""
         return float(self.metric.scores(rows.sum(axis=0), self.reference.sum(axis=0)))
 
+    def percent_of(self, rows: np.ndarray) -> float:
+        """The same in the unit that figures show."""
+        return self.metric.percent * self.score(rows)
+
 
 def gathered(
     lists: Any,

@@ -15,11 +15,9 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.wording import amount
-from rerank.kernels.compile import kernel
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.base import Metric
-from rerank.metrics.gain import Gain
 from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.runs.gathered import Gathered, gathered
@@ -47,23 +45,6 @@ SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one th
 DRAWS = 4  # samples of k candidates of each list, for the curve
 ANY = "any (oracle, pass@n)"
 LEARNED = "learned from "  # what scores of candidates are learned from
-
-
-@kernel
-def expect_best(first: np.ndarray, gain: np.ndarray, k: int, expected: np.ndarray) -> None:
-    """The mean of the highest gain over all ways to take k candidates of a list, or all if there are fewer.
-
-    gain: float64 [n], falling within lists; expected: float64 [L]. With gains of 0 and 1 it is pass@k without bias
-    (Chen et al. 2021, arXiv:2107.03374).
-    """
-    for i in range(expected.shape[0]):
-        n, total = first[i + 1] - first[i], 0.0
-        few = min(k, n)
-        weight = few / n  # how probable it is that the r-th from below is the best of those taken
-        for r in range(n, few - 1, -1):
-            total += weight * gain[first[i] + n - r]
-            weight *= (r - few) / max(r - 1, 1)
-        expected[i] = total
 
 
 def learned(samples: Samples, seed: int) -> dict[str, Choose]:
@@ -223,8 +204,11 @@ def table_of_votes(
 
 
 def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:
-    """The results of every way with k = 1, 2, 4, ... candidates of every list, drawn without replacement, in a random
-    order."""
+    """The results of every way with k = 1, 2, 4, ... candidates of every list, drawn without replacement.
+
+    The draws of a k are the same for all ways, so that none is above the oracle. With one candidate all ways are the
+    mean of all candidates, with all candidates they are the rows of the table.
+    """
     every, rng = found.samples, np.random.default_rng(seed)
     sizes = np.diff(every.first)
     numbers = np.repeat(np.arange(sizes.size), sizes)
@@ -232,21 +216,20 @@ def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurv
     longest = int(sizes.max())
     counts = [*(1 << power for power in range(longest.bit_length()) if 1 << power < longest), longest]
     every_way: dict[str, Choose] = {**ways, ANY: lambda lists: best_by(lists, lists.gain)}
-    reached = {name: np.zeros(len(counts)) for name in every_way}
-    for place, k in enumerate(counts):
+    mean = found.percent_of(np.add.reduceat(found.stats, every.first[:-1]) / sizes[:, None])
+    reached = {name: [mean] for name in every_way}
+    for k in counts[1:]:
         kept = np.minimum(sizes, k)
-        for _ in range(DRAWS):
+        scores: dict[str, list[float]] = {name: [] for name in every_way}
+        for _ in range(DRAWS if k < longest else 1):
             order = np.lexsort((rng.random(every.gain.size), numbers))
-            places = order[rank < np.repeat(kept, sizes)]
+            places = np.sort(order[rank < np.repeat(kept, sizes)])  # in the order of the file, whose first one counts
             drawn = every.some(places, np.concatenate([[0], np.cumsum(kept)]))
             for name, way in every_way.items():
-                reached[name][place] += found.metric.percent * found.score(found.stats[places[way(drawn)]]) / DRAWS
-    if isinstance(found.metric, Gain):
-        best, expected = every.gain[np.lexsort((-every.gain, numbers))], np.empty(sizes.size)
-        for place, k in enumerate(counts):
-            expect_best(every.first, best, k, expected)
-            reached[ANY][place] = expected.mean()
-    return VoteCurve(tuple(counts), {name: tuple(values.tolist()) for name, values in reached.items()})
+                scores[name].append(found.percent_of(found.stats[places[way(drawn)]]))
+        for name in every_way:
+            reached[name].append(sum(scores[name]) / len(scores[name]))
+    return VoteCurve(tuple(counts), {name: tuple(values) for name, values in reached.items()})
 
 
 def figure_of(curve: VoteCurve, metric: Metric) -> Figure:
