@@ -38,7 +38,7 @@ from rerank.storage.results import KeptResult
 
 log = logging.getLogger("rerank")
 HELD_OUT = "held-out training lists"  # what stands in for a dev split where there is none
-NOT_BEATEN = "nothing that was learned beats the base score: the model is the base itself"
+NOT_BEATEN = "nothing that was learned beats the base score: candidates are ranked by it alone"
 NOTHING = 1e-100  # weights below it say nothing
 
 

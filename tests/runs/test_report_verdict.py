@@ -47,6 +47,15 @@ def test_a_model_that_is_better_when_it_decodes_does_no_harm(use: str, dev: floa
     assert unbeaten({"training": {"base": base | {"beaten": True}, "decode": decoded}}) == ""
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_base_that_is_decoded_is_not_the_base_itself(kept: bool) -> None:
+    base = {"beaten": False, "kept": kept}
+    training = {"base": base, "columns": {"lists": 40, "base": 0.85}, "decode": {"use": "mbr", "mbr": {"dev": 0.9}}}
+    said = unbeaten({"training": training})
+    assert said.startswith("Nothing beat the base on 40 training lists held out in turn (F 85.00) by its best candidate")
+    assert said.endswith("with mbr it reaches 90.00 there.")
+
+
 def test_what_a_decision_gives_up_is_said() -> None:
     """In entirely right trees: only where trees are made, and where it costs some."""
     scores = {"average": {"exact_match": 0.3217}, "learned": {"exact_match": 0.271}, "mbr": {"exact_match": 0.3217}}

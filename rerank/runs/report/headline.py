@@ -97,18 +97,21 @@ def unbeaten(metrics: Mapping[str, Any]) -> str:
     if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score again
         return ""
     measure = primary_of(metrics)
-    if (folds := metrics["training"].get("columns") or {}).get("lists"):
-        score = f"{measure.heading} {measure.text(folds['base'])}"
-        said = f"Nothing beat the base on {folds['lists']} training lists held out in turn ({score})"
-        return f"{said}: the model {'is' if base['kept'] else 'may be no better than'} the base itself."
-    said = f"No epoch beat the base on {base['split']} ({measure.heading} {measure.text(base['dev'])})"
+    folds = metrics["training"].get("columns") or {}
+    if held_out := folds.get("lists"):
+        score, tried, where = folds["base"], "Nothing", f"{held_out} training lists held out in turn"
+    else:
+        score, tried, where = base["dev"], "No epoch", base["split"]
+    said = f"{tried} beat the base on {where} ({measure.heading} {measure.text(score)})"
     decoded = metrics["training"].get("decode") or {"use": ""}
     if decoded["use"]:
         reached = decoded[decoded["use"]]["dev"]
-        if measure.better(reached - base["dev"]) > 0:
+        if measure.better(reached - score) > 0:
             return f"{said} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
     if base["kept"]:
         return f"{said}: the model is the base itself."
+    if held_out:
+        return f"{said}: the model may be no better than the base itself."
     return f"{said}: this model does harm there; `base: auto` finds the weight of the base score."
 
 
