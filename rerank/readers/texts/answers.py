@@ -27,6 +27,8 @@ from rerank.readers.problems import Problem
 from rerank.storage.strict_json import as_json
 
 SECONDS = 1.0  # that a pattern may take with a text
+LONGEST_PATTERN = 10_000  # parts, with repeated groups written out: each takes some 600 bytes
+PARTS = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*(?:,\d*)?\}|.", regex.DOTALL)  # of a pattern
 TRIES = 100  # brackets in a text that begin no JSON object, before it is taken to have none
 PLAIN = 30  # digits before or behind the point, from which on a number is written with an exponent
 EXACT = Context(prec=MAX_PREC)
@@ -122,10 +124,34 @@ def finder(rule: str) -> Finder:
     if name != "regex" or not rest:
         expected = f"expected {', '.join(_FINDERS)}, json:KEY or regex:PATTERN"
         raise RecipeError(f"found {rule!r}; {expected}", key="data.answer")
+    if (length := expanded_length(rest)) > LONGEST_PATTERN:
+        expected = f"expected at most {LONGEST_PATTERN:,}"
+        raise RecipeError(f"found {rule!r}, {length:,} parts with groups repeated; {expected}", key="data.answer")
     try:
         return partial(_last, regex.compile(rest))
     except regex.error as error:
         raise RecipeError(f"found {rule!r}; expected a regular expression: {error}", key="data.answer") from None
+
+
+def expanded_length(pattern: str) -> int:
+    """The number of parts of a pattern whose repeated groups are written out, as compiling does: (ab){3} has six."""
+    lengths, group = [0], 0  # of the open groups, of the group that has just been closed
+    for part in PARTS.findall(pattern):
+        if part == "(":
+            lengths.append(0)
+        elif part == ")" and len(lengths) > 1:
+            group = lengths.pop()
+            lengths[-1] += group
+            continue
+        elif part[0] == "{" and len(part) > 1:
+            times = max(map(int, regex.findall(r"\d{1,9}", part)), default=1)
+            lengths[-1] += group * max(times - 1, 0)
+            group *= max(times, 1)
+            continue
+        else:
+            lengths[-1] += 1
+        group = 0
+    return sum(lengths)
 
 
 def check_rule(rule: str | None) -> str | None:
