@@ -24,7 +24,7 @@ from numba.core import types as _types
 from numba.core.typing import arraydecl as _arraydecl  # noqa: F401
 from numba.extending import intrinsic, models, register_model, typeof_impl
 
-from rerank.kernels.directory import config, state_directory
+from rerank.kernels.directory import config, seal, state_directory
 from rerank.kernels.sources import PACKAGE, kernel_state
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -96,7 +96,10 @@ class Kernel(Called):
             directory = self.state and state_directory(self.state)
             try:
                 config.CACHE_DIR = directory or before
-                return numba.njit(**OPTIONS, cache=bool(directory))(self.function)
+                made = numba.njit(**OPTIONS, cache=bool(directory))(self.function)
+                if directory:
+                    seal(made)
+                return made
             finally:
                 config.CACHE_DIR = before
 

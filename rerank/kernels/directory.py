@@ -6,14 +6,17 @@ others can write, is not used.
 
 import logging
 import os
+import pickle
 import shutil
 import stat
 import tempfile
 from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core import config as _config
 
 from rerank.storage.files import reason
@@ -21,6 +24,7 @@ from rerank.storage.files import reason
 config: Any = _config  # numba fills the module's attributes at run time
 log = logging.getLogger("rerank")
 NAME = "rerank-kernels"
+DIGEST = 32  # bytes behind what numba keeps
 KEPT = 64  # the states that were used last stay; one takes some 5 MB
 USER = os.geteuid() if hasattr(os, "geteuid") else None  # None: not a POSIX system, without owners and modes
 
@@ -57,13 +61,20 @@ def _check_owner(path: Path) -> None:
         raise PermissionError(f"{path} is a link, or others own it or can write it; remove it, or set NUMBA_CACHE_DIR")
 
 
+def seal(dispatcher: Any) -> None:
+    """Let numba write a digest behind all that it keeps of a function; unpickling ends before it."""
+    file = dispatcher._cache._cache_file
+    dump = file._dump
+    file._dump = lambda found: (content := dump(found)) + sha256(content).digest()
+
+
 def _drop_damaged(directory: Path) -> None:
-    """Remove kernels of which the end is missing, as after a power failure: numba would fail over them."""
+    """Remove kernels that are not as they were written: numba would fail over them, or run what they have become."""
+    version = pickle.dumps(numba.__version__, protocol=-1)  # which an index begins with
     for path in directory.rglob("*.nb[ic]"):
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 1))
-            whole = file.read() == b"."  # as every pickle ends
-        if not whole:
+        content = path.read_bytes()
+        kept = content.removeprefix(version) if path.suffix == ".nbi" else content
+        if sha256(kept[:-DIGEST]).digest() != kept[-DIGEST:]:
             path.unlink(missing_ok=True)
 
 

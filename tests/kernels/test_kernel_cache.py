@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numba
@@ -134,9 +135,12 @@ def test_damaged_kernels_are_compiled_again(user: Path) -> None:
     run_in(user)
     before = kept_in(user)
     assert len(before) == 2
-    for pattern in ("*.nbi", "*.nbc"):
+    for pattern, damage in product(("*.nbi", "*.nbc"), (0, 5, -40, None)):
         for path in (user / "cache").rglob(pattern):
-            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+            content = bytearray(path.read_bytes())
+            if damage is not None:
+                content[damage] ^= 4
+            path.write_bytes(content if damage is not None else content[: len(content) // 2])
         spoilt = kept_in(user)
         assert run_in(user) == 21.0
         mended = kept_in(user)

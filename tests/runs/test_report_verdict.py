@@ -52,7 +52,9 @@ def test_a_base_that_is_decoded_is_not_the_base_itself(kept: bool) -> None:
     base = {"beaten": False, "kept": kept}
     training = {"base": base, "columns": {"lists": 40, "base": 0.85}, "decode": {"use": "mbr", "mbr": {"dev": 0.9}}}
     said = unbeaten({"training": training})
-    assert said.startswith("Nothing beat the base on 40 training lists held out in turn (F 85.00) by its best candidate")
+    assert said.startswith(
+        "Nothing beat the base on 40 training lists held out in turn (F 85.00) by its best candidate"
+    )
     assert said.endswith("with mbr it reaches 90.00 there.")
 
 
