@@ -18,7 +18,7 @@ class TrainingEvent:
     run, seed: the run of the recipe; stage: "training", or "selection" of features; epoch: from 1, with those of a
     model that was continued from. dev, base: scores of the predictor and of the base on dev, in the metric's own sign;
     None without dev. weights: the predictor, as ``w`` (float64 [D], dense columns in units of their deviation) and
-    ``base``; not to be changed. history: everything else that history.jsonl has of the epoch.
+    ``base``, a copy that is read-only. history: everything else that history.jsonl has of the epoch.
     """
 
     run: str

@@ -31,7 +31,7 @@ from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings, dataclass_of
-from rerank.runs.callbacks import TrainingEvent, tell
+from rerank.runs.callbacks import TrainingEvent, tell, watched
 from rerank.runs.priors import priors
 from rerank.runs.run import Run, beside, key_of, weight_counts
 from rerank.storage.results import KeptResult
@@ -403,7 +403,11 @@ def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] |
 def _tell(task: RunTask, stage: str, line: dict[str, Any], weights: Weights) -> None:
     """Tell of an epoch, see ``TrainingEvent``."""
     scores = line["epoch"], line.get("dev"), line.get("dev_base")
-    event = TrainingEvent(task.name, task.recipe.seed, stage, *scores, weights, line)
+    if not watched() and task.recipe.training.callback is None:
+        return
+    w = weights.w.copy()  # the trainer goes on with its own
+    w.flags.writeable = False
+    event = TrainingEvent(task.name, task.recipe.seed, stage, *scores, weights._replace(w=w), dict(line))
     tell(event, task.recipe.training.callback)
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import nltk
 import numpy as np
@@ -197,6 +197,21 @@ def test_whoever_watches_hears_of_every_epoch(tasks: dict[str, Task]) -> None:
     assert kept.history["mistakes"] > 0
     assert rerank.fit(lists, dev, features="dense", callback=events.append)
     assert len(events) == 4  # an optimum is one epoch
+
+
+def test_whoever_watches_changes_nothing(tasks: dict[str, Task]) -> None:
+    lists, dev, seen = tasks["ranking"].read("train"), tasks["ranking"].read("dev"), list[np.ndarray]()
+
+    def spoil(event: rerank.TrainingEvent) -> None:
+        seen.append(event.weights.w.copy())
+        cast(dict[str, Any], event.history).clear()
+        with pytest.raises(ValueError, match="read-only"):
+            event.weights.w[:] = 0.0
+
+    how: dict[str, Any] = {"learner": "arow", "features": "dense", "epochs": 3}
+    plain, watched = (rerank.fit(lists, dev, **how, callback=each).model for each in (None, spoil))
+    assert np.array_equal(plain.weights["average"].w, watched.weights["average"].w)
+    assert len({w.tobytes() for w in seen}) == 3
 
     def prune(event: rerank.TrainingEvent) -> None:
         raise PrunedError(event.epoch)
