@@ -222,8 +222,8 @@ def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurv
         kept = np.minimum(sizes, k)
         scores: dict[str, list[float]] = {name: [] for name in every_way}
         for _ in range(DRAWS if k < longest else 1):
-            order = np.lexsort((rng.random(every.gain.size), numbers))
-            places = np.sort(order[rank < np.repeat(kept, sizes)])  # in the order of the file, whose first one counts
+            order = np.lexsort((rng.random(every.gain.size) if k < longest else rank, numbers))  # ties go to the first
+            places = order[rank < np.repeat(kept, sizes)]
             drawn = every.some(places, np.concatenate([[0], np.cumsum(kept)]))
             for name, way in every_way.items():
                 scores[name].append(found.percent_of(found.stats[places[way(drawn)]]))
