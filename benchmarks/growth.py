@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.registry import build
 from rerank.contrib.classification.synthetic import zipf
 from rerank.data.corpus import Corpus

@@ -29,7 +29,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.registry import build
 from rerank.contrib.classification.synthetic import zipf
 from rerank.data.corpus import Corpus

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.data.shards import whole

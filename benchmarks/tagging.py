@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.registry import build
 from rerank.learn.base import learners
 from rerank.learn.spaces.chain import Chains, chains_of

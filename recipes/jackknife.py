@@ -34,7 +34,10 @@ def split(folds: str, directory: str, *treebank: str) -> None:
 def join(directory: str, *files: str) -> None:
     """Write the lists of all folds to stdout, numbered; lists of other sentences than those due are refused."""
     reader, symbols, number = CharniakReader(), SymbolTable(), 0
-    for place, file in zip(sorted(Path(directory).iterdir()), files, strict=True):
+    places = sorted(Path(directory).iterdir())
+    if len(places) != len(files):
+        sys.exit(f"{directory}: {len(places)} folds, but {len(files)} files of lists; expected one for each")
+    for place, file in zip(places, files, strict=True):
         for nbest, trees, gold in read_pairs(reader, file, place / "gold.mrg", symbols, normalize=True):
             if same_yield(trees, gold, 0, symbols.intern("-NONE-")) >= 0:
                 sys.exit(
@@ -45,7 +48,10 @@ def join(directory: str, *files: str) -> None:
 
 
 if __name__ == "__main__":
+    commands = {"split": split, "join": join}
+    if len(sys.argv) < 4 or sys.argv[1] not in commands:
+        sys.exit(__doc__)
     try:
-        {"split": split, "join": join}[sys.argv[1]](*sys.argv[2:])
-    except RerankError as error:
+        commands[sys.argv[1]](*sys.argv[2:])
+    except (RerankError, OSError, ValueError) as error:
         sys.exit(str(error))

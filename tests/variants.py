@@ -10,12 +10,9 @@ from reference import EPS, Trace
 from reference_pairs import ORACLES, Pairs
 from strategies import orders, targets
 
-import rerank.learn
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, learners
-
-assert rerank.learn  # importing it registers the learners
 
 LEARNERS = find_entries()
 MAGNIFIED = 1000.0  # rounding, by the sums of two epochs, which feel one another

@@ -111,7 +111,7 @@ app = typer.Typer(
 )
 
 
-def own_parts(given: Given) -> Given:
+def allow_local_imports(given: Given) -> Given:
     """Look for modules in the current directory too, where the user's own are, if what is ``given`` can name some.
 
     Otherwise whatever lies there and is called like a package that is not installed would be imported in its place.
@@ -169,12 +169,12 @@ ListReader = Annotated[
         "--reader",
         help="Format of the lists, by name or with options, as moses or {name: moses, scores: cost}.",
         show_default=False,
-        callback=own_parts,
+        callback=allow_local_imports,
     ),
 ]
 Trusted = Annotated[
     bool,
-    typer.Option("--trust", help="Import and call code that the model names.", callback=own_parts),
+    typer.Option("--trust", help="Import and call code that the model names.", callback=allow_local_imports),
 ]
 
 

@@ -19,10 +19,10 @@ from rerank.cli.application import (
     OutputFile,
     Predictor,
     Trusted,
+    allow_local_imports,
     check_files,
     command,
     model_for,
-    own_parts,
     warn_of_skipped,
 )
 from rerank.cli.measuring import ORDERS, Measured, Option, parsed_options
@@ -60,7 +60,7 @@ def rank_(
             help="Settings of mbr and fuse in place of those that were tuned, as {sharpness: 2, threshold: 0.6}: "
             "sharpness, deviation, threshold, most, gains.",
             show_default=False,
-            callback=own_parts,
+            callback=lambda settings: allow_local_imports(settings) if "gains" in (settings or "") else settings,
         ),
     ] = None,
     metric: Measured = "parseval",
@@ -117,20 +117,23 @@ def rank_(
             for ranked in lists:
                 stream.write(_best_text(ranked) + b"\n")
     warn_of_skipped(count)
+    _warn(scorer, counts, "an empty line" if n_best is None else "a list without candidates")
+    shown = amount(count.lists, "list"), amount(counts["unknown"], "unknown feature")
+    log.info("%s, %s, by the predictor %s", *shown, scorer.predictor)
+
+
+def _warn(scorer: "Scorer", counts: Counter[str], instead: str) -> None:
+    """Say what the lists lacked; ``instead``: what is written for those without candidates."""
     if counts["empty"]:
-        what = "an empty line" if n_best is None else "a list without candidates"
-        log.warning("%d of the %d lists had no usable candidate: %s each", counts["empty"], counts["all"], what)
+        log.warning("%d of the %d lists had no usable candidate: %s each", counts["empty"], counts["all"], instead)
     if not counts["all"]:
         log.warning("no list in the input")
     if counts["left out"]:
-        what = amount(counts["left out"], "candidate")
-        log.warning("%s without a vote: words other than those of the best of the list", what)
+        log.warning("%s without a vote: other words than the best has", amount(counts["left out"], "candidate"))
     missing = ", ".join(name for names in scorer.content.needs.values() for name in names)
     if counts["without source"] and missing:
         message = "%d lists came without their source, which features of %s need; see --sources"
         log.warning(message, counts["without source"], missing)
-    shown = amount(count.lists, "list"), amount(counts["unknown"], "unknown feature")
-    log.info("%s, %s, by the predictor %s", *shown, scorer.predictor)
 
 
 def _base_model(options: dict[str, Any], metric: str) -> "Model":
@@ -171,12 +174,10 @@ def _tuned(scorer: "Scorer", predictor: str | None, settings: str | None, lists:
     if not isinstance(given, dict):
         raise RecipeError(f"--decode: found {settings!r}; expected settings, as {{sharpness: 2}}")
     untuned = predictor in ("mbr", "fuse") and predictor != scorer.predictor
-    if not untuned and scorer.how is None:
-        if given:
-            raise RecipeError("--decode: nothing is decoded; say how with --predictor mbr or fuse")
-        return lists
     if not untuned and not given:
         return lists
+    if not untuned and scorer.how is None:
+        raise RecipeError("--decode: nothing is decoded; say how with --predictor mbr or fuse")
     known = {"kind": predictor, "sharpness": 1.0} if untuned or scorer.how is None else scorer.how.model_dump()
     if untuned and "deviation" not in given:
         ahead = list(islice(lists, AHEAD))
@@ -220,8 +221,7 @@ def _count_lists(lists: "Iterable[Ranked | SkippedList]", found: Counter[str]) -
 
 def _places(ranked: "Ranked | SkippedList") -> list[int]:
     """The candidates of a list, best first; a bad list has none."""
-    order = getattr(ranked, "order", ())
-    return [int(y) for y in order]
+    return [int(y) for y in getattr(ranked, "order", ())]
 
 
 def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> bytes:
@@ -229,11 +229,10 @@ def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> byt
     from rerank.readers.base import SkippedList
     from rerank.storage.strict_json import as_json
 
-    shown: dict[str, Any] = {"id": "", "predictor": predictor, "text": None, "place": None, "candidates": []}
+    name = ranked.id if isinstance(ranked, SkippedList) else ranked.nbest.id
+    shown: dict[str, Any] = {"id": name, "predictor": predictor, "text": None, "place": None, "candidates": []}
     if isinstance(ranked, SkippedList) or not ranked.order.size:
-        return (
-            f"{as_json(shown | {'id': ranked.id if isinstance(ranked, SkippedList) else ranked.nbest.id})}\n".encode()
-        )
+        return f"{as_json(shown)}\n".encode()
     nbest, scores, answer = ranked.nbest, ranked.scores, ranked.answer
     place = int(ranked.order[0]) if answer is None else answer.place
     candidates = [
@@ -245,7 +244,7 @@ def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> byt
         }
         for y in _places(ranked)[:most]
     ]
-    shown |= {"id": nbest.id, "text": ranked.best.strip().decode("utf-8", "replace"), "candidates": candidates}
+    shown |= {"text": ranked.best.strip().decode("utf-8", "replace"), "candidates": candidates}
     shown["place"] = None if place is None else place + 1
     if answer is not None:
         shown["probabilities"] = answer.probabilities.tolist()

@@ -9,7 +9,7 @@ import typer
 from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
 from rerank.cli.answer import Command, show
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, command, own_parts
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, allow_local_imports, command
 
 if TYPE_CHECKING:
     from rerank.engines.engine import Engine
@@ -28,7 +28,7 @@ class RecipeOptions:
         typer.Argument(
             metavar="RECIPE",
             help="The recipe: a YAML file, or a name of `rerank list recipes`.",
-            callback=own_parts,
+            callback=allow_local_imports,
         ),
     ]
     set_: Annotated[
@@ -127,7 +127,9 @@ def run(
 
 @command()
 def compare(
-    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.", callback=own_parts)],
+    run_a: Annotated[
+        Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.", callback=allow_local_imports)
+    ],
     run_b: Annotated[
         Path, typer.Argument(metavar="RUN_B", help="The output directory of another run over the same test lists.")
     ],

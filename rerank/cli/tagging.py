@@ -15,9 +15,9 @@ from rerank.cli.application import (
     OnBadList,
     OutputFile,
     Trusted,
+    allow_local_imports,
     check_files,
     command,
-    own_parts,
     warn_of_skipped,
 )
 
@@ -34,7 +34,7 @@ SentenceReader = Annotated[
         "--reader",
         help="Format of the sentences, by name or with options, as conllu or {name: conll, columns: [2]}.",
         show_default="that of training, or words",
-        callback=own_parts,
+        callback=allow_local_imports,
     ),
 ]
 

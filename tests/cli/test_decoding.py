@@ -32,7 +32,7 @@ def test_base_scores_are_decoded_without_a_model(rerank: Command, tmp_path: Path
     (tmp_path / "lists").write_text(TREES)
     result = rerank("rank", "base", tmp_path / "lists")
     assert (result.code, result.out) == (0, "(S1 (S (X 0) (X 1) (X 2)))\n(S1 (S (X 0)))\n")
-    assert "1 candidate without a vote: words other than those of the best of the list" in result.err
+    assert "1 candidate without a vote: other words than the best has" in result.err
     objects = [json.loads(line) for line in rerank("rank", "base", tmp_path / "lists", "--json").out.splitlines()]
     assert [(each["id"], each["place"]) for each in objects] == [("a", None), ("b", 2)]  # that of b is a candidate
     assert objects[0]["probabilities"] == pytest.approx([1 / 3] * 3)

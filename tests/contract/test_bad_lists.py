@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, Damage, whole
 
-import rerank.readers
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import make_reader
@@ -16,8 +15,6 @@ from rerank.models.scorer import Ranked, write_ranked
 from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists, readers
 from rerank.readers.streams import read_in
 from rerank.readers.trees.pairs import parse_list
-
-assert rerank.readers  # importing it registers the formats
 
 
 def opened(case: Case, path: str) -> list[NBestList | SkippedList]:

@@ -8,14 +8,11 @@ from pathlib import Path
 import pytest
 from formats import CANDIDATES, FORMATS, LISTS, lists_in
 
-import rerank.readers
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import make_reader
 from rerank.readers.base import SkipCount, read_lists, readers
 from rerank.readers.trees.pairs import read_pairs
-
-assert rerank.readers  # importing it registers the formats
 
 SKIP = "--on-bad-list skip"
 # Formats of single files whose readers need no options; trees with scores are a file of the Berkeley parser too.

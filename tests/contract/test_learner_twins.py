@@ -13,14 +13,11 @@ from reference_pairs import ORACLES, Pairs
 from strategies import WIDTH, corpora, corpus_of, random_corpus, run
 from variants import EPOCHS, LEARNERS, every_variant, exact, make, rounding_of, twin_of
 
-import rerank.learn
 from rerank.base.errors import RecipeError
 from rerank.learn.base import Learner
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.trainer import ORACLE_PAIRS
 from rerank.learn.voting.voting import vote
-
-assert rerank.learn  # importing it registers the learners
 
 SOURCES = [
     PairSource("hope-fear", tilt=2.0),

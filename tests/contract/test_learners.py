@@ -11,14 +11,11 @@ from entries import ONLINE
 from strategies import WIDTH, bits, corpus_of, random_corpus, run, stored, targets
 from variants import EPOCHS, LEARNERS, every_family, every_learner, make
 
-import rerank.learn
 from rerank.base.errors import RecipeError
 from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.scoring import best, scores
 from rerank.learn.voting.voting import vote
-
-assert rerank.learn  # importing it registers the learners
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 

@@ -9,15 +9,12 @@ from typing import Any
 
 import pytest
 
-import rerank.models.model
 from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry
 from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.metrics.base import metrics
 from rerank.readers.base import readers
-
-assert rerank.models.model  # importing it registers the parts
 
 every_registry = pytest.mark.parametrize(
     "registry", [learners, templates, readers, metrics], ids=lambda registry: registry.kind

@@ -7,13 +7,10 @@ from typing import Any
 import pytest
 from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, whole
 
-import rerank.readers
 from rerank.base.errors import DataError
 from rerank.extraction.content.base import make_reader
 from rerank.readers.base import NBestList, SkippedList
 from rerank.readers.sides import Side, in_step
-
-assert rerank.readers  # importing it registers the formats
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 

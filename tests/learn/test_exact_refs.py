@@ -13,14 +13,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-import rerank.learn
 from rerank.base.registry import build
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, learners
 from rerank.metrics.oracle import oracle
 from rerank.readers.examples.svmlight import read_folds, read_svmlight
-
-assert rerank.learn  # importing it registers the learners
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "binary"
 DATASETS = [

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights, learners

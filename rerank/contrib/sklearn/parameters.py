@@ -10,7 +10,6 @@ from typing import Annotated, Any, get_type_hints
 import numpy as np
 from sklearn.utils import check_random_state
 
-import rerank.learn  # noqa: F401 - registers the learners
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.ranges import Range, expected
 from rerank.learn.base import Learner
