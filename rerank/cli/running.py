@@ -106,12 +106,13 @@ def run(
     on from there.
     """
     from rerank.cli.results import show_counts, show_results, show_training
+    from rerank.recipes.tasks import task_named
     from rerank.runs import pipeline
     from rerank.runs.report.headline import unbeaten
 
     settings, directory = recipe.read(quick)
-    if until == "extract" and settings.task == "classification" and work != EngineOptions():
-        raise RecipeError("examples are read by one process; leave out --engine, --workers and --address")
+    if until == "extract" and not task_named(settings.task).lists and work != EngineOptions():
+        raise RecipeError("only lists are read by workers; leave out --engine, --workers and --address")
     with work.open(settings) as engine:
         if until == "extract":
             return show_counts(settings, pipeline.extract(settings, directory, engine))

@@ -72,6 +72,8 @@ def test_extract_counts(rerank: Command, files: tuple[str, str]) -> None:
 
 def test_what_is_not_there_is_said(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
     refused(rerank("run", RECIPE), "data: found no examples", "--set data.path=FILE")
+    extraction = "run", RECIPE, "--until", "extract", "--set", files[0]
+    refused(rerank(*extraction, "--workers", 2), "only lists are read by workers")
     refused(rerank("run", RECIPE, "--set", "data.path=absent.svm"), "absent.svm")
     refused(rerank("run", RECIPE, "--set", "data.sets=[books]"), "books.svm.gz", "--set data.root=DIR")
     refused(rerank("run", RECIPE, "--set", files[0], "--set", "data.flods=x"), "data.flods", "did you mean folds")

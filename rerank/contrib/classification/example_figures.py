@@ -11,13 +11,13 @@ from rerank.base.errors import RecipeError
 from rerank.base.interrupts import check
 from rerank.contrib.classification.experiment import workers
 from rerank.contrib.classification.fitting import make_learner, predicted, targets
-from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
+from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleFigure, Spec
 from rerank.contrib.classification.results import Result, mean_error
 from rerank.contrib.classification.sets import Draw, Split
 from rerank.contrib.classification.tables import Cell, cells_of
 from rerank.contrib.classification.tuning import Tuned
 from rerank.learn.trainer import epoch_order
-from rerank.recipes.figures import ExampleFigure, check_names
+from rerank.recipes.figures import check_names
 from rerank.runs.report.numbers import Spread
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
 
