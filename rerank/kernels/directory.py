@@ -63,9 +63,10 @@ def _check_owner(path: Path) -> None:
 
 def seal(dispatcher: Any) -> None:
     """Let numba write a digest behind all that it keeps of a function; unpickling ends before it."""
-    file = dispatcher._cache._cache_file
-    dump = file._dump
-    file._dump = lambda found: (content := dump(found)) + sha256(content).digest()
+    with suppress(AttributeError):  # a numba that keeps functions otherwise: they are compiled in every process
+        file = dispatcher._cache._cache_file
+        dump = file._dump
+        file._dump = lambda found: (content := dump(found)) + sha256(content).digest()
 
 
 def _drop_damaged(directory: Path) -> None:

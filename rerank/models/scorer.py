@@ -122,8 +122,8 @@ class Scorer:
         chosen; "base", the base score alone; or "mbr", "fuse" or "learned", by which the model was tuned to decode
         lists; by default what the model has decided.
 
-    ``how``: how lists are decoded, None for not at all; ``ranked_by``: the predictor whose scores, by ``weights``, rank
-    them.
+    ``how``: how lists are decoded, None for not at all; ``ranked_by``: the predictor whose scores rank them, by
+    ``weights`` (in a vote, those of the average, which explain it).
     """
 
     def __init__(self, model: Model, predictor: str | None = None) -> None:
@@ -137,8 +137,8 @@ class Scorer:
             raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
         self.model, self.predictor, self.recipe, self.how = model, predictor, recipe, kinds.get(predictor)
         self.ranked_by = decision.ranked_by if self.how else predictor
-        nothing = Weights(np.zeros(model.table.width), 1.0)
-        self.weights = nothing if self.ranked_by == "base" else model.weights.get(self.ranked_by, nothing)
+        known = model.weights | {"base": Weights(np.zeros(model.table.width), 1.0)}
+        self.weights = known["average" if self.ranked_by == "voted" else self.ranked_by]
         self._digest = model_digest(model)
 
     @cached_property
@@ -329,7 +329,7 @@ class Scorer:
     def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
         """The reasons for the score of ``chosen`` against ``other``: the features that differ, strongest first. Where
         there are trees, a value is what they add to the score when they ask for the feature, with the weight 1."""
-        weights = self.model.weights["average"] if self.predictor == "voted" else self.weights
+        weights = self.weights
         features, columns = self.features(opened)
         values = np.zeros((2, columns.size))
         for row, candidate in zip(values, (chosen, other), strict=True):
