@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -70,6 +71,9 @@ class Dask:
         local = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": None, "silence_logs": logging.CRITICAL}
         resource_tracker.ensure_running()  # which would let interrupts through again
         try:
+            if address:  # a client that reaches nobody is not always willing to end
+                place = distributed.comm.parse_host_port(address.rpartition("://")[2])
+                socket.create_connection(place, SECONDS).close()
             with ExitStack() as opened, dask.config.set(settings), held_back():
                 cluster = address or opened.enter_context(distributed.LocalCluster(dashboard_address=ANY, **local))
                 client = opened.enter_context(distributed.Client(cluster, timeout=SECONDS, set_as_default=False))
