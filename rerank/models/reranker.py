@@ -200,10 +200,11 @@ class Reranker:
         check_for_files("lists in memory", format=format, sources=sources)
         every = each_of(lists, "lists, in a list", "lists")
         given = (self._taken(each, None, str(number)) for number, each in enumerate(every))
-        taken = self.drift().through(given, lambda each: each[1])
+        opened = ((candidates, self._open(nbest)) for candidates, nbest in given)
+        taken = self.drift().through(opened, lambda each: each[1].nbest)
         size = BATCH if self.predictor == "voted" else 1
         while batch := list(islice(taken, size)):
-            rankings = self._scorer.rank([self._open(nbest) for _, nbest in batch])
+            rankings = self._scorer.rank([each for _, each in batch])
             for (candidates, _), ranked in zip(batch, rankings, strict=True):
                 assert isinstance(ranked, Ranked)
                 yield Ranking(candidates, ranked, self._explain, self.predictor)

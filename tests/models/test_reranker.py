@@ -162,6 +162,19 @@ def test_bad_candidates_are_named(models: dict[str, Path], kind: str, given: Any
             list(model.rank_many([rerank.NBest("seven", given)]))
 
 
+def test_lists_that_were_read_and_lack_a_column(tmp_path: Path) -> None:
+    """They are checked before anything looks at their columns."""
+    for name, columns in (("train", ("am", "lm")), ("test", ("am",))):
+        rows = [
+            {"candidates": [{"text": f"t{j}", "gain": j, **dict.fromkeys(columns, i * j)} for j in range(3)]}
+            for i in range(4)
+        ]
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    model = rerank.fit(rerank.read(tmp_path / "train", "jsonl"), features="dense")
+    with pytest.raises(rerank.RerankError, match=r"^list 0: found no score column 'lm'; expected .* am, lm"):
+        list(model.rank_many(rerank.read(tmp_path / "test", "jsonl")))
+
+
 def test_the_field_of_a_text_that_is_missing_is_named(models: dict[str, Path]) -> None:
     for kind, key in (("samples", "text"), ("parses", "tree")):
         with pytest.raises(GivenError) as caught:
