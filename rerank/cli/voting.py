@@ -53,7 +53,10 @@ def vote(
     from rerank.recipes.settings import named
     from rerank.runs.fitting import fit
     from rerank.runs.vote import table_of_votes, write_curve
+    from rerank.storage.files import check_output
 
+    for output in filter(None, (curve, save)):
+        check_output(output)
     chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
     lists = [read(path, reader, on_bad_list=on_bad_list, **chosen) for path in files]
     once = any(path == "-" or (Path(path).exists() and not Path(path).is_file()) for path in files)

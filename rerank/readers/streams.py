@@ -20,7 +20,7 @@ from typing import IO, Any, Protocol, TypeVar, cast
 from rerank.base.encoding import encoded, shown
 from rerank.base.errors import DataError, RerankError, RunError
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
-from rerank.storage.files import put_file, temporary_path
+from rerank.storage.files import claimed, put_file
 from rerank.storage.remote import RemoteFile, is_url
 
 PathLike = str | os.PathLike[str]
@@ -343,6 +343,7 @@ class OutputStream:
                 self._raw.close()
             if self._temporary is not None:
                 put_file(self._temporary, Path(os.path.realpath(self.path)))
+                os.close(self._held)
                 self._temporary = None
         except BrokenPipeError:
             raise
@@ -362,6 +363,7 @@ class OutputStream:
                 with contextlib.suppress(OSError, ValueError):  # a full disk, once more
                     file.close()
             self._temporary.unlink(missing_ok=True)
+            os.close(self._held)
             self._temporary = None
 
     def __enter__(self) -> "OutputStream":
@@ -383,8 +385,8 @@ class OutputStream:
             os.stat(target)  # a name that is too long would be found out at the end
         if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe; a directory fails here
             return open(target, "wb")
-        self._temporary = temporary_path(Path(target))
-        return open(self._temporary, "xb")
+        self._temporary, self._held = claimed(Path(target))
+        return open(self._temporary, "wb")
 
     def _failure(self, error: Exception) -> RerankError:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:

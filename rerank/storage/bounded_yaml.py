@@ -72,6 +72,8 @@ def _check(node: yaml.Node, around: list[yaml.Node], values: Iterator[int]) -> N
         problem = f"nested too deep, more than {DEEPEST}"
     elif node.tag not in TAGS:
         problem = f"found the tag {node.tag.replace('tag:yaml.org,2002:', '!!')}; recipes may not have tags"
+    elif isinstance(node, yaml.ScalarNode) and any("\ud800" <= letter <= "\udfff" for letter in node.value):
+        problem = f"found {node.value!r}, with half a surrogate pair, which is no character"
     if problem:
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
     if isinstance(node, yaml.CollectionNode):

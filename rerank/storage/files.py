@@ -1,7 +1,7 @@
 """Files and directories that appear under their names only when they are complete.
 
-While it is being written, what becomes NAME has the name ``.NAME.XXXXXXXX.rerank`` beside it. What a killed process
-left under such a name is removed by the next one that holds the place for itself.
+While it is being written, what becomes NAME has the name ``.NAME.XXXXXXXX.rerank`` beside it, and its writer holds a
+lock on it. What a killed process has left under such a name, which nobody holds, is removed by the next writer of NAME.
 """
 
 import errno
@@ -25,7 +25,7 @@ except ImportError:  # not a POSIX system: nothing is locked there
     fcntl = None  # type: ignore[assignment]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.rerank")
+_OLD = ".old"
 
 
 def temporary_path(target: Path) -> Path:
@@ -33,12 +33,48 @@ def temporary_path(target: Path) -> Path:
     return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.rerank")
 
 
-def remove_leftovers(directory: Path) -> None:
+def claimed(target: Path, *, directory: bool = False) -> tuple[Path, int]:
+    """A new file or ``directory`` next to ``target``, and a descriptor by which it is held until that is closed.
+
+    What others have left while they wrote ``target``, and do not hold, is removed.
+    """
+    lefts = [] if fcntl is None or target.name.endswith(_OLD) else target.parent.glob(_temporaries(target.name))
+    for left in lefts:
+        with suppress(OSError), _opened(left) as held:  # where another writes it, or has removed it, it stays
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _delete(left)
+    while True:
+        path = temporary_path(target)
+        path.mkdir() if directory else path.touch(exist_ok=False)
+        if fcntl is None:
+            return path, os.open(os.devnull, os.O_RDONLY)
+        with suppress(FileNotFoundError):  # another has taken it for left before it was held
+            held = os.open(path, os.O_RDONLY)
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(held, fcntl.LOCK_EX)
+            if path.exists():
+                return path, held
+            os.close(held)
+
+
+def _temporaries(name: str) -> str:
+    """A pattern of the temporary names of ``name``."""
+    return f".{glob.escape(name[:100])}.{'[0-9a-f]' * 8}.rerank"
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def remove_leftovers(directory: Path, pattern: str = f".*.{'[0-9a-f]' * 8}.rerank") -> None:
     """Remove what is half-written in ``directory`` (not below it); nobody else may be writing there."""
-    with suppress(OSError):  # not there, or not ours to look into
-        for path in directory.iterdir():
-            if _TEMPORARY.fullmatch(path.name):
-                _delete(path)
+    for path in directory.glob(pattern):
+        _delete(path)
 
 
 @contextmanager
@@ -47,13 +83,13 @@ def scratch_directory(beside: Path | str) -> Iterator[Path]:
     target = Path(beside)
     with reported(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        path = temporary_path(target)
-        path.mkdir()
+        path, held = claimed(target, directory=True)
         try:
             yield path
         finally:
             with deferred():
                 shutil.rmtree(path, ignore_errors=True)
+                os.close(held)
 
 
 @contextmanager
@@ -85,7 +121,7 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
                 if old.exists():
                     old.rename(path)
                 raise
-            shutil.rmtree(old, ignore_errors=True)
+            remove_leftovers(path.parent, _temporaries(_before(path).name))
 
 
 def standing(target: Path) -> Path:
@@ -97,7 +133,7 @@ def standing(target: Path) -> Path:
 
 def _before(target: Path) -> Path:
     """Of which name a directory has a temporary one while another takes its place."""
-    return target.with_name(f"{target.name[:90]}.old")
+    return target.with_name(f"{target.name[:90]}{_OLD}")
 
 
 @contextmanager
@@ -106,12 +142,13 @@ def new_file(target: Path | str) -> Iterator[Path]:
     path = Path(target)
     with reported(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = temporary_path(path)
+        temporary, held = claimed(path)
         try:
             yield temporary
             put_file(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
+            os.close(held)
 
 
 def put_file(temporary: Path, target: Path) -> None:
@@ -146,9 +183,7 @@ def _delete(path: Path) -> None:
 @contextmanager
 def reported(path: Path) -> Iterator[None]:
     """Turn an error of the system into one that names what was to be written."""
-    check_local(path)
-    if not path.name:
-        raise RecipeError(f"cannot write {path}: expected the name of a file or folder")
+    check_output(path)
     try:
         yield
     except BrokenPipeError:
@@ -157,8 +192,10 @@ def reported(path: Path) -> Iterator[None]:
         raise RunError(f"cannot write {path}: {reason(error)}") from error
 
 
-def check_local(path: Path) -> None:
-    """The output goes to folders."""
+def check_output(path: Path) -> None:
+    """What is written has a name, in a folder."""
+    if path.name in ("", ".."):
+        raise RecipeError(f"cannot write {path}: expected the name of a file or folder")
     if len(path.parts) > 1 and _SCHEME.fullmatch(path.parts[0]):
         raise RecipeError(f"cannot write {path}: this is a URL; write to a folder, and copy it there")
 
@@ -172,14 +209,12 @@ def reason(error: OSError) -> str:
 
 def _sync(path: Path) -> None:
     """Wait until the data are on disk: otherwise, when the power fails, the rename may survive without them."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # a file system that cannot
-            raise
-    finally:
-        os.close(descriptor)
+    with _opened(path) as descriptor:
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # a file system that cannot
+                raise
 
 
 def lock(path: Path, *, wait: bool = False) -> IO[str] | None:

@@ -167,6 +167,7 @@ def test_refused_settings(load, text, key, hint, tmp_path):
         ("seed: 1\nseed: 2", "'seed' is set twice"),
         ("about: 2024-99-99", "not valid YAML: month"),
         ("[" * 3000, "nested too deep"),
+        ('name: "a\\ud800"', "half a surrogate pair"),
         ("- 1", "expected a mapping"),
         ("", "expected a mapping"),
         ("a: !!python/object:os.system {}", "not valid YAML"),

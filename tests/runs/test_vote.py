@@ -46,6 +46,12 @@ def test_votes_are_those_of_a_counter() -> None:
             assert y - first == max(same, key=lambda k: (values[first + k], -k))
 
 
+@pytest.mark.parametrize("option", ["--curve", "--save"])
+def test_outputs_without_a_name_are_refused_before_anything_is_read(option: str, rerank: Any) -> None:
+    found = rerank("vote", "nowhere.jsonl", option, ".")
+    assert (found.code, "cannot write .: expected the name of a file or folder" in found.err) == (2, True)
+
+
 def test_the_curve_is_possible() -> None:
     """No way is above the oracle, all begin at the mean of all candidates, and end at the rows of the table."""
     ragged = [line | {"candidates": line["candidates"][: 1 + i % 6]} for i, line in enumerate(lists_of(60))]

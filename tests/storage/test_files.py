@@ -11,6 +11,7 @@ import pytest
 from programs import PATIENCE
 
 from rerank.base.errors import DataError, RecipeError, RunError
+from rerank.readers.streams import open_output
 from rerank.storage.digests import seal
 from rerank.storage.files import (
     new_directory,
@@ -203,6 +204,27 @@ def test_what_a_killed_process_leaves_goes(tmp_path):
     remove_leftovers(tmp_path)
     assert names(tmp_path) == [".mine", ".mine.abc.rerank", ".x.01234567.partial"]
     remove_leftovers(tmp_path / "nowhere")
+
+
+def test_the_next_writer_removes_what_a_killed_one_has_left(tmp_path):
+    """Of its own name alone, and not what another is writing, in this process too."""
+    assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=PATIENCE, check=False).returncode == -9
+    (tmp_path / ".d.old.01234567.rerank").mkdir()  # killed while it replaced a directory, which is kept until then
+    with new_file(tmp_path / "f.d") as unlike, new_file(tmp_path / "f") as other, new_directory(tmp_path / "d") as new:
+        other.write_text("a")
+        unlike.write_text("b")
+        held = {unlike.name, other.name, new.name}
+        assert {name for name in names(tmp_path) if name[1] in "fd"} == {*held, ".d.old.01234567.rerank"}
+        with new_file(tmp_path / "f") as second:
+            second.write_text("c")
+        assert (tmp_path / "f").read_text() == "c"
+    assert (tmp_path / "f").read_text() == "a"
+    open_output(tmp_path / "o.gz").close()
+    with scratch_directory(tmp_path / "s"):
+        pass
+    with new_directory(tmp_path / "d"):  # which replaces one
+        pass
+    assert names(tmp_path) == ["d", "f", "f.d", "o.gz"]
 
 
 @pytest.mark.parametrize("short", ["3000 requested and 512 written", "No space left on device"])
