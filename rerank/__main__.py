@@ -1,6 +1,16 @@
-"""``python -m rerank``: the command line."""
+"""``rerank``, and ``python -m rerank``: the command line."""
 
-from rerank.cli.main import main
+import signal
+
+
+def main() -> None:
+    """Run the command line; an interrupt while its modules are loaded ends the process without a word."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from rerank.cli.main import main as command_line
+
+    command_line()
+
 
 if __name__ == "__main__":
     main()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,14 @@ def test_help_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     assert all(name in shown["--help"] for name in COMMANDS)
     assert all("--json" in shown[f"{name} --help"] for name in COMMANDS)
     assert set(HEAVY) & set(loaded) == set()
+
+
+def test_an_interrupt_while_modules_are_loaded_is_silent(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)")
+    places = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    call = [sys.executable, "-m", "rerank", "--version"]
+    done = subprocess.run(call, env=os.environ | {"PYTHONPATH": places}, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
 
 
 def test_words_are_completed(tmp_path: Path) -> None:
