@@ -105,7 +105,8 @@ def rank_(
             "which are written without --n-best", scorer.ranked_by,
         )  # fmt: skip
     count, counts = SkipCount(on_bad_list), Counter[str]()
-    with open_output(output) as stream:
+    # Lists whose lines are counted, or that go with another file's: whether one was lost shows at the end.
+    with open_output(output, whole=form.bounded or sources is not None) as stream:
         opened = _tuned(scorer, predictor, decode, scorer.read(form, nbest, count, sources))
         lists = _count_lists(track(scorer.rank(opened), "rank"), counts)
         if shown_as_json():

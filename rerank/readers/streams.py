@@ -10,7 +10,9 @@ import difflib
 import errno
 import os
 import select
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar, copy_context
 from pathlib import Path
@@ -313,10 +315,13 @@ def _reason(error: Exception) -> str:
 
 
 class OutputStream:
-    """A file being written under a temporary name next to its own, and renamed when closed without an error."""
+    """A file being written under a temporary name next to its own, and renamed when closed without an error.
 
-    def __init__(self, path: PathLike) -> None:
-        self.path = os.fspath(path)
+    whole: standard output, too, gets everything at the end, or nothing.
+    """
+
+    def __init__(self, path: PathLike, whole: bool = False) -> None:
+        self.path, self._whole = os.fspath(path), whole
         self._temporary: Path | None = None
         try:
             self._raw = self._open()
@@ -339,7 +344,11 @@ class OutputStream:
             if self._file is not self._raw:
                 self._file.close()
             self._raw.flush()
-            if self.path != "-":
+            if self._raw is not sys.stdout.buffer:
+                if self.path == "-":
+                    self._raw.seek(0)
+                    shutil.copyfileobj(self._raw, sys.stdout.buffer)
+                    sys.stdout.buffer.flush()
                 self._raw.close()
             if self._temporary is not None:
                 put_file(self._temporary, Path(os.path.realpath(self.path)))
@@ -379,7 +388,7 @@ class OutputStream:
 
     def _open(self) -> IO[bytes]:
         if self.path == "-":
-            return sys.stdout.buffer
+            return tempfile.TemporaryFile() if self._whole else sys.stdout.buffer
         target = os.path.realpath(self.path)
         with contextlib.suppress(FileNotFoundError):
             os.stat(target)  # a name that is too long would be found out at the end
@@ -394,6 +403,7 @@ class OutputStream:
         return RunError(f"cannot write {self.path}: {_reason(error)}; name a file in an existing, writable directory")
 
 
-def open_output(path: PathLike) -> OutputStream:
-    """Open ``path`` for writing; "-" is standard output. If it ends in .gz, .bz2, .xz or .zst, it is compressed."""
-    return OutputStream(path)
+def open_output(path: PathLike, whole: bool = False) -> OutputStream:
+    """Open ``path`` for writing; "-" is standard output, which has all or nothing if the output is to be ``whole``, as
+    files always are. If the name ends in .gz, .bz2, .xz or .zst, the file is compressed."""
+    return OutputStream(path, whole)

@@ -50,6 +50,22 @@ def base_file(data: Path, tmp_path: Path, rerank: Command) -> Path:
     return tmp_path / "base.txt"
 
 
+def test_lists_that_a_lost_line_shifts_are_not_written(tmp_path: Path, rerank: Command) -> None:
+    """Whether lines were lost shows at the end: standard output has all or nothing, as files do."""
+    rows = [f"-{place}.5 ||| text {number} {place}\n" for number in range(20) for place in range(3)]
+    how = ("--reader", "{name: opennmt, n: 3}", "--metric", "bleu", "--predictor", "base")
+    for name, kept, expected in (("whole", rows, 20), ("lost", rows[:4] + rows[5:], 0)):
+        (tmp_path / name).write_text("".join(kept))
+        done = rerank("rank", "base", tmp_path / name, *how)
+        assert (done.code, done.out.count("\n")) == (0 if expected else 2, expected), done
+    lists = [json.dumps({"candidates": [{"text": f"text {number}", "score": 1}]}) for number in range(20)]
+    (tmp_path / "lists.jsonl").write_text("\n".join(lists))
+    (tmp_path / "sources").write_text("a\n" * 19)
+    how = ("--reader", "jsonl", "--metric", "bleu", "--predictor", "base", "--sources", tmp_path / "sources")
+    done = rerank("rank", "base", tmp_path / "lists.jsonl", *how)
+    assert (done.code, done.out) == (2, ""), done
+
+
 # run
 
 
