@@ -10,6 +10,7 @@ from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack
 from importlib import import_module
 from multiprocessing import resource_tracker
+from pathlib import Path
 from typing import Any
 
 from rerank.base.errors import RecipeError, RerankError, RunError, UnforeseenError, Warnings, collected_warnings
@@ -102,6 +103,13 @@ def carry_out(function: Callable[[Any], Any], task: Any) -> tuple[Any, Warnings]
         raise
     except (Exception, SystemExit) as error:
         raise UnforeseenError.of(error) from None
+
+
+def check_visible(directory: Path | str) -> None:
+    """Raise a RunError if this worker does not see a directory of the run, or no longer, as nobody waits for it."""
+    if not Path(directory).is_dir():
+        who = f"the worker {socket.gethostname()}, process {os.getpid()},"
+        raise RunError(f"{directory}: {who} does not see this folder; give all machines the same one under this path")
 
 
 def become_worker(parent: int) -> None:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import RunError
 from rerank.data.corpus import Corpus, Sizes, save_joined
 from rerank.data.shards import part_directory
+from rerank.engines.workers import check_visible
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, add_counts
 from rerank.features.rows import ListRows, make_corpus
@@ -98,8 +98,7 @@ def write_shard(job: ShardJob, task: tuple[int, tuple[BlockPart, ...]]) -> list[
     number, sections = task
     sizes = []
     for place in filter(None, (job.corpus, job.origins)):
-        if not place.is_dir():
-            raise RunError("the extraction was stopped")  # by the process waiting for this one
+        check_visible(place)
         pieces = (_piece(job, section, origins=place == job.origins) for section in sections)
         sizes.append(save_joined(part_directory(place, number), pieces, synced=False))
     return sizes

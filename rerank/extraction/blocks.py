@@ -100,11 +100,16 @@ def cut(read: Iterable[Item], failure: list[RerankError]) -> Iterator[Block]:
 
 
 def extract_block(job: BlockJob, block: Block) -> Summary:
-    """Parse the lists of a block, measure them, and leave their features in the spool."""
+    """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet."""
+    if (left := job.spool.about(block.number)) is not None:
+        met, warnings = SkipCount.of_fields(left["met"]), [(level, text) for level, text in left["warnings"]]
+        return Summary(left["ids"], met, left["features"], warnings)
     with collected_warnings() as warnings:
         summary, parts = _extract(job, block)
-    job.spool.save(block.number, {name: array for part in parts for name, array in part._asdict().items()})
-    return summary._replace(warnings=warnings)
+    summary = summary._replace(warnings=warnings)
+    arrays = {name: array for part in parts for name, array in part._asdict().items()}
+    job.spool.save(block.number, arrays, summary._asdict() | {"met": summary.met.fields()})
+    return summary
 
 
 def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:

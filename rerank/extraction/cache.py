@@ -4,6 +4,7 @@ import glob
 import hashlib
 import json
 import logging
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rerank.base.encoding import file_name
-from rerank.base.errors import DataError, RerankError
+from rerank.base.errors import DataError, RerankError, RunError
 from rerank.data.shards import Shards, part_of
 from rerank.engines.engine import Engine
 from rerank.extraction.content import metric_of
@@ -23,10 +24,11 @@ from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
 from rerank.storage.digests import seal, verify
-from rerank.storage.files import lock, reported, scratch_directory
+from rerank.storage.files import lock, remove, reported, scratch_directory, temporary_path
 from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")
+BLOCKS = ".blocks"  # what the names of their directories end in
 
 
 class CorpusCache:
@@ -64,7 +66,7 @@ class CorpusCache:
             with _held(place), scratch_directory(place) as new:
                 if (entry := _existing(place, files, inputs)) is not None:  # another process has just made it
                     return entry
-                with scratch_directory(place) as spool:
+                with _blocks(place, files) as spool:
                     extracted, made = write_extracted(recipe, split, table, new, spool, engine or Engine(), inputs)
                 if table is None:
                     (new / "table").mkdir()
@@ -92,6 +94,31 @@ def _held(place: Path) -> Iterator[None]:
         finally:
             with suppress(OSError):
                 path.unlink()
+
+
+@contextmanager
+def _blocks(place: Path, files: dict[str, list[str]]) -> Iterator[Path]:
+    """The directory for the blocks of ``files``. It stays where the run is stopped, for the next one of the same files,
+    which are taken to be the same by their names, sizes and times."""
+    every = [path for paths in files.values() for path in paths]
+    # Of a URL or a pipe nobody knows whether it is the same the next time.
+    stats = [(path, at.st_size, at.st_mtime_ns) for path in every if os.path.isfile(path) and (at := os.stat(path))]
+    known = len(stats) == len(every)
+    kept = place.with_name(f".{place.name}.{_short(stats)}{BLOCKS}") if known else temporary_path(place)
+    for other in place.parent.glob(f".{glob.escape(place.name)}.*{BLOCKS}"):
+        if other != kept:
+            remove(other)
+    with reported(kept):
+        kept.mkdir(exist_ok=True)
+    stopped = False
+    try:
+        yield kept
+    except (KeyboardInterrupt, RunError):
+        stopped = known
+        raise
+    finally:
+        if not stopped:
+            shutil.rmtree(kept, ignore_errors=True)
 
 
 def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path | None:

@@ -1,19 +1,23 @@
 """The remains of the blocks of an extraction until the corpus is written, and which columns their features get."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from rerank.base.errors import RunError
 from rerank.data.symbols import HashIndex, SymbolTable
+from rerank.engines.workers import check_visible
 from rerank.features.table import HashedTable, Table, hashed_columns, index_of, numbers_of
 from rerank.storage.arrays import read_array, save_arrays
-from rerank.storage.files import new_directory, new_file
+from rerank.storage.files import new_directory, new_file, remove
+from rerank.storage.strict_json import as_json
 
+ABOUT = "about.json"  # in a block's directory
 TABLE = "table.npy"  # in the spool: the hashes of the table's features
 T = TypeVar("T")
 
@@ -59,12 +63,23 @@ class Spool:
         """The directory of a block."""
         return Path(self.directory) / f"{number:06d}"
 
-    def save(self, number: int, arrays: dict[str, np.ndarray]) -> None:
+    def save(self, number: int, arrays: dict[str, np.ndarray], about: Mapping[str, Any]) -> None:
         """Leave a block; one that is there already, of a task that was done twice, is the same."""
-        if not Path(self.directory).is_dir():
-            raise RunError(f"cannot write {self.path(number)}: the extraction was stopped")
+        check_visible(self.directory)
         with new_directory(self.path(number), keep=True, synced=False) as new:
             save_arrays(new, arrays)
+            sizes = {file.name: file.stat().st_size for file in new.iterdir()}
+            (new / ABOUT).write_text(as_json({**about, "sizes": sizes}))
+
+    def about(self, number: int) -> dict[str, Any] | None:
+        """The record of a block that an extraction has left which was stopped; None where it is not all there."""
+        path = self.path(number)
+        with suppress(OSError, ValueError, KeyError):  # not there, or not all of it: blocks are not synced
+            about = json.loads((path / ABOUT).read_text())
+            if all((path / name).stat().st_size == size for name, size in about.pop("sizes").items()):
+                return dict(about)
+        remove(path)
+        return None
 
     def array(self, number: int, name: str) -> np.ndarray:
         """An array of a block, memory-mapped."""

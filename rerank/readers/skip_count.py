@@ -122,6 +122,15 @@ class SkipCount:
         self.reasons, self.candidate_reasons = Counter(self.reasons), Counter(self.candidate_reasons)
         self.normalized = Counter(self.normalized)
 
+    def fields(self) -> dict[str, Any]:
+        """All of it as JSON; the inverse is ``of_fields``."""
+        return {**vars(self), "scores": vars(self.scores)}
+
+    @staticmethod
+    def of_fields(fields: Mapping[str, Any]) -> "SkipCount":
+        """What has these ``fields``."""
+        return SkipCount(**{**fields, "scores": ScoreCount(**fields["scores"])})
+
     @property
     def skipped(self) -> int:
         """Number of bad lists."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rerank.engines.workers import check_visible
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
@@ -254,6 +255,7 @@ def join_base(run: Run, table: Table) -> None:
 def train_task(task: RunTask) -> None:
     """Train a run and store it."""
     assert task.place is not None
+    check_visible(task.place.parent)
     ensemble = task.recipe.training.ensemble is not None and task.dev is not None
     run = train_ensemble(task) if ensemble else train_run(task)
     tune_run(run, task)

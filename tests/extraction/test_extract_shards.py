@@ -1,7 +1,9 @@
 """Blocks, shards, ranges of hashes, processes: none of them changes what is extracted."""
 
 import logging
+import os
 import pickle
+import socket
 from collections.abc import Callable, Generator, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -242,11 +244,69 @@ def test_a_warning_is_given_once(data, monkeypatch, caplog):
     assert logger.handlers == handlers
 
 
-def test_a_spool_that_is_gone_is_an_error(tmp_path):
+def test_a_folder_that_a_worker_does_not_see_is_named(tmp_path):
     spool = Spool(str(tmp_path / "gone"))
-    with pytest.raises(RunError, match=r"cannot write .*gone/000004: the extraction was stopped"):
-        spool.save(4, {})
+    with pytest.raises(
+        RunError, match=rf"gone: the worker {socket.gethostname()}, process \d+, does not see this folder"
+    ):
+        spool.save(4, {}, {})
     assert not (tmp_path / "gone").exists()
+
+
+@pytest.mark.parametrize("reader", ["trees", "texts"])
+def test_blocks_of_an_extraction_that_was_stopped_are_used(data, tmp_path, monkeypatch, caplog, reader):
+    """Whatever they say, too: what is extracted in the end, and what is logged, is that of one that was not stopped.
+    A block that was cut off, and those of files that have changed, are made again."""
+    if reader == "texts":
+        small_texts.write_task(data)
+        recipe = small_texts.recipe(data, data={"on_bad_list": "skip"})
+        split = data / "train.nbest.gz"
+        small_texts.write_lines(split, [line.rsplit(" ||| ", 1)[0] for line in small_texts.lines_of(split)])
+    else:
+        recipe, split = small.recipe(data, data={"on_bad_list": "skip"}), data / "train.nbest.gz"
+    cut_into(monkeypatch, 5)
+    made, stop, extract = list[int](), [3], blocks._extract
+
+    def counted(job: Any, block: Any) -> Any:
+        if len(made) == stop[0]:
+            raise KeyboardInterrupt
+        made.append(block.number)
+        return extract(job, block)
+
+    monkeypatch.setattr(blocks, "_extract", counted)
+    cache = CorpusCache(tmp_path / "cache")
+    with pytest.raises(KeyboardInterrupt):
+        cache.training(recipe)
+    (left,) = (tmp_path / "cache").glob(".*.blocks")
+    assert sorted(path.name for path in left.iterdir()) == ["000000", "000001", "000002"]
+    os.truncate(left / "000001" / "base.npy", 130)
+    made.clear()
+    stop[0] = 10**6
+    found = list[Any]()
+    for place in (cache, CorpusCache(tmp_path / "other")):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "rerank"):
+            extracted, table, key = place.training(recipe)
+        made.append(-1)
+        about = {name: value for name, value in extracted.about.items() if name != "seconds"}
+        arrays = [np.array(getattr(part, name)).tobytes() for _, part in parts(extracted.corpus) for name in ARRAYS]
+        found.append(
+            (extracted.ids, about, arrays, key, table.about, [record.getMessage() for record in caplog.records])
+        )
+    assert found[0] == found[1]
+    again = made[: made.index(-1)]
+    assert again == [1, *range(3, 1 + max(made))]
+    assert not list((tmp_path / "cache").glob(".*"))
+
+    stop[0] = 2
+    made.clear()
+    with pytest.raises(KeyboardInterrupt):
+        CorpusCache(tmp_path / "third").training(recipe)
+    split.touch()
+    stop[0] = 10**6
+    made.clear()
+    CorpusCache(tmp_path / "third").training(recipe)
+    assert made[:2] == [0, 1]
 
 
 @settings(max_examples=150, deadline=None)
