@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rerank.base.errors import RecipeError, RerankError, RunError, UnforeseenError, Warnings, collected_warnings
-from rerank.base.interrupts import held_back
+from rerank.base.interrupts import deferred, held_back
 
 ANY = "127.0.0.1:0"  # a port that is free
 SECONDS = 10  # within which a scheduler and the first of its workers must answer
@@ -35,7 +35,7 @@ class Processes:
         """A future of ``call``, a function and its arguments."""
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-        with held_back():
+        with deferred(), held_back():
             try:
                 if self._executor is not None:
                     return self._executor.submit(*call)
@@ -47,9 +47,14 @@ class Processes:
 
     def shutdown(self, kill_workers: bool) -> None:
         """Free the workers."""
+        from joblib.externals.loky.backend.utils import kill_process_tree
+
         executor, self._executor = self._executor, None
         if executor is not None:
-            executor.shutdown(kill_workers=kill_workers)
+            # By loky itself they would live on where some task is cancelled, and the program wait for them for ever.
+            for worker in list(executor._processes.values()) if kill_workers else ():
+                kill_process_tree(worker)
+            executor.shutdown()
 
 
 class Dask:

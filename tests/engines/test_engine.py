@@ -7,9 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -18,7 +20,7 @@ from programs import PATIENCE, program
 
 from rerank.base.errors import DataError, RecipeError, RunError, UnforeseenError
 from rerank.engines.engine import Engine, EngineSettings, open_engine
-from rerank.engines.workers import Processes
+from rerank.engines.workers import Processes, carry_out
 
 
 @pytest.fixture(scope="module", params=["local", "auto", "processes", "dask"])
@@ -68,6 +70,22 @@ def test_tasks_that_nobody_waits_for_are_left(engine: Engine) -> None:
     assert next(results) == 10000
     results.close()
     assert list(engine.map(square, [1, 2])) == [1, 4]
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_workers_are_killed_whatever_is_under_way(cancelled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also tasks that have not reached a worker yet, and those that were cancelled; nothing is printed."""
+    faults = list[Any]()
+    monkeypatch.setattr(threading, "excepthook", faults.append)
+    pool = Processes(1)
+    (process, _), _ = pool.submit(carry_out, own_id, 0).result()
+    futures = [pool.submit(carry_out, own_id, number) for number in range(200)]
+    for future in futures if cancelled else ():
+        future.cancel()
+    pool.shutdown(kill_workers=True)
+    assert not psutil.pid_exists(process)
+    assert all(future.done() for future in futures)
+    assert faults == []
 
 
 def test_an_error_comes_in_its_place(engine: Engine) -> None:
