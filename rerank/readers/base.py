@@ -5,6 +5,8 @@ what a file holds                                   outcome
 ==================================================  ==========================================================
 a list with no or one candidate                     valid
 the same candidate twice in a list                  valid and counted; ``duplicates: drop`` keeps the first
+the same document twice in a run of TREC            bad list "document"; ``duplicates: drop`` keeps the first
+a query of it without judgements beside others      left out in any case, and counted as "unjudged"
 a line that is not a header where one is expected   bad list "header"; the same for a list without its first parse
 fewer candidates than the header says               bad list "too few"
 more candidates than the header says                bad list "too many"

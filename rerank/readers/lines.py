@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked
@@ -124,6 +124,7 @@ class ListReader(Checked, Reader):
     """
 
     duplicates: Literal["keep", "drop"] = "keep"
+    apart: ClassVar[str] = "remove one of them"  # what to do where two lists have one id
 
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         with open_stream(path, strict=False) as stream:
@@ -179,7 +180,7 @@ class ListReader(Checked, Reader):
             return found
         path, line = seen[name]
         numbered = "the reader's option ids: ordinal numbers the lists instead"
-        advice = numbered if self.offers("ids") else "remove one of them"
+        advice = numbered if self.offers("ids") else self.apart
         where = f"line {line}" if path == found.path else f"line {line} of {path}"
         message = f"the id is also that of the list at {where}; {advice}"
         return SkippedList(found.id, found.path, found.line, "duplicate id", message, found.size)

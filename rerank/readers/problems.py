@@ -9,6 +9,7 @@ from typing import Any
 from rerank.base.errors import DataError
 
 NUL = "a NUL byte; the file is damaged or not a text file"
+UNJUDGED = "unjudged"  # the reason of lists that are left out whatever becomes of bad ones
 
 
 class Problem(DataError):  # noqa: N818 - a value as often as an error

@@ -15,7 +15,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.wording import amount
 from rerank.readers.block import ListBlock
 from rerank.readers.nbest import NBestList
-from rerank.readers.problems import Problem, SkippedList
+from rerank.readers.problems import UNJUDGED, Problem, SkippedList
 from rerank.readers.trees.words import changes
 
 NEARLY, FEWEST = 0.9, 10  # the share of lists that tells costs from scores, and the least number of lists
@@ -173,7 +173,7 @@ class SkipCount:
         return DataError(f"no usable list in the file{first or ': it holds none'}", path=path)
 
     def _skip(self, problem: Problem, reasons: Counter[str], first: dict[str, str]) -> None:
-        if self.on_bad_list == "error":
+        if self.on_bad_list == "error" and problem.reason != UNJUDGED:
             raise problem.advised()
         reasons[problem.reason] += 1
         if problem.reason not in first:
@@ -254,7 +254,7 @@ def usable(
 def _advised(problem: Problem, ahead: SkipCount, lists: int, candidates: int) -> DataError:
     """The error of a bad list or candidate, with the counts from it on and the numbers of good ones before it."""
     for what, good, skipped in (
-        ("lists", lists + ahead.lists, ahead.skipped),
+        ("lists", lists + ahead.lists, ahead.skipped - ahead.reasons[UNJUDGED]),
         ("candidates", candidates + ahead.candidates, ahead.skipped_candidates),
     ):
         if good <= skipped:

@@ -227,7 +227,8 @@ class Choosing:
         else:
             rows = lists_given(lists, texts=isinstance(content, TextContent), gains=isinstance(content.metric, Gain))
             policy = "error"
-        pairs = usable(rows, self._take, SkipCount(policy))
+        count = SkipCount(policy)
+        pairs = usable(rows, self._take, count)
         while batch := list(islice(pairs, BATCH)):
             for (pair, _), answer in zip(batch, self._answers(batch), strict=True):
                 reference, stats = content.stats(*pair)
@@ -240,6 +241,7 @@ class Choosing:
                     (row,) = chosen_rows(stats, np.array([answer]))
                 measured.append(MeasuredList(pair.nbest.id, pair.nbest.base, stats, reference, row))
                 seen.add(pair.nbest, content.lengths(pair))
+        count.warn()
         if self.scorer is None and next(self.given, _MISSING) is not _MISSING:
             raise DataError(f"found more choices than the {len(measured):,} lists; expected one for each")
         if not measured:
@@ -257,12 +259,12 @@ class Choosing:
 
     def _take(self, nbest: NBestList | SkippedList, count: SkipCount) -> tuple[Pair, Any] | None:
         """A list with its choice; see ``usable``."""
-        choice = next(self.given, _MISSING) if self.scorer is None else None
         pair = self.content.pair(nbest, count)
         if pair is None:
             return None
         if self.scorer is not None:
             return pair, -1
+        choice = next(self.given, _MISSING)
         return pair, _scores(choice, pair.nbest) if self.ordered else _place(choice, pair.nbest)
 
     def _answers(self, batch: list[tuple[Pair, Any]]) -> list[int | bytes | np.ndarray]:

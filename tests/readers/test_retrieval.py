@@ -1,14 +1,17 @@
 """Lists of documents: LETOR files and TREC runs, whole and block by block, written, and learned from."""
 
 import io
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import rerank
+from rerank import evaluate, read
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification.recipe import ExampleData, SourceSettings
 from rerank.contrib.classification.sets import load_set
@@ -106,10 +109,124 @@ def test_relevant_documents_that_a_run_lacks_count(tmp_path: Path) -> None:
         list(lists)
 
 
+def test_queries_that_nobody_judged_are_no_part_of_figures(tmp_path: Path, caplog: Any, rerank: Any) -> None:
+    """Figures are those of trec_eval, by hand and by itself; one line says how many queries are left out."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    # Of nine queries three are judged: one has its relevant document first, one second, one has none.
+    judged = {"q1": {"a": 1}, "q4": {"b": 1, "a": 0}, "q7": {"a": 0}}
+    run = {f"q{i}": {"a": 2.0, "b": 1.0} for i in range(9)}
+    rows = [f"{query} Q0 {d} 0 {score} x" for query, found in run.items() for d, score in found.items()]
+    (tmp_path / "run").write_text("\n".join(rows) + "\n")
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for q, of in judged.items() for d, g in of.items()))
+    spec = {"name": "trec", "qrels": str(tmp_path / "qrels")}
+    lists = read(tmp_path / "run", spec)
+    given = [[c.score for c in nbest.candidates] for nbest in lists]
+    names: dict[str, Any] = {
+        "recip_rank": "mrr",
+        "ndcg_cut_10": {"name": "ndcg", "k": 10, "form": "linear"},
+        "P_10": "precision",
+    }
+    for name, metric in names.items():
+        found = pytrec_eval.RelevanceEvaluator(judged, {name}).evaluate(run)
+        expected = np.mean([values[name] for values in found.values()])
+        assert evaluate(given, lists, metric).score == pytest.approx(expected, abs=1e-12)
+        assert evaluate(given, list(lists), metric).score == pytest.approx(expected, abs=1e-12)
+    assert evaluate(given, lists, "mrr").score == (1 + 1 / 2 + 0) / 3
+    said = "skipped 6 lists (unjudged); the first: "
+    assert said in caplog.text
+    for command in ("oracle", "weigh"):
+        more = ("--folds", "3") if command == "weigh" else ()
+        made = rerank(command, tmp_path / "run", "--reader", json.dumps(spec), "--metric", "mrr", *more, "--json")
+        assert (made.code, made.err.count(said)) == (0, 1), made
+    assert json.loads(
+        rerank("oracle", tmp_path / "run", "--reader", json.dumps(spec), "--metric", "mrr", "--json").out
+    )["base"]["mrr"] == pytest.approx(0.5)
+    (tmp_path / "qrels").write_text("q99 0 a 1\n")
+    made = rerank("weigh", tmp_path / "run", "--reader", json.dumps(spec), "--metric", "mrr")
+    assert (made.code, "no usable list in the file; skipped for 'unjudged', first" in made.err) == (2, True), made
+
+
+def test_a_recipe_learns_from_judged_queries_alone(tmp_path: Path) -> None:
+    """A run of judged queries gives the same weights and figures as one that has others besides."""
+    rng, found = np.random.default_rng(8), []
+    for name, others in (("all", 20), ("judged", 0)):
+        rng = np.random.default_rng(8)
+        rows, qrels = list[str](), list[str]()
+        for i in range(40):
+            scores = rng.random(5)
+            rows += [f"q{i} Q0 d{y} 0 {scores[y]} x" for y in range(5)]
+            qrels += [f"q{i} 0 d{y} {int(rng.random() < scores[y])}" for y in range(5)]
+            rows += [f"other{i} Q0 d{y} 0 {y} x" for y in range(5) if i < others]
+        (tmp_path / f"{name}.run").write_text("\n".join(rows) + "\n")
+        (tmp_path / "qrels").write_text("\n".join(qrels) + "\n")
+        reader = {"name": "trec", "qrels": str(tmp_path / "qrels")}
+        data = {"root": str(tmp_path), "nbest": f"{{root}}/{name}.run", "reader": reader, "tests": ["test"]}
+        settings = {"name": name, "task": "ranking", "data": data, "metric": "ndcg@3", "features": {"set": "dense"}}
+        results = pipeline.run(TextRecipe.model_validate(settings), tmp_path / name)
+        found.append(results["splits"]["test"])
+        assert results["corpora"]["train"]["skipped"] == ({"unjudged": others} if others else {})
+    assert found[0] == found[1]
+
+
+def test_a_document_that_a_run_has_twice_makes_a_bad_list(tmp_path: Path, rerank: Any) -> None:
+    rows = ["q1 Q0 a 1 9 x", *(f"q1 Q0 a {rank} 8 x" for rank in (2, 3)), "q2 Q0 a 1 1 x"]
+    (tmp_path / "run").write_text("\n".join(rows) + "\n")
+    (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
+    spec = {"name": "trec", "qrels": str(tmp_path / "qrels")}
+    made = rerank("oracle", tmp_path / "run", "--reader", json.dumps(spec), "--metric", "precision")
+    assert (made.code, "run:2: list q1: the document 'a' is there twice" in " ".join(made.err.split())) == (2, True)
+    with pytest.raises(DataError, match="run:2: list q1: the document 'a' is there twice"):
+        list(read(tmp_path / "run", spec))
+    for changes, lists, sizes in (({}, 1, [1]), ({"duplicates": "drop"}, 2, [1, 1])):
+        found = read(tmp_path / "run", spec | changes, on_bad_list="skip")
+        assert [len(nbest) for nbest in found] == sizes
+        assert evaluate([[1.0]] * lists, found, "precision").score == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("order", ["by score", "drawn"])
+def test_lines_of_a_query_may_stand_apart(tmp_path: Path, order: str, rerank: Any) -> None:
+    rows = [(f"q{i}", f"d{k}", 10.0 * k + i) for i in range(6) for k in range(1 + i)]
+    drawn = np.random.default_rng(4).permutation(len(rows))
+    mixed = sorted(rows, key=lambda row: -row[2]) if order == "by score" else [rows[k] for k in drawn]
+    for name, every in (("together", rows), ("apart", mixed)):
+        (tmp_path / name).write_text("".join(f"{q} Q0 {d} 0 {score} x\n" for q, d, score in every))
+    (tmp_path / "qrels").write_text("q1 0 d0 1\nq5 0 d3 1\nq3 0 d0 1\n")
+    reader = TrecReader(qrels=str(tmp_path / "qrels"))
+    read_all = {}
+    for name in ("together", "apart"):
+        found = [one for one in reader.read(tmp_path / name) if isinstance(one, TextList)]
+        read_all[name] = {one.id: sorted(zip(one.texts, one.base.tolist(), strict=True)) for one in found}
+    assert read_all["apart"] == read_all["together"]
+    assert {name: len(of) for name, of in read_all["apart"].items()} == {"q1": 2, "q3": 4, "q5": 6}
+    spec = json.dumps({"name": "trec", "qrels": str(tmp_path / "qrels")})
+    made = [
+        json.loads(rerank("oracle", tmp_path / name, "--reader", spec, "--metric", "mrr", "--json").out)["base"]
+        for name in read_all
+    ]
+    assert made[0] == made[1]
+    # A stream is read once: the second part of a query is refused, and not taken for another query.
+    parsed = TrecReader().parse((tmp_path / "apart").read_bytes())
+    assert any(isinstance(one, SkippedList) and "may stand apart in files alone" in one.message for one in parsed)
+
+
+def test_judgements_of_beir_are_read(tmp_path: Path) -> None:
+    """Three columns below their header: https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset"""
+    path = tmp_path / "test.tsv"
+    path.write_text("query-id\tcorpus-id\tscore\nq1\ta b\t2\nq1\tc\t0\n\nq2\ta b\t1\n")
+    assert read_qrels(path) == {b"q1": {b"a b": 2, b"c": 0}, b"q2": {b"a b": 1}}
+    for wrong, line in (("q1\ta\tb\t2\n", 2), ("q1\t\t2\n", 2), ("q1\ta\thigh\n", 2)):
+        path.write_text("query-id\tcorpus-id\tscore\n" + wrong)
+        with pytest.raises(DataError, match=f"test.tsv:{line}: found .*; expected QUERY 0 DOCUMENT GRADE, or QUERY"):
+            read_qrels(path)
+    path.write_text("q1\ta\t2\n")  # without a header nobody knows what the columns are
+    with pytest.raises(DataError, match="below BEIR's header, query-id corpus-id score"):
+        read_qrels(path)
+
+
 def test_runs_are_fused_with_what_one_of_them_lacks(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("q1 Q0 x 1 3.0 a\nq1 Q0 y 2 1.0 a\nq1 Q0 z 3 2.0 a\n")
     (tmp_path / "b").write_text("q1 Q0 y 1 -0.5 b\nq1 Q0 w 2 -1.5 b\nq2 Q0 x 1 0.25 b\n")
-    (tmp_path / "qrels").write_text("q1 0 w 2\nq1 0 v 1\n")
+    (tmp_path / "qrels").write_text("q1 0 w 2\nq1 0 v 1\nq2 0 x 0\n")
     settings = {"name": "trec", "qrels": str(tmp_path / "qrels"), "others": [str(tmp_path / "b")]}
     first, second = rerank.read(tmp_path / "a", settings)
     found = {c.text: {name: c.named_scores[name] for name in c.named_scores} for c in first.candidates}
@@ -139,8 +256,8 @@ def test_runs_are_fused_with_what_one_of_them_lacks(tmp_path: Path) -> None:
 def test_runs_in_json_are_those_of_trec(tmp_path: Path) -> None:
     """JSON as ranx and pytrec_eval have it: https://amenra.github.io/ranx/run/"""
     forms = {
-        "trec": ("q1 Q0 x 1 -1.0 a\nq1 Q0 y 2 -2.0 a\nq2 Q0 x 1 -1.0 a\n", "q1 0 y 2\nq1 0 v 1\n\n"),
-        "json": ('{"q1": {"x": -1, "y": -2.0},\n "q2": {"x": -1}}', '{"q1": {"y": 2, "v": 1}}'),
+        "trec": ("q1 Q0 x 1 -1.0 a\nq1 Q0 y 2 -2.0 a\nq2 Q0 x 1 -1.0 a\n", "q1 0 y 2\nq1 0 v 1\n\nq2 0 x 0\n"),
+        "json": ('{"q1": {"x": -1, "y": -2.0},\n "q2": {"x": -1}}', '{"q1": {"y": 2, "v": 1}, "q2": {"x": 0}}'),
     }
     read = []
     for form, (run, judged) in forms.items():

@@ -10,10 +10,13 @@ The fields of a run are query, Q0, document, rank, score and the name of the run
 iteration that nobody uses, document and grade (https://trec.nist.gov/data/qrels_eng/, and the README of trec_eval). The
 order of a query's documents is that of their scores, whatever their ranks. A document's text is its name.
 
-In place of either a JSON object ``{query: {document: score or grade}}`` is read, as ranx and pytrec_eval take it.
+In place of either a JSON object ``{query: {document: score or grade}}`` is read, as ranx and pytrec_eval take it, and
+judgements as BEIR has them: below the header ``query-id corpus-id score`` these three columns, separated by tabs.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import ClassVar, NamedTuple, Self
@@ -24,13 +27,15 @@ from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt
 from rerank.readers.lines import LineReader, Make, Record, score_of
-from rerank.readers.problems import NUL
+from rerank.readers.problems import NUL, UNJUDGED
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.json_lines import members, number_of, parse_object
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader
 
 GAIN = "gain"
 FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
+BEIR = b"query-id", b"corpus-id", b"score"  # the header of its judgements
+JUDGEMENT = f"QUERY 0 DOCUMENT GRADE, or QUERY DOCUMENT GRADE below BEIR's header, {b' '.join(BEIR).decode()}"
 Grades = dict[bytes, dict[bytes, float]]  # by query and document
 Scored = dict[bytes, float]  # documents of a query
 MINMAX = "minmax_"  # how the columns of scores from 0 to 1 begin
@@ -53,7 +58,11 @@ Judged = tuple[Sequence[RunLine], Scored | None, Sequence[Scored]]  # of a query
 
 @dataclass(frozen=True)
 class TrecReader(TextReader):
-    """Runs of TREC. Relevant documents that a run lacks count in the metrics of an order.
+    """Runs of TREC. Relevant documents that a run lacks count in the metrics of an order. Where there are judgements,
+    queries that nobody has judged are left out and counted. A document that a query has twice makes a bad list.
+
+    A file is looked through for queries whose lines stand apart, which come where their last line is, and is then
+    streamed; in pipes and URLs, which are read once, the lines of a query stand together.
 
     >>> (nbest,) = TrecReader().parse(b"301 Q0 FT934-5418 1 12.5 bm25\\n")
     >>> nbest.id, nbest.texts, nbest.base
@@ -61,7 +70,7 @@ class TrecReader(TextReader):
 
     Parameters
     ----------
-    duplicates: see ``ListReader``.
+    duplicates: "drop" keeps the first of a document's lines in place of a bad list, where there are no others.
     qrels: the file of judgements, of these queries and others; grades become the column ``gain``, which is 0 for a
         document that nobody has judged. null: there are none.
     others: further runs of these queries. A list then has what any of them found; the columns ``rrf_1``, ``minmax_1``,
@@ -71,6 +80,7 @@ class TrecReader(TextReader):
     """
 
     form: ClassVar[str] = "trec"
+    apart: ClassVar[str] = "lines of a query may stand apart in files alone: sort them, or name a file"
 
     qrels: str | None = None
     others: tuple[str, ...] = ()
@@ -84,18 +94,28 @@ class TrecReader(TextReader):
             raise RecipeError(message, key="--reader")
         return replace(self, qrels=None)
 
-    def records(self, lines: LineReader) -> Iterator[Record]:
+    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+        parts = Counter[bytes]()
+        if os.path.isfile(path):
+            with open_stream(path, strict=False) as stream:
+                parts = _parts(LineReader(stream))
+        with open_stream(path, strict=False) as stream:
+            lines = LineReader(stream)
+            yield from self.lists(lines, self.records(lines, parts))
+
+    def records(self, lines: LineReader, parts: Counter[bytes] | None = None) -> Iterator[Record]:
         grades = None if self.qrels is None else read_qrels(self.qrels)
         others = [read_run(path) for path in self.others]
 
         def record(query: bytes, line: int, rows: list[RunLine]) -> Record:
-            known = None if grades is None else grades.get(query, {})
-            return Record(decoded(query), line, (rows, known, [run.pop(query, {}) for run in others]))
+            runs = [run.pop(query, {}) for run in others]
+            if grades is not None and query not in grades:
+                message = f"{self.qrels} has no judgement of the query, which is left out of figures and of training"
+                return Record(decoded(query), line, Problem(UNJUDGED, message))
+            return Record(decoded(query), line, (rows, None if grades is None else grades[query], runs))
 
-        for query, found in groupby(_rows(lines), lambda row: row.query):
-            rows = list(found)
-            number = rows[0].number
-            yield record(query, number, [row for row in rows if row.document or row.problem is not None])
+        for query, rows in _by_parts(_rows(lines), parts or {}):
+            yield record(query, rows[0].number, [row for row in rows if row.document or row.problem is not None])
         for query in dict.fromkeys(query for run in others for query in run):
             yield record(query, lines.number, [])
 
@@ -112,11 +132,15 @@ class TrecReader(TextReader):
 
     def draft(self, content: Judged, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         rows, grades, others = content
-        if self.others:
+        own = dict[bytes, float]()
+        for row in (row for row in rows if row.problem is None):
+            if row.document in own and (others or self.duplicates == "keep"):
+                advice = "" if others else " (the reader's option duplicates: drop keeps the first)"
+                message = f"the document {excerpt(row.document)} is there twice; expected it once{advice}"
+                raise Problem("document", message, row.number)
+            own[row.document] = row.score
+        if others:
             bad: list[Entry | Problem] = [row.problem for row in rows if row.problem is not None]
-            own = {row.document: row.score for row in rows if row.problem is None}
-            if len(own) + len(bad) < len(rows):
-                raise Problem("fields", "a document is there twice; expected each once in a run that is fused")
             found = [*bad, *_fused([own, *others], grades)]
             return Draft(found, found, None)
         entries = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
@@ -197,8 +221,28 @@ def read_qrels(path: PathLike) -> Grades:
     """The grades of documents by query; a DataError for a line that is none."""
     with open_stream(path, strict=False) as stream:
         lines = LineReader(stream)
-        rows = _members(lines, "grade") if lines.begins() == b"{" else map(_judgement, lines)
-        return _by_query(rows, stream.path, "judged")
+        if lines.begins() == b"{":
+            return _by_query(_members(lines, "grade"), stream.path, "judged")
+        beir = [tuple(line.split()) for line in lines.ahead(1)] == [BEIR]
+        lines.take(beir)
+        return _by_query((_judgement(*row, beir) for row in lines if row[1].strip()), stream.path, "judged")
+
+
+def _parts(lines: LineReader) -> Counter[bytes]:
+    """How many times the lines of each query begin, one after the other; nothing for JSON, where they cannot do so
+    twice."""
+    queries = (line.split(None, 1)[0] for _, line in lines if line.strip())
+    return Counter() if lines.begins() == b"{" else Counter(query for query, _ in groupby(queries))
+
+
+def _by_parts(rows: Iterable[RunLine], parts: Mapping[bytes, int]) -> Iterator[tuple[bytes, list[RunLine]]]:
+    """The rows of every query, once all ``parts`` of it have come; where nothing is known of it, there is one."""
+    held, seen = dict[bytes, list[RunLine]](), Counter[bytes]()
+    for query, found in groupby(rows, lambda row: row.query):
+        held.setdefault(query, []).extend(found)
+        seen[query] += 1
+        if seen[query] >= parts.get(query, 1):
+            yield query, held.pop(query)
 
 
 def _rows(lines: LineReader) -> Iterator[RunLine]:
@@ -222,15 +266,17 @@ def _rows(lines: LineReader) -> Iterator[RunLine]:
         yield RunLine(number, line, fields[0], document, score, problem)
 
 
-def _judgement(numbered: tuple[int, bytes]) -> RunLine:
+def _judgement(number: int, line: bytes, beir: bool) -> RunLine:
     """The judgement on a line."""
-    number, line = numbered
     try:
-        query, _, document, grade = line.split() or (b"", b"", b"", b"0")
-        return RunLine(number, line, query, document, score_of(grade))
+        fields = line.split(b"\t" if beir else None)
+        query, document, grade = fields if beir else (fields[0], *fields[2:])
+        if query and document:
+            return RunLine(number, line, query, document, score_of(grade))
     except (ValueError, Problem):
-        problem = Problem("fields", f"found {excerpt(line)}; expected QUERY 0 DOCUMENT GRADE")
-        return RunLine(number, line, b"", b"", 0.0, problem)
+        pass
+    problem = Problem("fields", f"found {excerpt(line)}; expected {JUDGEMENT}")
+    return RunLine(number, line, b"", b"", 0.0, problem)
 
 
 def _members(lines: LineReader, what: str) -> Iterator[RunLine]:
