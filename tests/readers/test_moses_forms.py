@@ -55,6 +55,17 @@ FORMS = {
         marian(POINTS, WORDS), TEXTS, ("F0", *OF_WORDS, "score"), [-2.25, -2.25, -1.125, -2, 2, -1.125],
         [POINTS[0].encode(), POINTS[1].encode()],
     ),
+    "marian with the scores of words among the features": Form(
+        "0 ||| it rains ||| F0= -3.0 WordScores= -0.5 -1.5 -1 ||| -1.0\n"
+        "0 ||| rain ||| F0= -2.25 WordScores= -2 -0.25 ||| -1.125\n"
+        "1 ||| yes ||| F0= -4.0 WordScores= -1 -3 ||| -2.0\n",
+        TEXTS, ("F0", *OF_WORDS, "score"), [-2.25, -2.25, -1.125, -2, 2, -1.125],
+    ),
+    "the same before another feature": Form(
+        "0 ||| it rains ||| WordScores= -0.5 -1.5 -1 F0= -3.0 ||| -1\n"
+        "0 ||| rain ||| WordScores=-2 -0.25 F0= -2.25 ||| -1.125\n1 ||| yes ||| WordScores= -1 -3 F0= -4.0 ||| -2\n",
+        TEXTS, ("F0", *OF_WORDS, "score"), [-2.25, -2.25, -1.125, -2, 2, -1.125],
+    ),
     "marian-scorer --n-best --alignment": Form(
         marian(POINTS, features="F0= {0} Score= -7"), TEXTS, ("F0", "Score", "score"), [-2.25, -7, -1.125],
         [POINTS[0].encode(), POINTS[1].encode()],
@@ -91,6 +102,19 @@ def test_lines_are_read(tmp_path: Path, name: str) -> None:
     assert found[0].scores[1].tolist() == form.scores
     assert found[0].alignment == form.alignment
     assert all(nbest.sparse is None and nbest.segmentation is None for nbest in found)
+
+
+def test_lines_without_the_scores_of_their_words_are_bad(tmp_path: Path) -> None:
+    """Where other lines have them among the features, a line without them would have the best of sums, 0."""
+    row = "0 ||| rain ||| F0= -2 WordScores= -2 -0.25 XWordScores= 1 ||| -1\n"
+    for wrong, message in (
+        ("F0= -2 XWordScores= 1", "found no WordScores= in "),
+        ("F0= -2 WordScores= XWordScores= 1", "found 'WordScores='; expected a number after it"),
+        ("F0= -2 WordScores= -1 NULL XWordScores= 1", "found 'NULL'; expected a number"),
+    ):
+        (found,) = read(tmp_path / "lists", row * 2 + f"0 ||| it rains ||| {wrong} ||| -1\n")
+        assert [(problem.line, message in problem.message) for problem in found.bad] == [(3, True)]
+        assert found.names == ("F0", "XWordScores", *OF_WORDS, "score")
 
 
 @every_form

@@ -14,6 +14,7 @@ from rerank.readers.moses.kernel import BEGIN, COUNT, FIRST, NUMBER, Entries, fi
 from rerank.readers.moses.layout import (
     FIRST_LISTS,
     TOTAL,
+    WORD_SCORES,
     Columns,
     Layout,
     MosesBlock,
@@ -46,7 +47,16 @@ def read_values(block: MosesBlock, layout: Layout, right: np.ndarray) -> Values:
     """The numbers of the lines that have the ``layout`` (``right``, bool [n])."""
     n, problems = len(block.rows), dict[int, Problem]()  # the first problem of a line stays
     entries, count = _entries(block, layout.features, right, problems)
-    words = np.empty((n, 0)) if layout.words < 0 else _of_words(*_entries(block, layout.words, right, problems))
+    words = np.empty((n, 0))
+    if layout.words >= 0 and layout.words == layout.features:
+        own = _are_of_words(block.data, entries.labels[:count])
+        (words_alone, number), (entries, count) = _some(entries, own), _some(entries, ~own)
+        words = _of_words(words_alone, number)
+        for line in np.flatnonzero(right & (words[:, -1] == 0)).tolist():
+            message = f"found no {WORD_SCORES.decode()} in {excerpt(block.line_text(line), 200)}; expected it"
+            problems.setdefault(line, Problem("columns", f"{message}, as in the file's first lists"))
+    elif layout.words >= 0:
+        words = _of_words(*_entries(block, layout.words, right, problems))
     totals, slow = np.zeros(n), np.empty((n, 4), np.int64)
     if layout.score >= 0:
         data, scores = np.frombuffer(block.data, np.uint8), _spans(block, layout.score, right)
@@ -69,6 +79,21 @@ def _entries(block: MosesBlock, field: int, right: np.ndarray, problems: dict[in
     count, undecided = parse_entries(np.frombuffer(block.data, np.uint8), spans, POWERS, entries, slow)
     _decide(block, slow[:undecided], entries.values, problems, "a number")
     return entries, count
+
+
+def _are_of_words(data: bytes, labels: np.ndarray) -> np.ndarray:
+    """bool: whether each of the ``labels`` (int64 [n, 2]: first byte and end) is that of the scores of words."""
+    label = np.frombuffer(WORD_SCORES.rstrip(b"="), np.uint8)
+    found = labels[:, 1] - labels[:, 0] == label.size
+    places = labels[found, :1] + np.arange(label.size)
+    found[found] = (np.frombuffer(data, np.uint8)[places] == label).all(axis=1)
+    return np.asarray(found)
+
+
+def _some(entries: Entries, chosen: np.ndarray) -> tuple[Entries, int]:
+    """Those of the entries that are ``chosen`` (bool), and how many these are."""
+    first = np.concatenate([[0], np.cumsum(chosen)])[entries.first]
+    return Entries(first, *(array[: chosen.size][chosen] for array in entries[1:])), int(first[-1])
 
 
 def _of_words(entries: Entries, count: int) -> np.ndarray:

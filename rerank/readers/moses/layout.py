@@ -170,7 +170,7 @@ class Layout(NamedTuple):
     features: int
     score: int
     text: int = 1
-    words: int = -1  # the scores of words
+    words: int = -1  # the scores of words, which may be among the features
 
     @property
     def extra(self) -> tuple[int, ...]:
@@ -212,8 +212,15 @@ def layout_of(fields: list[bytes]) -> Layout:
     """The layout of one line, given its fields (at least three) without the white space around them.
 
     The score is after the features, before them (Travatar), or missing. An alignment and the scores of words may come
-    before the features (Marian), the source before the text (Joshua, for lattices).
+    before the features (Marian), or these among them, the source before the text (Joshua, for lattices).
     """
+    found = _layout_of(fields)
+    within = found.words < 0 <= found.features and b" " + WORD_SCORES in b" " + fields[found.features]
+    return found._replace(words=found.features) if within else found
+
+
+def _layout_of(fields: list[bytes]) -> Layout:
+    """``layout_of``, where the scores of words have a field of their own."""
     one, two, count = fields[2], fields[3] if len(fields) > 3 else b"", len(fields)
     if count > 3 and _is_number(two):
         return Layout(count, 2, 3)

@@ -8,8 +8,8 @@ Three lines this reads::
 
 The fields are the id, the text, labelled values, the total and optionally segmentation and word alignment; Travatar's
 total precedes the values, cdec's may be missing. Marian puts a word alignment and the scores of words before the
-values, Joshua the path through a lattice before the text. The first lists decide which variant it is. Moses' phrase
-marks in the text, ``the house |0-1|``, are turned into a segmentation.
+values, or these among them, Joshua the path through a lattice before the text. The first lists decide which variant it
+is. Moses' phrase marks in the text, ``the house |0-1|``, are turned into a segmentation.
 
 Labelled values that all candidates have are score columns, ``LM0`` or, if a label has several values, ``TM0_0`` and
 ``TM0_1``; values without a label are ``0``, ``1``... All others are sparse. The last column, ``score``, is the total,
