@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rerank
-from rerank import evaluate, read
+from rerank import evaluate, fit, read
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification.recipe import ExampleData, SourceSettings
 from rerank.contrib.classification.sets import load_set
@@ -56,6 +56,106 @@ def test_letor_is_read_many_lists_at_once_as_one_by_one(tmp_path: Path) -> None:
             other.names,
         )
         np.testing.assert_array_equal(one.scores, other.scores)
+
+
+ODD = {  # a line among others, and what becomes of it: the message about it, or its text and columns besides gain
+    "numbers in a comment": (b"1 qid:7 2:1 # at 12:30 and 99:1, qid:5", (b"at 12:30 and 99:1, qid:5", {"2": 1})),
+    "several marks of comments": (b"1 qid:7 2:1 # a 4:1 # docid = b 5:2", (b"b", {"2": 1})),
+    "a comment right behind": (b"1 qid:7 2:1#3:4", (b"3:4", {"2": 1})),
+    "zeros ahead": (b"1 qid:007 002:1 # x", (b"x", {"2": 1})),
+    "other white space": (b"\t1\x0bqid:7\t2:1 \r", (b"4", {"2": 1})),
+    "no features": (b"1 qid:7", (b"4", {})),
+    "an id that nothing can hold": (b"1 qid:7 " + b"9" * 5000 + b":1", "expected ids up to 99,999,999"),
+    "an id after zeros": (b"1 qid:7 " + b"0" * 5000 + b"2:1", (b"4", {"2": 1})),
+    "no value": (b"1 qid:7 2:NULL # docid = b", "found 2:NULL; expected a finite decimal number after the colon"),
+    "an infinite value": (b"1 qid:7 2:inf", "found 2:inf; expected a finite decimal number after the colon"),
+    "a value of Python": (b"1 qid:7 2:1_0", "found 2:1_0; expected a finite"),
+    "an id twice": (b"1 qid:7 2:1 77:1 2:3", "found id 2 twice"),
+    "a second query": (b"1 qid:7 qid:8 2:1", "found qid:8; expected ID:VALUE"),
+    "a grade in words": (b"high qid:7 2:1 78:1", "found 'high' as the grade; expected GRADE qid:QUERY ID:VALUE"),
+    "a grade of Python": (b"1_0 qid:7 2:1", "found '1_0' as the grade"),
+    "an infinite grade": (b"1e999 qid:7 2:1", "found '1e999' as the grade"),
+    "a NUL byte in a comment": (b"1 qid:7 2:1 # a\0b", "a NUL byte"),
+    "bytes that are no text": (b"1 qid:7 2:1 # docid = \xff", "which is not UTF-8"),
+    "a score of ours": (b"1 qid:7 2:1 # docid = b score = 2.5", (b"docid", {"2": 1, "score": 2.5})),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_both_ways_of_reading_letor_agree_on_odd_lines(tmp_path: Path, what: str) -> None:
+    """Many lists at once and one by one, as commands read them that write lists again."""
+    line, expected = ODD[what]
+    path = letor(tmp_path, b"0 qid:6 2:3\n\n1 qid:7 1:.5 # a\n" + line + b"\n2 qid:7 2:0.25 # c\n")
+    alone = list(lists_of(LetorReader(), path))
+    together = [one for item in lists_of(LetorReader(), path, blocks=True) for one in each(item)]
+    assert list(map(shown, alone)) == list(map(shown, together))
+    found = [one for one in alone if isinstance(one, TextList)]
+    assert {nbest.names for nbest in found} == {("score", "1", "2", "gain")}  # and none of a line that is bad
+    problems = [problem for one in alone for problem in (one.bad if isinstance(one, TextList) else [one.problem])]
+    if not isinstance(expected, tuple):
+        assert [problem.line for problem in problems] == [4]
+        assert expected in problems[0].message
+        return
+    assert (problems, len(found)) == ([], 2)
+    if expected[0] != b"docid":
+        assert found[1].texts[1] == expected[0]
+    values = dict(zip(found[1].names, found[1].scores[1].tolist(), strict=True))
+    assert values == {"score": 0, "1": 0, "2": 0, "gain": 1} | expected[1]
+
+
+def each(item: Any) -> Any:
+    return item if isinstance(item, ListBlock) else [item]
+
+
+def shown(one: Any) -> Any:
+    """A list for a comparison, or what is wrong with it."""
+    if isinstance(one, SkippedList):
+        return one.id, one.line, one.reason, one.message
+    bad = [(problem.line, problem.reason, problem.message) for problem in one.bad]
+    return one.id, one.texts, list(one.lines), one.names, one.scores.tolist(), bad, one.unscored
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_both_ways_of_reading_letor_agree_on_drawn_files(tmp_path: Path, seed: int) -> None:
+    """Files of pieces that mean something at other places: half of the files have no bad line."""
+    rng = np.random.default_rng(seed)
+    right = [b"1:2", b"3:.5", b" ", b"#", b"# 4:1", b"# docid = d", b"\r", b"7:1e3", b"# qid:1", b"#doc=e", b"\t"]
+    wrong = [b"2:NULL", b"qid:3", b"5", b":", b"2:", b"\xe9", b"\0", b"8:1e99", b"99999999999:1", b" score = 1"]
+    pieces, lines = right + wrong * (seed % 2), []
+    for query in (b"12", b"-3", b"a", b"04")[: rng.integers(1, 5)] if seed % 4 else (b"1", b"2"):
+        for _ in range(rng.integers(1, 4)):
+            drawn = [pieces[k] for k in rng.integers(0, len(pieces), rng.integers(0, 5))]
+            lines.append(b" ".join([b"%d qid:%b" % (rng.integers(3), query), *dict.fromkeys(drawn)]))
+    path = letor(tmp_path, b"\n".join(lines))
+    if seed % 4 == 0:
+        assert isinstance(next(LetorReader().blocks(path)), ListBlock)
+    together = [one for item in lists_of(LetorReader(), path, blocks=True) for one in each(item)]
+    assert list(map(shown, lists_of(LetorReader(), path))) == list(map(shown, together))
+
+
+def test_a_query_in_a_comment_does_not_hide_the_sizes_beside(tmp_path: Path) -> None:
+    path = letor(tmp_path, b"1 1:2 # not a qid:1\n0 1:3\n2 1:1\n")
+    (tmp_path / "lists.letor.query").write_text("2\n1\n")
+    assert [len(one) for one in read(path)] == [2, 1]
+    assert [len(one) for one in LetorReader().read(path) if isinstance(one, TextList)] == [2, 1]
+    (tmp_path / "lists.letor.query").write_text("9" * 5000)
+    with pytest.raises(DataError, match="expected the number of documents of every query, which are 3"):
+        list(read(path))
+
+
+def test_numbers_in_comments_are_no_columns_in_any_command(tmp_path: Path, rerank: Any) -> None:
+    """Lists that are read one by one, as for writing them, or as one line is bad, have the columns of a model."""
+    lines = [f"{d % 2} qid:{q} 1:{d} # docid = D{d} seen at {d}:30" for q in range(1, 9) for d in range(1, 4)]
+    path, bad = letor(tmp_path, "\n".join(lines).encode()), tmp_path / "bad.letor"
+    bad.write_text("\n".join([*lines, "x qid:99 1:1 55:1", "1 qid:99 56:NULL"]))
+    columns = [fit(list(read(p, on_bad_list="skip")), metric="ndcg@10", features="dense").columns for p in (path, bad)]
+    assert columns == [("score", "1"), ("score", "1")]
+    fit(list(read(path)), metric="ndcg@10", features="dense").save(tmp_path / "m")
+    made = rerank("rank", tmp_path / "m", path, "--reader", "letor")
+    assert (made.code, "score column" in made.err) == (0, False), made
+    (tmp_path / "long.letor").write_text(f"1 qid:1 1:1\n0 qid:1 {'9' * 5000}:1\n")
+    made = rerank("oracle", tmp_path / "long.letor", "--reader", "letor", "--metric", "gain")
+    assert (made.code, "long.letor:2: list 1: found 9999" in made.err) == (2, True), made
 
 
 def test_sizes_of_lists_may_be_in_a_file_beside(tmp_path: Path) -> None:

@@ -54,9 +54,15 @@ def read_svmlight(
         return _Reading(stream, index_base, width).run(chunk)
 
 
-def parse_svmlight(stream: InputStream, room: int = 0) -> Labelled:
-    """``read_svmlight`` of an open file, with the ids as columns; ``room``: how many nonzeros there are, about."""
-    return _Reading(stream, 0, None, room).run(CHUNK)
+def parse_svmlight(stream: InputStream, room: int, highest: int, faults: dict[int, str] | None = None) -> Labelled:
+    """``read_svmlight`` of an open file, with the ids as columns.
+
+    room: how many nonzeros there are, about. highest: the highest id that there may be. faults: gets the messages about
+    malformed lines by their numbers; these are then left out, and there need be no example.
+    """
+    reading = _Reading(stream, 0, None, room)
+    reading.highest, reading.faults = highest, faults
+    return reading.run(CHUNK)
 
 
 def read_folds(path: PathLike, n: int) -> np.ndarray:
@@ -122,6 +128,8 @@ class _Growing:
 
 class _Reading:
     """One file being read: what the kernel fills, and what it asks for when it stops."""
+
+    faults: dict[int, str] | None = None  # the messages about lines that are left out; None: these are errors
 
     def __init__(
         self, stream: InputStream, index_base: Literal["auto", 0, 1], width: int | None, room: int = 0
@@ -196,9 +204,10 @@ class _Reading:
             value = float(self._token().partition(":")[2])
             with np.errstate(over="ignore"):
                 self.given[0] = value
-            if not np.isfinite(self.given[0]):
+            if np.isfinite(self.given[0]):
+                self.state[stop.GIVEN] = self.state[stop.POSITION]
+            else:
                 self._stop(stop.OVERFLOW)
-            self.state[stop.GIVEN] = self.state[stop.POSITION]
         else:
             self._stop(reason)
 
@@ -216,7 +225,8 @@ class _Reading:
             self.class_of_symbol = np.concatenate([self.class_of_symbol, more])
         self.class_of_symbol[symbol] = self.classes.setdefault(canonical(label), len(self.classes)) + 1
 
-    def _stop(self, reason: int) -> NoReturn:
+    def _stop(self, reason: int) -> None:
+        """An error about a line, or a note, with the rest of it passed over as a comment."""
         token, state = _shown(self._token()), self.state
         last = f"{self.highest:,}"
         if self.width is not None:
@@ -233,7 +243,11 @@ class _Reading:
             stop.MIXED_QID: f"found an example {'with' if state[stop.HAS_QID] else 'without'} a qid after others "
             f"{'without' if state[stop.HAS_QID] else 'with'}; expected all or none",
         }
-        self._fail(messages[reason])
+        if self.faults is None:
+            self._fail(messages[reason])
+        self.faults[int(state[stop.LINE])] = messages[reason]
+        state[stop.IN_ROW], state[stop.IN_COMMENT] = 0, 1
+        state[stop.NONZEROS] = self.rows.array[state[stop.ROWS]]
 
     def _token(self) -> str:
         """The text at which the kernel stopped, up to a blank."""
@@ -248,7 +262,7 @@ class _Reading:
         """The arrays at their true sizes."""
         state = self.state
         n, nnz = int(state[stop.ROWS]), int(state[stop.NONZEROS])
-        if not n:
+        if not n and self.faults is None:
             raise DataError("no examples; expected a line LABEL ID:VALUE ... for each", path=self.stream.path)
         base = (0 if state[stop.LOWEST] == 0 else 1) if self.index_base == "auto" else self.index_base
         width = max(int(state[stop.HIGHEST]) + 1 - base, 0)

@@ -49,7 +49,9 @@ def read_values(block: MosesBlock, layout: Layout, right: np.ndarray) -> Values:
     entries, count = _entries(block, layout.features, right, problems)
     words = np.empty((n, 0))
     if layout.words >= 0 and layout.words == layout.features:
-        own = _are_of_words(block.data, entries.labels[:count])
+        _, at, which = np.unique(entries.hashes[:count], return_index=True, return_inverse=True)
+        labels = [block.data[begin:end] for begin, end in entries.labels[at].tolist()]
+        own = np.array([label + b"=" == WORD_SCORES for label in labels], np.bool_)[which]
         (words_alone, number), (entries, count) = _some(entries, own), _some(entries, ~own)
         words = _of_words(words_alone, number)
         for line in np.flatnonzero(right & (words[:, -1] == 0)).tolist():
@@ -79,15 +81,6 @@ def _entries(block: MosesBlock, field: int, right: np.ndarray, problems: dict[in
     count, undecided = parse_entries(np.frombuffer(block.data, np.uint8), spans, POWERS, entries, slow)
     _decide(block, slow[:undecided], entries.values, problems, "a number")
     return entries, count
-
-
-def _are_of_words(data: bytes, labels: np.ndarray) -> np.ndarray:
-    """bool: whether each of the ``labels`` (int64 [n, 2]: first byte and end) is that of the scores of words."""
-    label = np.frombuffer(WORD_SCORES.rstrip(b"="), np.uint8)
-    found = labels[:, 1] - labels[:, 0] == label.size
-    places = labels[found, :1] + np.arange(label.size)
-    found[found] = (np.frombuffer(data, np.uint8)[places] == label).all(axis=1)
-    return np.asarray(found)
 
 
 def _some(entries: Entries, chosen: np.ndarray) -> tuple[Entries, int]:

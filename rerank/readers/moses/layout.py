@@ -204,7 +204,10 @@ def find_layout(block: MosesBlock) -> Layout | None:
     for line in range(min(int(block.starts[: FIRST_LISTS + 1][-1]), _LINES)):
         count = int(block.rows[line, COUNT])
         if 3 <= count <= FIELDS:
-            counts[layout_of([block.field(line, field) for field in range(count)])] += 1
+            fields = [block.field(line, field) for field in range(count)]
+            found = layout_of(fields)
+            among = found.words < 0 <= found.features and b" " + WORD_SCORES in b" " + fields[found.features]
+            counts[found._replace(words=found.features) if among else found] += 1
     return counts.most_common(1)[0][0] if counts else None
 
 
@@ -212,15 +215,8 @@ def layout_of(fields: list[bytes]) -> Layout:
     """The layout of one line, given its fields (at least three) without the white space around them.
 
     The score is after the features, before them (Travatar), or missing. An alignment and the scores of words may come
-    before the features (Marian), or these among them, the source before the text (Joshua, for lattices).
+    before the features (Marian), the source before the text (Joshua, for lattices).
     """
-    found = _layout_of(fields)
-    within = found.words < 0 <= found.features and b" " + WORD_SCORES in b" " + fields[found.features]
-    return found._replace(words=found.features) if within else found
-
-
-def _layout_of(fields: list[bytes]) -> Layout:
-    """``layout_of``, where the scores of words have a field of their own."""
     one, two, count = fields[2], fields[3] if len(fields) > 3 else b"", len(fields)
     if count > 3 and _is_number(two):
         return Layout(count, 2, 3)

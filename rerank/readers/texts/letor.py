@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import offsets
 from rerank.data.labelled import Labelled
@@ -33,23 +34,29 @@ from rerank.readers.streams import InputStream, PathLike, Writable, open_stream,
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader, each, text_list
 
 GAIN = "gain"
+FORM = "GRADE qid:QUERY ID:VALUE ..."
 WIDEST = 20_000  # features, each of which is a number of every candidate
 LARGEST = 1 << 22  # numbers in a block
 BYTES = 10  # of a feature and its value, about
-LOOK = 1 << 20  # bytes at either end
+HIGHEST = 99_999_999  # id of a feature, as in SVMrank
+LOOK = 1 << 20  # bytes that are looked through at a time
 LETOR = re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$")  # how names of files end
-_QUERY = re.compile(rb"\s+qid:(\S+)")
-_ID = re.compile(rb"\s(\d+):")
+_HEAD = re.compile(rb"\s*(\S+)(?:\s+qid:(\S+))?(.*)", re.DOTALL)  # of a line: grade, query, features
+_GRADE = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_SIZE = re.compile(rb"\d{1,18}")
+_NUMBER = re.compile(rb"-?\d{1,18}")
 _SCORE = re.compile(rb" score = (\S+)\s*$")  # what ``write`` adds to comments, the base score of lists read again
 _DOCUMENT = re.compile(rb"doc(?:id|no)?\s*[=:]\s*(\S+)")
 _DOCUMENTS = re.compile(rb"#[^\n]*?doc(?:id|no)?[^\S\n]*[=:][^\S\n]*(\S+)")  # the same, in the lines of a file
 
 
 class DocumentLine(NamedTuple):
-    """A line of a list."""
+    """A line of a list; of its features their place among those of the file, or the fault in them."""
 
     number: int
     line: bytes
+    grade: bytes
+    features: slice | str
 
 
 @dataclass(frozen=True)
@@ -77,30 +84,29 @@ class LetorReader(TextReader):
     def base(self) -> str:
         return SCORE if self.first is None else self.first
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        with open_stream(path, strict=False) as stream:
-            lines = LineReader(stream)
-            yield from self.lists(lines, self.records(lines))
-
     def records(self, lines: LineReader) -> Iterator[Record]:
-        data = lines.rest()
-        sizes = _sizes_beside(lines.path, data)
-        columns = self._columns(sorted(set(map(int, _ID.findall(data)))), lines.path)
-        ends = None if sizes is None else np.cumsum(sizes).tolist()
-        rows = list[tuple[bytes | int | None, DocumentLine]]()
-        for number, line in enumerate(data.split(b"\n"), start=1):
-            head = line.partition(b"#")[0]
-            if head.strip():
-                found = _QUERY.search(head)
-                query = int(np.searchsorted(ends, len(rows), "right")) if ends else found[1] if found else None
-                rows.append((query, DocumentLine(number, line.rstrip(b"\r"))))
-        for query, found_rows in groupby(rows, lambda row: row[0]):
-            every = [row for _, row in found_rows]
+        split = enumerate(lines.rest().split(b"\n"), start=1)
+        found = [(k, line, head) for k, line in split if (head := _HEAD.match(line.partition(b"#")[0]))]
+        # Queries may have any names, and grades are looked at later: what is parsed are the features.
+        bare = b"\n".join((b"0 qid:0" if _GRADE.fullmatch(head[1]) else b":") + head[3] for _, _, head in found)
+        faults = dict[int, str]()
+        examples = parse_svmlight(_Held(bare, lines.path), len(bare) // BYTES, HIGHEST, faults)
+        columns = self._columns(np.unique(examples.columns).tolist(), lines.path)
+        names = [head[2] and _name(head[2]) for _, _, head in found]
+        if not any(names) and (sizes := _sizes_beside(lines.path, len(names))) is not None:
+            names = [str(k) for k, size in enumerate(sizes) for _ in range(size)]
+        spans = (slice(*span) for span in pairwise(examples.rows.tolist()))
+        rows = [
+            DocumentLine(number, line.rstrip(b"\r"), head[1], faults.get(k) or next(spans))
+            for k, (number, line, head) in enumerate(found, start=1)
+        ]
+        for query, pairs in groupby(zip(names, rows, strict=True), lambda pair: pair[0]):
+            every = [row for _, row in pairs]
             if query is None:
-                problem = Problem("id", f"found {excerpt(every[0].line)}; expected GRADE qid:QUERY ID:VALUE ...")
+                problem = Problem("id", f"found {excerpt(every[0].line)}; expected {FORM}")
                 yield Record(nameless(every[0].number), every[0].number, problem)
             else:
-                yield Record(_name(query), every[0].number, (every, columns))
+                yield Record(query, every[0].number, (every, columns, examples))
 
     def maker(self, lines: LineReader) -> Make:
         def make(name: str, record: Record) -> TextList | SkippedList:
@@ -113,9 +119,9 @@ class LetorReader(TextReader):
 
         return make
 
-    def draft(self, content: "tuple[list[DocumentLine], FeatureColumns]", names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        rows, columns = content
-        entries = each(rows, lambda row, _: _entry(row, columns))
+    def draft(self, content: "Documents", names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        rows, columns, examples = content
+        entries = each(rows, lambda row, _: _entry(row, columns, examples))
         unscored = self.first is None and not any(_SCORE.search(row.line) for row in rows)
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
         return Draft(entries, pieces, None, numbers, columns.names, unscored=unscored)
@@ -124,34 +130,31 @@ class LetorReader(TextReader):
         """All lists at once; where anything is not as it should be, one by one."""
         with open_stream(path, strict=False) as stream:
             data = LineReader(stream).rest()
-        if b" score = " in data[:LOOK] or b" score = " in data[-LOOK:]:  # lists that were written
-            yield from self._one_by_one(_Held(data, stream_name(path)))
-            return
+        held = _Held(data, stream_name(path))
         try:
-            examples = parse_svmlight(_Held(data, stream_name(path)), len(data) // BYTES)
-            grades = np.array([float(name) for name in examples.classes])[examples.label]
-        except (DataError, ValueError):
-            yield from self._one_by_one(_Held(data, stream_name(path)))
+            examples = parse_svmlight(_Held(data, held.path), len(data) // BYTES, HIGHEST)
+            grades = np.array([_grade(encoded(name)) for name in examples.classes])[examples.label]
+            lines, group = _lines_of(data), examples.group
+            b"\n".join(lines[1]).decode()
+        except (DataError, UnicodeDecodeError):
+            yield from self._one_by_one(held)
             return
-        group = examples.group
-        if not group.size and (sizes := _sizes_beside(path, data)) is not None:
+        if not group.size and (sizes := _sizes_beside(path, examples.size)) is not None:
             group = np.repeat(np.arange(len(sizes)), sizes)
         first = np.concatenate([[0], 1 + np.flatnonzero(np.diff(group)), [examples.size]]) if group.size else group
-        if group.size != examples.size or np.unique(group).size != first.size - 1:
-            yield from self._one_by_one(_Held(data, stream_name(path)))
-            return
         used = np.zeros(examples.width, np.bool_)
         used[examples.columns] = True
-        columns = self._columns(np.flatnonzero(used).tolist(), stream_name(path))
-        if columns.absent:
-            yield from self._one_by_one(_Held(data, stream_name(path)))
+        columns = self._columns(np.flatnonzero(used).tolist(), held.path)
+        written = b" score = " in data  # lists with new scores
+        apart = group.size != examples.size or np.unique(group).size != first.size - 1
+        if apart or columns.absent or written or b"\0" in data:
+            yield from self._one_by_one(held)
             return
-        lines = _lines_of(data)
         cells = np.maximum.accumulate(first) * (len(columns.names) + 1)
         a = 0
         while a < first.size - 1:
             b = max(a + 1, min(a + MOST, int(np.searchsorted(cells, cells[a] + LARGEST, "right")) - 1))
-            yield self._block(examples, grades, group, first[a : b + 1], lines, columns, stream_name(path))
+            yield self._block(examples, grades, group, first[a : b + 1], lines, columns, held.path)
             a = b
 
     def _one_by_one(self, held: "_Held") -> Iterator[Item]:
@@ -166,8 +169,7 @@ class LetorReader(TextReader):
         a, b = int(first[0]), int(first[-1])
         rows = examples.rows[a : b + 1]
         place = np.full(examples.width, -1)
-        known = [j for j in columns.place if j < examples.width]
-        place[known] = [columns.place[j] for j in known]
+        place[list(columns.place)] = list(columns.place.values())
         scores = np.zeros((b - a, len(columns.names)))
         fill_columns(rows, examples.columns, examples.values, place, scores)
         scores[:, columns.names.index(GAIN)] = grades[a:b]
@@ -243,29 +245,34 @@ def fill_columns(
                 scores[y, at] = values[p]
 
 
-def _entry(row: DocumentLine, columns: FeatureColumns) -> Entry:
+Documents = tuple[list[DocumentLine], FeatureColumns, Labelled]  # of a query; the rows of their features
+
+
+def _entry(row: DocumentLine, columns: FeatureColumns, examples: Labelled) -> Entry:
     """The entry on a line. Raises Problem."""
-    line = row.line
-    if b"\0" in line:
+    if b"\0" in row.line:
         raise Problem("nul", NUL)
-    head, _, comment = line.partition(b"#")
-    grade, *fields = head.split()
-    numbers, seen = [0.0] * len(columns.names), set[int]()
-    numbers[columns.names.index(GAIN)] = score_of(grade)
-    for k, field in enumerate(fields):
-        feature, _, value = field.partition(b":")
-        if k == 0 and feature == b"qid":
-            continue
-        if not feature.isdigit() or not value or int(feature) in seen:
-            raise Problem("fields", f"found {excerpt(field)}; expected ID:VALUE, every id once")
-        seen.add(int(feature))
-        if (place := columns.place.get(int(feature))) is not None:
-            numbers[place] = float(np.float32(score_of(value)))  # as they are read many at once
+    numbers, comment = [0.0] * len(columns.names), row.line.partition(b"#")[2]
+    numbers[columns.names.index(GAIN)] = _grade(row.grade)
+    if isinstance(row.features, str):
+        raise Problem("fields", row.features)
+    features, values = examples.columns[row.features].tolist(), examples.values[row.features].tolist()
+    for feature, value in zip(features, values, strict=True):
+        if (place := columns.place.get(feature)) is not None:
+            numbers[place] = value
     if (scored := _SCORE.search(comment)) is not None:
         comment = comment[: scored.start()]
         if columns.names[0] == SCORE:
             numbers[0] = score_of(scored[1])
     return Entry(_document(comment, row.number, 0, len(comment)), numbers)
+
+
+def _grade(text: bytes) -> float:
+    """The grade at the beginning of a line. Raises Problem."""
+    try:
+        return score_of(text)
+    except Problem as problem:
+        raise Problem(problem.reason, f"found {excerpt(text)} as the grade; expected {FORM}") from None
 
 
 def _lines_of(data: bytes) -> tuple[list[int], list[bytes]]:
@@ -303,8 +310,8 @@ def _document(text: bytes, number: int, first: int, end: int) -> bytes:
     return found[1] if found else text[first:end].strip() or b"%d" % number
 
 
-def _name(query: bytes | int) -> str:
-    return str(query) if isinstance(query, int) else query.decode("utf-8", "replace")
+def _name(query: bytes) -> str:
+    return str(int(query)) if _NUMBER.fullmatch(query) else query.decode("utf-8", "replace")
 
 
 def _names(path: str | None) -> dict[int, str]:
@@ -318,15 +325,14 @@ def _names(path: str | None) -> dict[int, str]:
     return names
 
 
-def _sizes_beside(path: PathLike, data: bytes) -> list[int] | None:
-    """The sizes of lists in FILE.query, where no line has a qid; None if there is none."""
+def _sizes_beside(path: PathLike, documents: int) -> list[int] | None:
+    """The sizes of lists in FILE.query, for a file where no line has a qid; None if there is none."""
     beside = f"{os.fspath(path)}.query"
-    if b"qid:" in data or not os.path.isfile(beside):
+    if not os.path.isfile(beside):
         return None
     with open_stream(beside) as stream:
         lines = [line.strip() for _, line in LineReader(stream) if line.strip()]
-    documents = len(_lines_of(data)[0])
-    if not all(map(bytes.isdigit, lines)) or sum(map(int, lines)) != documents:
+    if not all(map(_SIZE.fullmatch, lines)) or sum(map(int, lines)) != documents:
         message = f"expected the number of documents of every query, which are {documents:,} in {stream_name(path)}"
         raise DataError(message, path=beside)
     return list(map(int, lines))

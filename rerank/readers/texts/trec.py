@@ -15,8 +15,8 @@ judgements as BEIR has them: below the header ``query-id corpus-id score`` these
 """
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import ClassVar, NamedTuple, Self
@@ -114,8 +114,13 @@ class TrecReader(TextReader):
                 return Record(decoded(query), line, Problem(UNJUDGED, message))
             return Record(decoded(query), line, (rows, None if grades is None else grades[query], runs))
 
-        for query, rows in _by_parts(_rows(lines), parts or {}):
-            yield record(query, rows[0].number, [row for row in rows if row.document or row.problem is not None])
+        held, parts = defaultdict[bytes, list[RunLine]](list), parts or Counter()
+        for query, found in groupby(_rows(lines), lambda row: row.query):
+            held[query] += found
+            parts[query] -= 1
+            if parts[query] <= 0:
+                rows = held.pop(query)
+                yield record(query, rows[0].number, [row for row in rows if row.document or row.problem is not None])
         for query in dict.fromkeys(query for run in others for query in run):
             yield record(query, lines.number, [])
 
@@ -229,20 +234,9 @@ def read_qrels(path: PathLike) -> Grades:
 
 
 def _parts(lines: LineReader) -> Counter[bytes]:
-    """How many times the lines of each query begin, one after the other; nothing for JSON, where they cannot do so
-    twice."""
+    """How many stretches of lines each query has; nothing for JSON, where it is one."""
     queries = (line.split(None, 1)[0] for _, line in lines if line.strip())
     return Counter() if lines.begins() == b"{" else Counter(query for query, _ in groupby(queries))
-
-
-def _by_parts(rows: Iterable[RunLine], parts: Mapping[bytes, int]) -> Iterator[tuple[bytes, list[RunLine]]]:
-    """The rows of every query, once all ``parts`` of it have come; where nothing is known of it, there is one."""
-    held, seen = dict[bytes, list[RunLine]](), Counter[bytes]()
-    for query, found in groupby(rows, lambda row: row.query):
-        held.setdefault(query, []).extend(found)
-        seen[query] += 1
-        if seen[query] >= parts.get(query, 1):
-            yield query, held.pop(query)
 
 
 def _rows(lines: LineReader) -> Iterator[RunLine]:
