@@ -186,6 +186,11 @@ class ListReader(Checked, Reader):
         return SkippedList(found.id, found.path, found.line, "duplicate id", message, found.size)
 
 
+def whole_number(text: str) -> int | None:
+    """The number that at most 18 digits denote, which an array can hold; None for all else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
 def numbers(text: bytes) -> list[float] | None:
     """The white-space separated numbers of ``text``; None if there are none, or there is something else."""
     words = text.split()

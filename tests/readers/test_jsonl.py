@@ -19,6 +19,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import NBestList, Problem, SkipCount, SkippedList, read_lists
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.jsonl import JsonlReader
+from rerank.readers.texts.runs import AlikeLists
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.charniak import CharniakReader
 
@@ -77,6 +78,58 @@ def test_all_that_an_object_can_hold(place: Path) -> None:
     assert (found.sparse.names, found.sparse.values.tolist()) == ([b"rare"], [1.5])
     assert (found.segmentation, found.alignment) == ([b"0-2=0-2", b""], None)
     assert (found.source, found.references) == (b"Es regnet .", (b"It rains .", b"It is raining ."))
+
+
+VALUES = (
+    "1e999",
+    "NaN",
+    "null",
+    '"3"',
+    "true",
+    "9" * 400,
+    "9" * 5000,
+    "-0",
+    "[1]",
+    "{}",
+    "1e-999",
+    "12345678901234567890",
+)
+STRINGS = ('"a\\u0000b"', '"  x "', "null", "3", '""', '"\\ud800"', '"a\\nb"', '["a"]', '"# 3:1"', '"\\u00a0x"')
+ODD = (
+    *(f'{{"text": "a", "score": {value}, "lm": 1}}' for value in VALUES),
+    *(f'{{"text": "a", "score": 1, "lm": {value}}}' for value in VALUES),
+    *(f'{{"text": {value}, "score": 1, "lm": 1}}' for value in STRINGS),
+    *(f'{{"text": "a", "score": 1, "lm": 1, "answer": {value}}}' for value in (*STRINGS, *VALUES)),
+    *(f'{{"text": "a", "score": 1, "lm": 1, "note": {value}}}' for value in (*STRINGS, *VALUES)),
+    '{"text": "a", "score": 1, "lm": 2, "lm": 3}',
+    '{"lm": 2, "text": "a", "score": 1}',
+    '{"text": "a", "score": 1, "lm": 2, "features": null}',
+)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_lists_built_alike_are_read_as_one_by_one(place: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of lists that look like one before them take a shorter way: what is odd must come out the same."""
+    regular = (
+        '{{"id": "{}", "candidates": [{{"text": "a", "score": 1, "lm": -2.5}}, {{"text": "b", "score": 0, "lm": 3}}]}}'
+    )
+    built = [f'{{"id": "{name}", "candidates": [{odd}, {odd.replace("a", "b", 1)}]}}' for name in "opq"]
+    for first in (regular.format("f"), built[2]):
+        lines = "\n".join([first, regular.format("g"), *built[:2], regular.format("h")])
+        ways = []
+        for taken in (AlikeLists.take, lambda *_: False):
+            monkeypatch.setattr(AlikeLists, "take", taken)
+            ways.append([shown(found) for found in read(place, lines)])
+        monkeypatch.undo()
+        assert ways[0] == ways[1]
+
+
+def shown(found: TextList | SkippedList) -> Any:
+    if isinstance(found, SkippedList):
+        return found.id, found.line, found.reason, found.message
+    sparse = None if found.sparse is None else (found.sparse.names, found.sparse.values.tolist())
+    bad = [(problem.line, problem.message) for problem in found.bad]
+    return found.id, found.texts, found.names, found.scores.tolist(), bad, found.answers, found.absent, sparse
 
 
 def test_numbers_beside_the_text_are_columns_too(place: Path) -> None:

@@ -21,6 +21,7 @@ from rerank.readers.combined.merging import MergedReader
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_pairs import read_text_pairs
 from rerank.readers.trees.pairs import read_pairs
 
 ONE = b"""\
@@ -52,6 +53,20 @@ def read(place: Path, *contents: bytes, **options: Any) -> list[Any]:
 
 def jsonl(*lists: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(item).encode() + b"\n" for item in lists)
+
+
+@pytest.mark.parametrize("name", ["9" * 5000, "\u00b2", "\u0663"], ids=["long", "square", "arabic"])
+def test_ids_that_no_number_holds_are_names(place: Path, name: str) -> None:
+    """They are digits to Python, which refuses to read them as numbers, or reads some."""
+    both = jsonl({"id": name, "candidates": [{"text": "a", "score": 1}]})
+    (found,) = read(place, both, both, of="jsonl")
+    assert (found.id, found.texts) == (name, [b"a"])
+    (place / "references").write_text("a\nb\n")
+    count = SkipCount("skip")
+    (place / "list").write_bytes(both)
+    pairs = list(read_text_pairs(JsonlReader(), place / "list", references=[place / "references"], count=count))
+    assert [len(nbest) for nbest in pairs] == [1, 0]
+    assert dict(count.reasons) == {"missing": 1}
 
 
 def test_candidates_and_columns_of_both(place: Path) -> None:

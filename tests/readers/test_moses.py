@@ -18,7 +18,7 @@ from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
 from rerank.readers.decimal_kernel import DECIMAL, NO_DECIMAL, POWERS, UNDECIDED
 from rerank.readers.moses import layout as moses_layout
 from rerank.readers.moses.kernel import read_decimal
-from rerank.readers.moses.layout import unmark
+from rerank.readers.moses.layout import as_number, unmark
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.text_list import SparseScores, TextList
 
@@ -502,3 +502,24 @@ def test_numbers_are_those_of_python(text: str) -> None:
         assert math.copysign(1, value) == math.copysign(1, expected)
     if len(text) < 15 and "e" not in text.lower():
         assert kind == DECIMAL
+
+
+NUMBERS = (
+    "1", "-1.5", "+.5", "1.", "1E-3", "9" * 30, "9" * 400, "0" * 500 + "7", "1e-400", "NULL", "null", "NaN", "-inf",
+    "1_0", "0x10", "1e", "--1", "1,5", ".", "+", "1d5", "\u0661", "#1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_what_the_kernel_reads_as_a_number_is_one_to_python(tmp_path: Path, text: str) -> None:
+    """As a value and as a total, and after a comment's mark, which this format does not have."""
+    value = as_number(text.encode())
+    for row in (f"0 ||| a # 1:2 ||| F0= {text} ||| -1", f"0 ||| a # 1:2 ||| F0= -1 ||| {text}"):
+        (found,) = read(tmp_path, f"{row}\n0 ||| b ||| F0= 2 ||| -1\n".encode())
+        nbest = good(found)
+        if value is None or not np.isfinite(value):
+            assert [(problem.line, text[:30] in problem.message) for problem in nbest.bad] == [(1, True)]
+            assert nbest.texts == [b"b"]
+        else:
+            assert nbest.texts[0] == b"a # 1:2"
+            assert sorted(nbest.scores[0].tolist()) == sorted([value, -1])

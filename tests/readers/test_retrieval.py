@@ -133,6 +133,23 @@ def test_both_ways_of_reading_letor_agree_on_drawn_files(tmp_path: Path, seed: i
     assert list(map(shown, lists_of(LetorReader(), path))) == list(map(shown, together))
 
 
+def test_faults_in_long_files_leave_the_lines_around_them(tmp_path: Path) -> None:
+    """The rest of a line with a fault may be in the next piece of the file."""
+    rng, lines = np.random.default_rng(6), list[str]()
+    faults = rng.random(4000) < 0.4
+    for k, fault in enumerate(faults.tolist()):
+        features = [f"{j}:{k + j / 1000}" for j in range(1, 30)]
+        features[int(rng.integers(29))] += "NULL" * fault
+        lines.append(f"{k % 3} qid:{k // 8} {' '.join(features)} # d{k}")
+    found = [one for one in LetorReader().read(letor(tmp_path, "\n".join(lines).encode())) if isinstance(one, TextList)]
+    right = np.flatnonzero(~faults)
+    assert [name for one in found for name in one.texts] == [b"d%d" % k for k in right]
+    scores = np.concatenate([one.scores for one in found])
+    np.testing.assert_array_equal(scores[:, 1:-1], (right[:, None] + np.arange(1, 30) / 1000).astype(np.float32))
+    np.testing.assert_array_equal(scores[:, -1], right % 3)
+    assert sorted(problem.line or 0 for one in found for problem in one.bad) == (1 + np.flatnonzero(faults)).tolist()
+
+
 def test_a_query_in_a_comment_does_not_hide_the_sizes_beside(tmp_path: Path) -> None:
     path = letor(tmp_path, b"1 1:2 # not a qid:1\n0 1:3\n2 1:1\n")
     (tmp_path / "lists.letor.query").write_text("2\n1\n")

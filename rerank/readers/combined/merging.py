@@ -25,6 +25,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
 from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList
+from rerank.readers.lines import whole_number
 from rerank.readers.nbest import answers_of
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
@@ -84,10 +85,10 @@ def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, NBes
     open_systems = [(system, system.head) for system in systems]
     heads = [(system, head) for system, head in open_systems if head is not None]
     good = {head.id for _, head in heads if isinstance(head, NBestList)}
-    if all(name.isdecimal() for name in good):  # a bad list may have no number; then its place counts
-        numbers = [int(head.id) for _, head in heads if head.id.isdecimal()]
-        first = min(numbers, default=0)
-        heads = [(system, head) for system, head in heads if not head.id.isdecimal() or int(head.id) == first]
+    numbers = {head.id: number for _, head in heads if (number := whole_number(head.id)) is not None}
+    if good <= numbers.keys():  # a bad list may have no number; then its place counts
+        first = min(numbers.values(), default=0)
+        heads = [(system, head) for system, head in heads if numbers.get(head.id, first) == first]
         good &= {head.id for _, head in heads}
     elif len(good) > 1 or len(heads) < len(systems):
         raise _misaligned(open_systems)

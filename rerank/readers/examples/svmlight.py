@@ -55,11 +55,8 @@ def read_svmlight(
 
 
 def parse_svmlight(stream: InputStream, room: int, highest: int, faults: dict[int, str] | None = None) -> Labelled:
-    """``read_svmlight`` of an open file, with the ids as columns.
-
-    room: how many nonzeros there are, about. highest: the highest id that there may be. faults: gets the messages about
-    malformed lines by their numbers; these are then left out, and there need be no example.
-    """
+    """``read_svmlight`` of an open file, with the ids as columns, up to ``highest``; ``room``: how many nonzeros there
+    are, about; ``faults`` gets the messages about malformed lines, which are then left out, by their numbers."""
     reading = _Reading(stream, 0, None, room)
     reading.highest, reading.faults = highest, faults
     return reading.run(CHUNK)
@@ -129,7 +126,7 @@ class _Growing:
 class _Reading:
     """One file being read: what the kernel fills, and what it asks for when it stops."""
 
-    faults: dict[int, str] | None = None  # the messages about lines that are left out; None: these are errors
+    faults: dict[int, str] | None = None  # see ``parse_svmlight``
 
     def __init__(
         self, stream: InputStream, index_base: Literal["auto", 0, 1], width: int | None, room: int = 0
@@ -204,10 +201,9 @@ class _Reading:
             value = float(self._token().partition(":")[2])
             with np.errstate(over="ignore"):
                 self.given[0] = value
-            if np.isfinite(self.given[0]):
-                self.state[stop.GIVEN] = self.state[stop.POSITION]
-            else:
-                self._stop(stop.OVERFLOW)
+            if not np.isfinite(self.given[0]):
+                return self._stop(stop.OVERFLOW)
+            self.state[stop.GIVEN] = self.state[stop.POSITION]
         else:
             self._stop(reason)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import groupby, pairwise
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class LetorReader(TextReader):
 
         return make
 
-    def draft(self, content: "Documents", names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: Any, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         rows, columns, examples = content
         entries = each(rows, lambda row, _: _entry(row, columns, examples))
         unscored = self.first is None and not any(_SCORE.search(row.line) for row in rows)
@@ -136,19 +136,18 @@ class LetorReader(TextReader):
             grades = np.array([_grade(encoded(name)) for name in examples.classes])[examples.label]
             lines, group = _lines_of(data), examples.group
             b"\n".join(lines[1]).decode()
+            if not group.size and (sizes := _sizes_beside(path, examples.size)) is not None:
+                group = np.repeat(np.arange(len(sizes)), sizes)
+            first = np.concatenate([[0], 1 + np.flatnonzero(np.diff(group)), [examples.size]]) if group.size else group
+            used = np.zeros(examples.width, np.bool_)
+            used[examples.columns] = True
+            columns = self._columns(np.flatnonzero(used).tolist(), held.path)
+            apart = group.size != examples.size or np.unique(group).size != first.size - 1
+            if apart or columns.absent or b" score = " in data or b"\0" in data:  # e.g. lists that were written
+                raise DataError("the lines need a look one by one", path=held.path)
         except (DataError, UnicodeDecodeError):
-            yield from self._one_by_one(held)
-            return
-        if not group.size and (sizes := _sizes_beside(path, examples.size)) is not None:
-            group = np.repeat(np.arange(len(sizes)), sizes)
-        first = np.concatenate([[0], 1 + np.flatnonzero(np.diff(group)), [examples.size]]) if group.size else group
-        used = np.zeros(examples.width, np.bool_)
-        used[examples.columns] = True
-        columns = self._columns(np.flatnonzero(used).tolist(), held.path)
-        written = b" score = " in data  # lists with new scores
-        apart = group.size != examples.size or np.unique(group).size != first.size - 1
-        if apart or columns.absent or written or b"\0" in data:
-            yield from self._one_by_one(held)
+            rest = LineReader(held)
+            yield from self.lists(rest, self.records(rest))
             return
         cells = np.maximum.accumulate(first) * (len(columns.names) + 1)
         a = 0
@@ -156,10 +155,6 @@ class LetorReader(TextReader):
             b = max(a + 1, min(a + MOST, int(np.searchsorted(cells, cells[a] + LARGEST, "right")) - 1))
             yield self._block(examples, grades, group, first[a : b + 1], lines, columns, held.path)
             a = b
-
-    def _one_by_one(self, held: "_Held") -> Iterator[Item]:
-        lines = LineReader(held)
-        return self.lists(lines, self.records(lines))
 
     def _block(
         self, examples: Labelled, grades: np.ndarray, group: np.ndarray, first: np.ndarray,
@@ -243,9 +238,6 @@ def fill_columns(
             at = place[columns[p]]
             if at >= 0:
                 scores[y, at] = values[p]
-
-
-Documents = tuple[list[DocumentLine], FeatureColumns, Labelled]  # of a query; the rows of their features
 
 
 def _entry(row: DocumentLine, columns: FeatureColumns, examples: Labelled) -> Entry:

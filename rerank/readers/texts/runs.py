@@ -42,8 +42,9 @@ class ListShape(NamedTuple):
         if keys is None or nbest.bad or nbest.sparse is not None:
             return None
         steps = stepped(nbest.raw.candidates)
-        derived = reader.derived(nbest.raw.candidates[0], steps)
-        places = tuple(k for k, name in enumerate(nbest.names) if name in keys or name in derived)
+        first = nbest.raw.candidates[0]
+        derived = reader.derived(first, steps)
+        places = tuple(k for k, name in enumerate(nbest.names) if first.get(name) is not None or name in derived)
         names = [nbest.names[k] for k in places]
         rest = [key for key in keys if key not in ("text", "answer", *names)]
         if not names or not _SPECIAL.union(NUMBERS, reader.labels).isdisjoint(rest):

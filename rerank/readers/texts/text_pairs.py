@@ -8,7 +8,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import NBestList, Problem, Reader, SkipCount, SkippedList, check_choice, excerpt, usable
-from rerank.readers.lines import LineReader
+from rerank.readers.lines import LineReader, whole_number
 from rerank.readers.problems import NUL
 from rerank.readers.sides import Progress, Side, in_step
 from rerank.readers.streams import PathLike, open_stream, single_stdin
@@ -190,7 +190,8 @@ def source_lines(path: PathLike) -> Side:
 def _missing(lists: Progress) -> TextList:
     """An empty list after the last one."""
     last, like = lists.last, lists.like
-    number = int(last.id) + 1 if last is not None and last.id.isdigit() else lists.count
+    known = None if last is None else whole_number(last.id)
+    number = lists.count if known is None else known + 1
     names, column = (like.names, like.column) if isinstance(like, TextList) else (("score",), 0)
     line = 1 if last is None else last.line
     return TextList(str(number), lists.path, line, [], [], np.empty((0, len(names))), column, names=names)

@@ -17,6 +17,7 @@ judgements as BEIR has them: below the header ``query-id corpus-id score`` these
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import ClassVar, NamedTuple, Self
@@ -59,10 +60,8 @@ Judged = tuple[Sequence[RunLine], Scored | None, Sequence[Scored]]  # of a query
 @dataclass(frozen=True)
 class TrecReader(TextReader):
     """Runs of TREC. Relevant documents that a run lacks count in the metrics of an order. Where there are judgements,
-    queries that nobody has judged are left out and counted. A document that a query has twice makes a bad list.
-
-    A file is looked through for queries whose lines stand apart, which come where their last line is, and is then
-    streamed; in pipes and URLs, which are read once, the lines of a query stand together.
+    queries that nobody has judged are left out and counted. A document that a query has twice makes a bad list. A query
+    comes where its last line is; in pipes and URLs, which are read once, the lines of a query stand together.
 
     >>> (nbest,) = TrecReader().parse(b"301 Q0 FT934-5418 1 12.5 bm25\\n")
     >>> nbest.id, nbest.texts, nbest.base
@@ -98,7 +97,9 @@ class TrecReader(TextReader):
         parts = Counter[bytes]()
         if os.path.isfile(path):
             with open_stream(path, strict=False) as stream:
-                parts = _parts(LineReader(stream))
+                lines = LineReader(stream)
+                queries = (line.split(None, 1)[0] for _, line in lines if line.strip())
+                parts.update(query for query, _ in groupby(queries if lines.begins() != b"{" else ()))
         with open_stream(path, strict=False) as stream:
             lines = LineReader(stream)
             yield from self.lists(lines, self.records(lines, parts))
@@ -108,11 +109,10 @@ class TrecReader(TextReader):
         others = [read_run(path) for path in self.others]
 
         def record(query: bytes, line: int, rows: list[RunLine]) -> Record:
-            runs = [run.pop(query, {}) for run in others]
-            if grades is not None and query not in grades:
-                message = f"{self.qrels} has no judgement of the query, which is left out of figures and of training"
-                return Record(decoded(query), line, Problem(UNJUDGED, message))
-            return Record(decoded(query), line, (rows, None if grades is None else grades[query], runs))
+            known, runs = None if grades is None else grades.get(query), [run.pop(query, {}) for run in others]
+            message = f"{self.qrels} has no judgement of the query, which is left out of figures and of training"
+            bad = grades is not None and known is None
+            return Record(decoded(query), line, Problem(UNJUDGED, message) if bad else (rows, known, runs))
 
         held, parts = defaultdict[bytes, list[RunLine]](list), parts or Counter()
         for query, found in groupby(_rows(lines), lambda row: row.query):
@@ -140,9 +140,9 @@ class TrecReader(TextReader):
         own = dict[bytes, float]()
         for row in (row for row in rows if row.problem is None):
             if row.document in own and (others or self.duplicates == "keep"):
+                message = f"the document {excerpt(row.document)} is there twice; expected it once"
                 advice = "" if others else " (the reader's option duplicates: drop keeps the first)"
-                message = f"the document {excerpt(row.document)} is there twice; expected it once{advice}"
-                raise Problem("document", message, row.number)
+                raise Problem("document", message + advice, row.number)
             own[row.document] = row.score
         if others:
             bad: list[Entry | Problem] = [row.problem for row in rows if row.problem is not None]
@@ -233,12 +233,6 @@ def read_qrels(path: PathLike) -> Grades:
         return _by_query((_judgement(*row, beir) for row in lines if row[1].strip()), stream.path, "judged")
 
 
-def _parts(lines: LineReader) -> Counter[bytes]:
-    """How many stretches of lines each query has; nothing for JSON, where it is one."""
-    queries = (line.split(None, 1)[0] for _, line in lines if line.strip())
-    return Counter() if lines.begins() == b"{" else Counter(query for query, _ in groupby(queries))
-
-
 def _rows(lines: LineReader) -> Iterator[RunLine]:
     """The lines of a run in either form; queries with a problem are the words they begin with."""
     if lines.begins() == b"{":
@@ -262,13 +256,11 @@ def _rows(lines: LineReader) -> Iterator[RunLine]:
 
 def _judgement(number: int, line: bytes, beir: bool) -> RunLine:
     """The judgement on a line."""
-    try:
-        fields = line.split(b"\t" if beir else None)
+    fields = line.split(b"\t" if beir else None)
+    with suppress(ValueError, Problem):
         query, document, grade = fields if beir else (fields[0], *fields[2:])
         if query and document:
             return RunLine(number, line, query, document, score_of(grade))
-    except (ValueError, Problem):
-        pass
     problem = Problem("fields", f"found {excerpt(line)}; expected {JUDGEMENT}")
     return RunLine(number, line, b"", b"", 0.0, problem)
 
