@@ -167,7 +167,8 @@ def _show_statistics(found: "ListStatistics", count: "SkipCount", measure: "Metr
     if not isinstance(measure, Parseval):
         keys = {key: key for key in (measure.primary, "length_ratio") if key in found.base}
     table = Table("selection", *keys.values())
-    for name in ("base", "oracle", "corpus_oracle", "anti_oracle", "random"):
+    first = [] if found.first == found.base else ["first"]
+    for name in ("base", *first, "oracle", "corpus_oracle", "anti_oracle", "random"):
         report = getattr(found, name)
         cells = [texts.get(key, measure.text)(report[key]) for key in keys]
         table.add_row(name.replace("_", " "), *cells)

@@ -110,6 +110,11 @@ def base_rows(lists: Lists, metric: Metric) -> np.ndarray:
     return scored_rows(lists, metric, lambda part: part.base)
 
 
+def first_rows(lists: Lists, metric: Metric) -> np.ndarray:
+    """``scored_rows`` by the order in which candidates stand in their lists."""
+    return scored_rows(lists, metric, lambda part: -np.arange(part.candidate_count, dtype=np.float64))
+
+
 def oracle_rows(lists: Lists, metric: Metric) -> np.ndarray:
     """``scored_rows`` by the gain itself."""
     return scored_rows(lists, metric, lambda part: part.gain)
@@ -228,9 +233,10 @@ def _blind_rows(part: Corpus, metric: Metric) -> np.ndarray:
 class ListStatistics:
     """A summary of N-best lists: how long they are, and how the best, worst and blind choices score.
 
-    ``base``, ``oracle``, ``corpus_oracle``, ``anti_oracle`` and ``random`` are reports of the metric; ``random`` is
-    the score of the expected statistics under a uniform choice. ``oracle_ranks[r]`` counts the lists whose oracle
-    has rank r (from 0) by base score. ``unique_oracle`` is the share of nonempty lists with a single best candidate.
+    ``base``, ``first`` (the first candidates), ``oracle``, ``corpus_oracle``, ``anti_oracle`` and ``random``
+    are reports of the metric; ``random`` is the score of the expected statistics under a uniform choice.
+    ``oracle_ranks[r]`` counts the lists whose oracle has rank r (from 0) by base score. ``unique_oracle`` is the share
+    of nonempty lists with a single best candidate.
     """
 
     signature: str
@@ -245,6 +251,7 @@ class ListStatistics:
     unique_oracle: float
     oracle_ranks: tuple[int, ...]
     base: dict[str, float]
+    first: dict[str, float]
     oracle: dict[str, float]
     corpus_oracle: dict[str, float]
     anti_oracle: dict[str, float]
@@ -285,6 +292,7 @@ class ListStatistics:
             unique_oracle=int(np.count_nonzero(of["sharing"] == 1)) / max(1, int(np.count_nonzero(sizes))),
             oracle_ranks=tuple(int(count) for count in np.bincount(ranks[ranks >= 0])),
             base=report(base_rows(corpus, metric)),
+            first=report(first_rows(corpus, metric)),
             oracle=report(best),
             corpus_oracle=report(best if isinstance(metric, OrderMetric) else statistics_of(corpus, climbed)),
             anti_oracle=report(scored_rows(corpus, metric, lambda part: -part.gain)),

@@ -88,6 +88,13 @@ def reader_names(spec: Any) -> Iterator[str]:
         yield from reader_names(setting)
 
 
+def says_scores(spec: Any) -> bool:
+    """Whether the description of a reader, or of one that it reads through, says that scores are scores, or costs."""
+    settings = settings_of(spec, "data.reader")
+    inner = settings.get("of", ())
+    return "scores" in settings or any(map(says_scores, inner if isinstance(inner, list | tuple) else [inner]))
+
+
 def drops_duplicates(reader: Reader) -> bool:
     """Whether a reader, or one that it reads through, drops duplicates."""
     return getattr(reader, "duplicates", "keep") == "drop" or any(map(drops_duplicates, reader.within))

@@ -32,6 +32,7 @@ from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, told
 from rerank.readers.given.reading import ListFile, first_list, holds_trees, lists_from, lists_given
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import says_scores
 from rerank.readers.streams import PathLike, Writable
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.jsonl import JsonlReader
@@ -232,7 +233,8 @@ def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool, start: Re
     asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
     with TemporaryDirectory(prefix="rerank-") as place:
         lists: Settings = {"root": place, "train": TRAIN, "dev": DEV if DEV in held else None, "tests": []}
-        lists |= {"nbest": "{root}/{split}", "reader": {"name": NAME}}
+        scores = {"scores": "score"} if says_scores(held[TRAIN].data.get("reader", NAME)) else {}
+        lists |= {"nbest": "{root}/{split}", "reader": {"name": NAME, **scores}}
         lists |= {"sources": None, "references": None} if texts else {"gold": None}
         if start is not None:
             start.save(Path(place, "start"))

@@ -18,17 +18,20 @@ from rerank.readers.block import Item, ListBlock
 from rerank.readers.given.reading import ListFile, lists_from, lists_given
 from rerank.readers.nbest import numbered
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import says_scores
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
+from rerank.runs.doubts import doubt_of_base
 from rerank.runs.ways import Samples
 
 
 class Gathered(NamedTuple):
     """Lists, the names of their columns, and the statistics of their candidates and references by the metric.
 
-    base: the name of the base score, None if there is none, and ``scores``: its values, or zeros (float64 [n]).
+    base: the name of the base score, None if there is none, and ``scores``: its values, or zeros (float64 [n]); told:
+    whether the user says that it is a score, or a cost.
     """
 
     samples: Samples
@@ -38,6 +41,13 @@ class Gathered(NamedTuple):
     reference: np.ndarray
     base: str | None
     scores: np.ndarray
+    told: bool
+
+    @property
+    def doubt(self) -> str:
+        """See ``doubt_of_base``; empty if there is no base score, or it was said what it is."""
+        pieces = [(self.samples.first, self.samples.gain, self.scores)]
+        return "" if self.base is None or self.told else doubt_of_base(self.base, pieces)
 
     def lists(self, chosen: np.ndarray) -> "Gathered":
         """The lists ``chosen`` (int64 [L'])."""
@@ -114,7 +124,8 @@ def gathered(
     gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
     fold = np.random.default_rng(seed).permutation(len(references)) % folds
     every = Samples(starts, np.concatenate(answers), np.concatenate(values, axis=1), gain, fold)
-    return Gathered(every, tuple(names), content.metric, statistics, reference, base, np.concatenate(scores))
+    about = content.metric, statistics, reference, base, np.concatenate(scores)
+    return Gathered(every, tuple(names), *about, told=file is not None and says_scores(file.settings))
 
 
 def _rows(lists: Sequence[Any]) -> Iterator[Item]:

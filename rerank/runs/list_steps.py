@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from rerank.data.shards import parts
 from rerank.engines.workers import check_visible
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
@@ -18,6 +20,7 @@ from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import provenance
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import says_scores
 from rerank.recipes.recipe import ListRecipe, Single
 from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
@@ -26,7 +29,7 @@ from rerank.runs.checks import check_single
 from rerank.runs.choice import blind, choose
 from rerank.runs.corpora import Data, digest_of, open_files
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
-from rerank.runs.doubts import doubts
+from rerank.runs.doubts import doubt_of_base, doubts
 from rerank.runs.ensembles import train_ensemble
 from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
 from rerank.runs.list_page import write_page
@@ -46,8 +49,8 @@ OFTEN = 0.05  # the share of candidates that repeat another from which on it is 
 class ListSteps(Steps[ListRecipe]):
     """The steps for lists.
 
-    data: the corpora; corpora: their counts; doubts: what looks wrong with them; runs: all single runs, trained;
-    chosen: the one that is served.
+    data: the corpora; corpora: their counts; doubts: what looks wrong with them, base_doubt: with the base score; runs:
+    all single runs, trained; chosen: the one that is served.
     """
 
     singles: list[Single[ListRecipe]]
@@ -55,6 +58,7 @@ class ListSteps(Steps[ListRecipe]):
     content: Content[Any]
     corpora: dict[str, Any]
     doubts: list[str]
+    base_doubt: str
     runs: list[Run]
     chosen: Run
     choice: dict[str, Any]
@@ -96,7 +100,12 @@ class ListSteps(Steps[ListRecipe]):
         self.content = content_of(recipe, columns=columns)
         self.corpora = self.data.counts(recipe, self.metric)
         self.doubts = doubts(recipe, self.data, self.content, self.corpora)
-        for line in self.doubts:
+        self.base_doubt = ""
+        if self.data.table.about.get("scored") and not says_scores(recipe.data.reader):
+            every = chain.from_iterable(parts(each.corpus) for each in (self.data.training, *self.data.others.values()))
+            pieces = ((part.lists, part.gain, part.base) for _, part in every)
+            self.base_doubt = doubt_of_base(self.content.held[0], pieces)
+        for line in [*self.doubts, *filter(None, [self.base_doubt])]:
             log.warning("%s", line)
         return self.data.size()
 
@@ -193,6 +202,8 @@ class ListSteps(Steps[ListRecipe]):
                 selected = choices(lists, line.weights)
                 chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), metric, selected)
         signatures = {split: describe(recipe, split, data.others[split], chosen, self.content) for split in self.tested}
+        for run in self.runs if self.base_doubt else ():  # nothing is claimed against such a base
+            run.significance = {split: {} for split in self.tested}
         entries, entry = [run.entry() for run in self.runs], chosen.entry()
         return self.head(chosen.recipe.seed, metric.signature) | {
             "measure": metric.primary,
@@ -200,6 +211,7 @@ class ListSteps(Steps[ListRecipe]):
             "signatures": signatures,
             "corpora": self.corpora,
             "doubts": self.doubts,
+            **({"base_doubt": self.base_doubt} if self.base_doubt else {}),
             "features": {key: value for key, value in data.table.about.items() if key != "templates"},
             "dev_split": entry["training"]["base"]["split"],
             "reported": recipe.reported.model_dump() if recipe.reported else None,
@@ -255,7 +267,7 @@ def join_base(run: Run, table: Table) -> None:
 def train_task(task: RunTask) -> None:
     """Train a run and store it."""
     assert task.place is not None
-    check_visible(task.place.parent)
+    check_visible(task.place.parent.parent)  # the directory of the results
     ensemble = task.recipe.training.ensemble is not None and task.dev is not None
     run = train_ensemble(task) if ensemble else train_run(task)
     tune_run(run, task)

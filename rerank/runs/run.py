@@ -26,7 +26,7 @@ from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel
-from rerank.metrics.oracle import base_choice, base_rows, list_gains, oracle_rows, oracles, statistics_of
+from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains, oracle_rows, oracles, statistics_of
 from rerank.metrics.order import OrderMetric
 from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
@@ -105,14 +105,18 @@ class Run:
         corpus = extracted.corpus
         choices = {
             "base": selected(corpus, lambda part: base_choice(part.lists, part.base)),
+            "first": selected(corpus, lambda part: np.where(np.diff(part.lists) > 0, part.lists[:-1], -1)),
             "oracle": oracles(corpus),
             **{name: choices_of(corpus, weights) for name, weights in self.weights.items()},
         }
         rows = {
             "base": base_rows(corpus, metric),
+            "first": first_rows(corpus, metric),
             "oracle": oracle_rows(corpus, metric),
             **{name: weighed_rows(corpus, weights, metric) for name, weights in self.weights.items()},
         }
+        if np.array_equal(rows["first"], rows["base"]):
+            del choices["first"], rows["first"]
         votes = None if isinstance(metric, OrderMetric) else self.votes(training)
         if votes is not None:
             start = time.perf_counter()

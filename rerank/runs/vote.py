@@ -112,7 +112,8 @@ class VoteTable:
     """The scores of ways to choose from lists.
 
     rows: by name, the score, its interval, and the test against majority vote, or the first candidate where there are
-    no answers (None for that itself and for what cannot be chosen). curve: by the number of candidates.
+    no answers (None for that itself and for what cannot be chosen). doubt: what speaks against the base score as one.
+    curve: by the number of candidates.
     """
 
     metric: Metric
@@ -120,6 +121,7 @@ class VoteTable:
     candidates: int
     folds: int
     rows: Mapping[str, tuple[float, tuple[float, float] | None, Significance | None]]
+    doubt: str
     curve: VoteCurve | None = None
 
     def as_data(self) -> dict[str, Any]:
@@ -130,7 +132,7 @@ class VoteTable:
             for name, (score, interval, test) in self.rows.items()
         ]  # fmt: skip
         curve = {"curve": self.curve._asdict()} if self.curve is not None else {}
-        counts = {"lists": self.lists, "candidates": self.candidates, "folds": self.folds}
+        counts = {"lists": self.lists, "candidates": self.candidates, "folds": self.folds, "doubt": self.doubt}
         return {"metric": self.metric.signature, **counts, "rows": rows, **curve}
 
     def table(self) -> TextTable:
@@ -143,6 +145,7 @@ class VoteTable:
             line[f"less {reference}"] = "" if test is None else self.metric.signed(test.difference)
             lines.append(line | {"p": "" if test is None else f"{test.p:.2g}"})
         note = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
+        note = f"{note} {self.doubt}".strip()
         return TextTable.of(f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}", lines, note=note)
 
     def __str__(self) -> str:
@@ -200,7 +203,7 @@ def table_of_votes(
         rows[name] = found.score(picked), interval, test
     ordered = dict(sorted(rows.items(), key=lambda item: -sign * item[1][0]))
     shown = curve_of(found, ways, seed) if curve else None
-    return VoteTable(found.metric, len(every.first) - 1, int(every.first[-1]), folds, ordered, shown)
+    return VoteTable(found.metric, len(every.first) - 1, int(every.first[-1]), folds, ordered, found.doubt, shown)
 
 
 def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:

@@ -25,7 +25,7 @@ from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.readers.texts.trec import MINMAX
 from rerank.runs.gathered import Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
-from rerank.runs.ways import MOST, Samples, maxent_weights, scored
+from rerank.runs.ways import FIRST, MOST, Samples, maxent_weights, scored
 
 BASE, MAXENT, WEIGHED, MARGIN = "base", "maxent", "weighed", "weighed, with the margin"
 ORACLE = "best possible (oracle)"
@@ -177,7 +177,8 @@ class WeightTable:
 
     rows: by name, the score, its interval, and the test against the base (None for that itself and the oracle). margin:
     by how much a candidate's score has to lead for another choice than the base's, None for a metric of an order; kept:
-    the share of the lists in which the base's choice stays so, of those where another scores higher.
+    the share of the lists in which the base's choice stays so, of those where another scores higher. doubt: what speaks
+    against the base score as one; nothing is claimed then.
     """
 
     metric: Metric
@@ -190,6 +191,7 @@ class WeightTable:
     margin: float | None
     kept: float
     base: str | None
+    doubt: str
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
@@ -198,7 +200,9 @@ class WeightTable:
              "p": test and test.p}
             for name, (score, interval, test) in self.rows.items()
         ]  # fmt: skip
-        counts = {key: getattr(self, key) for key in ("lists", "candidates", "folds", "resamples", "margin", "kept")}
+        counts = {
+            key: getattr(self, key) for key in ("lists", "candidates", "folds", "resamples", "margin", "kept", "doubt")
+        }
         weights = [line._asdict() for line in self.weights]
         return {"metric": self.metric.signature, "base": self.base, **counts, "rows": rows, "weights": weights}
 
@@ -230,6 +234,8 @@ class WeightTable:
     @property
     def verdict(self) -> str:
         """Whether weighing helps on lists that it does not know."""
+        if self.doubt:
+            return self.doubt
         test = self.rows[MARGIN if MARGIN in self.rows else WEIGHED][2]
         assert test is not None
         if test.p >= CHANCE:
@@ -292,7 +298,8 @@ def table_of_weights(
         for fold in track(range(folds), "weigh folds", unit="folds")
     ]
     held, base = WeighedRows.of(found, [fit.weighed for fit in by_fold]), rows_by(found, found.scores)
-    chosen = {BASE: base}
+    first = rows_by(found, -np.arange(len(found.scores), dtype=np.float64))
+    chosen = {BASE: base} | ({} if np.array_equal(first, base) else {FIRST: first})
     of_runs = [k for k, name in enumerate(found.names) if name.startswith(MINMAX)]  # other columns of a run order alike
     alone = of_runs or [k for k, name in enumerate(found.names) if name != found.base]
     if len(found.names) > 1 and len(alone) <= ALONE:
@@ -313,7 +320,7 @@ def table_of_weights(
         rows[name] = found.score(picked), score_interval(found.metric, picked, found.reference, **how), test
     weights = _weights(found, spread, by_fold, resamples, restarts, seed)
     shape = every.fold.size, int(every.first[-1]), folds, resamples
-    return WeightTable(found.metric, *shape, rows, weights, margin, kept, found.base)
+    return WeightTable(found.metric, *shape, rows, weights, margin, kept, found.base, found.doubt)
 
 
 def _weights(

@@ -49,7 +49,7 @@ def test_metrics_have_the_keys_of_the_contract(tuned: Path) -> None:
     assert (found["schema"], found["task"], found["measure"]) == (1, "translation", "bleu")
     assert {split: entry["lists"] for split, entry in found["corpora"].items()} == small_texts.SIZES
     systems = found["splits"]["test"]
-    assert list(systems) == ["base", "oracle", "last", "average", "mert", "voted", "mbr", "logistic"]
+    assert list(systems) == ["base", "first", "oracle", "last", "average", "mert", "voted", "mbr", "logistic"]
     assert all(0 <= systems[name][key] <= 120 for name in systems for key in ("bleu", "chrf", "ter"))
     assert systems["oracle"]["bleu"] > systems["average"]["bleu"] > systems["base"]["bleu"] + 5
     assert systems["oracle"]["ter"] < systems["average"]["ter"] < systems["base"]["ter"] - 5

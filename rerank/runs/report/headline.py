@@ -60,7 +60,7 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     picked = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
     amount = f"{measure.text(abs(score - base))} {measure.heading}"
     said = f": {test.verdict(measure, amount)}." if test is not None else "."
-    lost = " ".join(filter(None, [unbeaten(metrics), given_up(metrics, split)]))
+    lost = " ".join(filter(None, [metrics.get("base_doubt"), unbeaten(metrics), given_up(metrics, split)]))
     sentence = (
         f"On {split}, {chosen.get('name', 'the model')}{seed}{picked} reaches {measure.heading} {measure.text(score)} "
         f"with its {predictor} predictor; the base has {measure.text(base)}{said}{' ' if lost else ''}{lost}"
@@ -87,7 +87,8 @@ def _untested(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
         f"{decided_by(metrics)} predictor; the base has {measure.text(base)}. No list was kept for a test: name some "
         "in data.tests."
     )
-    return {"tiles": tiles, "sentence": " ".join(filter(None, [sentence, unbeaten(metrics)]))}
+    said = [sentence, metrics.get("base_doubt"), unbeaten(metrics)]
+    return {"tiles": tiles, "sentence": " ".join(filter(None, said))}
 
 
 def unbeaten(metrics: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from rerank.runs.report.table import TextTable
 
 _CHOICES = {
     "base": "base",
+    "first": "first candidate",
     "oracle": "oracle",
     "corpus_oracle": "oracle of the corpus score",
     "anti_oracle": "anti-oracle",
@@ -211,7 +212,7 @@ def choices_table(metrics: Metrics) -> TextTable:
         | {measure.heading: measure.text(reports[name].get(measure.key)) for measure in measures_of(metrics)}
         for split, reports in _statistics(metrics)
         for name, text in _CHOICES.items()
-        if name in reports
+        if name in reports and (name != "first" or reports[name] != reports["base"])
     ]
     return _table("What the lists allow", rows, texts=2)
 

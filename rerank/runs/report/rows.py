@@ -16,6 +16,7 @@ PREDICTORS = ("average", "voted", "mert", "mbr", "fuse", "learned")
 # What runs are compared with: its name, and the predictor.
 BESIDE = {
     "base": ("base", ""),
+    "first": ("first candidate", ""),
     "oracle": ("oracle", ""),
     "reranked": ("reranked", ""),
     "logistic": ("dense columns alone", "logistic"),

@@ -1,0 +1,114 @@
+"""A base score that chooses worse than the first candidate, or a random one, is no base to claim anything against."""
+
+import json
+import logging
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+import rerank
+from rerank.runs.doubts import doubt_of_base
+from rerank.runs.vote import table_of_votes
+from rerank.runs.weigh import table_of_weights
+
+WORDS = ["the", "ship", "left", "harbour", "before", "dawn", "with", "twelve", "old", "men", "on", "board"]
+
+
+def write_costs(path: Path, count: int, seed: int) -> Path:
+    """Transcripts with costs, of which the lowest is the best, in four of five lists in the order of these."""
+    rng, lines = np.random.default_rng(seed), []
+    for i in range(count):
+        said = [str(word) for word in rng.choice(WORDS, 8, replace=False)]
+        wrong = [said[: 8 - k] + ["x"] * int(rng.random() < 0.9) for k in range(5)]
+        wrong[0] = said if rng.random() < 0.8 else wrong[0]
+        rows = [{"text": " ".join(each), "score": 20 + k + rng.random()} for k, each in enumerate(wrong)]
+        if i % 5 == 4:
+            rng.shuffle(rows)
+        lines.append(json.dumps({"id": f"{seed}-{i}", "reference": " ".join(said), "candidates": rows}))
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_doubt_is_that_of_a_plain_loop(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 4, 12)
+    lists, shift = np.concatenate([[0], np.cumsum(sizes)]), rng.normal(scale=0.5)
+    gain = rng.random(lists[-1])
+    base = shift * gain + rng.normal(scale=0.1, size=gain.size)
+    gain[lists[:-1][sizes > 0]] += rng.random() / 4
+    found = list[list[float]]([[], []])
+    for first, last in pairwise(lists):
+        if first < last:
+            chosen = max(range(first, last), key=lambda y: (base[y], -y))
+            found[0].append(gain[first] - gain[chosen])
+            found[1].append(mean(gain[first:last]) - gain[chosen])
+    found = [apart + apart for apart in found]  # the pieces are all lists, twice
+    worse = [mean(apart) > 2 * stdev(apart) / len(apart) ** 0.5 for apart in found]
+    said = doubt_of_base("am", [(lists, gain, base)] * 2)
+    assert ("the first candidate" in said, "a random one" in said) == (worse[0], worse[1])
+    assert ("'am'" in said) == any(worse)
+
+
+@pytest.mark.parametrize("count", [8, 60])
+def test_weighing_and_votes(tmp_path: Path, count: int, rerank: Any) -> None:
+    """Nothing is said to help until the user says what the column is; with ``-q`` as without."""
+    path = write_costs(tmp_path / "lists.jsonl", count, 1)
+    few = ("--metric", "wer", "--samples", "200")
+    found = rerank("weigh", "--quiet", path, *few, "--resamples", "2", "--restarts", "0")
+    assert "scores: cost" in found.out, found
+    assert "helps" not in found.out
+    assert found.out.index(" base ") < found.out.index(" first ")
+    assert "scores: cost" in rerank("vote", path, *few).out
+    for role, words in (("score", "helps"), ("cost", "no difference")):
+        how = ("--reader", f"{{name: jsonl, scores: {role}}}")
+        told = rerank("weigh", path, *few, "--resamples", "2", "--restarts", "0", *how).out
+        assert ("scores: cost" in told, words in told) == (False, True), told
+        assert ("first" in told) == (role == "score" or count == 60)
+
+
+def test_lists_without_a_score_have_no_base_to_doubt(caplog: pytest.LogCaptureFixture) -> None:
+    """The first candidate is the base there, and may well be worse than a random one; it has no row of its own."""
+    rows = [{"text": text, "gain": gain} for text, gain in zip("abc", (0, 1, 1), strict=True)]
+    given = [{"candidates": [row | {"x": row["gain"] + i % 3} for row in rows]} for i in range(10)]
+    assert table_of_votes(list(rerank.read(given)), samples=20).doubt == ""
+    table = table_of_weights(list(rerank.read(given)), samples=20, resamples=2, restarts=0)
+    assert (table.doubt, "first" in table.rows) == ("", False)
+    with caplog.at_level(logging.WARNING, "rerank"):
+        rerank.fit(rerank.read(given), features="dense")
+    assert "nothing is claimed" not in caplog.text
+
+
+def test_runs(tmp_path: Path, rerank: Any) -> None:
+    for number, split in enumerate(("train", "dev", "test")):
+        write_costs(tmp_path / f"{split}.jsonl", 40, number)
+    recipe = {
+        "task": "speech", "metric": "wer", "features": {"set": "dense"}, "learner": {"name": "perceptron"},
+        "data": {"root": str(tmp_path), "train": "train", "dev": "dev", "tests": ["test"],
+                 "nbest": "{root}/{split}.jsonl", "references": None, "sources": None, "reader": {"name": "jsonl"}},
+    }  # fmt: skip
+    for role, doubted in ((None, True), ("score", False)):
+        recipe["data"]["reader"] = {"name": "jsonl"} | ({} if role is None else {"scores": role})  # type: ignore[index]
+        (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+        done = rerank("run", "--quiet", tmp_path / "recipe.yaml", "-o", tmp_path / f"run-{role}")
+        assert done.code == 0, done
+        assert ("scores: cost" in done.out, "better" in done.out) == (doubted, not doubted), done.out
+        assert "first candidate" in done.out
+        metrics = json.loads((tmp_path / f"run-{role}" / "metrics.json").read_text())
+        assert ("base_doubt" in metrics, any(metrics["significance"].values())) == (doubted, not doubted)
+        assert metrics["splits"]["test"]["first"]["wer"] < metrics["splits"]["test"]["base"]["wer"]
+
+
+def test_models_that_are_fitted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write_costs(tmp_path / "lists.jsonl", 40, 3)
+    for role, doubted in ((None, True), ("score", False), ("cost", False)):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "rerank"):
+            how = {"name": "jsonl"} | ({} if role is None else {"scores": role})
+            rerank.fit(rerank.read(path, how), metric="wer", features="dense")
+        assert ("nothing is claimed" in caplog.text) == doubted
