@@ -221,7 +221,7 @@ def explain(
     places = [("winner", winner), ("base choice", base)] + ([("oracle", best)] if best >= 0 else [])
     table, shown = Table("", "candidate", "score", "base score", "text"), []
     for name, y in places:
-        text, score, base_score = item.nbest.texts[y].decode("utf-8", "replace"), ranked.scores[y], item.nbest.base[y]
+        text, score, base_score = item.nbest.written(y).decode("utf-8", "replace"), ranked.scores[y], item.nbest.base[y]
         table.add_row(name, str(y + 1), f"{score:.4f}", f"{base_score:.4f}", plain(text))
         candidate = {"candidate": y + 1, "score": float(score), "base_score": float(base_score), "text": text}
         shown.append({"name": name, **candidate})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rerank.base.errors import RecipeError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import track
 from rerank.base.wording import amount
 from rerank.cli.answer import shown_as_json
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rerank")
 BASE = "base"  # in place of a model
-AHEAD = 1000  # lists that tell how far scores deviate, where nothing was tuned
+AHEAD = 1000  # lists that tell how far scores deviate, where nothing was tuned; and that can be written before any is
 
 
 @command("rank")
@@ -77,13 +77,14 @@ def rank_(
     """Rank lists: one line per list, what the model chooses, or with --n-best the first candidates of each list.
 
     The lists are in the format of those that the model was trained on, unless --reader names another. A list without
-    candidates gives an empty line and a warning. --predictor mbr takes the candidate with the greatest expected gain,
-    fuse makes a tree of the brackets that are probable enough, which may be none of the candidates. Without a model
-    (MODEL is base) --metric says what candidates gain.
+    candidates gives an empty line and a warning; a choice with line ends is refused. --predictor mbr takes the
+    candidate with the greatest expected gain, fuse makes a tree of the brackets that are probable enough, which may be
+    none of the candidates. Without a model (MODEL is base) --metric says what candidates gain.
 
-    With --json every line is an object: the list's id, the predictor, the text and the place in the input (from 1, null
-    for a tree that is no candidate) of the choice, and the candidates, the first or as many as --n-best says, with
-    their places, texts and scores; where lists are decoded, also all probabilities, expected gains and brackets.
+    With --json every line is an object: the list's id, the predictor, the text (as it stands) and the place in the
+    input (from 1, null for a tree that is no candidate) of the choice, and the candidates, the first or as many as
+    --n-best says, with their places, texts and scores; where lists are decoded, also all probabilities, expected gains
+    and brackets.
     """
     from rerank.extraction.content.base import make_reader
     from rerank.models.scorer import write_ranked
@@ -115,8 +116,9 @@ def rank_(
         elif n_best is not None:
             write_ranked(stream, form, lists, n_best)
         else:
-            for ranked in lists:
-                stream.write(_best_text(ranked) + b"\n")
+            lines = map(_best_line, lists)
+            for line in chain(list(islice(lines, AHEAD)), lines):
+                stream.write(line)
     warn_of_skipped(count)
     _warn(scorer, counts, "an empty line" if n_best is None else "a list without candidates")
     shown = amount(count.lists, "list"), amount(counts["unknown"], "unknown feature")
@@ -239,13 +241,13 @@ def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> byt
     candidates = [
         {
             "place": y + 1,
-            "text": nbest.texts[y].strip().decode("utf-8", "replace"),
+            "text": nbest.written(y).decode("utf-8", "surrogatepass"),
             "score": float(scores[y]),
             "base_score": float(nbest.base[y]),
         }
         for y in _places(ranked)[:most]
     ]
-    shown |= {"text": ranked.best.strip().decode("utf-8", "replace"), "candidates": candidates}
+    shown |= {"text": ranked.best.decode("utf-8", "surrogatepass"), "candidates": candidates}
     shown["place"] = None if place is None else place + 1
     if answer is not None:
         shown["probabilities"] = answer.probabilities.tolist()
@@ -256,7 +258,10 @@ def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> byt
     return f"{as_json(shown)}\n".encode()
 
 
-def _best_text(ranked: "Ranked | SkippedList") -> bytes:
-    """The choice on one line; nothing where there is no candidate."""
+def _best_line(ranked: "Ranked | SkippedList") -> bytes:
+    """The line with the choice; an empty one where there is no candidate."""
     text: bytes = getattr(ranked, "best", b"")
-    return text.strip().replace(b"\r", b" ").replace(b"\n", b" ")
+    if (b"\n" in text or b"\r" in text) and (nbest := getattr(ranked, "nbest", None)):
+        message = "the choice has line ends, and the plain output is a line for each list; --json gives it as it stands"
+        raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
+    return text + b"\n"

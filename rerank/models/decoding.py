@@ -219,7 +219,7 @@ def best_answer(nbest: NBestList, order: np.ndarray, scores: np.ndarray) -> Deco
 
 
 def _text(nbest: NBestList, y: int) -> str:
-    return decoded(nbest.texts[y].strip())
+    return decoded(nbest.written(y))
 
 
 def require_learned(brackets: BracketModel | None) -> BracketModel:

@@ -64,7 +64,7 @@ class Ranking:
     @property
     def text(self) -> str:
         """The text of the best candidate, or the tree that was fused; empty without candidates."""
-        return decoded(self._ranked.best.strip())
+        return decoded(self._ranked.best)
 
     @property
     def place(self) -> int | None:

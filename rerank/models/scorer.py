@@ -54,7 +54,7 @@ class Ranked(NamedTuple):
         """The text that is chosen; nothing where there is no candidate."""
         if self.answer is not None:
             return encoded(self.answer.text)
-        return self.nbest.texts[int(self.order[0])] if self.order.size else b""
+        return self.nbest.written(int(self.order[0])) if self.order.size else b""
 
 
 class Opened(NamedTuple):

@@ -52,6 +52,7 @@ a JSON array that is cut short or damaged           error: what follows cannot b
 a line or tree of more than 16 MiB                  error
 an empty file                                       no lists; whatever needs some says so
 CRLF line ends, a UTF-8 byte order mark             accepted
+white space around a text                           neither compared nor measured; what is given back has it
 bytes that are not UTF-8, or of the encoding named  bad candidate "encoding"; bad list if in no candidate's text
 the same in gold trees, sources and references      error
 trees of any depth                                  read; ``Candidate.tree`` (nltk) ends at ``DEEPEST`` levels

@@ -44,7 +44,7 @@ class ListBlock:
             first, last = places[i], places[i + 1]
             yield rows.changed(
                 id=name, line=self.lines[i], duplicates=self.repeats[i], texts=texts[first:last],
-                lines=lines[first:last], scores=scores[first:last],
+                lines=lines[first:last], scores=scores[first:last], given=rows.given and rows.given[first:last],
                 answers=None if rows.answers is None else answers_of(rows.answers[first:last]),
                 **{key: values[i] for key, values in self.sides.items()},
             )  # fmt: skip
@@ -63,7 +63,7 @@ class ListBlock:
         one = slice(int(self.lists[first]), int(self.lists[last]))
         rows = self.rows.changed(
             texts=self.rows.texts[one], lines=self.rows.lines[one], scores=self.rows.scores[one],
-            answers=None if self.rows.answers is None else self.rows.answers[one],
+            answers=self.rows.answers and self.rows.answers[one], given=self.rows.given and self.rows.given[one],
         )  # fmt: skip
         sides = {key: values[first:last] for key, values in self.sides.items()}
         lists = self.lists[first : last + 1] - self.lists[first]

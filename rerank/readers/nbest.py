@@ -150,7 +150,7 @@ class ListCandidate(Candidate):
 
     @property
     def text(self) -> str:
-        return decoded(self._list.texts[self.index])
+        return decoded(self._list.written(self.index))
 
     @property
     def score(self) -> float:
@@ -227,7 +227,7 @@ class NBestList:
     |------------|------------------|---------|
     | id         | str              | the list's name |
     | path, line | str, int         | where its first line is |
-    | texts      | list of N bytes  | the candidates |
+    | texts      | list of N bytes  | the candidates as they are compared, without white space around them |
     | lines      | N ints           | the line of every text |
     | scores     | float64 [N, K]   | the scores of every candidate, in the file's order |
     | column     | int              | which of the K is the base score |
@@ -242,6 +242,7 @@ class NBestList:
     | raw        | any              | what the reader needs to write it back; has ``some`` if by candidate |
     | gold       | GoldText or None | the gold tree, if it is known |
     | answers    | list of N bytes  | what candidates come to, None for one without an answer; None if none has one |
+    | given      | list of N bytes  | the candidates as the file has them; None if all are the ``texts`` |
     """
 
     kind: ClassVar[type[ListCandidate]] = ListCandidate  # the class of the candidates as objects
@@ -264,9 +265,14 @@ class NBestList:
     raw: Any = None
     gold: Any = None
     answers: Sequence[bytes | None] | None = None
+    given: Sequence[bytes] | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def written(self, place: int) -> bytes:
+        """The text of a candidate as the file has it, with the white space around it."""
+        return (self.texts if self.given is None else self.given)[place]
 
     @property
     def base(self) -> np.ndarray:
@@ -300,9 +306,9 @@ class NBestList:
         """The candidates at ``places``, in that order; ``changes`` are other fields of the list."""
         texts, lines = [self.texts[i] for i in places], [self.lines[i] for i in places]
         raw = self.raw.some(places) if hasattr(self.raw, "some") else self.raw
-        answers = None if self.answers is None else [self.answers[i] for i in places]
-        scores = self.scores[list(places)]
-        return self.changed(texts=texts, lines=lines, scores=scores, raw=raw, answers=answers, **changes)
+        answers, given = ([of[i] for i in places] if of is not None else None for of in (self.answers, self.given))
+        kept = {"texts": texts, "lines": lines, "scores": self.scores[list(places)], "raw": raw}
+        return self.changed(**kept, answers=answers, given=given, **changes)
 
     def changed(self, **changes: Any) -> Self:
         """The list with other values of some fields: ``dataclasses.replace`` in a tenth of its time."""
@@ -386,12 +392,18 @@ def numbered(nbest: NBestList) -> np.ndarray:
 
 
 def plain_texts(texts: Sequence[Any]) -> list[bytes] | None:
-    """Texts as lists hold them: stripped, in UTF-8; None if one is no text, or has what UTF-8 or a list has not."""
+    """Texts in UTF-8, as they stand; None if one is no text, or has what UTF-8 or a list has not."""
     try:
         held = "\0".join(texts).encode().split(b"\0")
     except (TypeError, UnicodeEncodeError):
         return None
-    return list(map(bytes.strip, held)) if len(held) == len(texts) else None
+    return held if len(held) == len(texts) else None
+
+
+def stripped(given: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
+    """The ``texts`` of a list, and those that are ``given`` where any is not the same."""
+    texts = list(map(bytes.strip, given))  # what has no white space around it is not copied
+    return texts, None if texts == given else given
 
 
 def repeats_of(texts: Sequence[bytes]) -> int:

@@ -13,7 +13,6 @@ from rerank.extraction.content import metric_of
 from rerank.metrics.oracle import list_gains
 from rerank.models.inspection import shares
 from rerank.models.model import Model
-from rerank.readers.texts.text_pairs import read_lines
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.closer_look import Answers, Example, look_again
 from rerank.runs.corpora import Data
@@ -37,7 +36,7 @@ from rerank.runs.report.numbers import count, fixed, reals
 from rerank.runs.report.plot import Figure, write_figures
 from rerank.runs.report.rows import decided_by, dev_of, splits_of
 from rerank.runs.report.table import TextTable
-from rerank.runs.results import environment, prediction_files
+from rerank.runs.results import answers_written, environment
 from rerank.runs.run import Run
 from rerank.runs.stages import Metrics
 from rerank.storage.files import write_text
@@ -161,8 +160,9 @@ def render(report: Report) -> str:
 
 def answers_of(directory: Path, split: str, selections: Selections, predictor: str, recipe: ListRecipe) -> Answers:
     """The answers of a split's lists, and their score."""
-    texts = list(read_lines(directory / "predictions" / prediction_files(split)[2]))
-    return Answers(texts, metric_of(recipe).gain(selections.rows[predictor], selections.reference))
+    return Answers(
+        answers_written(directory, split), metric_of(recipe).gain(selections.rows[predictor], selections.reference)
+    )
 
 
 def loss_tables(

@@ -1,5 +1,6 @@
 """The results of a run: metrics, predictions, selections."""
 
+import json
 import platform
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rerank import __version__
+from rerank.base.encoding import encoded
 from rerank.base.progress import track
 from rerank.data.shards import first_candidates, list_sizes
 from rerank.extraction.content.base import Content
@@ -19,11 +21,13 @@ from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer, led, rank, write_ranked
 from rerank.readers.base import SkippedList
 from rerank.readers.streams import open_output
+from rerank.readers.texts.text_pairs import read_lines
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.runs.corpora import Data
 from rerank.runs.run import Run
 from rerank.storage.outputs import output_file
+from rerank.storage.strict_json import as_json
 
 
 def describe(
@@ -39,10 +43,10 @@ def describe(
     return described.signatures
 
 
-def prediction_files(split: str) -> tuple[str, str, str]:
-    """The files that ``write_predictions``, ``Selections.save`` and ``write_answers`` write for a split, in
-    ``predictions``."""
-    return f"{split}.nbest.gz", f"{split}.selections.npz", f"{split}.decoded.gz"
+def prediction_files(split: str) -> tuple[str, str, str, str]:
+    """The files in ``predictions`` that ``write_predictions``, ``Selections.save`` and ``write_answers``, one of two,
+    write for a split."""
+    return f"{split}.nbest.gz", f"{split}.selections.npz", f"{split}.decoded.gz", f"{split}.decoded.jsonl.gz"
 
 
 def made_room(directory: Path, split: str, number: int) -> Path:
@@ -53,10 +57,19 @@ def made_room(directory: Path, split: str, number: int) -> Path:
 
 
 def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
-    """The answers that lists are decoded to, one per line."""
-    with open_output(made_room(directory, split, 2)) as out:
+    """The answers that lists are decoded to, one per line; as JSON strings where one has line ends."""
+    plain = not any(b"\n" in text or b"\r" in text for text in answers)
+    with open_output(made_room(directory, split, 2 if plain else 3)) as out:
         for text in answers:
-            out.write(b" ".join(text.split(b"\n")).strip() + b"\n")
+            out.write((text if plain else as_json(text.decode("utf-8", "surrogatepass")).encode()) + b"\n")
+
+
+def answers_written(directory: Path, split: str) -> list[bytes]:
+    """The answers that ``write_answers`` wrote, without white space around them."""
+    lines, strings = (directory / "predictions" / name for name in prediction_files(split)[2:])
+    if not strings.exists():
+        return list(read_lines(lines))
+    return [encoded(json.loads(line)).strip() for line in read_lines(strings)]
 
 
 def write_predictions(

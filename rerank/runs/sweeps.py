@@ -78,7 +78,7 @@ class GainSweep:
             p = probabilities(scores, self.points.sharpness, self.points.deviation)[0]
             self.margins[again.number] = margin = agreed(nbest, p)[1]
             place = settled(self.how, int(places[0]), margin, nbest.base)
-        self.texts.append(b"" if place is None else nbest.texts[place])
+        self.texts.append(b"" if place is None else nbest.written(place))
         if place is not None:
             self.candidates[again.number] = again.own.start + place
 
@@ -130,7 +130,7 @@ class FusionSweep:
         else:
             best = int(np.argmax(scores))
             rows = self._metric.stats(again.pair.gold, parses.trees, parses.symbols)[1][best : best + 1]
-            self.texts.append(again.pair.nbest.texts[best])
+            self.texts.append(again.pair.nbest.written(best))
         self._sums += rows
         self._rows[again.number] = rows[0]
         if best is not None:

@@ -248,7 +248,7 @@ def _text(fields: dict[bytes, bytes], kind: str) -> bytes:
     _, tab, text = fields[kind.encode()].partition(b"\t")
     if not tab:
         raise Problem("record", f"no text after the score of {kind!r}; expected a tab and the text")
-    return text.strip()
+    return text
 
 
 def _scores(fields: dict[bytes, bytes]) -> list[float]:

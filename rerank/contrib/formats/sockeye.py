@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from rerank.readers.base import NBestList, Order, Problem, Scores
 from rerank.readers.streams import Writable
-from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of
+from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, written
 from rerank.readers.texts.text_list import Draft, Entry, TextList, each
 
 _FACTORS = "translations_factors"
@@ -103,7 +103,7 @@ class SockeyeReader(JsonReader):
             raise Problem("score", f"translation {k} has no score")
         if not isinstance(row.factors, dict):
             raise Problem("columns", f"found {shown(row.factors)} under {_FACTORS!r}; expected objects")
-        text = text_of(row.text, f"translation {k}")
+        text = written(row.text, f"translation {k}")
         what = f"the score of translation {k}"
         numbers = [number_of(value, what) for value in row.values]
         return Entry(text, [0.0 - number for number in numbers] if self.scores == "cost" else numbers)

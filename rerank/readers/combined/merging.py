@@ -26,7 +26,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
 from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList
 from rerank.readers.lines import whole_number
-from rerank.readers.nbest import answers_of
+from rerank.readers.nbest import answers_of, stripped
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
 from rerank.readers.texts.jsonl import JsonlReader
@@ -174,8 +174,9 @@ class UnitedColumns:
         if duplicates == "drop":
             self._fill(scores, [parts[k][0] for k, _ in flat], again)
         places = [flat[at] for at in kept]
+        of_kept, given = stripped([lists[k].written(i) for k, i in places])
         common: dict[str, Any] = {
-            "texts": [lists[k].texts[i] for k, i in places],
+            "texts": of_kept, "given": given,
             "lines": [lists[k].lines[i] for k, i in places],
             "scores": scores[kept], "column": self.base, "names": self.names, "sources": self.sources,
             "duplicates": len(again), "bad": _join_bad(lists),

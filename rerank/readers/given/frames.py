@@ -179,7 +179,7 @@ class FrameLists:
             sources, references = self._sides
             sides["source"] = [None if source is None else encoded(source).strip() for source in sources]
             sides["references"] = [tuple(encoded(str(text)).strip() for text in right) for right in references]
-        repeats = [repeats_of(texts[first:last]) for first, last in cuts]
+        repeats = [repeats_of(rows.texts[first:last]) for first, last in cuts]
         return ListBlock(rows.changed(lines=numbers.tolist()), lists, names, [0] * len(names), repeats, sides)
 
     @property
@@ -248,7 +248,7 @@ class FrameLists:
             return None
         missing = np.asarray(self.frame[self.names["answer"]].is_null().to_numpy(), bool).tolist()
         return [
-            None if missing[row] else checked_text(value, self._at("answer", row), "answer")
+            None if missing[row] else checked_text(value, self._at("answer", row), "answer").strip()
             for row, value in enumerate(self._list(self.names["answer"]))
         ]
 

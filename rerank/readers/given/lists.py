@@ -16,7 +16,7 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.readers.given.nbest import CandidateLike, GivenError, is_tree
-from rerank.readers.nbest import NOTHING, Candidate, NBestList, answers_of, plain_texts
+from rerank.readers.nbest import NOTHING, Candidate, NBestList, answers_of, plain_texts, stripped
 from rerank.readers.problems import NUL, Problem
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.samples import FINISH, derived, stepped
@@ -142,7 +142,7 @@ def list_given(
         more["sparse"] = _sparse(candidates, columns.names)
         more["segmentation"] = _derivations([each.segmentation for each in candidates], "segmentation")
         more["alignment"] = _derivations([each.alignment for each in candidates], "alignment")
-        more["source"] = None if source is None else checked_text(source, "the source", "source")
+        more["source"] = None if source is None else checked_text(source, "the source", "source").strip()
     return list_of(texts_of, scores, columns, name, texts=texts, **more)
 
 
@@ -151,9 +151,10 @@ def list_of(
 ) -> NBestList:
     """A list of texts or parses with ``scores`` (float64 [N, K]) in ``columns``; ``more`` are other fields."""
     kind, form = (TextList, "jsonl") if texts else (NBestList, "")
+    held, given = stripped(found)
     named = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
     return kind(
-        id=name, path="", line=0, texts=found, lines=range(1, len(found) + 1), scores=scores,
+        id=name, path="", line=0, texts=held, given=given, lines=range(1, len(found) + 1), scores=scores,
         column=columns.names.index(columns.base or SCORE) if named else 0, form=form,
         names=columns.names if named else (), sources=columns.sources, **more,
     )  # fmt: skip
@@ -188,12 +189,12 @@ def columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
 
 
 def checked_text(value: Any, what: str, field: str) -> bytes:
-    """A text as lists hold it, or a GivenError; ``what`` and ``field`` say what it is, and where."""
+    """A text as it stands, or a GivenError; ``what`` and ``field`` say what it is, and where."""
     if not isinstance(value, str):
         raise GivenError(f"found {value!r} as {what}; expected a string", field)
     if "\0" in value:
         raise GivenError(f"in {what}: {NUL}", field)
-    return encoded(value).strip()
+    return encoded(value)
 
 
 def _derivations(given: Sequence[str | None], what: str) -> list[bytes] | None:
@@ -201,14 +202,15 @@ def _derivations(given: Sequence[str | None], what: str) -> list[bytes] | None:
     if not any(given):
         return None
     return [
-        checked_text(text or "", f"{what} of candidate {k}", _place(k, what)) for k, text in enumerate(given, start=1)
+        checked_text(text or "", f"{what} of candidate {k}", _place(k, what)).strip()
+        for k, text in enumerate(given, start=1)
     ]
 
 
 def _texts(candidates: Sequence[Candidate]) -> list[bytes]:
     texts = [candidate.text for candidate in candidates]
-    checked = plain_texts(texts)
-    return checked or [checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(texts, start=1)]
+    plain = plain_texts(texts)
+    return plain or [checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(texts, start=1)]
 
 
 def _scores(candidates: Sequence[Candidate], columns: ScoreColumns, *, zeros: bool, scored: bool) -> np.ndarray:

@@ -121,7 +121,7 @@ def _composed(nbest: NBestList, i: int) -> bytes:
         derivations = [column[i] for column in (nbest.segmentation, nbest.alignment) if column is not None]
     features = b" ".join((b"_".join(name.split()) or b"_") + b"= " + repr(value).encode() for name, value in values)
     base = repr(float(nbest.base[i])).encode()
-    fields = [encoded(nbest.id), nbest.texts[i], features, base, *derivations]
+    fields = [encoded(nbest.id), nbest.written(i), features, base, *derivations]
     if any(b"\n" in field or _BAR.search(field) for field in fields):
         message = f"candidate {i + 1} cannot be written on a line: there is a line break or '|||' in it"
         raise DataError(message, path=nbest.path, line=nbest.lines[i], list_id=nbest.id)

@@ -206,11 +206,16 @@ def list_id(item: dict[str, Any], key: str) -> str | None:
 
 def text_of(value: Any, what: str) -> bytes:
     """A JSON text as bytes, stripped. Raises Problem."""
+    return written(value, what).strip()
+
+
+def written(value: Any, what: str) -> bytes:
+    """A JSON text as bytes, as it stands. Raises Problem."""
     if not isinstance(value, str):
         raise Problem("text", f"found {shown(value)}; expected {what} as a string")
     if "\0" in value:
         raise Problem("nul", f"in {what}: {NUL}")
-    return encoded(value).strip()
+    return encoded(value)
 
 
 def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
@@ -264,7 +269,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class Said(NamedTuple):
-    """A text, and what was said before it; None if that is unknown."""
+    """A text as it stands, and what was said before it; None if that is unknown."""
 
     text: bytes
     before: bytes | None
@@ -273,12 +278,12 @@ class Said(NamedTuple):
 def said(value: Any, what: str) -> Said:
     """A text, or the content of the last of several messages, ``{"role": ..., "content": ...}``. Raises Problem."""
     if not is_conversation(value):
-        return Said(text_of(value, what), None)
+        return Said(written(value, what), None)
     for message in value:
         if "content" not in message:
             raise Problem("text", f"found {shown(message)} in {what}; expected messages with a role and a content")
-    *before, last = [text_of(message["content"], what) for message in value]
-    return Said(last, b"\n".join(before) if before else None)
+    *before, last = [written(message["content"], what) for message in value]
+    return Said(last, b"\n".join(map(bytes.strip, before)) if before else None)
 
 
 def is_conversation(value: Any) -> bool:
@@ -289,4 +294,4 @@ def is_conversation(value: Any) -> bool:
 def whole(value: Any, what: str) -> bytes:
     """A text, or all messages of a conversation, one to a line. Raises Problem."""
     text, before = said(value, what)
-    return text if before is None else before + b"\n" + text
+    return text.strip() if before is None else before + b"\n" + text.strip()

@@ -27,7 +27,7 @@ from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.answers import check_rule, plain
 from rerank.readers.texts.forms import as_lists
-from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, texts_of
+from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, texts_of, written
 from rerank.readers.texts.runs import AlikeLists, ListShape
 from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, TextList, each
@@ -136,12 +136,12 @@ class JsonlReader(SampleReader):
     def _candidate(self, entry: Any, k: int, stepped: tuple[str, ...]) -> Entry:
         """Candidate ``k``. Raises Problem."""
         if not isinstance(entry, dict):
-            return Entry(text_of(entry, f"candidate {k}"), {})
+            return Entry(written(entry, f"candidate {k}"), {})
         segmentation, alignment, answer = (_part(entry, key) for key in ("segmentation", "alignment", "answer"))
         if "text" not in entry:
             raise Problem("text", f"candidate {k} has no 'text'")
         numbers = _numbers(entry, k) | self.derived(entry, stepped, k)
-        text = text_of(entry["text"], f"candidate {k}")
+        text = written(entry["text"], f"candidate {k}")
         return Entry(text, numbers, segmentation, alignment, answer, self.labelled(entry))
 
 
@@ -218,10 +218,10 @@ def _described(nbest: NBestList) -> Pieces:
         head["references"] = [decoded(text) for text in named.references]
     names = named.names if named is not None and named.names else [str(k) for k in range(nbest.scores.shape[1])]
     candidates: list[dict[str, Any]] = []
-    for i, text in enumerate(nbest.texts):
+    for i in range(len(nbest)):
         values = dict(zip(names, nbest.scores[i].tolist(), strict=True))
         score = values.pop(names[nbest.column])
-        entry: dict[str, Any] = {"text": decoded(text), SCORE: score}
+        entry: dict[str, Any] = {"text": decoded(nbest.written(i)), SCORE: score}
         if named is not None and named.sparse is not None:
             one = slice(named.sparse.first[i], named.sparse.first[i + 1])
             for key, value in zip(named.sparse.names[one], named.sparse.values[one].tolist(), strict=True):

@@ -21,7 +21,7 @@ from rerank.base.errors import RecipeError
 from rerank.readers.base import NBestList, Order, Problem, Scores
 from rerank.readers.lines import word_scores
 from rerank.readers.streams import Writable
-from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of
+from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, written
 from rerank.readers.texts.jsonl import rescored
 from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, TextList, each
@@ -83,9 +83,9 @@ class OpenAiReader(SampleReader):
             raise Problem("text", f"choice {k} is a piece of a stream; ask for whole responses, without 'stream'")
         message = choice.get("message")
         if "text" not in choice and isinstance(message, dict):
-            text = text_of(message.get("content"), f"the content of the message of choice {k}")
+            text = written(message.get("content"), f"the content of the message of choice {k}")
         else:
-            text = text_of(choice.get("text"), f"the text of choice {k}")
+            text = written(choice.get("text"), f"the text of choice {k}")
         numbers = _log_probabilities(choice.get("logprobs"), k) | self.derived(choice, stepped, k)
         for name in NUMBERS:
             if choice.get(name) is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rerank.data.corpus import offsets
 from rerank.readers.block import MOST, ListBlock
-from rerank.readers.nbest import answers_of, plain_texts, repeats_of
+from rerank.readers.nbest import answers_of, plain_texts, repeats_of, stripped
 from rerank.readers.problems import Problem
 from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import NUMBERS, Pieces, TextList
@@ -66,7 +66,8 @@ def _shared_keys(entries: Any) -> tuple[str, ...] | None:
 def _answers(entries: list[dict[str, Any]]) -> Sequence[bytes | None] | None:
     """The answers of candidates; None if one is no text."""
     answers = list(map(_ANSWER, entries))
-    return plain_texts([answer or "" for answer in answers]) if {str, NoneType}.issuperset(map(type, answers)) else None
+    given = plain_texts([answer or "" for answer in answers]) if set(map(type, answers)) <= {str, NoneType} else None
+    return given and stripped(given)[0]
 
 
 class AlikeLists:
@@ -115,7 +116,7 @@ class AlikeLists:
             texts, numbers = plain_texts(list(map(_TEXT, entries))), array("d", values)
         except OverflowError:  # a whole number beyond all others
             return False
-        repeats = repeats_of(texts or ())
+        repeats = repeats_of(stripped(texts or [])[0])
         if texts is None or (repeats and self._drop):
             return False
         answers = _answers(entries) if shape.answered else [None] * len(texts)
@@ -137,8 +138,9 @@ class AlikeLists:
         scores = np.zeros((len(self._texts), len(like.names)))
         scores[:, places] = np.frombuffer(self._values).reshape(len(self._texts), len(places) + 1)[:, 1:]
         lines, sizes, repeats, raw, sources, references = zip(*self._lists, strict=True)
+        texts, given = stripped(self._texts)
         rows = like.changed(
-            texts=self._texts, lines=np.repeat(lines, sizes).tolist(), scores=scores, raw=None,
+            texts=texts, given=given, lines=np.repeat(lines, sizes).tolist(), scores=scores, raw=None,
             answers=answers_of(self._answers),
         )  # fmt: skip
         sides = {"raw": raw, "source": sources, "references": references}

@@ -12,7 +12,7 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.readers.base import Problem, SkippedList
 from rerank.readers.lines import LineReader, ListReader, Make, Record
-from rerank.readers.nbest import ListCandidate, NBestList, answers_of
+from rerank.readers.nbest import ListCandidate, NBestList, answers_of, stripped
 from rerank.readers.score_columns import ScoreColumns
 
 
@@ -70,7 +70,7 @@ class TextCandidate(ListCandidate):
 
 @dataclass(frozen=True, eq=False)
 class TextList(NBestList):
-    """N candidates for one source. ``texts`` are stripped; ``scores`` (float64 [N, K]) have the columns ``names``.
+    """N candidates for one source. ``scores`` (float64 [N, K]) have the columns ``names``.
 
     | field        | type                  | meaning |
     |--------------|-----------------------|---------|
@@ -139,7 +139,7 @@ class Entry(NamedTuple):
     ``numbers`` are its scores and sparse features by name or, in a draft with ``names``, the scores in their order.
     """
 
-    text: bytes  # stripped
+    text: bytes  # as it stands
     numbers: dict[str, float] | list[float]
     segmentation: bytes | None = None
     alignment: bytes | None = None
@@ -205,8 +205,9 @@ def text_list(
     for one in good:
         if one.labels and isinstance(one.numbers, dict):
             one.numbers.update(dict.fromkeys(one.labels, 1.0))
+    texts, given = stripped([one.text for one in good])
     return TextList(
-        id=name, path=path, line=line, texts=[one.text for one in good], lines=lines,
+        id=name, path=path, line=line, texts=texts, given=given, lines=lines,
         scores=scores.reshape(len(good), len(names)), form=form, bad=tuple(bad), names=names, others=others,
         sparse=_sparse(named),
         segmentation=_derivations([one.segmentation for one in good]),
