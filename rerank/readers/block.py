@@ -42,9 +42,10 @@ class ListBlock:
         rows, texts, lines, scores = self.rows, self.rows.texts, self.rows.lines, self.rows.scores
         for i, name in enumerate(self.ids):
             first, last = places[i], places[i + 1]
+            given = rows.given and rows.given[first:last]
             yield rows.changed(
                 id=name, line=self.lines[i], duplicates=self.repeats[i], texts=texts[first:last],
-                lines=lines[first:last], scores=scores[first:last], given=rows.given and rows.given[first:last],
+                lines=lines[first:last], scores=scores[first:last], given=None if given == texts[first:last] else given,
                 answers=None if rows.answers is None else answers_of(rows.answers[first:last]),
                 **{key: values[i] for key, values in self.sides.items()},
             )  # fmt: skip
