@@ -202,18 +202,55 @@ def copying() -> rerank.Reranker:
 
 def test_documents_are_ranked_for_a_query(copying: rerank.Reranker, tmp_path: Path) -> None:
     copying.save(tmp_path / "model")
-    asked = {"query": "say w5", "documents": ["w1 w2", {"text": "w5"}, "w3"], "top_n": 1, "return_documents": True}
-    score = copying.rank(["w1 w2", "w5", "w3"], "say w5").scores[0]
-    result = {"index": 1, "relevance_score": score, "document": {"text": "w5"}}
-    expected = {"model": None, "results": [result], "usage": {"total_tokens": 6}}
+    asked = {"query": "say w5", "documents": ["w1 w2", {"text": "w5 ", "title": "W"}, "w3"], "model": "m"}
+    scores = copying.rank(["w1 w2", "w5", "w3"], "say w5").scores.tolist()
+    order = copying.rank(["w1 w2", "w5", "w3"], "say w5").order.tolist()
+    shown = [{"text": "w1 w2"}, {"text": "w5 ", "title": "W"}, {"text": "w3"}]
+    pairs = [{"index": y, "relevance_score": score} for y, score in zip(order, scores, strict=True)]
+    whole = [pair | {"document": shown[pair["index"]]} for pair in pairs]
+    usage = {"prompt_tokens": 6, "total_tokens": 6}
     with serving(tmp_path / "model", tmp_path) as served:
-        assert served.client.post("/v1/rerank", json=asked).json() == expected
-        for change, field in (
-            ({"query": "a " * 10_001}, "query"), ({"query": "a\0"}, "query"),
-            ({"documents": ["a", "b\0"]}, "documents[1]"), ({"documents": [{"tx": "a"}]}, "documents[0].text"),
-        ):  # fmt: skip
-            answer = served.client.post("/v1/rerank", json=asked | change)
-            assert (answer.status_code, answer.json()["error"]["param"]) == (400, field)
+        for path, version, usual in (("/v1/rerank", "1", whole), ("/v2/rerank", "2", pairs), ("/rerank", "1", whole)):
+            for change, expected in (
+                ({}, usual), ({"top_n": None, "return_documents": None}, usual), ({"top_n": 0}, usual),
+                ({"top_n": 1}, usual[:1]), ({"top_n": 9, "return_documents": False}, pairs),
+                ({"top_n": 2, "return_documents": True}, whole[:2]),
+                ({"max_tokens_per_doc": 4096, "priority": 1, "rank_fields": None}, usual),
+            ):  # fmt: skip
+                answer = served.client.post(path, json=asked | change).json()
+                assert isinstance(answer.pop("id"), str)
+                meta = {"api_version": {"version": version}, "tokens": {"input_tokens": 6}}
+                assert answer == {"model": "m", "results": expected, "meta": meta, "usage": usage}
+            for change, field in (
+                ({"query": "a " * 10_001}, "query"), ({"query": "a\0"}, "query"), ({"top_n": -1}, "top_n"),
+                ({"documents": ["a", "b\0"]}, "documents[1]"), ({"documents": [{"tx": "a"}]}, "documents[0].text"),
+                ({"top_k": 1}, "top_k"), ({"return_document": True}, "return_document"),
+                ({"rank_fields": ["title"]}, "rank_fields"),
+                ({"documents": [{"text": "a", "scor": 1.0}]}, "documents[0].scor"),
+            ):  # fmt: skip
+                answer = served.client.post(path, json=asked | change)
+                assert (answer.status_code, answer.json()["error"]["param"]) == (400, field)
+            message = served.client.post(path, json=asked | {"top_k": 1}).json()["error"]["message"]
+            assert all(name in message for name in ("'top_k'", "top_n", "return_documents", "query", "documents"))
+
+
+def test_numbers_of_documents_are_their_columns(tmp_path: Path) -> None:
+    words = [f"w{k}" for k in range(8)]
+    given = [{"text": word, "bm25": number} for word in words for number in (0.0, 1.0)]
+    lists = [
+        rerank.NBest(word, given, f"say {word}", gains=[(each["text"] == word) + each["bm25"] / 2 for each in given])
+        for word in words
+    ]
+    features = {"set": None, "templates": ["Copy", "Dense"], "min_lists": 1}
+    rerank.fit(lists, features=features, epochs=3).save(tmp_path / "model")
+    documents = [{"text": "w1", "bm25": 0}, {"text": "w1", "columns": {"bm25": 1.0}}, {"text": "w3", "bm25": 0.5}]
+    with serving(tmp_path / "model", tmp_path) as served:
+        for path in ("/v1/rerank", "/v2/rerank", "/rerank"):
+            answer = served.client.post(path, json={"query": "say w1", "documents": documents}).json()
+            assert [found["index"] for found in answer["results"]] == [1, 0, 2]
+            assert answer["model"] == "fit"
+            missing = served.client.post(path, json={"query": "say w1", "documents": [documents[0], "w2"]})
+            assert (missing.status_code, missing.json()["error"]["param"]) == (400, "documents[1].columns.bm25")
 
 
 def test_metrics_count_requests_and_candidates(served: Served) -> None:

@@ -29,8 +29,9 @@ REQUESTS: dict[str, list[Any]] = {
         {"candidates": [{**CANDIDATES[0], "answer": "4", "alignment": "0-0", "tree": "(S (NN a))"}]},
         {"candidates": ["w1 w2", "w3"]},
     ],
-    "/v1/rerank": [
-        {"model": "m", "query": "w1 w2", "documents": ["w1", {"text": "w3"}], "top_n": 1, "return_documents": True}
+    "/v2/rerank": [
+        {"model": "m", "query": "w1 w2", "documents": ["w1", {"text": "w3"}], "top_n": 1, "return_documents": True},
+        {"query": "w1 w2", "documents": [CANDIDATES[0]], "top_n": 0, "max_tokens_per_doc": 9},
     ],
     "/tag": [{"sentences": [["The", "dog"], ["bark"]]}, {"sentences": [["The", "dog"], []], "n": 2}],
 }  # fmt: skip
@@ -60,7 +61,7 @@ def check(path: str, found: httpx.Response) -> None:
     elif path == "/rank":
         assert sorted(answer["order"]) == list(range(len(answer["scores"])))
         assert np.isfinite(answer["scores"]).all()
-    elif path == "/v1/rerank":
+    elif path == "/v2/rerank":
         assert np.isfinite([each["relevance_score"] for each in answer["results"]]).all()
 
 

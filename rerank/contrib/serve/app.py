@@ -1,5 +1,5 @@
-"""The service: POST /rank and /v1/rerank, /health, /metrics, and at / a page to try it; of models that tag words, POST
-/tag."""
+"""The service: POST /rank, those of DOCUMENTS, /health, /metrics, and at / a page to try it; of models that tag words,
+POST /tag."""
 
 import asyncio
 import logging
@@ -36,6 +36,7 @@ from rerank.recipes.text_recipe import TextRecipe
 
 log = logging.getLogger("rerank")
 UNDER_WAY = 64  # requests to rank that wait or are ranked at a time
+DOCUMENTS = {"/v1/rerank": "1", "/v2/rerank": "2", "/rerank": "1"}  # addresses and their version of Cohere's interface
 Endpoint = Callable[[Request], Awaitable[Response]]
 Work = Callable[..., tuple[str, int]]  # an answer as JSON, and how many candidates were ranked for it
 PAGE = files(__package__).joinpath("page.html").read_text("utf-8")
@@ -76,7 +77,8 @@ def make_app(
     else:
         endpoints["/"] = "GET", _page
         endpoints["/rank"] = "POST", ranking(answer)
-        endpoints["/v1/rerank"] = "POST", ranking(answer_documents)
+        for path, version in DOCUMENTS.items():
+            endpoints[path] = "POST", ranking(partial(answer_documents, version=version))
     app = Starlette(
         routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in endpoints.items()],
         middleware=[Middleware(MeasuredApp, measures, frozenset(endpoints)), Middleware(GuardedApp, hosts)],
@@ -224,8 +226,8 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 def _error(request: Request, status: int, message: str, field: str | None = None, headers: Any = None) -> JSONResponse:
-    """An error; below /v1 in the form of OpenAI's interface."""
+    """An error; where documents are ranked, and below /v1, in the form of OpenAI's interface."""
     body: dict[str, Any] = {"error": message} | ({"field": field} if field else {})
-    if request.url.path.startswith("/v1/"):
+    if request.url.path in DOCUMENTS or request.url.path.startswith("/v1/"):
         body = {"error": {"message": message, "type": "invalid_request_error", "param": field, "code": None}}
     return JSONResponse(body, status, headers)

@@ -49,8 +49,8 @@ def serve(
 ) -> None:
     """Answer requests to rank over HTTP.
 
-    POST /rank, /v1/rerank, GET /health, /metrics, and at / a page to try it. A model that tags words answers POST /tag,
-    with a body such as {"sentences": [["The", "dog"]]}.
+    POST /rank, /v1/rerank, /v2/rerank, /rerank, GET /health, /metrics, and at / a page to try it. A model that tags
+    words answers POST /tag, with a body such as {"sentences": [["The", "dog"]]}.
 
     It prints its address when it is ready. SIGTERM, SIGHUP or Ctrl-C ends it, with the exit code 0, once the requests
     under way are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable
 from typing import Annotated, Any
+from uuid import uuid4
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
@@ -70,25 +71,28 @@ class RankRequest(Section):
     decode: bool = False
 
 
-class GivenDocument(Section):
-    """A document: its text, and fields that play no part."""
-
-    model_config = ConfigDict(strict=True, extra="allow")
+class GivenDocument(GivenCandidate):
+    """A document: a candidate that has a text."""
 
     text: str
 
 
+# Fields of Cohere, Jina and vLLM for limits and orders that this service does without: no document is cut.
+UNUSED = "max_tokens_per_doc", "max_chunks_per_doc", "truncation", "truncate_prompt_tokens", "priority", "user"
+
+
 class DocumentsRequest(Section):
-    """Documents to rank for a query, as Cohere and Jina ask. top_n: how many of them are in the answer;
-    return_documents: whether it has their texts; ``model`` is repeated."""
+    """Documents to rank for a query, as Cohere, Jina and vLLM ask. top_n: how many of them are in the answer, 0 or null
+    for all; return_documents: whether it has them, as by default in Jina's and vLLM's, not in Cohere's second version;
+    ``model`` is repeated."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
     query: str
     documents: list[Annotated[GivenDocument, BeforeValidator(_as_object)]] = Field(min_length=1, max_length=MOST)
     model: str | None = None
-    top_n: Annotated[int, Range(1)] | None = None
-    return_documents: bool = False
+    top_n: Annotated[int, Range(0)] | None = None
+    return_documents: bool | None = None
 
 
 class TagRequest(Section):
@@ -160,27 +164,47 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
     return as_json(answer), len(ranking)
 
 
-def answer_documents(model: Reranker, body: bytes, limits: Limits, deadline: Deadline, drift: Drift) -> tuple[str, int]:
-    """The answer to a request to rank documents for a query; see ``answer``. Words count as tokens."""
-    _, asked = as_asked(DocumentsRequest, body)
+def answer_documents(
+    model: Reranker, body: bytes, limits: Limits, deadline: Deadline, drift: Drift, *, version: str
+) -> tuple[str, int]:
+    """The answer to a request to rank documents for a query; see ``answer``. It has what clients of Cohere (in a
+    version of its interface), Jina and vLLM look for. Words count as tokens."""
+    given, asked = as_asked(DocumentsRequest, body)
+    for name, value in (asked.model_extra or {}).items():
+        if value is not None and name not in UNUSED:
+            raise GivenError(
+                f"unknown field {name!r}; expected some of {', '.join(DocumentsRequest.model_fields)}", name
+            )
+    for y, document in enumerate(asked.documents):
+        _check_names(document, model.columns, f"documents[{y}].")
     if not model.sees_source:
         raise GivenError("the model has no features that look at a source; it cannot rank for a query", "query")
-    texts = [document.text for document in asked.documents]
+    documents, texts = given["documents"], [document.text for document in asked.documents]
     fields = [(f"documents[{y}]", text) for y, text in enumerate(texts)]
     _check_sizes([*fields, ("query", asked.query)], limits, trees=False)
     try:
         with deadline.held():
-            ranking = model.rank(texts, asked.query)
+            ranking = model.rank(documents, asked.query)
     except GivenError as error:
         field = re.sub("^source", "query", re.sub("^candidates", "documents", error.field))
         raise GivenError(error.message, field) from None
     drift.watch(ranking.nbest)
-    results = [
-        {"index": y, "relevance_score": score} | ({"document": {"text": texts[y]}} if asked.return_documents else {})
+    results: list[dict[str, Any]] = [
+        {"index": y, "relevance_score": score}
         for y, score in zip(ranking.order.tolist(), ranking.scores.tolist(), strict=True)
-    ]
+    ][: asked.top_n or None]
+    shown = version == "1" if asked.return_documents is None else asked.return_documents
+    for result in results if shown else ():
+        document = documents[result["index"]]
+        result["document"] = {"text": document} if isinstance(document, str) else document
     tokens = sum(len(text.split()) for text in (asked.query, *texts))
-    answer = {"model": asked.model, "results": results[: asked.top_n], "usage": {"total_tokens": tokens}}
+    answer = {
+        "id": str(uuid4()),
+        "model": asked.model or model.recipe.name,
+        "results": results,
+        "meta": {"api_version": {"version": version}, "tokens": {"input_tokens": tokens}},
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }
     return as_json(answer), len(ranking)
 
 
