@@ -85,6 +85,37 @@ def test_parameters_of_sklearn_crfsuite(given: dict[str, Any], same: dict[str, A
     assert one.state_features_["BOS", "D"] == one.state_[one.attributes_["BOS"], one.classes_.index("D")]
 
 
+def test_code_for_sklearn_crfsuite_runs_with_the_changes_that_the_page_names() -> None:
+    """The rest of what its CRF takes is a TypeError, as docs/structures.md says, so that nothing is dropped unseen."""
+    page = (Path(__file__).parents[3] / "docs" / "structures.md").read_text()
+    changes = page[page.index("In code written for sklearn-crfsuite") : page.index("With the same penalties")]
+    taken: dict[str, Any] = {
+        "algorithm": "lbfgs",
+        "c1": 0.1,
+        "c2": 0.1,
+        "max_iterations": 9,
+        "all_possible_transitions": True,
+    }
+    assert all(f"`{name}" in changes for name in taken)
+    tagger = SequenceTagger(**taken).fit(X, y)
+    assert SequenceTagger().algorithm is None  # where CRF() is L-BFGS
+    for call in (
+        lambda: SequenceTagger("lbfgs"),
+        lambda: SequenceTagger(min_freq=1),
+        lambda: SequenceTagger(verbose=True),
+        lambda: tagger.fit(X, y, X_dev=X, y_dev=y),
+    ):
+        with pytest.raises(TypeError):
+            call()
+    for name in ("predict_single", "predict_marginals_single", "tagger_", "size_", "num_attributes_"):
+        assert f"`{name}" in changes
+        assert not hasattr(tagger, name)
+    assert {attribute for attribute, _ in tagger.state_features_} <= set(tagger.attributes_)
+    token = SequenceTagger(algorithm="ap").fit([[{"word": "dog"}], [{"word": "barks"}]], [["N"], ["V"]])
+    assert set(token.attributes_) == {"word=dog", "word=barks"}
+    assert "`word=dog`" in changes
+
+
 def test_a_vote_is_for_whole_sequences() -> None:
     once = SequenceTagger(epochs=1, shuffle=False, average="vote").fit(X[:2], y[:2])
     # After the first sequence there is one predictor, which the second may end: the vote of the later one counts once,
@@ -102,7 +133,7 @@ def test_scikit_learn_selects_over_it() -> None:
     assert SequenceTagger().set_params(epochs=4).get_params()["epochs"] == 4
 
 
-def test_tokens_are_read_as_python_crfsuite_reads_them() -> None:
+def test_tokens_of_python_crfsuite_are_read() -> None:
     token = {"a": "b", "c": 2, "d": True, "e": False, "f": {"g": "h", "i": {"j": 0.5}}, "k": ["l", "m"], "n": {"o"}}
     assert dict(named_values(token, "")) == {
         "a=b": 1.0, "c": 2.0, "d": 1.0, "e": 0.0, "f:g=h": 1.0, "f:i:j": 0.5, "k:l": 1.0, "k:m": 1.0, "n:o": 1.0
