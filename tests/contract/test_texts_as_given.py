@@ -10,6 +10,7 @@ from small import lines_of
 
 import rerank as library
 from rerank.contrib.formats.fairseq import FairseqReader
+from rerank.contrib.formats.opennmt import OpenNmtReader
 from rerank.contrib.formats.sockeye import SockeyeReader
 from rerank.contrib.serve.requests import answer
 from rerank.readers.base import NBestList, Reader
@@ -134,9 +135,14 @@ def test_every_format_whose_texts_have_bounds_keeps_them(text: str, tmp_path: Pa
     assert isinstance(nbest, NBestList)
     assert [one.text for one in nbest.candidates] == [text, OTHER]
     if not {"\n", "\r"} & set(text):
-        (nbest,) = FairseqReader().parse(f"S-0\ta\nH-0\t-1\t{text}\nP-0\t-1\n".encode())
-        assert isinstance(nbest, NBestList)
-        assert nbest.candidates[0].text == text
+        lines: list[tuple[Reader, str]] = [(FairseqReader(), f"S-0\ta\nH-0\t-1\t{text}\nP-0\t-1\n")]
+        lines.append((OpenNmtReader(n=1), f"{text}\t-1\n"))
+        lines += [(OpenNmtReader(n=1), f"-1.5 ||| {text}\n")] if "\t" not in text else []  # before which is a text
+        for reader, line in lines:
+            path.write_bytes(line.encode())
+            (nbest,) = reader.read(path)
+            assert isinstance(nbest, NBestList)
+            assert nbest.candidates[0].text == text
 
 
 def test_texts_that_differ_by_white_space_alone_repeat_each_other_and_cost_no_copy(lists: Path) -> None:

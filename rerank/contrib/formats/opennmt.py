@@ -105,8 +105,8 @@ def _parts(row: bytes) -> _Parts:
     fields = (body if tab else row).split(_BARS)
     first = len(fields) > 1 and not tab and (numbers(fields[0]) is not None or not _NUMERALS.match(fields[1]))
     score = fields.pop(0) if first else after if tab else None
-    text, *others = map(bytes.strip, fields)
-    return _Parts(score, first, text, others)
+    text, *others = fields
+    return _Parts(score, first, text.removeprefix(b" ") if first else text, list(map(bytes.strip, others)))
 
 
 def _candidate(row: bytes, _: int) -> Entry:
@@ -116,7 +116,7 @@ def _candidate(row: bytes, _: int) -> Entry:
     parts, by_column, alignment = _parts(row), dict[str, float](), None
     if parts.score is not None:
         by_column[SCORE] = score_of(parts.score)
-    if not parts.text and parts.others[:1] == [b""]:
+    if not parts.text.strip() and parts.others[:1] == [b""]:
         by_column |= zip(OF_WORDS, word_scores([]), strict=True)
     for field in parts.others:
         if _ALIGNMENT.match(field):
