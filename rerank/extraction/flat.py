@@ -9,7 +9,7 @@ import numpy as np
 
 from rerank.data.corpus import offsets
 from rerank.data.symbols import SymbolTable, combined
-from rerank.features.collecting import ListFeatures, find_origin, write_row
+from rerank.features.collecting import ListFeatures, find_origin, narrow, write_row
 from rerank.features.extract import FeatureExtractor
 from rerank.kernels.compile import kernel
 from rerank.readers.block import ListBlock
@@ -40,8 +40,8 @@ class FlatFeatures(NamedTuple):
 
 @kernel
 def collect_lists(
-    lists: np.ndarray, columns: np.ndarray, centred: bool, row: np.ndarray, counts: np.ndarray, place: np.ndarray,
-    entries: np.ndarray, origin: np.ndarray, candidate: np.ndarray, value: np.ndarray,
+    lists: np.ndarray, columns: np.ndarray, centred: bool, relative: bool, row: np.ndarray, counts: np.ndarray,
+    place: np.ndarray, entries: np.ndarray, origin: np.ndarray, candidate: np.ndarray, value: np.ndarray,
 ) -> tuple[int, int]:  # fmt: skip
     """``collecting.collect`` for features that fire once in every candidate, with the values ``columns`` (float64
     [N, F]); returns how many features vary, each in its list, and how many entries they have."""
@@ -50,8 +50,7 @@ def collect_lists(
         first, size = lists[i], lists[i + 1] - lists[i]
         values = row[:size]
         for j in range(columns.shape[1]):
-            for y in range(size):
-                values[y] = 0.0 + columns[first + y, j]  # as a sum of what fires: -0.0 becomes 0.0
+            narrow(columns[first : first + size, j], candidate, -1, relative, values)
             stored, least = find_origin(values, candidate, -1, centred)
             if stored > 0:
                 place[feature], entries[feature], origin[feature] = j, stored, least
@@ -82,7 +81,7 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, pair: FlatP
     for j, values in enumerate(columns):
         matrix[:, j] = values
     out = counts, place, entries, origin, candidate, value
-    features, stored = collect_lists(lists, matrix, extractor.centred, row, *out)
+    features, stored = collect_lists(lists, matrix, extractor.centred, extractor.relative, row, *out)
     place, ends = place[:features], offsets(list(map(len, names)))
     times = np.bincount(place, minlength=F)
     varying = np.flatnonzero(times)

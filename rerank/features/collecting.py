@@ -10,6 +10,7 @@ from rerank.kernels.compile import kernel
 ROOM = 1 << 22  # room for entries at first
 SHORT = 128  # all candidates of so short a list are looked at, whatever fires in them; of longer ones,
 FEW = 8  # only those in which a feature fires, if these are less than one in this many
+NEAR = 2.0**-12  # values that lie closer together, relative to their size, may be told apart in float64 alone
 
 
 class ListFeatures(NamedTuple):
@@ -17,6 +18,7 @@ class ListFeatures(NamedTuple):
 
     A value is how often the feature fires in a candidate. If the list is ``centred``, the feature's most
     frequent value in the list is subtracted: this shifts all scores of the list alike, and most entries vanish.
+    What ``narrow`` has subtracted before is no part of ``origin``.
     """
 
     hashes: np.ndarray  # uint64 [F]: identities (see sink.identity)
@@ -32,8 +34,9 @@ class ListFeatures(NamedTuple):
 
 
 class FeatureValues(NamedTuple):
-    """Scratch: the values of one feature in all N candidates. Between features, ``value`` is all 0."""
+    """Scratch: the values of one feature in all N candidates. Between features, ``exact`` and ``value`` are all 0."""
 
+    exact: np.ndarray  # float64 [N]
     value: np.ndarray  # float32 [N]
     owner: np.ndarray  # int32 [N]: 1 + the last feature that fires in a candidate
     fired: np.ndarray  # int32 [N]: the candidates in which the feature fires
@@ -55,7 +58,7 @@ NEXT, KEPT = 0, 1
 
 @kernel
 def add_up(span: int, spans: np.ndarray, candidate: np.ndarray, added: np.ndarray, value: np.ndarray) -> None:
-    """Fill ``value`` with the values of a feature, added up in the order in which it fired, from ``span`` on.
+    """Fill ``value`` (float64) with the values of a feature, added up in the order in which it fired, from ``span`` on.
 
     Unsigned places, here and in ``write_row``, spare the loops a check for negative ones.
     """
@@ -84,6 +87,28 @@ def find_fired(
     if not rising:
         sort(fired, count)
     return count
+
+
+@kernel
+def narrow(exact: np.ndarray, fired: np.ndarray, count: int, relative: bool, value: np.ndarray) -> None:
+    """Round the values of a feature (``exact``, float64 [N]) to float32.
+
+    relative: where rounding could lose what tells them apart, the mean of the list is subtracted before. count: see
+    ``count_equal``; a feature that fires in few candidates is 0 in the others, and never so.
+    """
+    for i in range(count):
+        value[fired[i]] = exact[fired[i]]
+    low, high, total, rounded = exact[0], exact[0], 0.0, True
+    for y in range(exact.shape[0] if count < 0 else 0):
+        value[y] = 0.0 + exact[y]  # -0.0 becomes 0.0
+        rounded &= value[y] == exact[y]
+    if rounded or not relative or count >= 0:
+        return
+    for y in range(exact.shape[0]):
+        low, high, total = min(low, exact[y]), max(high, exact[y]), total + (exact[y] - exact[0])
+    if high - low < NEAR * max(high, -low):
+        for y in range(exact.shape[0]):
+            value[y] = (exact[y] - exact[0]) - total / exact.shape[0]
 
 
 @kernel
@@ -173,16 +198,17 @@ def write_row(
 
 
 @kernel
-def collect(sink: Sink, centred: bool, row: FeatureValues, out: Collected) -> None:
+def collect(sink: Sink, centred: bool, relative: bool, row: FeatureValues, out: Collected) -> None:
     """Collect features until all are done, or room runs out; it can then be called again with more."""
     features, candidates = sink.state[FEATURES], row.value.shape[0]
     feature, kept = out.state[NEXT], out.state[KEPT]
     while feature < features:
         span, count = sink.ends[feature, FIRST], -1
-        add_up(span, sink.spans, sink.candidate, sink.value, row.value)
+        add_up(span, sink.spans, sink.candidate, sink.value, row.exact)
         if candidates > SHORT:
             count = find_fired(feature, span, sink.spans, sink.candidate, row.owner, row.fired)
         looked_at = count if FEW * count < candidates else -1
+        narrow(row.exact, row.fired, looked_at, relative, row.value)
         stored, origin = find_origin(row.value, row.fired, looked_at, centred)
         e = out.first[kept]
         has_room = e + stored < out.value.shape[0]
@@ -190,10 +216,10 @@ def collect(sink: Sink, centred: bool, row: FeatureValues, out: Collected) -> No
             out.kept[kept], out.origin[kept] = feature, origin
             kept += 1
             out.first[kept] = write_row(row.value, row.fired, count, origin, out.candidate, out.value, e)
-        for y in range(candidates if count < 0 else 0):
-            row.value[y] = 0
-        for i in range(count):
-            row.value[row.fired[i]] = 0
+        for y in range(candidates if looked_at < 0 else 0):
+            row.exact[y] = row.value[y] = 0
+        for i in range(looked_at):
+            row.exact[row.fired[i]] = row.value[row.fired[i]] = 0
         if not has_room:
             for i in range(count):
                 row.owner[row.fired[i]] = 0
@@ -202,19 +228,19 @@ def collect(sink: Sink, centred: bool, row: FeatureValues, out: Collected) -> No
     out.state[NEXT], out.state[KEPT] = feature, kept
 
 
-def collected(sink: Sink, candidates: int, centred: bool) -> ListFeatures:
+def collected(sink: Sink, candidates: int, centred: bool, relative: bool) -> ListFeatures:
     """The features that templates have written to ``sink``, for a list of ``candidates`` candidates.
 
-    centred: subtract each feature's most frequent value.
+    centred: subtract each feature's most frequent value; relative: see ``narrow``.
     """
     features, room = int(sink.state[FEATURES]), min(int(sink.state[FIRED]), ROOM) + candidates + 1
     owner, fired = np.zeros((2, candidates), np.int32)
-    row = FeatureValues(np.zeros(candidates, np.float32), owner, fired)
+    row = FeatureValues(np.zeros(candidates), np.zeros(candidates, np.float32), owner, fired)
     kept, first, state = np.empty(features, np.int32), np.zeros(features + 1, np.int64), np.zeros(2, np.int64)
     origin = np.empty(features, np.float32)
     out = Collected(kept, origin, first, np.empty(room, np.int32), np.empty(room, np.float32), state)
     while candidates:
-        collect(sink, centred, row, out)
+        collect(sink, centred, relative, row, out)
         if out.state[NEXT] == features:
             break
         candidate, value = (np.concatenate([array, np.empty_like(array)]) for array in (out.candidate, out.value))

@@ -5,6 +5,7 @@ deviation within lists (only differences within a list count). Weights apply to 
 scale, they apply to the scores as the file has them.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, parts
 from rerank.kernels.compile import kernel
+
+FAINT = 1e-6  # what is so much smaller is lost
 
 
 @kernel
@@ -72,6 +75,31 @@ def dense_alone(lists: Lists) -> Corpus:
     """The lists with their free columns alone, in memory."""
     taken = [part.keep_columns(np.arange(part.width) < part.free) for _, part in parts(lists)]
     return concatenate([replace(part, width=part.free, trusted=True) for part in taken])
+
+
+def said_of(name: str, low: np.ndarray, high: np.ndarray, deviation: float = 0.0) -> list[str]:
+    """What is wrong with a column's numbers, given the least and the greatest in every list (float64 [L]).
+
+    deviation: within these lists and others that are not among them.
+    """
+    spread, size = high - low, np.maximum(high, -low)
+    if not (varied := spread > 0).any():
+        return []
+    spread, size, deviation = spread[varied], size[varied], max(deviation, np.sqrt(np.square(spread).mean()))
+    typical, lines = float(np.median(spread)), list[str]()
+    if np.median(spread / size) < FAINT:
+        shown = f"varies by {typical:.3g} in lists, but has the size {np.median(size):.3g}"
+        lines.append(f"{name} {shown}: is it an id or a time? Leave it out, or write the differences alone")
+    if typical < FAINT * deviation:
+        shown = f"varies by {typical:.3g} in most lists, but has the deviation {deviation:.3g}"
+        lines.append(f"{name} {shown}: is some value an error? All others become equal beside it")
+    return lines
+
+
+def said_of_all(names: Iterable[str], columns: np.ndarray, lists: np.ndarray) -> list[str]:
+    """``said_of`` columns (float64 [K, N]) of the lists lists[i]..lists[i + 1]."""
+    low, high = (extreme.reduceat(columns, lists[:-1], axis=1) for extreme in (np.minimum, np.maximum))
+    return [line for column in zip(names, low, high, strict=False) for line in said_of(*column)]
 
 
 class ColumnSpread:

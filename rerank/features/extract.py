@@ -73,6 +73,9 @@ class FeatureExtractor:
     centred: subtract each feature's most frequent value in the list (see ListFeatures).
     bits: how many bits of a feature's hash identify it; below 64, features may share a column (hashed mode).
 
+    Values that float32 would not tell apart are relative to their list's mean (see ``narrow``), unless ``relative`` is
+    set to False: all values are plain then, as trees need them.
+
     Raises
     ------
     RecipeError: a template is named twice, or looks at another content.
@@ -89,7 +92,7 @@ class FeatureExtractor:
         centred: bool = True,
         bits: int = 64,
     ) -> None:
-        self.symbols, self.centred, self.templates = symbols, centred, templates
+        self.symbols, self.centred, self.relative, self.templates = symbols, centred, True, templates
         self.user = dict(user or {})
         self.names = [template.name for template in templates] + list(self.user)
         self.free = tuple(template.name for template in templates if template.free)
@@ -136,7 +139,7 @@ class FeatureExtractor:
                     f"its features take more than {size / 1e9:.1f} GB, more than the memory of this machine"
                 )
             sink = larger(sink)
-        features = collected(sink, total, self.centred)
+        features = collected(sink, total, self.centred, self.relative)
         if max(sink.hashes.size, sink.value.size) <= KEPT:
             self._sinks.append(sink)
         return features
@@ -180,7 +183,7 @@ class FeatureExtractor:
                 hashes.append(hash_of(feature))
                 owner.append(y)
                 values.append(value)
-        return np.array(hashes, np.uint64), np.array(owner, np.int32), np.array(values, np.float32)
+        return np.array(hashes, np.uint64), np.array(owner, np.int32), np.array(values, np.float64)
 
 
 def _line_of(function: UserTemplate, error: Exception | None = None) -> str:

@@ -196,7 +196,7 @@ def emit_value(sink: Sink, h: np.uint64, candidate: int, value: float) -> None:
 def add_named(
     sink: Sink, template: int, seed: np.uint64, names: np.ndarray, candidate: np.ndarray, value: np.ndarray
 ) -> None:
-    """Add features of one symbol each, as users' Python templates give them: uint64, int32 and float32 [n]."""
+    """Add features of one symbol each, as users' Python templates give them: uint64, int32 and float64 [n]."""
     for i in range(names.shape[0]):
         h = put(sink, begin(sink, template, seed), names[i])
         emit_value(sink, h, candidate[i], value[i])

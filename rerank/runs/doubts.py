@@ -8,7 +8,8 @@ import numpy as np
 
 from rerank.data.shards import Lists, selected
 from rerank.extraction.content.base import Content
-from rerank.extraction.seen import MOST, SeenSample, shared
+from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
+from rerank.features.dense import said_of
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import base_choice, list_gains
@@ -30,7 +31,12 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     train, metric = data.training, content.metric
     counts = {split: entry["statistics"] for split, entry in corpora.items()}
     known = columns_seen(content.held, content.used, train.seen)
-    found = list[str]()
+    table, found = data.table, list[str]()
+    whole = {table.name(j).partition("|")[2]: 1 / table.scale[j] for j in range(table.free)}
+    for name in known:
+        low, high = train.seen.measures[:, content.held.index(name), LEAST:].T
+        said = said_of(f"the score column {name!r}", low, high, whole.get(name, 0.0))
+        found += [f"{recipe.data.training}: {line}" for line in said]
     for split, extracted in {recipe.data.training: train, **data.others}.items():
         if split == HOLDOUT:
             continue

@@ -1,5 +1,6 @@
 """Lists in memory, for commands that compare ways to choose from any of them."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -12,6 +13,7 @@ from rerank.extraction.blocks import pair_of, partly_flat
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair
 from rerank.extraction.flat import FlatPair
+from rerank.features.dense import said_of_all
 from rerank.metrics.base import Metric
 from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
 from rerank.readers.block import Item, ListBlock
@@ -25,6 +27,8 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
 from rerank.runs.doubts import doubt_of_base
 from rerank.runs.ways import Samples
+
+log = logging.getLogger("rerank")
 
 
 class Gathered(NamedTuple):
@@ -122,8 +126,10 @@ def gathered(
     answers, values, scores, stats = zip(*parts, strict=True)
     reference, statistics, starts = np.stack(references), np.concatenate(stats), np.cumsum(sizes)
     gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
-    fold = np.random.default_rng(seed).permutation(len(references)) % folds
-    every = Samples(starts, np.concatenate(answers), np.concatenate(values, axis=1), gain, fold)
+    held, drawn = np.concatenate(values, axis=1), np.random.default_rng(seed).permutation(len(references))
+    every = Samples(starts, np.concatenate(answers), held, gain, drawn % folds)
+    for line in said_of_all(map("the score column {!r}".format, names), every.columns, starts):
+        log.warning("%s", line)
     about = content.metric, statistics, reference, base, np.concatenate(scores)
     return Gathered(every, tuple(names), *about, told=file is not None and says_scores(file.settings))
 

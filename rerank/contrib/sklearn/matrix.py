@@ -8,6 +8,8 @@ from scipy import sparse
 from rerank.contrib.sklearn.parameters import numbers
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
+from rerank.features.collecting import NEAR
+from rerank.kernels.compile import kernel
 from rerank.metrics.gain import LARGEST_GAIN
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -15,26 +17,27 @@ SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 MOST = int(np.iinfo(np.int32).max)
 
 
-def rows_of(X: Any) -> dict[str, Any]:
+def rows_of(X: Any, lists: np.ndarray | None = None) -> dict[str, Any]:
     """The nonzeros of ``X`` (dense or CSR [n, D], finite; it is not changed), by row and column.
 
     They are ``rows`` (int64 [n + 1]), ``columns`` (int32 [nnz]) and ``values`` (float32 [nnz]), and may share memory
-    with ``X``.
+    with ``X``. lists: int64 [L + 1], those whose values may be relative to their means, see ``collecting.narrow``.
     """
     n, D = X.shape
     if D >= MOST:
         raise ValueError(f"X has {D} columns; fewer than {MOST} are expected")
     if sparse.issparse(X):
-        return _sparse_rows(sparse.csr_array(X))  # shares the arrays, not the flags
-    values, columns = _narrow(X), np.broadcast_to(np.arange(D, dtype=np.int32), X.shape)
+        return _sparse_rows(sparse.csr_array(X), lists)  # shares the arrays, not the flags
+    rows, columns = np.arange(n + 1) * D, np.broadcast_to(np.arange(D, dtype=np.int32), X.shape)
+    values = _narrow(X, lists, rows, columns)
     if values.all():
-        return {"rows": np.arange(n + 1) * D, "columns": columns.ravel(), "values": values.ravel()}
+        return {"rows": rows, "columns": columns.ravel(), "values": values.ravel()}
     mask = values != 0
     rows = np.concatenate([[0], np.cumsum(np.count_nonzero(mask, axis=1), dtype=np.int64)])
     return {"rows": rows, "columns": columns[mask], "values": values[mask]}
 
 
-def _sparse_rows(matrix: Any) -> dict[str, Any]:
+def _sparse_rows(matrix: Any, lists: np.ndarray | None) -> dict[str, Any]:
     if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # scipy would read beyond the ends of its arrays
         raise ValueError("X is a damaged CSR matrix: the row offsets, X.indptr, decrease; they must not")
     if not matrix.has_canonical_format:
@@ -44,7 +47,7 @@ def _sparse_rows(matrix: Any) -> dict[str, Any]:
     if least < 0 or most >= matrix.shape[1]:  # as int32, one that is too large could be another's
         expected = f"expected 0..{matrix.shape[1] - 1}"
         raise ValueError(f"X is a damaged CSR matrix: columns from {least} to {most}; {expected}")
-    values = _narrow(matrix.data)
+    values = _narrow(matrix.data, lists, matrix.indptr, matrix.indices)
     if not values.all():  # stored zeros
         matrix = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
         matrix.eliminate_zeros()
@@ -53,12 +56,12 @@ def _sparse_rows(matrix: Any) -> dict[str, Any]:
     return {"rows": rows, "columns": columns, "values": values}
 
 
-def _narrow(data: np.ndarray) -> np.ndarray:
+def _narrow(data: np.ndarray, lists: np.ndarray | None, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """``data`` as float32, by rows; the same array if it is that already."""
+    if data.dtype == np.float32:
+        return data.astype(np.float32, order="C", copy=False)
     with np.errstate(over="ignore", under="ignore"):
-        values = data.astype(np.float32, order="C", copy=False)
-    if values is data:
-        return values
+        values = data.astype(np.float32, order="C")
     if not np.isfinite(values.sum(dtype=np.float64)):  # sums of float32 numbers cannot overflow it
         raise ValueError(
             f"X holds values beyond the largest 32-bit float, {FLOAT32_MAX:.3g}, the type of feature values; scale X"
@@ -69,7 +72,40 @@ def _narrow(data: np.ndarray) -> np.ndarray:
             f"X holds {lost[0]:.3g}, below the smallest 32-bit float, {SMALLEST:.3g}, the type of feature values; "
             "scale X, or set such values to 0"
         )
+    if lists is not None:
+        width = int(columns.max(initial=-1)) + 1
+        centre(
+            lists, rows.astype(np.int64), columns.ravel(), data.ravel(), values.reshape(-1), np.zeros((width, LOST + 1))
+        )
     return values
+
+
+COUNT, FIRST, LOW, HIGH, TOTAL, LOST = range(6)
+
+
+@kernel
+def centre(
+    lists: np.ndarray, rows: np.ndarray, columns: np.ndarray, exact: np.ndarray, values: np.ndarray, of: np.ndarray
+) -> None:
+    """Do for nonzeros by row (``exact``, and ``values``, the same in float32) what ``collecting.narrow`` does for
+    values by feature; of: float64 [D, LOST + 1], all 0, scratch."""
+    for i in range(lists.shape[0] - 1):
+        size, first, last = lists[i + 1] - lists[i], rows[lists[i]], rows[lists[i + 1]]
+        for p in range(first, last):
+            j, x = columns[p], exact[p]
+            if of[j, COUNT] == 0.0:
+                of[j, FIRST] = of[j, LOW] = of[j, HIGH] = x
+            of[j, COUNT] += 1.0
+            of[j, LOW], of[j, HIGH] = min(of[j, LOW], x), max(of[j, HIGH], x)
+            of[j, TOTAL] += x - of[j, FIRST]
+            of[j, LOST] += values[p] != x
+        for p in range(first, last):
+            j = columns[p]
+            near = of[j, HIGH] - of[j, LOW] < NEAR * max(of[j, HIGH], -of[j, LOW])
+            if near and of[j, LOST] > 0.0 and of[j, COUNT] == size:
+                values[p] = (exact[p] - of[j, FIRST]) - of[j, TOTAL] / size
+        for p in range(first, last):
+            of[columns[p]] = 0.0
 
 
 def examples_of(X: Any, label: np.ndarray, classes: np.ndarray, weight: np.ndarray) -> Labelled:
@@ -122,11 +158,11 @@ def _by_ids(qid: Any, n: int) -> np.ndarray:
     return np.append(starts, n)
 
 
-def lists_of(X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None) -> Corpus:
+def lists_of(X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None, *, plain: bool = False) -> Corpus:
     """The rows of ``X`` (dense or CSR [n, D]) as lists; it is not changed, and shares what it can.
 
     gain, base: [n]; higher is better, and without base scores all are 0. The statistics are those of the metric
-    ``gain``: the gains themselves, and 1 for every list.
+    ``gain``: the gains themselves, and 1 for every list. plain: no value may be relative to its list.
     """
     n = X.shape[0]
     offsets = offsets_of(group, qid, n)
@@ -136,9 +172,9 @@ def lists_of(X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = 
         raise ValueError(
             f"gain holds {gains[row]} in row {row}; expected numbers from {-LARGEST_GAIN:g} to {LARGEST_GAIN:g}"
         )
-    L = offsets.size - 1
+    L, rows = offsets.size - 1, rows_of(X, None if plain else offsets)
     return Corpus(
-        **rows_of(X), lists=offsets, base=np.zeros(n) if base is None else numbers("base", base, n),
+        **rows, lists=offsets, base=np.zeros(n) if base is None else numbers("base", base, n),
         gain=gains, stats=gains[:, np.newaxis], reference=np.ones((L, 1)), weight=np.ones(L), width=X.shape[1],
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, fields, replace
+from itertools import count
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -24,6 +25,7 @@ from rerank.contrib.sklearn.parameters import (
     seed_of,
 )
 from rerank.data.corpus import Corpus
+from rerank.features.dense import said_of_all
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.folds import choose, with_base_column
@@ -46,7 +48,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     together.
 
     Every learner, loss and pair source of recipes works, and the weights are to the bit those that a recipe trains on
-    lists with the same features, gains and base scores. Values are float32, weights float64.
+    lists with the same features, gains and base scores. Values are float32, relative to the mean of their list where
+    these would not tell its candidates apart (not for trees), weights float64.
 
     Parameters
     ----------
@@ -126,10 +129,14 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         based, beaten = base is not None, True
         with as_value_errors(type(self).__name__):
             metric = self._metric()
-            lists = self._graded(lists_of(X, gain, group, qid, base))
-            dev = None if eval_set is None else self._others(eval_set, qid is None, based)
-            require_differences(lists)
             learner, automatic = learner_of(self.learner, self.loss)
+            plain = isinstance(learner, LambdaMart)  # whose trees compare values of different lists
+            lists = self._graded(lists_of(X, gain, group, qid, base, plain=plain))
+            dev = None if eval_set is None else self._others(eval_set, qid is None, based, plain)
+            require_differences(lists)
+            if not issparse(X):
+                for line in said_of_all(map("column {} of X".format, count()), X.T, lists.lists):
+                    warnings.warn(line, stacklevel=2)
             how: dict[str, Any] = {"pairs": pairs_of(self.pairs, learner), "seed": seed_of(self.random_state)}
             automatic, search = automatic and based, None
             if dev is None and (automatic or self.early_stopping) and not isinstance(learner, Maxent):
@@ -205,7 +212,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             raise ValueError("base holds scores; this ranker was fitted without base scores, leave base out")
         if self.trees_ is not None:
             n = X.shape[0]
-            learned = self.trees_.scores(lists_of(X, np.zeros(n), group=[n], base=base))
+            learned = self.trees_.scores(lists_of(X, np.zeros(n), group=[n], base=base, plain=True))
         else:
             learned = np.asarray(X @ self.coef_)
         return learned if base is None else learned + self.base_weight_ * numbers("base", base, X.shape[0])
@@ -271,7 +278,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         best_of_lists(offsets, scored, np.zeros(scored.size) if base is None else np.asarray(base, np.float64), chosen)
         return chosen
 
-    def _others(self, given: Any, by_size: bool, based: bool) -> Corpus:
+    def _others(self, given: Any, by_size: bool, based: bool, plain: bool) -> Corpus:
         """The lists of ``eval_set``."""
         wanted = f"(X, gain, {'group' if by_size else 'qid'}{', base' * based})"
         if not isinstance(given, (tuple, list)) or len(given) != 3 + based:
@@ -280,7 +287,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         X = validate_data(self, given[0], **MATRIX, reset=False)
         try:
             how = {"group" if by_size else "qid": given[2], "base": given[3] if based else None}
-            return self._graded(lists_of(X, given[1], **how))
+            return self._graded(lists_of(X, given[1], **how, plain=plain))
         except ValueError as error:
             raise ValueError(f"eval_set: {error}") from None
 

@@ -66,6 +66,7 @@ class TextContent(Content[TextView]):
             centred=settings.centred if centred is None else centred,
             bits=settings.hash_bits or 64,
         )
+        self.extractor.relative = settings.centred
         self.names, self.free, self.needs = self.extractor.names, self.extractor.free, self.extractor.needs
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[TextList | SkippedList]:

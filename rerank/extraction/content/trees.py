@@ -52,6 +52,7 @@ class TreeContent(Content[Parses]):
         self.user, self.normalize = bool(recipe.features.user), recipe.data.normalize
         self.metric = make_parseval(recipe.metric)
         self.extractor = make_extractor(recipe.features, self.symbols, centred=centred)
+        self.extractor.relative = recipe.features.centred
         self.names, self.free = self.extractor.names, self.extractor.free
         self.symbols.reserve(ROOM)  # so that copies have the room too
 

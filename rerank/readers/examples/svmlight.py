@@ -8,7 +8,7 @@ Joachims (1999); also what libsvm, liblinear and Vowpal Wabbit's converters writ
 """
 
 import re
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -54,12 +54,17 @@ def read_svmlight(
         return _Reading(stream, index_base, width).run(chunk)
 
 
-def parse_svmlight(stream: InputStream, room: int, highest: int, faults: dict[int, str] | None = None) -> Labelled:
-    """``read_svmlight`` of an open file, with the ids as columns, up to ``highest``; ``room``: how many nonzeros there
+def parse_svmlight(
+    stream: InputStream, room: int, highest: int, faults: dict[int, str] | None = None
+) -> tuple[Labelled, np.ndarray]:
+    """``read_svmlight`` of an open file, with the ids as columns, up to ``highest``, and its values before they are
+    rounded to float32 (float64 [nnz]; of more than 15 digits, the last may differ). ``room``: how many nonzeros there
     are, about; ``faults`` gets the messages about malformed lines, which are then left out, by their numbers."""
-    reading = _Reading(stream, 0, None, room)
+    reading = _Reading(stream, 0, None, room, np.float64)
     reading.highest, reading.faults = highest, faults
-    return reading.run(CHUNK)
+    examples = reading.run(CHUNK)
+    values = np.full(examples.nonzeros, reading.constant[0]) if reading.state[stop.UNIFORM] else reading.values.array
+    return examples, values
 
 
 def read_folds(path: PathLike, n: int) -> np.ndarray:
@@ -129,7 +134,12 @@ class _Reading:
     faults: dict[int, str] | None = None  # see ``parse_svmlight``
 
     def __init__(
-        self, stream: InputStream, index_base: Literal["auto", 0, 1], width: int | None, room: int = 0
+        self,
+        stream: InputStream,
+        index_base: Literal["auto", 0, 1],
+        width: int | None,
+        room: int = 0,
+        kind: type[np.floating[Any]] = np.float32,
     ) -> None:
         self.stream, self.index_base, self.width = stream, index_base, width
         self.lowest = 1 if index_base == 1 else 0
@@ -138,11 +148,11 @@ class _Reading:
         self.state = np.zeros(stop.STATE, np.int64)
         self.state[[stop.LINE, stop.UNIFORM, stop.LOWEST]] = 1, 1, 1 << 40
         self.state[[stop.QIDS, stop.HIGHEST, stop.GIVEN]] = -1
-        self.constant, self.given = np.zeros(1, np.float32), np.zeros(1, np.float32)
+        self.constant, self.given = np.zeros(1, kind), np.zeros(1, kind)
         self.symbols, self.classes = SymbolTable(), dict[str, int]()
         self.class_of_symbol = np.zeros(0, np.int64)  # from 1; 0: no label, but one in lower case that the table adds
         self.rows, self.labels = _Growing(np.int64, 1 << 12), _Growing(np.int64, 1 << 12)
-        self.columns, self.values = _Growing(np.int32, max(room, 1 << 16)), _Growing(np.float32, 0)
+        self.columns, self.values = _Growing(np.int32, max(room, 1 << 16)), _Growing(kind, 0)
         self.groups = _Growing(np.int64, 0)
         self.data = np.zeros(1, np.uint8)
 
@@ -192,7 +202,7 @@ class _Reading:
                 self.values.resize(self.columns.array.size)
         elif reason == stop.NOT_UNIFORM:
             self.state[stop.UNIFORM] = 0
-            self.values = _Growing(np.float32, self.columns.array.size)
+            self.values = _Growing(self.constant.dtype.type, self.columns.array.size)
             self.values.array[: self.state[stop.NONZEROS]] = self.constant[0]
         elif reason == stop.NEW_LABEL:
             first, last = self.state[stop.POSITION], self.state[stop.FOUND]
@@ -200,8 +210,8 @@ class _Reading:
         elif reason == stop.ROUND:
             value = float(self._token().partition(":")[2])
             with np.errstate(over="ignore"):
-                self.given[0] = value
-            if not np.isfinite(self.given[0]):
+                self.given[0], single = value, np.float32(value)
+            if not np.isfinite(single):
                 return self._stop(stop.OVERFLOW)
             self.state[stop.GIVEN] = self.state[stop.POSITION]
         else:

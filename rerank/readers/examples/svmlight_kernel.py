@@ -227,7 +227,7 @@ def parse(  # noqa: PLR0915 - one automaton; its states share all variables
             if k >= columns.shape[0]:
                 code = GROW_NONZEROS
                 break
-            value = np.float32(exact)
+            value = constant.dtype.type(exact)
             if uniform:
                 if k == 0:
                     constant[0] = value

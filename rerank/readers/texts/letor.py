@@ -90,7 +90,7 @@ class LetorReader(TextReader):
         # Queries may have any names, and grades are looked at later: what is parsed are the features.
         bare = b"\n".join((b"0 qid:0" if _GRADE.fullmatch(head[1]) else b":") + head[3] for _, _, head in found)
         faults = dict[int, str]()
-        examples = parse_svmlight(_Held(bare, lines.path), len(bare) // BYTES, HIGHEST, faults)
+        examples, values = parse_svmlight(_Held(bare, lines.path), len(bare) // BYTES, HIGHEST, faults)
         columns = self._columns(np.unique(examples.columns).tolist(), lines.path)
         names = [head[2] and _name(head[2]) for _, _, head in found]
         if not any(names) and (sizes := _sizes_beside(lines.path, len(names))) is not None:
@@ -106,7 +106,7 @@ class LetorReader(TextReader):
                 problem = Problem("id", f"found {excerpt(every[0].line)}; expected {FORM}")
                 yield Record(nameless(every[0].number), every[0].number, problem)
             else:
-                yield Record(query, every[0].number, (every, columns, examples))
+                yield Record(query, every[0].number, (every, columns, (examples, values)))
 
     def maker(self, lines: LineReader) -> Make:
         def make(name: str, record: Record) -> TextList | SkippedList:
@@ -120,8 +120,8 @@ class LetorReader(TextReader):
         return make
 
     def draft(self, content: Any, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        rows, columns, examples = content
-        entries = each(rows, lambda row, _: _entry(row, columns, examples))
+        rows, columns, parsed = content
+        entries = each(rows, lambda row, _: _entry(row, columns, *parsed))
         unscored = self.first is None and not any(_SCORE.search(row.line) for row in rows)
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
         return Draft(entries, pieces, None, numbers, columns.names, unscored=unscored)
@@ -132,7 +132,7 @@ class LetorReader(TextReader):
             data = LineReader(stream).rest()
         held = _Held(data, stream_name(path))
         try:
-            examples = parse_svmlight(_Held(data, held.path), len(data) // BYTES, HIGHEST)
+            examples, values = parse_svmlight(_Held(data, held.path), len(data) // BYTES, HIGHEST)
             grades = np.array([_grade(encoded(name)) for name in examples.classes])[examples.label]
             lines, group = _lines_of(data), examples.group
             b"\n".join(lines[1]).decode()
@@ -153,11 +153,11 @@ class LetorReader(TextReader):
         a = 0
         while a < first.size - 1:
             b = max(a + 1, min(a + MOST, int(np.searchsorted(cells, cells[a] + LARGEST, "right")) - 1))
-            yield self._block(examples, grades, group, first[a : b + 1], lines, columns, held.path)
+            yield self._block(examples, values, grades, group, first[a : b + 1], lines, columns, held.path)
             a = b
 
     def _block(
-        self, examples: Labelled, grades: np.ndarray, group: np.ndarray, first: np.ndarray,
+        self, examples: Labelled, values: np.ndarray, grades: np.ndarray, group: np.ndarray, first: np.ndarray,
         lines: tuple[list[int], list[bytes]], columns: "FeatureColumns", path: str,
     ) -> ListBlock:  # fmt: skip
         """The lists whose documents begin at ``first`` (int64 [L + 1])."""
@@ -166,7 +166,7 @@ class LetorReader(TextReader):
         place = np.full(examples.width, -1)
         place[list(columns.place)] = list(columns.place.values())
         scores = np.zeros((b - a, len(columns.names)))
-        fill_columns(rows, examples.columns, examples.values, place, scores)
+        fill_columns(rows, examples.columns, values, place, scores)
         scores[:, columns.names.index(GAIN)] = grades[a:b]
         numbers, texts, sizes = lines[0][a:b], lines[1][a:b], offsets(np.diff(first))
         whole = TextList(
@@ -240,7 +240,7 @@ def fill_columns(
                 scores[y, at] = values[p]
 
 
-def _entry(row: DocumentLine, columns: FeatureColumns, examples: Labelled) -> Entry:
+def _entry(row: DocumentLine, columns: FeatureColumns, examples: Labelled, values: np.ndarray) -> Entry:
     """The entry on a line. Raises Problem."""
     if b"\0" in row.line:
         raise Problem("nul", NUL)
@@ -248,8 +248,8 @@ def _entry(row: DocumentLine, columns: FeatureColumns, examples: Labelled) -> En
     numbers[columns.names.index(GAIN)] = _grade(row.grade)
     if isinstance(row.features, str):
         raise Problem("fields", row.features)
-    features, values = examples.columns[row.features].tolist(), examples.values[row.features].tolist()
-    for feature, value in zip(features, values, strict=True):
+    features, found = examples.columns[row.features].tolist(), values[row.features].tolist()
+    for feature, value in zip(features, found, strict=True):
         if (place := columns.place.get(feature)) is not None:
             numbers[place] = value
     if (scored := _SCORE.search(comment)) is not None:
