@@ -11,6 +11,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.interrupts import check
+from rerank.base.memory import allowed
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
 from rerank.features import marks
 from rerank.features.collecting import ListFeatures, collected
@@ -132,12 +133,8 @@ class FeatureExtractor:
                 add_named(sink, template, np.uint64(text_hash(self.names[template])), *arrays)
             if not sink.state[OVERFLOW]:
                 break
-            import psutil
-
-            if (size := sum(array.nbytes for array in sink)) > psutil.virtual_memory().total:
-                raise TooLargeError(
-                    f"its features take more than {size / 1e9:.1f} GB, more than the memory of this machine"
-                )
+            if (size := sum(array.nbytes for array in sink)) > allowed():
+                raise TooLargeError(f"its features take more than {size / 1e9:.1f} GB, more than this process may have")
             sink = larger(sink)
         features = collected(sink, total, self.centred, self.relative)
         if max(sink.hashes.size, sink.value.size) <= KEPT:

@@ -130,9 +130,9 @@ def choose(
 
     trials: dict[Columns, list[FoldTrial]] = {kind: [] for kind in kinds}
     for kind, tried in trials.items():
-        corpus = dense_alone(lists) if kind == "dense" else lists
+        corpus = dense_alone(latest(lists)) if kind == "dense" else lists
         if corpus.free == corpus.width:
-            corpus = section(corpus, max(0, corpus.list_count - ENOUGH), corpus.list_count)
+            corpus = latest(corpus)
         slow = kind == "all" and several
         folds = list(held_out(corpus))
         states = [cut_state(begun, corpus.width) for _ in folds]
@@ -167,6 +167,11 @@ def choose(
     beaten = lead > 0 and lead >= AHEAD * unsure
     held = len(chosen.rows)
     return Choice(chosen.columns, chosen.l2, held, base_score, score, other, error, beaten, shown, chosen.scores)
+
+
+def latest(lists: Lists) -> Lists:
+    """The last ENOUGH lists."""
+    return section(lists, max(0, lists.list_count - ENOUGH), lists.list_count)
 
 
 def held_out(lists: Lists) -> Iterator[tuple[Lists, Lists]]:

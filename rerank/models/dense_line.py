@@ -10,7 +10,7 @@ from rerank.data.shards import Lists
 from rerank.features.dense import dense_alone
 from rerank.features.table import Table
 from rerank.learn.base import Weights
-from rerank.learn.folds import choose, padded, with_base_column
+from rerank.learn.folds import choose, latest, padded, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import oracles
@@ -29,11 +29,12 @@ class DenseLine(NamedTuple):
 def dense_line(corpus: Lists, table: Table, metric: Metric) -> DenseLine | None:
     """Fit the regression on the training lists ``corpus``; None if there are no dense columns besides the base score.
 
-    Every candidate with the best gain of its list is right. The dense columns are held in memory: see ``dense_alone``.
+    Every candidate with the best gain of its list is right. The dense columns of the last lists, as many as are enough
+    to choose among penalties, are held in memory: see ``folds.latest``.
     """
     if corpus.free == 0:
         return None
-    lists = dense_alone(corpus)
+    lists = dense_alone(latest(corpus))
     learner = with_base_column(Maxent(columns="dense"), lists)
     chosen = choose(learner, lists, metric, oracles, any_ties=True)
     learner, state = replace(learner, l2=chosen.l2), learner.init(lists.width)

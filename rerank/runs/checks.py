@@ -1,20 +1,22 @@
 """Checks of a single run before anything is read: every part that its recipe names is built, or refused."""
 
-import logging
-
-import psutil
+from collections.abc import Sequence
 
 from rerank.base.errors import RecipeError
+from rerank.base.memory import require
 from rerank.base.registry import texts_in
+from rerank.data.shards import Lists, part_of
 from rerank.learn.base import Learner, require_votes
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
+from rerank.learn.folds import latest
 from rerank.learn.pairs import require_source
-from rerank.learn.rules.lambdamart import require_lightgbm
+from rerank.learn.rules.lambdamart import LambdaMart, require_lightgbm
+from rerank.learn.rules.maxent import Maxent
 from rerank.learn.rules.winnow import Multiplicative
 from rerank.learn.trainer import bytes_needed
 from rerank.models.model import Model
-from rerank.recipes.recipe import TREES, ListRecipe
+from rerank.recipes.recipe import TREES, ListRecipe, Single
 from rerank.recipes.sections import TrainingSettings
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextRecipe
@@ -22,7 +24,7 @@ from rerank.runs.callbacks import callbacks
 from rerank.runs.mert import make_mert
 from rerank.runs.training import pair_source
 
-log = logging.getLogger("rerank")
+TREES_BYTES = 12 + 20  # of a nonzero: for LightGBM, and on the way there
 
 
 def check_single(single: ListRecipe) -> None:
@@ -93,7 +95,7 @@ def check_pairs(learner: Learner, settings: Settings) -> None:
 
 
 def check_room(recipe: ListRecipe) -> None:
-    """Report what hashed columns will take, and refuse more than the memory of this machine.
+    """Report what hashed columns will take, and refuse more than there may be.
 
     A table of features has only as many columns as there are.
     """
@@ -101,12 +103,26 @@ def check_room(recipe: ListRecipe) -> None:
     if bits is None:
         return
     need = bytes_needed(make_learner(recipe.learner), 1 << bits)
-    memory = psutil.virtual_memory()
-    said = f"2^{bits} columns take {need / 1e9:.1f} GB with {recipe.learner['name']}"
-    if need > memory.total:
-        raise RecipeError(f"{said}, this machine has {memory.total / 1e9:.1f} GB", key="features.hash_bits")
-    if need > memory.available / 2:
-        log.warning("%s; %.1f GB of memory are free", said, memory.available / 1e9)
+    require(need, f"2^{bits} columns with {recipe.learner['name']}", "take fewer bits", "features.hash_bits")
+
+
+def check_sizes(singles: Sequence[Single[ListRecipe]], train: Lists, *, tests: bool) -> None:
+    """``check_room`` for what takes many of the training lists at once; tests: whether dense columns alone are fitted
+    too."""
+    dense = 8 * (3 + part_of(train, 0).stats.shape[1] + train.free)  # bytes of a candidate; twice while put together,
+    if tests and train.free:
+        need = 3 * dense * latest(train).candidate_count  # and a copy of the lists that are not held out
+        advice = "keep fewer candidates per list, or leave out the template Dense"
+        require(need, "the regression on dense columns alone", advice, "features.templates")
+    for single in (single.recipe for single in singles):
+        learner, need = make_learner(single.learner), 0
+        if isinstance(learner, LambdaMart):
+            need = TREES_BYTES * train.nonzeros
+        elif isinstance(learner, Maxent) and learner.columns != "all" and 0 < train.free < train.width:
+            need = 2 * dense * train.candidate_count
+        what = f"{learner.name} with {train.candidate_count:,} candidates at once"
+        advice = "take a share of the lists, or another learner"
+        require(single.training.share * need, what, advice, "training.share")
 
 
 def _check_ensemble(recipe: ListRecipe) -> None:

@@ -25,7 +25,7 @@ from rerank.recipes.recipe import ListRecipe, Single
 from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.callbacks import watched
-from rerank.runs.checks import check_single
+from rerank.runs.checks import check_single, check_sizes
 from rerank.runs.choice import blind, choose
 from rerank.runs.corpora import Data, digest_of, open_files
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
@@ -90,6 +90,7 @@ class ListSteps(Steps[ListRecipe]):
         splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *self.tested)
         self.data = Data.load(recipe, self.directory, tuple(dict.fromkeys(splits)), self.engine, self.inputs)
         about, lists = self.data.training.about, self.data.training.corpus
+        check_sizes(self.singles, lists, tests=bool(self.tested))
         if about["duplicates"] >= OFTEN * lists.candidate_count:
             message = (
                 "%s: %s of %s candidates repeat another of their list, and are learned from as often as they stand "

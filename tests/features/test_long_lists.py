@@ -119,7 +119,7 @@ def test_candidates_are_compared_with_the_best_alone(monkeypatch: pytest.MonkeyP
     [
         (None, "its features fire more than 1,000 times"),
         (MemoryError(), "90 candidates need more memory than there is"),
-        (5e3, "its features take more than 0.0 GB, more than the memory of this machine"),
+        (5e3, "its features take more than 0.0 GB, more than this process may have"),
     ],
 )
 def test_what_nothing_can_hold_names_the_list(

@@ -4,11 +4,16 @@ import json
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 import small_rankings
 from rich.console import Console
 
+from rerank.base import memory
+from rerank.base.errors import RecipeError
+from rerank.data.shards import whole
 from rerank.features.dense import free_values
+from rerank.learn import folds
 from rerank.learn.scoring import choices
 from rerank.metrics.gain import Gain
 from rerank.models.dense_line import dense_line
@@ -54,6 +59,38 @@ def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.M
     with console.capture() as captured:
         console.print(results_on_terminal(found, "test"))
     assert "…" not in captured.get()
+
+
+def test_it_takes_the_last_lists(root: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as are enough: those before them change nothing."""
+    monkeypatch.setattr(folds, "ENOUGH", 40)
+    for size in (100.0, 0.01):
+        data = loaded(root, workspace, data={"shard_size": size})
+        line = dense_line(data.training.corpus, data.table, METRIC)
+        alone = dense_line(whole(data.training.corpus).slice(80, 120), data.table, METRIC)
+        assert line is not None
+        assert alone is not None
+        np.testing.assert_array_equal(line.weights.w, alone.weights.w)
+        assert line.about == alone.about
+        assert line.about["lists"] == 40
+
+
+@pytest.mark.parametrize(
+    ("learner", "tests", "said"),
+    [
+        ({"name": "vrda"}, True, "features.templates: the regression on dense columns alone takes"),
+        ({"name": "lambdamart"}, False, "training.share: lambdamart with 960 candidates at once takes"),
+        ({"name": "maxent"}, False, "training.share: maxent with 960 candidates at once takes"),
+    ],
+)
+def test_what_cannot_fit_is_refused_before_it_starts(
+    learner: dict[str, str], tests: bool, said: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = small_rankings.recipe(root, learner=learner, features={"templates": ["Dense", "TargetNGram"]})
+    held = psutil.Process().memory_info().rss
+    monkeypatch.setattr(memory, "allowed", lambda: held // 2)
+    with pytest.raises(RecipeError, match=f"^{said}"):
+        pipeline.run(made, tmp_path / "run", tests=tests)
 
 
 def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
@@ -14,7 +15,6 @@ from rerank.learn.base_weight import make_learner
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.tasks import tasks
-from rerank.runs import checks
 from rerank.runs.checks import check_room
 
 
@@ -386,14 +386,15 @@ def test_hashed_columns_are_measured_first(load, monkeypatch, caplog):
     """A perceptron keeps two numbers a column, twice, four predictors, and 8 bytes of scratch space."""
     recipe = load("features: {hash_bits: 30}\nlearner: {name: perceptron}")
     free = {"total": 64 << 30, "available": 100 << 30}
-    monkeypatch.setattr(checks.psutil, "virtual_memory", lambda: SimpleNamespace(**free))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(**free))
     with pytest.raises(
-        RecipeError, match=r"^features.hash_bits: 2\^30 columns take 77.3 GB with perceptron, this machine"
+        RecipeError,
+        match=r"^features.hash_bits: 2\^30 columns with perceptron takes 77.3 GB, and this process may have 6",
     ):
         check_room(recipe)
     free["total"] = 200 << 30
     check_room(recipe)
-    assert "2^30 columns take 77.3 GB with perceptron; 107.4 GB of memory are free" in caplog.text
+    assert "2^30 columns with perceptron takes 77.3 GB; 107.4 GB of memory are free" in caplog.text
     caplog.clear()
     check_room(load("features: {hash_bits: 20}\nlearner: {name: perceptron}"))
     check_room(load())

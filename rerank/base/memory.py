@@ -1,0 +1,40 @@
+"""The memory that a process may take, compared with what work needs before it is begun."""
+
+import logging
+import resource
+from pathlib import Path
+
+import psutil
+
+from rerank.base.errors import RecipeError
+
+log = logging.getLogger("rerank")
+GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
+
+def allowed() -> int:
+    """The bytes that this process may take: the memory of the machine, or a lower limit of its control group, of the
+    groups around it (version 1 or 2), or of its address space."""
+    limits: list[int] = [psutil.virtual_memory().total]
+    for line in OWN.read_text().splitlines() if OWN.is_file() else ():
+        controllers, path = line.split(":", 2)[1:]
+        if controllers not in ("", "memory"):
+            continue
+        root, name = (GROUPS / "memory", "memory.limit_in_bytes") if controllers else (GROUPS, "memory.max")
+        places = [root, *(root.joinpath(*Path(path).parts[1 : k + 1]) for k in range(1, len(Path(path).parts)))]
+        held = [(place / name).read_text().strip() for place in places if (place / name).is_file()]
+        limits += [int(text) for text in held if text.isdigit()]  # or max
+    space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return min(limits if space == resource.RLIM_INFINITY else [*limits, space])
+
+
+def require(need: float, what: str, advice: str, key: str) -> None:
+    """Refuse work that needs more bytes than there may be beside what this process holds, and warn where it needs more
+    than half of those that are free. what: takes them; advice: how to need fewer, with ``key``."""
+    held = psutil.Process().memory_info().rss
+    room, said = allowed() - held, f"{what} takes {need / 1e9:.1f} GB"
+    if need > room:
+        message = f"{said}, and this process may have {max(room, 0) / 1e9:.1f} GB more; {advice}"
+        raise RecipeError(message, key=key)
+    if need > (free := min(room, psutil.virtual_memory().available)) / 2:
+        log.warning("%s; %.1f GB of memory are free", said, free / 1e9)
