@@ -31,10 +31,10 @@ def allowed() -> int:
 def require(need: float, what: str, advice: str, key: str) -> None:
     """Refuse work that needs more bytes than there may be beside what this process holds, and warn where it needs more
     than half of those that are free. what: takes them; advice: how to need fewer, with ``key``."""
-    held = psutil.Process().memory_info().rss
-    room, said = allowed() - held, f"{what} takes {need / 1e9:.1f} GB"
+    info = psutil.Process().memory_info()
+    room = max(0, allowed() - (info.rss - getattr(info, "shared", 0)))  # mapped files give way
+    said = f"{what} takes {need / 1e9:.1f} GB"
     if need > room:
-        message = f"{said}, and this process may have {max(room, 0) / 1e9:.1f} GB more; {advice}"
-        raise RecipeError(message, key=key)
+        raise RecipeError(f"{said}, and this process may have {room / 1e9:.1f} GB more; {advice}", key=key)
     if need > (free := min(room, psutil.virtual_memory().available)) / 2:
         log.warning("%s; %.1f GB of memory are free", said, free / 1e9)
