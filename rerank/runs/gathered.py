@@ -99,8 +99,7 @@ def gathered(
                 f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns"
             )
         names = [name for name in names if name in use]
-    sizes, parts = [0], list[tuple[np.ndarray, ...]]()
-    references = list[np.ndarray]()
+    sizes, parts, references = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray]()
     items = chain.from_iterable(partly_flat(content, item) for item in rows)
     pairs: Iterator[Pair | FlatPair] = usable(items, partial(pair_of, content), count)
     for found in pairs:
@@ -130,8 +129,8 @@ def gathered(
     every = Samples(starts, np.concatenate(answers), held, gain, drawn % folds)
     for line in said_of_all(map("the score column {!r}".format, names), every.columns, starts):
         log.warning("%s", line)
-    about = content.metric, statistics, reference, base, np.concatenate(scores)
-    return Gathered(every, tuple(names), *about, told=file is not None and says_scores(file.settings))
+    told, given = file is not None and says_scores(file.settings), np.concatenate(scores)
+    return Gathered(every, tuple(names), content.metric, statistics, reference, base, given, told)
 
 
 def _rows(lists: Sequence[Any]) -> Iterator[Item]:

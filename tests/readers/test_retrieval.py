@@ -145,7 +145,7 @@ def test_faults_in_long_files_leave_the_lines_around_them(tmp_path: Path) -> Non
     right = np.flatnonzero(~faults)
     assert [name for one in found for name in one.texts] == [b"d%d" % k for k in right]
     scores = np.concatenate([one.scores for one in found])
-    np.testing.assert_array_equal(scores[:, 1:-1], (right[:, None] + np.arange(1, 30) / 1000).astype(np.float32))
+    np.testing.assert_array_equal(scores[:, 1:-1], right[:, None] + np.arange(1, 30) / 1000)
     np.testing.assert_array_equal(scores[:, -1], right % 3)
     assert sorted(problem.line or 0 for one in found for problem in one.bad) == (1 + np.flatnonzero(faults)).tolist()
 
