@@ -120,7 +120,7 @@ def parseval(gold_tree: nltk.Tree, test_tree: nltk.Tree, settings: Settings | No
     else:
         left = [pair for pair, kept in zip(gold_words, keep_gold, strict=True) if kept]
         test_left = [pair for pair, kept in zip(test_words, keep_gold, strict=True) if kept]
-    tags = sum(same(a, b, settings.equal) for (_, a), (_, b) in zip(left, test_left, strict=True))
+    tags = sum(same(plain(a), plain(b), settings.equal) for (_, a), (_, b) in zip(left, test_left, strict=True))
     gold, test = brackets(gold_tree, keep_gold, settings), brackets(test_tree, keep_test, settings)
     matched = match(gold, test, settings)
     crossing = sum(any(crosses(bracket, other) for other in gold) for bracket in test)

@@ -16,7 +16,7 @@ from rerank.runs.report.measures import primary_of
 from rerank.runs.report.table import TextTable
 
 SIGNATURE = (
-    "parseval|punctuation:reference|labeled:yes|delete:(none) TOP S1 ROOT -NONE- , : `` '' .|equal:ADVP=PRT|version:2"
+    "parseval|punctuation:reference|labeled:yes|delete:(none) TOP S1 ROOT -NONE- , : `` '' .|equal:ADVP=PRT|version:3"
 )
 
 RECIPE = """\

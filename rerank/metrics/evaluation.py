@@ -220,7 +220,8 @@ def evaluate(
     sides = (_texts(gold), _texts(test))
     done, errors, first = 0, 0, ""
     while any(block := [list(islice(side, BLOCK)) for side in sides]):
-        golds, tests = _same_number(block, done, gold_path, test_path)
+        number = min(map(len, block))
+        golds, tests = (side[:number] for side in block)
         gold_trees = _parsed(golds, symbols, gold_path, changed, GOLD_TREES)
         test_trees = _parsed(tests, symbols, test_path, changed, CANDIDATES)
         gold_rows, rows = metric.rows(gold_trees, test_trees, np.arange(len(golds) + 1), symbols)
@@ -232,23 +233,23 @@ def evaluate(
             why = refusal(metric, _one(gold_trees, k), _one(test_trees, k), symbols)
             first = str(DataError(why, path=test_path, line=tests[k].line))
         done, errors = done + len(golds), errors + refused.size
+        _check_rest([side[number:] for side in block], done, first, gold_path, test_path)
         if metric.max_error is not None:
             check_errors(metric, errors, done, first)
     check_errors(metric, errors, done, first)
     return ParsevalResult(metric, np.concatenate(stats), np.concatenate(reference), first)
 
 
-def _same_number(
-    block: list[list[SentenceText]], done: int, gold_path: str | None, test_path: str | None
-) -> list[list[SentenceText]]:
-    """The next references and tests, as many of both; ``done``: how many there were before."""
-    number = min(map(len, block))
-    rest = [any(one.text for one in side[number:]) for side in block]
+def _check_rest(
+    block: list[list[SentenceText]], done: int, first: str, gold_path: str | None, test_path: str | None
+) -> None:
+    """Refuse references or tests that are left over after ``done`` of both, in which ``first`` is the first error."""
+    rest = [any(one.text for one in side) for side in block]
     if any(rest):
         path, side, other = (gold_path, "reference", "test") if rest[1] else (test_path, "test", "reference")
-        message = f"the {side} trees end after {done + number}, but there are more {other} trees; where no tree is "
-        raise DataError(f"{message}spread over lines, every line is a sentence, empty ones too", path=path)
-    return [side[:number] for side in block]
+        message = f"the {side} trees end after {done}, but there are more {other} trees; where no tree is spread over "
+        message += "lines, every line is a sentence, empty ones too"
+        raise DataError(f"{message}; the first with other words: {first}" if first else message, path=path)
 
 
 def _parsed(

@@ -50,7 +50,7 @@ from rerank.metrics.parseval_kernel import (
 )
 from rerank.metrics.prm import read_prm
 from rerank.readers.nbest import ROOTS
-from rerank.readers.trees.trees import FOREST, Trees
+from rerank.readers.trees.trees import FOREST, Trees, without_features
 
 Pair = tuple[str, str]
 Punctuation = Literal["reference", "own", "evalb"]
@@ -58,15 +58,17 @@ MODES: dict[str, int] = {"reference": REFERENCE, "own": OWN, "evalb": EVALB}
 EMPTY_TAG = "-NONE-"
 QUOTE_WORDS = ("'", '"', "/")  # the words that EVALB takes to be quote marks or possessives
 PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
-VERSION = 2  # increases whenever a result can change
+VERSION = 3  # increases whenever a result can change
 
 
 def cut_label(label: str) -> str:
-    """A bracket's label without function tags and indices: cut at the first '-' or '=', unless it starts with one.
+    """A label without features (``##...##``), function tags and indices: cut at the first '-' or '=', unless it starts
+    with one.
 
     >>> cut_label("NP-SBJ-1"), cut_label("NP=2"), cut_label("-LRB-")
     ('NP', 'NP', '-LRB-')
     """
+    label = without_features(label)
     if label.startswith(("-", "=")):
         return label
     return label.partition("-")[0].partition("=")[0]
@@ -104,17 +106,17 @@ class _Labels:
         return BracketLabels(*(array[:size] for array in self._table))
 
     def _enter(self, symbol: int, text: str) -> None:
-        label = cut_label(text)
-        label = self._equal.get(label, label)
+        tag = cut_label(text)
+        label = self._equal.get(tag, tag)
         self._table.bracket[symbol] = self._number(label) if self._metric.labeled else 0
-        self._table.tag[symbol] = self._number(self._equal.get(text, text))
+        self._table.tag[symbol] = self._number(label)
         self._table.word[symbol] = self._number(self._equal_words.get(text, text))
         self._table.flags[symbol] = (
             EMPTY * (text == EMPTY_TAG)
-            | DELETED_TAG * (text in self._metric.delete)
+            | DELETED_TAG * (not {text, tag}.isdisjoint(self._metric.delete))
             | DELETED_BRACKET * (label in self._delete_brackets)
-            | NO_LENGTH * (text in self._metric.delete_for_length)
-            | QUOTE_TAG * (text in self._metric.quote_labels)
+            | NO_LENGTH * (not {text, tag}.isdisjoint(self._metric.delete_for_length))
+            | QUOTE_TAG * (not {text, tag}.isdisjoint(self._metric.quote_labels))
             | QUOTE_WORD * (text in QUOTE_WORDS)
         )
 
@@ -173,7 +175,7 @@ class Parseval(Metric):
 
     Differences from EVALB: empty nodes are removed even if ``delete`` does not list them; a label that starts with '-'
     or '=' (-LRB-) is not cut; equality of labels is transitive; a single sentence without a bracket in either tree
-    gains 1.
+    gains 1; tags are cut as labels are, and both at features, ``DET##lemma=le##``, as in EVALB_SPMRL.
     """
 
     name: ClassVar[str] = "parseval"
@@ -317,7 +319,7 @@ class Parseval(Metric):
 
     @property
     def signature(self) -> str:
-        """Every setting that changes F, e.g. ``parseval|punctuation:reference|labeled:yes|...|version:2``."""
+        """Every setting that changes F, e.g. ``parseval|punctuation:reference|labeled:yes|...|version:3``."""
         parts = {
             "punctuation": self.punctuation,
             "labeled": "yes" if self.labeled else "no",

@@ -51,6 +51,14 @@ class TestLabels:
     def test_function_tags_and_indices_are_cut_but_not_a_leading_one(self, label, cut):
         assert cut_label(label) == cut
 
+    def test_features_and_functions_are_no_part_of_tags_and_labels(self):
+        gold = "(S1 (S##m=x## (NP##m=y##-SUJ (DT##lemma=a-b|n=s## a) (CLS-SUJ it)) (##PU## ##)))"
+        c = counts(gold, "(S1 (S (NP (DT a) (CLS it)) (##PU## ##)))")
+        assert (c["matched"], c["gold"], c["test"], c["words"], c["correct_tags"]) == (2, 2, 2, 3, 3)
+        marks = Parseval(delete=("", "S1", "$,", "PU-Q"), delete_for_length=("$,",))
+        c = counts("(S1 (S (NN a) ($,-X ,) (PU-Q b) (PU c)))", "(S1 (S (NN a) (CC ,) (PU b) (PU c)))", marks)
+        assert (c["words"], c["length"]) == (2, 3)
+
     def test_advp_is_prt(self):
         assert triple("(S1 (VP (VB a) (PRT (RP b))))", "(S1 (VP (VB a) (ADVP (RP b))))") == (2, 2, 2)
         strict = Parseval(equal_labels=())

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable
 from rerank.readers.base import NBestList, SkippedList, read_lists
 from rerank.readers.trees.bare import BareReader
 
@@ -58,6 +60,15 @@ def test_a_failed_parse_is_no_candidate(tmp_path: Path) -> None:
     assert [one.texts for one in lists if isinstance(one, NBestList)] == [[], [ONE], []]
     (only,) = list(BareReader().read(_file(tmp_path, b"1\tx\n(())\n\n")))
     assert (only.id, only.size) == ("x", 0)
+
+
+@pytest.mark.parametrize("line", [b")y(", b"y (())", b"(()", b"-1 )y("])
+def test_a_line_that_is_neither_a_tree_nor_a_failed_parse_is_an_error(line: bytes, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"lists:4: list 1: "):
+        list(read_lists(BareReader(), _file(tmp_path, b"%s\n%s\n\n%s\n%s\n\n" % (ONE, TWO, line, THREE))))
+    scored = b"-1 %s\n-2 %s\n\n%s\n-3 %s\n\n" % (ONE, TWO, line, THREE)
+    with pytest.raises(DataError, match=r"lists:4: list 1: "):
+        [nbest.trees(SymbolTable()) for nbest in read_lists(BareReader(), _file(tmp_path, scored))]
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ BAD = {
     "not a number": ("score", b"-1\t(NN x)\nhigh\t(NN y)\n\n", 2, "found 'high"),
     "no score": ("score", b"-1\t(NN x)\n(NN y)\n\n", 2, "-tree_likelihood"),
     "no tree": ("tree", b"-1\t(NN x)\n-2\n\n", 2, "found '-2'"),
+    "no failed parse": ("score", b"-1\t(NN x)\n-2 )y(\n\n", 2, "found '-2 )y'"),
     "infinite": ("infinite score", b"-1\t(NN x)\n-Infinity\t(NN y)\n\n", 2, "finite"),
     "columns": ("columns", b"-1 -2\t(NN x)\n-2\t(NN y)\n\n", 2, "found 1 scores"),
     "nul": ("nul", b"-1\t(NN \0)\n\n", 1, "NUL"),

@@ -60,6 +60,13 @@ def test_lines_that_start_with_an_asterisk_are_comments_outside_trees(tmp_path: 
         list(read_trees(write(tmp_path, b"(NN a) * (NN b)\n"), chunk=chunk))
 
 
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 18])
+def test_lines_of_sgml_are_passed_over_outside_trees(tmp_path: Path, chunk: int) -> None:
+    text = b"<DOC>\n<DATE>1999)</DATE>\n<S ID=7>\n( (NP (NN a)\n<S\n))\n</S>\n(NN <)\n</DOC>"
+    assert list(read_trees(write(tmp_path, text), chunk=chunk)) == [(b"( (NP (NN a)\n<S\n))", 4), (b"(NN <)", 8)]
+    assert [line for text, line in read_trees(write(tmp_path, text), chunk=chunk, empty_lines=True) if text] == [4, 8]
+
+
 @pytest.mark.parametrize("chunk", [3, 7, 1 << 18])
 @pytest.mark.parametrize(
     ("data", "line", "message"),
@@ -71,6 +78,8 @@ def test_lines_that_start_with_an_asterisk_are_comments_outside_trees(tmp_path: 
         (b"\0", 1, "a NUL byte"),
         (b"(NN a)\n (S (NN b)\n  (NN c)\n", 2, r"not closed before the end of the file: 1 '\)' missing"),
         (b"(NN a)\n(S (NN b)\n(NN c)\n(NN d)\n", 2, "line 3 starts with '\\(' and is still inside of it"),
+        (b"(NN a)\n<S> (NN b)\n", 2, "put trees on lines of their own"),
+        (b"(NN a) <S>\n", 1, "text outside of a tree"),
         (b"((", 1, r"2 '\)' missing"),
     ],
 )

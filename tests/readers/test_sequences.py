@@ -11,6 +11,7 @@ from rerank.readers.sequences.base import SequenceReader, TaggedSentence, senten
 from rerank.readers.sequences.conll import ConllReader
 from rerank.readers.sequences.conllu import ConlluReader
 from rerank.readers.sequences.slash import SlashReader, WordReader
+from rerank.readers.sequences.trees import TaggedTrees
 from rerank.readers.skip_count import SkipCount
 
 CONLL = "-DOCSTART- -X- O\n\nBoeing NNP B-NP\n's\tPOS  B-NP\n\n# # B-NP\n5 CD I-NP\n"
@@ -43,6 +44,13 @@ def test_conll_columns(tmp_path: Path) -> None:
     assert written(ConllReader(), first, ["X", "Y"]) == "Boeing NNP B-NP X\n's\tPOS  B-NP\tY\n\n"
     (packed := tmp_path / "a.gz").write_bytes(gzip.compress(CONLL.encode()))
     assert list(sentences_of(ConllReader().read(packed), SkipCount()))[1].labels == second.labels
+
+
+def test_features_of_treebanks_are_no_part_of_tags(tmp_path: Path) -> None:
+    tree = "<S>\n(S (NP##n=1## (DET##lemma=le## le) (N x)) (V y))\n</S>\n"
+    (found,) = read(TaggedTrees(), tmp_path / "a", tree)
+    assert found.labels == ("DET", "N", "V")
+    assert read(TaggedTrees(label="chunks"), tmp_path / "a", tree)[0].labels == ("B-NP", "I-NP", "O")
 
 
 def test_conll_options(tmp_path: Path) -> None:

@@ -80,6 +80,8 @@ def test_bytes_that_are_not_utf8_survive() -> None:
         (b"(S (NN a) (NP))", "a node without children"),
         (b"(()", "a node without children"),
         (b"(() a)", "a node without children"),
+        (b"(S (VP (ADV 0=Heute) (VB 2=schneien)) (MD 1=soll))", "0=word.* discodop treetransforms --splitdisc"),
+        (b"( (VP 1=b\n 0=a))", "0=word"),
     ],
 )
 def test_malformed_trees(text: bytes, message: str) -> None:
@@ -99,6 +101,12 @@ def test_brackets_without_words_are_a_tree_of_a_trace(text: bytes) -> None:
     trace = nltk.Tree("-NONE-", ["*"])
     expected = [nltk.Tree.fromstring(RAINED.decode()), trace] * 2
     assert [to_nltk(parsed, t, symbols) for t in range(4)] == expected
+
+
+@pytest.mark.parametrize("text", [b"(S (X 0=1) (Y x))", b"(S (X 0=1) (Y 0=2))", b"(S (X 1=0))", b"(0=1 (X 10))"])
+def test_words_with_equals_signs_are_words(text: bytes) -> None:
+    symbols = SymbolTable()
+    assert to_nltk(parse_brackets([text], symbols), 0, symbols) == nltk.Tree.fromstring(text.decode())
 
 
 def test_a_failed_parse_excuses_no_other() -> None:

@@ -56,9 +56,9 @@ class BerkeleyReader(CharniakReader):
         first = lines.number + 1
         scores, texts, places = [], [], []
         for place, line in enumerate(block(lines, blank), first):
-            before, bracket, tree = line.partition(b"(")
-            if bracket and failed(tree):
+            if failed(line):
                 continue
+            before, bracket, tree = line.partition(b"(")
             scores.append(before)
             texts.append(bracket + tree if bracket else line)
             places.append(place)

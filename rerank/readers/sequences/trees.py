@@ -14,12 +14,13 @@ from rerank.readers.sequences.base import ADVICE, LineBlock, SequenceReader, Tag
 from rerank.readers.sequences.slash import slashed
 from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.trees.treebank import read_trees
-from rerank.readers.trees.trees import TRACE, Trees, parse_brackets
+from rerank.readers.trees.trees import TRACE, Trees, parse_brackets, without_features
 
 
 @dataclass(frozen=True)
 class TaggedTrees(SequenceReader):
-    """Words of gold trees, without traces; what is written are words with labels behind a slash.
+    """Words of gold trees, without traces; what is written are words with labels behind a slash. Features, as in
+    ``DET##lemma=le##``, are no part of tags.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class TaggedTrees(SequenceReader):
                 yield SkippedList(str(ordinal), name, line, "tree", "found a tree without words", None, ADVICE)
 
     def _sentence(self, trees: Trees, symbols: SymbolTable, name: str, path: str, line: int) -> TaggedSentence:
-        labels = [symbols.text(j) for j in trees.label.tolist()]
+        labels = [without_features(symbols.text(j)) for j in trees.label.tolist()]
         size, start, end = trees.size.tolist(), trees.start.tolist(), trees.end.tolist()
         phrases = [k for k, label in enumerate(labels) if label.partition("-")[0] == "NP" and trees.word[k] < 0]
         inside = dict[int, str]()

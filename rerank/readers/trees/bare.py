@@ -99,8 +99,7 @@ def _pieces(lines: Sequence[bytes], first: int) -> list[tuple[int, bytes]]:
 
 def _parts(head: bytes, pieces: Sequence[tuple[int, bytes]], form: str, scored: bool) -> Parts:
     """The list of these candidates, without those that are failed parses."""
-    kept = [(place, *line.partition(b"(")) for place, line in pieces]
-    kept = [one for one in kept if not one[2] or not failed(one[3])]
+    kept = [(place, *line.partition(b"(")) for place, line in pieces if not failed(line)]
     places = [place for place, *_ in kept]
     if scored:
         texts = [bracket + tree or before for _, before, bracket, tree in kept]

@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import TRACE, NBestList, OnBadList, Problem, Reader, SkipCount, SkippedList, usable
+from rerank.readers.base import TRACE, NBestList, OnBadList, Problem, Reader, SkipCount, SkippedList, lists_of, usable
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike
-from rerank.readers.trees.treebank import GoldText, TreebankSide, treebank_files
+from rerank.readers.trees.treebank import GoldText, TreebankSide, read_treebank, treebank_files
 from rerank.readers.trees.trees import Trees, parse_brackets
 from rerank.readers.trees.words import (
     CANDIDATES,
@@ -99,9 +100,24 @@ def lists_of_trees(
     reader: Reader, path: PathLike, gold: Sequence[PathLike] | None
 ) -> Iterator[NBestList | SkippedList]:
     """Every list, usable or not, with its gold tree if there are files of ``gold`` trees."""
-    sides = [] if gold is None else [TreebankSide(gold)]
+    sides = [] if gold is None else [TreebankSide(gold, partial(_first_apart, reader, path, gold))]
     for nbest, entries in in_step(reader, path, sides):
         yield nbest.changed(gold=entries[0]) if entries and isinstance(nbest, NBestList) else nbest
+
+
+def _first_apart(reader: Reader, path: PathLike, gold: Sequence[PathLike]) -> str:
+    """For a message: the first list whose words are not those of its tree, however they are written."""
+    symbols = SymbolTable()
+    every = () if "-" in (path, *gold) else zip(lists_of(reader, path), read_treebank(gold), strict=False)
+    for nbest, tree in every:
+        opened = nbest if isinstance(nbest, SkippedList) else nbest.changed(gold=tree)
+        pair = parse_pair(opened, symbols, unchanged())
+        if isinstance(pair, SkippedList) or (k := same_yield(pair[1], pair[2], 0, symbols.intern(TRACE))) < 0:
+            continue
+        words = difference(yield_words(pair[1], k, symbols), yield_words(pair[2], 0, symbols))
+        where = f"list {nbest.id} at line {nbest.line}, whose tree is {tree.path}:{tree.line}"
+        return f"; the first with other words than its tree: {where}: {words}"
+    return ""
 
 
 def parse_pair(

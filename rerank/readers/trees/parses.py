@@ -12,6 +12,7 @@ from rerank.base.ranges import Range
 from rerank.readers.base import NBestList, Problem, SkippedList, excerpt
 from rerank.readers.lines import LineReader, ListReader, Make, Record, numbers
 from rerank.readers.problems import NUL
+from rerank.readers.trees.trees import is_failed
 
 
 class Parts(NamedTuple):
@@ -89,9 +90,11 @@ def blank(line: bytes) -> bool:
     return not line or line.isspace()
 
 
-def failed(tree: bytes) -> bool:
-    """Whether it is what parsers write where they found no tree, ``(())``."""
-    return not tree.strip(b"() \t")
+def failed(line: bytes) -> bool:
+    """Whether a line has what parsers write where they found no tree, ``(())``, alone or behind scores."""
+    before, bracket, tree = line.partition(b"(")
+    alone = blank(before) or numbers(before) is not None
+    return bool(bracket) and alone and not tree.strip(b"() \t") and is_failed(bracket + tree)
 
 
 def _tree_problems(texts: list[bytes], nul: bool) -> dict[int, Problem]:

@@ -3,11 +3,14 @@
 A treebank is named by a file, by a folder (all files below it that end in .mrg, .prd or .psd, compressed or not), or by
 a pattern such as ``wsj/0[2-9]`` or ``wsj/**/*.parse``; several names are separated by commas. Files of a folder or a
 pattern come in the order of their paths, compared folder by folder; names come in the order in which they are given.
+
+Outside of trees, lines that start with ``*`` are comments, and those that start with ``<``, as ``<S ID=1>`` in the
+Chinese treebank, are passed over.
 """
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
@@ -24,19 +27,20 @@ from rerank.readers.streams import PathLike, open_stream, split_paths, stream_na
 from rerank.readers.trees.trees import FOREST
 from rerank.storage.remote import is_url
 
-_OPEN, _CLOSE, _NEWLINE, _NUL, _STAR = (np.uint8(ord(c)) for c in "()\n\0*")
+_OPEN, _CLOSE, _NEWLINE, _NUL, _STAR, _LESS = (np.uint8(ord(c)) for c in "()\n\0*<")
 CHUNK = 1 << 18  # bytes read at once
 
-_OUTSIDE, _UNOPENED, _NUL_BYTE = 1, 2, 3
+_OUTSIDE, _UNOPENED, _NUL_BYTE, _MARKED = 1, 2, 3, 4
 _MESSAGES = {
     _OUTSIDE: "text outside of a tree; a tree starts with '('",
     _UNOPENED: "a ')' without its '('",
     _NUL_BYTE: NUL,
+    _MARKED: "a '(' in a line that starts with '<', as SGML has, which is passed over; put trees on lines of their own",
 }
 
 
-# Indices of a scan's state: depth, -1 in a comment; line; line where the open tree starts; first later line that
-# starts with (.
+# Indices of a scan's state: depth, -1 in a comment, -2 in a line of SGML; line; line where the open tree starts; first
+# later line that starts with (.
 DEPTH, LINE, START, MARGIN = range(4)
 
 
@@ -56,8 +60,8 @@ def _starts_line(data: np.ndarray, i: int, at_line_start: bool) -> bool:
 
 @kernel
 def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[int, int, int, int]:
-    """Find the trees that end in the chunk ``data`` (uint8), and its comments, as trees without text; M must be more
-    than half its length.
+    """Find the trees that end in the chunk ``data`` (uint8), and its comments and lines of SGML, as trees without text;
+    M must be more than half its length.
 
     Returns (number of trees and comments found, where an unfinished one begins, error code, place of the error).
     """
@@ -68,6 +72,9 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
         if depth < 0:
             if byte == _NEWLINE:
                 depth, line = 0, line + 1
+            elif byte == _OPEN and depth == -2:
+                code, place = _MARKED, i
+                break
         elif byte == _OPEN:
             if depth == 0:
                 begin, start, margin = i, line, 0
@@ -87,10 +94,10 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
         elif byte == _NUL:
             code, place = _NUL_BYTE, i
             break
-        elif depth == 0 and byte == _STAR and _starts_line(data, i, at_line_start):
+        elif depth == 0 and byte in (_STAR, _LESS) and _starts_line(data, i, at_line_start):
             scan.begin[count] = scan.end[count] = i
             scan.line[count] = line
-            count, depth = count + 1, -1
+            count, depth = count + 1, -1 if byte == _STAR else -2
         elif depth == 0 and not (byte == 32 or 9 <= byte <= 13):
             code, place = _OUTSIDE, i
             break
@@ -222,17 +229,22 @@ def read_treebank(paths: Iterable[PathLike]) -> Iterator[GoldText]:
 
 
 class TreebankSide(Side):
-    """The gold trees of lists, as a side file of ``GoldText``; messages name the file of the last tree taken."""
+    """The gold trees of lists, as a side file of ``GoldText``; messages name the file of the last tree taken, and where
+    there are too few or too many, what ``apart`` says of the lists whose trees they are not."""
 
-    def __init__(self, paths: Sequence[PathLike]) -> None:
+    def __init__(self, paths: Sequence[PathLike], apart: Callable[[], str]) -> None:
         golds = ((gold.line, gold) for gold in read_treebank(paths))
         super().__init__(paths, golds, ("gold tree", "gold trees"))
-        self.path = stream_name(paths[0])
+        self.path, self._apart = stream_name(paths[0]), apart
 
     def take(self, number: int = 1) -> list[Any]:
         if entries := super().take(number):
             self.path = entries[-1].path
         return entries
+
+    @property
+    def _rule(self) -> str:
+        return super()._rule + self._apart()
 
 
 class SentenceText(NamedTuple):

@@ -6,8 +6,9 @@ Three lines this reads (one tree each; white space, including line breaks, is fr
     ( (S (NP-SBJ (-NONE- *)) (VP (VB Go))))
     (TOP (NP (NN Art)))
 
-A node with one word below it and nothing else is a preterminal; a word next to other children is an error. A failed
-parse, brackets without a word such as ``(())`` or ``(S1)``, is read as a tree of one trace, ``(-NONE- *)``.
+A node with one word below it and nothing else is a preterminal; a word next to other children is an error, and so is a
+tree whose words are ``0=It 1=rained``, as those of disco-dop that may be discontinuous. A failed parse, brackets
+without a word such as ``(())`` or ``(S1)``, is read as a tree of one trace, ``(-NONE- *)``.
 """
 
 import re
@@ -46,6 +47,11 @@ class Trees(NamedTuple):
     end: np.ndarray  # int32 [n]: one past its last leaf position
 
 
+_DISCONTINUOUS = (
+    "the words of the tree have their places before them, as 0=word, so its brackets need not be spans; write "
+    "continuous trees, as with discodop treetransforms --splitdisc --inputfmt=discbracket --outputfmt=bracket (what "
+    "scores discontinuous ones is discodop eval)"
+)
 _MESSAGES = {
     1: "text outside of a tree; a tree starts with '('",
     2: "a ')' without its '('",
@@ -146,6 +152,22 @@ def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variable
     return 0, 0, 0, fresh
 
 
+def without_features(label: str) -> str:
+    """A label without the features that treebanks of SPMRL give it between ``##``, as EVALB_SPMRL reads it.
+
+    >>> without_features("DET##lemma=le|s=def##"), without_features("##")
+    ('DET', '##')
+    """
+    return label[:1] + label[1:].partition("##")[0]
+
+
+def _discontinuous(text: bytes) -> bool:
+    """Whether the words of a tree begin with their places, 0= to that of the last, in any order."""
+    words = [word for bracket, word in re.findall(rb"(\(?)\s*([^\s()]+)", text) if not bracket]
+    places = [int(found[1]) for word in words if (found := re.match(rb"(\d{1,9})=", word))]
+    return bool(words) and sorted(places) == list(range(len(words)))
+
+
 def is_failed(text: bytes) -> bool:
     """Whether ``text`` is a failed parse: nothing at all, or brackets, perhaps with labels, but no word."""
     if re.search(rb"[^\s()]\s+[^\s()]|\)\s*[^\s()]", text):  # what does not follow a bracket directly is a word
@@ -168,6 +190,9 @@ def parse_brackets(
     where the texts are from.
     """
     raw = b"".join(texts)
+    for t, text in enumerate(texts) if b"0=" in raw else ():
+        if _discontinuous(text):
+            raise DataError(_DISCONTINUOUS, path=path, line=None if lines is None else lines[t], list_id=list_id)
     data = np.frombuffer(raw, dtype=np.uint8)
     bounds = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=bounds[1:])
