@@ -14,6 +14,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.metrics.text import TextMetric, check_references
+from rerank.readers.sequences.slash import parted
 from rerank.readers.sequences.spans import spans_of
 
 
@@ -24,10 +25,10 @@ def labels_of(text: bytes) -> list[str]:
     ------
     DataError: a word without one.
     """
-    pairs = [word.rpartition("/") for word in decoded(text).split()]
-    if bare := next((label for word, slash, label in pairs if not (word and slash and label)), None):
+    pairs = [parted(word) for word in decoded(text).split()]
+    if bare := next((label for word, label in pairs if not (word and label)), None):
         raise DataError(f"found {bare[:40]!r}; expected a word, a slash and its label")
-    return [label for _, _, label in pairs]
+    return [label for _, label in pairs]
 
 
 class LabelMetric(TextMetric):

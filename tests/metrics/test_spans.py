@@ -93,8 +93,10 @@ def test_texts_are_words_with_labels() -> None:
     assert (reference.tolist(), rows.tolist()) == ([1], [[1, 1], [0, 0]])
     assert metric.gain(np.zeros(2), np.zeros(1)) == 1.0
     assert counts_by_label([["A", "B"]], [["A", "A"]]) == {"A": [1, 1, 2], "B": [0, 1, 0]}
+    assert TagAccuracy().stats([rb"a/N\/A b/c/X"], [rb"a/N\/A b/c/Y"])[1].tolist() == [[1]]
     for texts, message in (([b"a/O"], "found 1 labels for 2 words"), ([b"a b/O"], "expected a word, a slash")):
         with pytest.raises(DataError, match=message):
             metric.stats(texts, [b"a/b/B-X c/O"])
-    with pytest.raises(DataError, match="found the label 'NN'"):
-        metric.stats([b"a/NN"], [b"a/O"])
+    for label, message in (("NN", "I-NP$"), ("B_X", "write B-X for it"), ("X-I", "write I-X"), ("s-x", "write S-x")):
+        with pytest.raises(DataError, match=f"found the label '{label}'.*{message}"):
+            metric.stats([f"a/{label}".encode()], [b"a/O"])

@@ -108,6 +108,29 @@ def test_conllu(tmp_path: Path) -> None:
         ConlluReader(label="pos")
 
 
+@pytest.mark.parametrize(
+    ("reader", "text", "said"),
+    [
+        (
+            SlashReader(),
+            "a/A b\\/c/C\nd/D b/c/C d/e/E\n",
+            ["a:2: b/c/C is read as b/c with the label C; the option at"],
+        ),
+        (SlashReader(at="first"), "b/c/C\nb/c/C\n", ["a:1: b/c/C is read as b with the label c/C; the option at"]),
+        (SlashReader(), "a/A\\/B //C\n", []),
+        (WordReader(), "b/c/C\n", []),
+    ],
+)
+def test_which_of_several_slashes_counts_is_said_once(
+    reader: SlashReader, text: str, said: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "rerank"):
+        read(reader, tmp_path / "a", text, width=1)
+    assert [message.partition("/a:")[2].partition(", last")[0] for message in caplog.messages] == [
+        each.removeprefix("a:") for each in said
+    ]
+
+
 def test_words_with_tags(tmp_path: Path) -> None:
     (found,) = read(SlashReader(), tmp_path / "a", "1/2/CD and/or/CC //SYM\n\n")
     assert found.words == ["1/2", "and/or", "/"]
@@ -115,8 +138,16 @@ def test_words_with_tags(tmp_path: Path) -> None:
     assert written(SlashReader(), found, ["A", "B", "C"]) == "1/2/A and/or/B //C\n"
     with pytest.raises(DataError, match=r"a:1.*found .word."):
         read(SlashReader(), tmp_path / "a", "word\n")
+    categories = SlashReader(at="first")
+    (found,) = read(categories, tmp_path / "a", "a/NP/N saw/(S\\NP)/NP it/NP\n")
+    assert (found.words, found.labels) == (["a", "saw", "it"], ("NP/N", "(S\\NP)/NP", "NP"))
+    assert written(categories, found, [*found.labels]) == "a/NP/N saw/(S\\NP)/NP it/NP\n"
     (plain,) = read(WordReader(), tmp_path / "a", "and/or it\n", width=1)
     assert plain.words == ["and/or", "it"]
     assert plain.labels == ()
+    labels = ["(S\\NP)/NP", "N/"]
+    assert written(WordReader(), plain, labels) == "and/or/(S\\NP)\\/NP it/N\\/\n"
+    (again,) = read(SlashReader(), tmp_path / "a", written(WordReader(), plain, labels))
+    assert (again.words, [*again.labels]) == (plain.words, labels)
     with pytest.raises(RecipeError, match="without labels"):
         read(WordReader(), tmp_path / "a", "a\n")

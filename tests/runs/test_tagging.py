@@ -19,6 +19,7 @@ from rerank.readers.sequences.base import TaggedSentence
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
 from rerank.runs import pipeline
+from rerank.runs.tagging.fitting import tagger
 from rerank.runs.tagging.lists import jackknifed
 from rerank.runs.tagging.steps import majority
 
@@ -175,15 +176,35 @@ def test_bad_recipes_are_refused_before_anything_is_read(change: dict[str, Any],
         pipeline.run(read_settings({"name": "x", "task": "tagging", **change}), tmp_path / "run")
 
 
-def test_labels_that_cannot_stand_behind_a_slash_are_refused(rerank: Command, tmp_path: Path) -> None:
-    (tmp_path / "train").write_text("a N/V\nb X\n\n")
+def test_labels_with_slashes_stay_and_those_with_blanks_are_refused(rerank: Command, tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("a\tN/V\nb\tX\n\n")
     settings = {"name": "x", "task": "tagging", "data": {"file": str(tmp_path / "train"), "dev": None, "tests": []}}
+    settings["data"] |= {"reader": {"name": "conll", "separator": "\t"}}
     pipeline.run(read_settings(settings), tmp_path / "run")
-    failed(
-        rerank("tag", tmp_path / "run" / "model", tmp_path / "train", "--n-best", "2"),
-        2,
-        "found the label 'N/V'; behind a slash",
-    )
+    tag = "tag", tmp_path / "run" / "model", tmp_path / "train", "--n-best", "2"
+    lists = [json.loads(line) for line in rerank(*tag).out.splitlines()]
+    assert lists[0]["references"] == [lists[0]["candidates"][0]["text"]] == [r"a/N\/V b/X"]
+    (tmp_path / "train").write_text("a\tN V\nb\tX\n\n")
+    failed(rerank(*tag), 2, "found the label 'N V'; behind a slash it may have no blanks")
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ("B_PER I_PER O", "write B-PER for B_PER, or"), ("b-x i-x o", "write B-x for b-x"),
+        ("X-B X-I O", "write B-X for X-B"), ("B-X I-X O", ""), ("V_B N_I X", ""), ("s o i", ""),
+    ],
+)  # fmt: skip
+def test_labels_of_spans_in_other_forms_are_no_spans_without_a_word(
+    labels: str, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sentences = [[*zip("abc", labels.split(), strict=True)]] * 2
+    tagger(sentences, epochs=1)
+    assert len(caplog.messages) == (said != "")
+    assert said in "".join(caplog.messages)
+    caplog.clear()
+    tagger(sentences, epochs=1, constraints="none")
+    assert not caplog.messages
 
 
 def test_what_is_trained_is_tested_by_the_next_call(ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

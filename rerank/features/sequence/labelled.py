@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.base.encoding import decoded
+from rerank.readers.sequences.slash import parted
 from rerank.readers.sequences.spans import has_spans, spans_of
 
 
@@ -33,7 +34,7 @@ def label_arrays(texts: Sequence[bytes], hash_of: Callable[[str], int]) -> Label
         for text in texts:
             first, names = len(forms), list[str]()
             for word in decoded(text).split():
-                form, _, label = word.rpartition("/")
+                form, label = parted(word)
                 if word not in known:
                     known[word] = hash_of(form), hash_of(label)
                 names.append(label)

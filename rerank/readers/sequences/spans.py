@@ -5,6 +5,7 @@ alone (L and U are E and S, M is I). A span begins where IOB1, IOB2 or BIOES say
 on, as in conlleval (Tjong Kim Sang & Buchholz 2000, https://www.clips.uantwerpen.be/conll2000/chunking/output.html).
 """
 
+import re
 from collections.abc import Iterable
 from functools import cache
 
@@ -12,6 +13,7 @@ from rerank.base.errors import DataError
 
 Span = tuple[int, int, str]  # first token, last + 1, type
 PREFIXES = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S", "M": "I", "O": "O"}
+_OTHER = re.compile("(?i)([BIESLUM])[-_:/|](.+)|(.+)[-_:/|]([BIESLUM])")
 
 
 @cache
@@ -24,7 +26,9 @@ def parts_of(label: str) -> tuple[str, str]:
     """
     prefix, _, kind = label.partition("-")
     if prefix not in PREFIXES or (prefix == "O" and kind):
-        raise DataError(f"found the label {label!r}; spans have labels such as O, B-NP and I-NP")
+        form = span_form(label)
+        advice = "" if form == label else f"; write {form} for it"
+        raise DataError(f"found the label {label!r}; spans have labels such as O, B-NP and I-NP{advice}")
     return PREFIXES[prefix], kind
 
 
@@ -44,6 +48,17 @@ def spans_of(labels: Iterable[str]) -> list[Span]:
             first = place
         before, kind_before = part, kind
     return [*spans, (first, place + 1, kind_before)] if before != "O" else spans
+
+
+def span_form(label: str) -> str:
+    """The label that one means where it is written in other ways; others stay.
+
+    >>> span_form("B_PER"), span_form("b-per"), span_form("PER-B"), span_form("o"), span_form("NN")
+    ('B-PER', 'B-per', 'B-PER', 'O', 'NN')
+    """
+    if found := _OTHER.fullmatch(label):
+        return f"{(found[1] or found[4]).upper()}-{found[2] or found[3]}"
+    return "O" if label == "o" else label
 
 
 def has_spans(labels: Iterable[str]) -> bool:

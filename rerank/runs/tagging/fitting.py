@@ -25,7 +25,7 @@ from rerank.metrics.spans import LabelMetric
 from rerank.models.provenance import provenance
 from rerank.models.tagger import Tagger, token_features
 from rerank.readers.sequences.base import SequenceReader, TaggedSentence, sentences_of, sequence_readers
-from rerank.readers.sequences.spans import has_spans, parts_of
+from rerank.readers.sequences.spans import has_spans, parts_of, span_form
 from rerank.readers.skip_count import SkipCount
 from rerank.readers.streams import PathLike, read_in
 from rerank.recipes.loading import read_settings
@@ -99,6 +99,13 @@ def allowed_labels(labels: Sequence[str], how: str, sequences: Iterable[Sequence
     K = len(labels)
     free = np.ones((K + 2, K), np.uint8)
     if how == "none" or (how == "auto" and not has_spans(labels)):
+        forms = [span_form(label) for label in labels]
+        if how == "auto" and has_spans(forms):
+            given, form = next(pair for pair in zip(labels, forms, strict=True) if pair[0] != pair[1])
+            message = (
+                "the labels look like those of spans in another form, and are taken for tags: write %s for %s, or, "
+            )
+            log.warning(f"{message}if they are tags, set constraints: none and metric: tags", form, given)
         return free
     parts = [*map(parts_of, labels)]
     closed = any(part in "ES" for part, _ in parts)  # BIOES: a span ends with E

@@ -50,13 +50,13 @@ def write_lists(out: OutputStream, best: Best) -> int:
 
     Raises
     ------
-    DataError: a label with a slash or a blank.
+    DataError: a label with a blank.
     """
     seen, number = set[str](), -1
     for number, (sentence, taggings) in enumerate(best):
         for label in {label for tagging in taggings for label in tagging.labels} | {*sentence.labels}:
-            if "/" in label or label.split() != [label]:
-                message = f"found the label {label!r}; behind a slash it may have neither slashes nor blanks"
+            if label.split() != [label]:
+                message = f"found the label {label!r}; behind a slash it may have no blanks"
                 raise DataError(message, path=sentence.path or None, line=sentence.line or None)
         name = sentence.id if sentence.id and sentence.id not in seen else f"sentence {number}"
         seen.add(name)
