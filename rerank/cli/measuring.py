@@ -1,5 +1,6 @@
 """The options of commands that measure, and the metric that they describe."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.cli.application import allow_local_imports
 
 if TYPE_CHECKING:
     from rerank.metrics.base import Metric
@@ -18,11 +20,13 @@ ORDERS = "ndcg", "map", "mrr", "recall", "precision", "err"
 MEASURES = "parseval", *TEXTS, "gain", *ORDERS
 
 
-def _known(name: str) -> str:
-    """The name of a measure, with its cut-off if it has one."""
-    if name.partition("@")[0] not in (*MEASURES, "ter"):
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(MEASURES)}")
-    return name
+def _known(metric: str) -> str:
+    """The name of a measure, with its cut-off if it has one, the import path of one, or settings."""
+    from rerank.metrics.base import metrics
+
+    if not re.search("[:{]", metric) and metric.partition("@")[0] not in metrics.names():
+        raise typer.BadParameter(f"{metric!r} is not one of {', '.join(MEASURES)}")
+    return allow_local_imports(metric)
 
 
 Measured = Annotated[
@@ -31,7 +35,8 @@ Measured = Annotated[
         "--metric",
         metavar="NAME",
         help=f"The measure: parseval, {', '.join(TEXTS)}; or, of a column of the lists, gain, "
-        f"{', '.join(ORDERS)}, also with a cut-off, ndcg@10.",
+        f"{', '.join(ORDERS)}, also with a cut-off, ndcg@10; or settings, {{name: gain, column: x}}, or your own, "
+        "module:Class.",
         callback=_known,
     ),
 ]
@@ -72,15 +77,14 @@ class Measuring:
         refused."""
         from rerank.extraction.content.texts import make_text_metric
         from rerank.extraction.content.trees import make_parseval
-        from rerank.recipes.settings import named
 
         of_texts = {"--reference": bool(self.references), "--form": self.form != "lines"}
         given = {"--prm": self.prm, "--punctuation": self.punctuation}
-        parses = self.metric == "parseval"
+        settings = metric_settings(self.metric, self.option)
+        parses = settings["name"] == "parseval"
         others = of_texts if parses else {**given, "--normalize": self.normalize}
         for option in (option for option, value in others.items() if value):
             raise RecipeError(f"{option} is for {'text metrics' if parses else 'parseval'}, not for {self.metric}")
-        settings = parsed_options(self.option or []) | named(self.metric)
         if not parses:
             return make_text_metric(settings, reported=reported)
         return make_parseval(settings | {key[2:]: str(value) for key, value in given.items() if value is not None})
@@ -100,8 +104,14 @@ def of_trees(*files: str) -> Iterator[None]:
         raise DataError(message, path=error.path, line=error.line, list_id=error.list_id) from None
 
 
-def parsed_options(options: list[str]) -> dict[str, Any]:
-    """``NAME=VALUE`` options; values are YAML."""
+def metric_settings(metric: str, options: list[str] | None = None) -> dict[str, Any]:
+    """The settings of a metric, of its name or YAML, and of ``NAME=VALUE`` options, whose values are YAML too."""
+    from rerank.recipes.settings import named
     from rerank.storage.bounded_yaml import yaml_options
 
-    return yaml_options(options, "--option NAME=VALUE")
+    settings = named(yaml_options([f"metric={metric}"], "--metric NAME")["metric"])
+    if not isinstance(settings, dict) or "name" not in settings:
+        raise RecipeError(
+            f"found {metric!r}; expected a name, or settings, as {{name: gain, column: x}}", key="--metric"
+        )
+    return settings | yaml_options(options or [], "--option NAME=VALUE") | {"name": settings["name"]}

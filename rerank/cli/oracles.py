@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
     from rerank.readers.base import NBestList, Reader, SkipCount
+    from rerank.readers.texts.text_list import TextList
 
     Measurements = Iterator[tuple[NBestList, np.ndarray, np.ndarray]]  # lists, statistics of references and of lists
 
@@ -57,16 +58,17 @@ def oracle(
     from rerank.metrics.text import TextMetric
     from rerank.readers.base import SkipCount
     from rerank.readers.streams import stream_name
+    from rerank.readers.texts.text_list import TextList
     from rerank.runs.doubts import references_amiss
 
     measure, references = measuring.make(), measuring.references
-    count, lengths = SkipCount(on_bad_list), list[tuple[int, int]]()
+    count, lengths, shown = SkipCount(on_bad_list), list[tuple[int, int]](), list[TextList]()
     form_of_lists = make_reader(reader or ("moses" if isinstance(measure, TextMetric) else "charniak"))
     if isinstance(measure, TextMetric):
         golds = None if reference is None else [reference, *(references or [])]
         if golds is None and references:
             raise DataError("expected NBEST REF: --reference names further references", path=stream_name(nbest))
-        measured = _measured_texts(measure, form_of_lists, nbest, golds, measuring.form, count, lengths)
+        measured = _measured_texts(measure, form_of_lists, nbest, golds, measuring.form, count, lengths, shown)
     else:
         assert isinstance(measure, Parseval)
         if reference is None:
@@ -80,7 +82,7 @@ def oracle(
         check_errors(measure, count.refused, count.lists, count.first_refused)
     statistics = ListStatistics.of(corpus, measure)
     _show_statistics(statistics, count, measure)
-    for line in references_amiss(measure, asdict(statistics), np.array(lengths)):
+    for line in references_amiss(measure, asdict(statistics), np.array(lengths), shown):
         log.warning("%s", line)
 
 
@@ -127,16 +129,19 @@ def _measured_texts(
     form: str,
     count: "SkipCount",
     lengths: list[tuple[int, int]],
+    shown: "list[TextList]",
 ) -> "Measurements":
-    """Lists of texts with their statistics; leaves how long they are in ``lengths``."""
+    """Lists of texts with their statistics; leaves how long they are in ``lengths``, and the first in ``shown``."""
     from rerank.extraction.seen import lengths_of
     from rerank.metrics.gain import Gain
     from rerank.readers.texts.text_pairs import read_text_pairs
+    from rerank.runs.doubts import SAMPLE
 
     needed = not isinstance(measure, Gain)
     lists = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
     for texts in lists:
         lengths.append(lengths_of(texts, texts.references))
+        shown += [texts] if len(shown) < SAMPLE else []
         yield (texts, *measure.list_stats(texts, texts.references))
 
 

@@ -25,7 +25,7 @@ from rerank.cli.application import (
     model_for,
     warn_of_skipped,
 )
-from rerank.cli.measuring import ORDERS, Measured, Option, parsed_options
+from rerank.cli.measuring import ORDERS, Measured, Option, metric_settings
 
 if TYPE_CHECKING:
     from rerank.models.model import Model
@@ -93,8 +93,9 @@ def rank_(
 
     check_files(nbest, sources, output, None if model == BASE else model)
     if model == BASE:
-        predictor = predictor or ("fuse" if metric == "parseval" else "mbr")
-        scorer = _scorer(_base_model(parsed_options(option or []), metric), predictor)
+        settings = metric_settings(metric, option)
+        predictor = predictor or ("fuse" if settings["name"] == "parseval" else "mbr")
+        scorer = _scorer(_base_model(settings), predictor)
     else:
         if option or metric != "parseval":
             raise RecipeError("--metric and --option are for lists without a model; a model has its own metric")
@@ -139,14 +140,12 @@ def _warn(scorer: "Scorer", counts: Counter[str], instead: str) -> None:
         log.warning(message, counts["without source"], missing)
 
 
-def _base_model(options: dict[str, Any], metric: str) -> "Model":
-    """A model of base scores alone, whose candidates gain by a metric."""
+def _base_model(settings: dict[str, Any]) -> "Model":
+    """A model of base scores alone, whose candidates gain by the metric of these settings."""
     from rerank.models.decoding import base_model
     from rerank.recipes.loading import read_settings
     from rerank.recipes.recipe import ListRecipe
-    from rerank.recipes.settings import named
 
-    settings = options | named(metric)
     if settings["name"] in ORDERS:
         raise RecipeError(f"{settings['name']} measures orders, and decoding gives no order", key="--metric")
     task = {"parseval": "parse", "gain": "ranking"}.get(settings["name"], "translation")

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from rerank.cli.answer import show
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, command
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, allow_local_imports, command
+from rerank.cli.measuring import metric_settings
 
 
 @command()
@@ -23,7 +24,14 @@ def vote(
             show_default="what the lists say",
         ),
     ] = None,
-    metric: Annotated[str | None, typer.Option(help="What is compared.", show_default="gain")] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="What is compared, by name, or {name: gain, column: x}.",
+            show_default="gain",
+            callback=allow_local_imports,
+        ),
+    ] = None,
     columns: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Numbers to look at, with commas.", show_default="all")
     ] = None,
@@ -50,24 +58,24 @@ def vote(
     if save is not None and columns is not None:
         raise typer.BadParameter("--columns chooses what the table looks at; --save learns from all, leave out one")
     from rerank.readers.given.reading import read
-    from rerank.recipes.settings import named
     from rerank.runs.fitting import fit
     from rerank.runs.vote import table_of_votes, write_curve
     from rerank.storage.files import check_output
 
     for output in filter(None, (curve, save)):
         check_output(output)
+    measure = None if metric is None else metric_settings(metric)
     chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
     lists = [read(path, reader, on_bad_list=on_bad_list, **chosen) for path in files]
     once = any(path == "-" or (Path(path).exists() and not Path(path).is_file()) for path in files)
     every: Any = lists if save is None or (not once and len(lists) == 1) else list(chain.from_iterable(lists))
     how: dict[str, Any] = {"folds": folds, "samples": samples, "seed": seed}
     how["use"] = columns.split(",") if columns else None
-    table = table_of_votes(every, named(metric), curve=curve is not None, **how)
+    table = table_of_votes(every, measure, curve=curve is not None, **how)
     show(table.table().rich(), **table.as_data())
     show(table.table().note)
     if curve is not None:
         write_curve(table, curve)
     if save is not None:
-        fit(every[0] if every is lists else every, metric=named(metric), seed=seed, **chosen).save(save)
+        fit(every[0] if every is lists else every, metric=measure, seed=seed, **chosen).save(save)
         show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")

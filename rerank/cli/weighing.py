@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from rerank.cli.answer import show
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, command
-from rerank.cli.measuring import Option, parsed_options
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, allow_local_imports, command
+from rerank.cli.measuring import Option, metric_settings
 
 
 @command()
@@ -17,7 +17,13 @@ def weigh(
         list[str] | None, typer.Argument(metavar="[REF...]", help="References, for lists without.", show_default=False)
     ] = None,
     *,
-    metric: Annotated[str, typer.Option(help="What weights are for: wer, bleu, gain, ndcg@10, ...")] = "gain",
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="What weights are for: wer, bleu, gain, ndcg@10, {name: gain, column: x}...",
+            callback=allow_local_imports,
+        ),
+    ] = "gain",
     option: Option = None,
     reader: ListReader = None,
     columns: Annotated[
@@ -42,12 +48,11 @@ def weigh(
     """
     from rerank.readers.given.reading import read
     from rerank.readers.streams import single_stdin
-    from rerank.recipes.settings import named
     from rerank.runs.weigh import table_of_weights
     from rerank.runs.weighed_model import weighed_model
 
     single_stdin(file, *(references or []))
-    measure = named(metric) | parsed_options(option or [])
+    measure = metric_settings(metric, option)
     lists: Any = read(file, reader, references=references or None, on_bad_list=on_bad_list)
     if save is not None and (file == "-" or (Path(file).exists() and not Path(file).is_file())):
         lists = list(lists)  # which can be read only once

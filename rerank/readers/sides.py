@@ -23,13 +23,21 @@ class Progress:
         self.reader, self.path, self.count = reader, stream_name(path), 0
         self.last: NBestList | SkippedList | None = None
         self.like: NBestList | None = None  # the last that is not bad
+        self.bad: SkippedList | None = None  # the first that is
         self.late = False  # whether the first list is empty, as are those whose ids are left out
 
     def add(self, nbest: NBestList | SkippedList) -> None:
         """Note the next list."""
         if isinstance(nbest, NBestList):
             self.like, self.late = nbest, self.late or (self.count == 0 and len(nbest) == 0)
+        elif self.bad is None:
+            self.bad = nbest
         self.count, self.last = self.count + 1, nbest
+
+    def check_form(self) -> None:
+        """Refuse a file of which no list so far is any good, whose lists are then counted by a wrong format."""
+        if self.like is None and self.bad is not None:
+            raise self.bad.problem.advised()
 
     def check_order(self, nbest: NBestList | SkippedList) -> None:
         """Refuse a list whose id is not its place, where lists come in an order of their own."""
@@ -78,6 +86,7 @@ class Side:
         before, entries = self.count, self.take(number)
         if len(entries) == number:
             return entries[0] if self.of == "list" else entries
+        lists.check_form()
         message = f"{self.count:,} {self.many} for at least {amount(before + number, self.of)} of {lists.path} "
         message += f"(list {nbest.id} at line {nbest.line}); {self._rule}"
         if lists.late and self.count == lists.count - 1 and lists.reader.offers("first_id"):
@@ -88,6 +97,7 @@ class Side:
         """Refuse an entry that is left over."""
         before = self.count
         if self.take():
+            lists.check_form()
             message = f"at least {self.count:,} {self.many} for {amount(before, self.of)} of {lists.path}; {self._rule}"
             raise DataError(message, path=self.path, line=self.line)
 

@@ -20,7 +20,7 @@ from rerank.metrics.parseval import Parseval
 from rerank.models.decoding import gain_functions, require_trees
 from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.readers.score_columns import ScoreColumns
-from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.corpora import Data, last_lists, shared_lists
 from rerank.runs.ensembles import deviation_of, spread
 from rerank.runs.learned_fusion import MEANT, check_learning, learn_brackets
@@ -58,7 +58,8 @@ def check_decoding(recipe: ListRecipe) -> None:
         gain_functions.get(settings.gains)
     if settings.use not in ("auto", "best", *kinds):
         message = f"{settings.use!r} is not among decode.kinds ({', '.join(kinds) or 'none'})"
-        if not kinds and recipe.data.dev is None:
+        message += f"; set decode.kinds: [{', '.join([*kinds, settings.use])}]"
+        if not kinds and recipe.data.dev is None and settings.sharpness is None and recipe.task in DECODERS:
             message = "without a dev split nothing is tuned; name data.dev, or give decode.sharpness"
         raise RecipeError(message, key="decode.use")
 

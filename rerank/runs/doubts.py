@@ -1,11 +1,16 @@
 """Doubts about the lists of a run: splits that share lists, references that belong to other lists, and score
 columns that mean something else in one file than in another."""
 
-from collections.abc import Iterable, Mapping
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 
+from rerank.base.encoding import decoded, encoded
 from rerank.data.shards import Lists, selected
 from rerank.extraction.content.base import Content
 from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
@@ -13,17 +18,45 @@ from rerank.features.dense import said_of
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import base_choice, list_gains
+from rerank.metrics.text import TextMetric
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
+from rerank.readers.nbest import NBestList
+from rerank.readers.problems import SkippedList
+from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.runs.corpora import Data
 
+log = logging.getLogger("rerank")
 APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions
 HARDLY = 0.05  # the share of what a random candidate lacks that an oracle gains at the least
 FEWEST = 30  # lists that tell whether lengths go together,
 CORRELATED = 0.3  # which they do if their correlation is this, of ranks
 DEVIATIONS = 3.72  # of a normal distribution, beyond which it has the probability ALPHA
 ASKED = "are the references those of other lists, off by a line?"
+SAMPLE = 500  # lists, from the first, that tell whether references are written in another way
+CLOSED = 0.5  # of what is lacking so much is left, or less, where another way to write makes up for it
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff]")  # letters of scripts without blanks
+
+
+def _unmarked(text: str) -> str:
+    return "".join(letter for letter in text if not category(letter).startswith("P"))
+
+
+def _joined(text: str) -> str:
+    text = "".join(text.split()).replace("▁", " ") if "▁" in text else text
+    return re.sub(r"@@( |$)| ##|</s>", "", text)
+
+
+# Other ways to write both sides, and what to do where one of them makes up for what is lacking.
+_CASE, _MARKS = "set the metric's lowercase: true (--option lowercase=true)", "take them out of lists and references"
+WRITTEN = (
+    ("without capitals", str.lower, _CASE),
+    ("without punctuation marks", _unmarked, _MARKS),
+    ("without capitals and punctuation marks", lambda text: _unmarked(text.lower()), f"{_CASE}; for marks, {_MARKS}"),
+    ("with word pieces joined", _joined, "join them in the lists, or let the decoder write words"),
+    ("by characters", lambda text: " ".join("".join(text.split())), "no blanks tell words apart: set metric: cer"),
+)
 
 
 def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mapping[str, Any]) -> list[str]:
@@ -40,13 +73,16 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     for split, extracted in {recipe.data.training: train, **data.others}.items():
         if split == HOLDOUT:
             continue
-        found += [f"{split}: {line}" for line in references_amiss(metric, counts[split], extracted.seen.lengths)]
+        lists = content.read(recipe.data, split)
+        amiss = references_amiss(metric, counts[split], extracted.seen.lengths, lists)
+        found += [f"{split}: {line}" for line in amiss]
         if extracted is train:
             continue
         if split == recipe.data.dev and not isinstance(metric, Gain) and below_dev(train.corpus, extracted.corpus):
             here, there = (metric.text(counts[name]["base"][metric.primary]) for name in (recipe.data.training, split))
             shown = f"{metric.primary} {here}, on {split} {there}"
-            found.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {ASKED}")
+            why = written_apart(metric, content.read(recipe.data, recipe.data.training)) or ASKED
+            found.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {why}")
         found += [f"{split}: {line}" for line in unlike_training(extracted.seen, content, known, train.seen.digests)]
     return found
 
@@ -93,24 +129,66 @@ def unlike_training(
     return [*([shown] if same else []), *drift.warnings()]
 
 
-def references_amiss(metric: Metric, counts: Mapping[str, Any], lengths: np.ndarray) -> list[str]:
+def references_amiss(
+    metric: Metric, counts: Mapping[str, Any], lengths: np.ndarray, lists: Iterable[NBestList | SkippedList]
+) -> list[str]:
     """Lines where the references of lists do not look like theirs.
 
     counts: the ``ListStatistics``; the oracle is to be better than a random candidate. lengths: those of candidates and
-    references (int64 [S, 2]), which are to go together.
+    references (int64 [S, 2]), which are to go together. lists: themselves, or the first, see ``written_apart``.
     """
     if isinstance(metric, Gain):
         return []
-    lines = list[str]()
+    lines, apart = list[str](), written_apart(metric, lists)
+    asked = apart or ASKED
     best, random = (counts[name][metric.primary] for name in ("oracle", "random"))
     lacking = abs((0.0 if metric.lower_is_better else 100 / metric.percent) - random)
     if abs(best - random) < HARDLY * lacking and counts["candidates"] >= 2 * counts["lists"]:
         shown = f"{metric.primary} {metric.text(best)} beside {metric.text(random)}"
-        lines.append(f"the oracle is hardly better than a random candidate ({shown}); {ASKED}")
+        lines.append(f"the oracle is hardly better than a random candidate ({shown}); {asked}")
     if (correlation := unlike_lengths(lengths)) is not None:
         shown = f"rank correlation {correlation:.2f}"
-        lines.append(f"long candidates do not go with long references ({shown}); {ASKED}")
-    return lines
+        lines.append(f"long candidates do not go with long references ({shown}); {asked}")
+    return lines or [apart] * (apart != "")
+
+
+def written_apart(metric: Metric, lists: Iterable[NBestList | SkippedList]) -> str:
+    """The way to write that makes up for most of what the best candidates of ``lists``, by score, lack, and what to do.
+
+    Empty where none leaves as little as ``CLOSED`` or doubles the score, or the metric does not compare words.
+    """
+    if not isinstance(metric, TextMetric) or not hasattr(metric, "lowercase"):
+        return ""
+    usable = (nbest for nbest in lists if isinstance(nbest, TextList) and len(nbest) and nbest.references)
+    sides = [(nbest.texts[int(nbest.base.argmax())], *nbest.references) for nbest in islice(usable, SAMPLE)]
+    texts = [list(map(decoded, side)) for side in sides]
+    unspaced = sum(UNSPACED.search(right) is not None for _, right, *_ in texts)
+    ways = WRITTEN if metric.name in ("wer", "bleu") and 2 * unspaced > len(texts) else WRITTEN[:-1]
+    scores = [_score(metric, texts, written) for written in (str, *(way[1] for way in ways))]
+    whole = 100 / metric.percent
+    lacking = [score if metric.lower_is_better else whole - score for score in scores]
+    doubled = not metric.lower_is_better and max(scores) > 2 * scores[0] + HARDLY * whole
+    if lacking[0] < HARDLY * whole or (min(lacking) > CLOSED * lacking[0] and not doubled):
+        return ""
+    k = next(k for k, lack in enumerate(lacking) if lack <= min(lacking) + HARDLY * lacking[0])
+    (what, _, how), (before, after) = ways[k - 1], map(metric.text, (scores[0], scores[k]))
+    said = f"{metric.primary} is {after} {what}, in place of {before}: candidates and references are written in "
+    return f"{said}different ways; {how}"
+
+
+def say_if_apart(metric: Metric, lists: Iterable[NBestList]) -> None:
+    """Log how the candidates of ``lists`` are ``written_apart`` from their references, if they are."""
+    if said := written_apart(metric, lists):
+        log.warning("%s", said)
+
+
+def _score(metric: TextMetric, texts: Iterable[list[str]], written: Callable[[str], str]) -> float:
+    """The score of texts, each with its references behind it, that are all ``written`` in another way."""
+    stats, reference = np.zeros(len(metric.columns)), np.zeros(len(metric.reference_columns))
+    for text, *right in ([encoded(written(one)) for one in side] for side in texts):
+        of_references, rows = metric.stats([text], right)
+        stats, reference = stats + rows[0], reference + of_references
+    return float(metric.scores(stats, reference))
 
 
 def unlike_lengths(lengths: np.ndarray) -> float | None:

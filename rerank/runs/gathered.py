@@ -25,7 +25,7 @@ from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
-from rerank.runs.doubts import doubt_of_base
+from rerank.runs.doubts import SAMPLE, doubt_of_base, say_if_apart
 from rerank.runs.ways import Samples
 
 log = logging.getLogger("rerank")
@@ -75,8 +75,10 @@ def gathered(
     folds: int,
     seed: int,
     columns: Mapping[str, Any] | None = None,
+    least: int = 2,
 ) -> Gathered:
-    """The data of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``."""
+    """The data of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``, and the
+    ``least`` number of folds."""
     if isinstance(use, str):
         use = [use]
     lists = [lists] if isinstance(lists, ListFile) else lists
@@ -93,18 +95,14 @@ def gathered(
     content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
     base = None if first.unscored else content.held[0]
     names = [name for name in content.held if name in shown.names and (base is not None or name != content.held[0])]
-    if use is not None:
-        if unknown := set(use) - set(names):
-            raise RecipeError(
-                f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns"
-            )
-        names = [name for name in names if name in use]
-    sizes, parts, references = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray]()
+    names = names if use is None else _asked_for(use, names)
+    sizes, parts, references, seen = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray](), list[NBestList]()
     items = chain.from_iterable(partly_flat(content, item) for item in rows)
     pairs: Iterator[Pair | FlatPair] = usable(items, partial(pair_of, content), count)
     for found in pairs:
         if isinstance(found, Pair):
             nbest, own = found.nbest.named(), [len(found.nbest)]
+            seen += [found.nbest][: SAMPLE - len(seen)]
             of_list, stats = content.stats(*found)
             reference = of_list[None]
         else:
@@ -118,10 +116,11 @@ def gathered(
         references += list(reference)
         sizes += own
     count.warn()
+    say_if_apart(content.metric, seen)
     if not parts:
         raise count.nothing("" if file is None else file.path)
     if len(references) < folds:
-        raise DataError(f"found {len(references)} lists with candidates; expected {folds} or more, one for each fold")
+        raise _too_few(len(references), folds, least)
     answers, values, scores, stats = zip(*parts, strict=True)
     reference, statistics, starts = np.stack(references), np.concatenate(stats), np.cumsum(sizes)
     gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
@@ -129,8 +128,19 @@ def gathered(
     every = Samples(starts, np.concatenate(answers), held, gain, drawn % folds)
     for line in said_of_all(map("the score column {!r}".format, names), every.columns, starts):
         log.warning("%s", line)
-    told, given = file is not None and says_scores(file.settings), np.concatenate(scores)
-    return Gathered(every, tuple(names), content.metric, statistics, reference, base, given, told)
+    about = content.metric, statistics, reference, base, np.concatenate(scores)
+    return Gathered(every, tuple(names), *about, told=file is not None and says_scores(file.settings))
+
+
+def _asked_for(use: Sequence[str], names: Sequence[str]) -> list[str]:
+    if unknown := set(use) - set(names):
+        raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
+    return [name for name in names if name in use]
+
+
+def _too_few(found: int, folds: int, least: int) -> DataError:
+    message = f"found {found} lists with candidates; expected {folds} or more, one for each fold"
+    return DataError(message + (f", or fewer folds: --folds {found} (folds={found})" if found >= least else ""))
 
 
 def _rows(lists: Sequence[Any]) -> Iterator[Item]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from rerank.base.encoding import is_name
+from rerank.base.encoding import decoded, is_name
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, lists_of, readers
 from rerank.readers.detection import recognised
@@ -18,6 +18,7 @@ from rerank.readers.several import make_reader
 from rerank.readers.streams import open_stream
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
+from rerank.runs.doubts import UNSPACED
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
 from rerank.storage.strict_json import as_json
@@ -105,14 +106,16 @@ def new_recipe(
             lines.append(
                 "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
             )
+    unspaced = task == "speech" and any(UNSPACED.search(decoded(text)) for text in shown.texts)
     about = {
         "parse": "PARSEVAL F",
         "ranking": "NDCG" if format_name in SEARCH else "the gain",
         "translation": "BLEU",
-        "speech": "the word error rate",
+        "speech": "the character error rate" if unspaced else "the word error rate",
     }
     others = {"translation": "  # or speech, for word error rates", "speech": "  # or translation, for BLEU"}
     order = ["metric: ndcg@10  # or map, mrr, recall@100; gain: of the first alone"] if format_name in SEARCH else []
+    order += ["metric: cer  # as blanks do not tell words apart; or wer"] if unspaced else []
     lines[2:2] = [f"task: {task}{others.get(task, '')}", *order]
     lines += [
         "",

@@ -1,6 +1,7 @@
 """What commands that measure are told and tell: gains without references, readers, names of files, ids."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,69 @@ def samples(tmp_path: Path) -> Path:
         lines.append(json.dumps({"id": f"list {i}", "references": ["t1"], "candidates": texts}))
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+OWN = """
+from dataclasses import dataclass
+from rerank.metrics.wer import Wer
+
+@dataclass(frozen=True)
+class First(Wer):
+    def units(self, texts):
+        return super().units([text.partition(b" ")[0] for text in texts])
+"""
+
+
+@pytest.mark.parametrize("metric", ["own_first:First", "{name: own_first:First, lowercase: true}", "gain@x", "gain"])
+def test_every_command_takes_metrics_as_recipes_do(
+    metric: str, tmp_path: Path, rerank: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / "own_first.py").write_text(OWN)
+    (tmp_path / "texts").write_text("a b\nA c\n")
+    both = [{"text": text, "score": k, "x": k} for k, text in enumerate(("a b", "B c", "b"))]
+    line = json.dumps({"references": ["A b"], "candidates": both})
+    (tmp_path / "lists").write_text(f"{line}\n" * 6)
+    if metric.startswith("gain"):
+        metric = "{name: gain, column: x}" if metric == "gain@x" else metric
+        commands = [["vote", "lists"], ["weigh", "lists"], ["oracle", "lists", "--reader", "jsonl"]]
+    else:
+        commands = [["evaluate", "texts", "texts"], ["oracle", "lists", "--reader", "jsonl"]]
+        commands += [["vote", "lists"], ["weigh", "lists"], ["rank", "base", "lists", "--reader", "jsonl"]]
+    for command in commands:
+        result = rerank(*command, "--metric", metric)
+        assert result.code == (2 if metric == "gain" else 0), result
+        assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize("metric", ["{name: gai", "{column: x}", "[a]", "own_none:First", "{name: bleu, lower: 1}"])
+def test_metrics_that_are_none_are_refused(metric: str, samples: Path, rerank: Command) -> None:
+    for command in (["vote", samples], ["weigh", samples], ["evaluate", samples, samples], ["oracle", samples]):
+        result = rerank(*command, "--metric", metric)
+        assert result.code == 2, result
+        assert "Traceback" not in result.err
+
+
+def test_lists_of_another_format_are_not_counted(tmp_path: Path, rerank: Command) -> None:
+    (tmp_path / "lists").write_text("".join(f"{i} ||| {text} ||| a= 1 ||| -1\n" for i in range(4) for text in "xy"))
+    for references in ("x\n" * 4, "x\n" * 9):
+        (tmp_path / "right").write_text(references)
+        failed(
+            rerank("weigh", tmp_path / "lists", tmp_path / "right", "--metric", "bleu"), 2,
+            f"{tmp_path / 'lists'}:1: ", "this looks like moses: use --reader moses",
+        )  # fmt: skip
+
+
+def test_fewer_folds_are_named_where_there_may_be_fewer(tmp_path: Path, rerank: Command) -> None:
+    both = [{"text": f"{k}", "score": k, "gain": k} for k in range(2)]
+    for command, count, more in (("vote", 2, True), ("vote", 1, False), ("weigh", 3, True), ("weigh", 2, False)):
+        (tmp_path / "lists").write_text(f"{json.dumps({'candidates': both})}\n" * count)
+        result = rerank(command, tmp_path / "lists")
+        failed(result, 2, f"found {count} lists with candidates; expected 5 or more, one for each fold")
+        assert (f"fewer folds: --folds {count}" in result.err) == more
+        if more:
+            assert rerank(command, tmp_path / "lists", "--folds", count).code == 0
 
 
 def row(out: str, name: str) -> list[str]:

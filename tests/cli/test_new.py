@@ -79,6 +79,14 @@ def test_texts_without_a_source_are_transcripts(
     assert (made.code, load_recipe("x.yaml").task) == (0, task), made
 
 
+def test_transcripts_without_blanks_are_measured_by_characters(tmp_path: Path, rerank: Any) -> None:
+    both = [{"text": text, "score": 0.0} for text in ("猫は魚を食べる", "猫は魚を")]
+    line = json.dumps({"id": "a", "reference": both[0]["text"], "candidates": both})
+    made = rerank("new", write(tmp_path, "train.jsonl", f"{line}\n"), "-o", tmp_path / "r.yaml")
+    assert "measured by the character error rate" in made.out
+    assert load_recipe(tmp_path / "r.yaml").metric == {"name": "cer"}
+
+
 def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sentences = "".join("the DT\ndog NN\nbarks VB\n\n" for _ in range(9))

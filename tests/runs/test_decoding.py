@@ -15,8 +15,9 @@ from rerank.engines.engine import Engine
 from rerank.engines.workers import Processes
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import read_settings
+from rerank.recipes.recipe import ListRecipe
 from rerank.runs import lists_again, pipeline
-from rerank.runs.decoding import SHARPNESS, THRESHOLDS
+from rerank.runs.decoding import SHARPNESS, THRESHOLDS, check_decoding
 from rerank.runs.evaluation import Selections
 
 
@@ -76,6 +77,11 @@ def test_stretches_and_workers_change_nothing(
     [
         ({"use": "fuse", "kinds": ["mbr"]}, {}, "'fuse' is not among decode.kinds"),
         ({"use": "mbr"}, {"dev": None}, "without a dev split nothing is tuned"),
+        (
+            {"use": "mbr", "kinds": ["fuse"]},
+            {},
+            r"'mbr' is not among decode.kinds \(fuse\); set decode.kinds: \[fuse, mbr",
+        ),
         ({"gains": "nowhere:gains"}, {}, "cannot import gain function"),
         ({"threshold": 0.4}, {}, "decode.threshold: found 0.4; expected one from 0.5"),
         ({"kinds": ["fuse", "learned"], "threshold": 0.4}, {}, "decode.kinds without fuse"),
@@ -84,6 +90,15 @@ def test_stretches_and_workers_change_nothing(
 def test_decoding_that_cannot_be(small_data: Path, decode: dict[str, Any], data: dict[str, Any], message: str) -> None:
     with Inputs() as inputs, pytest.raises(RecipeError, match=message):
         pipeline.check(small.recipe(small_data, decode=decode, data=data), inputs)
+
+
+def test_what_a_ranking_lacks_is_a_way_to_decode() -> None:
+    settings = {"name": "x", "task": "ranking", "data": {"dev": None}, "decode": {"use": "mbr", "sharpness": 1}}
+    recipe = read_settings(settings)
+    assert isinstance(recipe, ListRecipe)
+    with pytest.raises(RecipeError, match=r"'mbr' is not among decode.kinds \(none\); set decode.kinds: \[mbr\]"):
+        check_decoding(recipe)
+    check_decoding(recipe.changed({"decode.kinds": "mbr"}))
 
 
 def test_what_is_learned_may_be_kept_below_one_half(small_data: Path) -> None:

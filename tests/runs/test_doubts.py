@@ -2,11 +2,14 @@
 
 import json
 import logging
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import small
+from commands import Command
 
 import rerank
 from rerank.readers.inputs import Inputs
@@ -86,6 +89,77 @@ def test_an_oracle_that_is_hardly_better_than_chance_is_suspected(tmp_path: Path
 
     found = doubts_of(write(tmp_path, train=unlike(lines_of("train")), dev=lines_of("dev")), tmp_path, tests=[])
     assert any("the oracle is hardly better than a random candidate (wer " in line for line in found)
+
+
+def written(lines: Lines, change: Callable[[str], str], *, right: Callable[[str], str] = str) -> Lines:
+    """Lists whose candidates, and references, are written in another way."""
+    return [
+        {**line, "reference": right(line["reference"]),
+         "candidates": [{**one, "text": change(one["text"])} for one in line["candidates"]]}
+        for line in lines
+    ]  # fmt: skip
+
+
+def base(table: str) -> str:
+    """The score of the base in what ``oracle`` prints."""
+    (score,) = re.findall(r"│ base +│ +([0-9.]+)", table)
+    return str(score)
+
+
+def marked(text: str) -> str:
+    return f"{text.replace(' ', ', ').capitalize()}."
+
+
+def kana(text: str) -> str:
+    return "".join(chr(0x3042 + ord(letter) % 80) for letter in text if letter != " ")
+
+
+@pytest.mark.parametrize(
+    ("change", "right", "found", "advice"),
+    [
+        (str.upper, str, "wer is {} without capitals, in place of 10", "lowercase: true (--option lowercase=true)"),
+        (str, lambda text: text.replace(" ", ", ") + ".", "wer is {} without punctuation marks", "take them out"),
+        (str.upper, marked, "wer is {} without capitals and punctuation marks", "lowercase: true"),
+        (lambda text: "▁" + " ▁".join(text.split()), str, "wer is {} with word pieces joined", "join them"),
+        (
+            lambda text: " ".join(w[:1] + "@@ " + w[1:] if w[1:] else w for w in text.split()),
+            str,
+            "wer is {} with",
+            "join",
+        ),
+        (
+            lambda text: " ".join(w[:1] + " ##" + w[1:] if w[1:] else w for w in text.split()),
+            str,
+            "wer is {} with",
+            "join",
+        ),
+    ],
+)
+def test_ways_to_write_that_references_do_not_share_are_named(
+    change: Callable[[str], str], right: Callable[[str], str], found: str, advice: str, tmp_path: Path, rerank: Command
+) -> None:
+    plain, lines = lines_of("test"), written(lines_of("test"), change, right=right)
+    place = write(tmp_path, plain=plain, test=lines, train=lines)
+    oracle = "oracle", "--reader", "jsonl", "--metric", "wer"
+    said = found.format(base(rerank(*oracle, place / "plain.jsonl").out))
+    for warned in (
+        rerank(*oracle, place / "test.jsonl").err,
+        rerank("weigh", place / "test.jsonl", "--metric", "wer", "--resamples", "2", "--restarts", "0").err,
+        "\n".join(doubts_of(place, tmp_path, dev=None, tests=["test"])),
+    ):
+        assert said in warned
+        assert advice in warned
+        assert "off by a line" not in warned
+
+
+def test_texts_without_blanks_are_measured_by_characters(tmp_path: Path, rerank: Command) -> None:
+    place = write(tmp_path, test=written(lines_of("test"), kana, right=kana))
+    wer, cer = (
+        rerank("oracle", place / "test.jsonl", "--reader", "jsonl", "--metric", name) for name in ("wer", "cer")
+    )
+    assert f"wer is {base(cer.out)} by characters, in place of {base(wer.out)}" in wer.err
+    assert "set metric: cer" in wer.err
+    assert "characters" not in cer.err
 
 
 def test_lists_that_two_splits_share_are_counted(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds
     DataError: fewer sentences than folds.
     """
     if len(sentences) < folds:
-        raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each fold")
+        raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each of the --folds")
     shorter = recipe.changed({"training.epochs": epochs, "training.patience": None})
     for fold in range(folds):
         first, end = (len(sentences) * k // folds for k in (fold, fold + 1))
