@@ -40,6 +40,16 @@ Measured = Annotated[
         callback=_known,
     ),
 ]
+Compared = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="What is compared: wer, bleu, ndcg@10, ..., or settings, {name: gain, column: x}.",
+        show_default="gain",
+        callback=allow_local_imports,
+    ),
+]
 Option = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="A setting of the metric, for example tokenize=13a."),

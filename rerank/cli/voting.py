@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from rerank.cli.answer import show
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, allow_local_imports, command
-from rerank.cli.measuring import metric_settings
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, command
+from rerank.cli.measuring import Compared, metric_settings
 
 
 @command()
@@ -24,14 +24,7 @@ def vote(
             show_default="what the lists say",
         ),
     ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help="What is compared, by name, or {name: gain, column: x}.",
-            show_default="gain",
-            callback=allow_local_imports,
-        ),
-    ] = None,
+    metric: Compared = None,
     columns: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Numbers to look at, with commas.", show_default="all")
     ] = None,

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from rerank.cli.answer import show
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, allow_local_imports, command
-from rerank.cli.measuring import Option, metric_settings
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, command
+from rerank.cli.measuring import Compared, Option, metric_settings
 
 
 @command()
@@ -17,13 +17,7 @@ def weigh(
         list[str] | None, typer.Argument(metavar="[REF...]", help="References, for lists without.", show_default=False)
     ] = None,
     *,
-    metric: Annotated[
-        str,
-        typer.Option(
-            help="What weights are for: wer, bleu, gain, ndcg@10, {name: gain, column: x}...",
-            callback=allow_local_imports,
-        ),
-    ] = "gain",
+    metric: Compared = None,
     option: Option = None,
     reader: ListReader = None,
     columns: Annotated[
@@ -52,7 +46,7 @@ def weigh(
     from rerank.runs.weighed_model import weighed_model
 
     single_stdin(file, *(references or []))
-    measure = metric_settings(metric, option)
+    measure = metric_settings(metric or "gain", option)
     lists: Any = read(file, reader, references=references or None, on_bad_list=on_bad_list)
     if save is not None and (file == "-" or (Path(file).exists() and not Path(file).is_file())):
         lists = list(lists)  # which can be read only once
