@@ -64,11 +64,10 @@ def test_a_failed_parse_is_no_candidate(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", [b")y(", b"y (())", b"(()", b"-1 )y("])
 def test_a_line_that_is_neither_a_tree_nor_a_failed_parse_is_an_error(line: bytes, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"lists:4: list 1: "):
-        list(read_lists(BareReader(), _file(tmp_path, b"%s\n%s\n\n%s\n%s\n\n" % (ONE, TWO, line, THREE))))
-    scored = b"-1 %s\n-2 %s\n\n%s\n-3 %s\n\n" % (ONE, TWO, line, THREE)
-    with pytest.raises(DataError, match=r"lists:4: list 1: "):
-        [nbest.trees(SymbolTable()) for nbest in read_lists(BareReader(), _file(tmp_path, scored))]
+    for lists in (b"%s\n%s\n\n%s\n%s\n\n", b"-1 %s\n-2 %s\n\n%s\n-3 %s\n\n"):
+        path = _file(tmp_path, lists % (ONE, TWO, line, THREE))
+        with pytest.raises(DataError, match=r"lists:4: list 1: "):
+            [nbest.trees(SymbolTable()) for nbest in read_lists(BareReader(), path)]
 
 
 @pytest.mark.parametrize(
