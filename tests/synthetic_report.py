@@ -254,8 +254,6 @@ def make_full_report():
     report = make_report()
     long = "Heads(governor=word, dependent=word)|IN / notwithstanding < VBD / misinterpreted"
     changes = TextTable("Lists", ["split", "better", "worse", "the same"], [["test", "412 (28.5 %)", "201", "834"]])
-    lengths = TextTable("By length", ["words", "lists", "base F", "chosen F"], [["1–9", "300", "90.11", "91.23"]])
-    words = TextTable("Words", ["word", "missing"], [["Donaudampfschifffahrtsgesellschaftskapitän" * 3, "12"]])
     weights = TextTable("Strongest weights", ["feature", "weight"], [[long, "12.49"], [long * 3, "−3.1"]])
     learning = LearningCurve([950, 2376, 4753, 9507], {"dev": [0.83, 0.835, 0.838, 0.84]}, "More lists would help.")
     shown = []
@@ -270,7 +268,6 @@ def make_full_report():
         report,
         examples=shown,
         changes=changes,
-        losses={"test": [lengths, words], "dev": [lengths]},
         weights=[weights],
         learning=learning,
     )

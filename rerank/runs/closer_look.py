@@ -1,4 +1,4 @@
-"""A closer look at the lists of a split, whose texts are read again: lists to show, and the errors of all of them."""
+"""A closer look at some lists of a split, whose texts are read again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,6 @@ from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Scorer, rank
 from rerank.readers.base import SkipCount, SkippedList
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.losses import LossDetails, loss_details
 from rerank.runs.report.measures import Measure
 from rerank.runs.report.numbers import count, reals
 from rerank.runs.report.table import TextTable
@@ -96,8 +95,8 @@ def look_again(
     chosen: np.ndarray,
     measure: Measure,
     answers: Answers | None = None,
-) -> tuple[list[Example], LossDetails]:
-    """Examples from a split, and what is wrong with the candidates of all its lists; its files are read once.
+) -> list[Example]:
+    """Examples from a split, whose files are read up to the last of them.
 
     answers: what takes the place of the candidates ``chosen``, which contributions are still about.
     """
@@ -109,19 +108,18 @@ def look_again(
     scorer = Scorer(model, recipe.predictor)
     firsts, sizes = first_candidates(corpus), list_sizes(corpus)
     examples: dict[int, Example] = {}
-    details = loss_details(recipe, corpus.list_count)
-    for at, (i, nbest) in enumerate(scorer.content.read_again(recipe.data, split, extracted.ids, sizes)):
-        if i < 0 or isinstance(nbest, SkippedList) or chosen[i] < 0:
+    lists = enumerate(scorer.content.read_again(recipe.data, split, extracted.ids, sizes)) if picked else ()
+    for at, (i, nbest) in lists:
+        if i not in picked or isinstance(nbest, SkippedList) or chosen[i] < 0:
             continue
         places = {name: int(choice[i] - firsts[i]) for name, choice in choices.items()}
-        answer = None if answers is None else answers.texts[at]
-        details.see(i, nbest, places, answer)
-        pair = scorer.content.pair(nbest, SkipCount("skip")) if i in picked else None
-        if pair is not None:
+        if (pair := scorer.content.pair(nbest, SkipCount("skip"))) is not None:
             examples[i] = _example(split, scorer, pair, places, gains[i], measure)
-            if answer is not None:
-                examples[i] = replace(examples[i], chosen=_text(answer), chosen_gain=float(after[i]))
-    return [examples[i] for i in sorted(examples)], details
+            if answers is not None:
+                examples[i] = replace(examples[i], chosen=_text(answers.texts[at]), chosen_gain=float(after[i]))
+        if i == max(picked):
+            break
+    return [examples[i] for i in sorted(examples)]
 
 
 def _gains_of(lists: Lists, picked: set[int]) -> dict[int, np.ndarray]:

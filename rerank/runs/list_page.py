@@ -1,14 +1,13 @@
 """The report of a run over lists: everything that it shows, gathered."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import Lists, list_sizes
 from rerank.extraction.content import metric_of
 from rerank.metrics.oracle import list_gains
 from rerank.models.inspection import shares
@@ -18,7 +17,6 @@ from rerank.runs.closer_look import Answers, Example, look_again
 from rerank.runs.corpora import Data
 from rerank.runs.evaluation import Selections
 from rerank.runs.learning import shown_curve
-from rerank.runs.losses import LossDetails, changes_row, changes_table, loss_table
 from rerank.runs.report import headline, list_tables
 from rerank.runs.report.html import page
 from rerank.runs.report.list_figures import (
@@ -27,7 +25,6 @@ from rerank.runs.report.list_figures import (
     coverage_figure,
     draw_figures,
     learning_figure,
-    rank_figures,
     sweep_figure,
     training_figures,
 )
@@ -41,6 +38,8 @@ from rerank.runs.run import Run
 from rerank.runs.stages import Metrics
 from rerank.storage.files import write_text
 
+CHANGES = "Lists whose chosen candidate is better or worse than the base candidate"
+SAME = 1e-12  # gains that are this close are equal
 STRONGEST, TEMPLATES, NAMED = 20, 25, 3  # rows of the tables of weights, and features named for a template
 
 
@@ -56,7 +55,7 @@ class Report:
     recipe: the resolved recipe, as YAML.
     date: when the run ended; ``seconds``: how long it took. environment: lines about machine, Python and libraries.
     curves: one for every run that kept a history. figures: those that the recipe asks for.
-    changes: how many lists got better or worse; losses: by split, where it gains and loses; weights: of the model.
+    changes: how many lists got better or worse; weights: of the model.
     learning: how results depend on the number of training lists.
     """
 
@@ -69,7 +68,6 @@ class Report:
     examples: Sequence[Example] = ()
     environment: Sequence[str] = ()
     changes: TextTable | None = None
-    losses: Mapping[str, Sequence[TextTable]] = field(default_factory=dict)
     weights: Sequence[TextTable] = ()
     learning: LearningCurve | None = None
 
@@ -90,21 +88,18 @@ def write_page(
     figures = draw_figures(recipe, metrics, curves)
     write_figures(directory, figures, metrics)
     examples: list[Example] = []
-    losses: dict[str, list[TextTable]] = {}
     changes: list[dict[str, str]] = []
     for split in recipe.data.tests:
         extracted, choices, served = data.others[split], chosen.choices[split], decided_by(metrics)
         both = choices["base"], choices.get(served, choices[recipe.predictor])
         answers = None if served in choices else answers_of(directory, split, chosen.selections[split], served, recipe)
-        shown, details = look_again(recipe, split, extracted, model, *both, measure, answers)
-        examples += shown
+        examples += look_again(recipe, split, extracted, model, *both, measure, answers)
         gains = [list_gains(extracted.corpus, choice) for choice in both]
         if answers is not None:
             gains[1] = answers.gains
             rows = chosen.selections[split].rows
             both = both[0], np.where((rows[served] == rows["base"]).all(axis=1), both[0], -2)
         changes.append(changes_row(split, *both, (gains[0], gains[1])))
-        losses[split] = loss_tables(recipe, extracted.corpus, chosen.selections[split], details, metrics)
     report = Report(
         metrics=metrics,
         recipe=recipe.as_yaml(),
@@ -114,8 +109,7 @@ def write_page(
         figures=figures,
         examples=examples,
         environment=environment(),
-        changes=changes_table(changes) if changes else None,
-        losses=losses,
+        changes=TextTable.of(CHANGES, changes) if changes else None,
         weights=weight_tables(model, recipe.predictor),
         learning=shown_curve(metrics.get("curve") or {}, measure, dev_of(metrics)),
     )
@@ -146,7 +140,6 @@ def render(report: Report) -> str:
         signature=metrics.get("metric"),
         signatures=headline.signatures(metrics),
         changes=report.changes,
-        losses=report.losses,
         weights=report.weights,
         examples=[example.parts(task, measure) for example in report.examples],
         curves=training_figures(report.curves, metrics),
@@ -154,7 +147,6 @@ def render(report: Report) -> str:
         tables=[table(metrics) for table in list_tables.TRAINING],
         bound=list_tables.bound(metrics),
         data=[table(metrics) for table in list_tables.DATA],
-        ranks=rank_figures(metrics),
     )
 
 
@@ -165,17 +157,25 @@ def answers_of(directory: Path, split: str, selections: Selections, predictor: s
     )
 
 
-def loss_tables(
-    recipe: ListRecipe, corpus: Lists, selections: Selections, details: LossDetails, metrics: Metrics
-) -> list[TextTable]:
-    """The gains and losses of the chosen run's predictor on a split: by length, by list length, by label or word."""
-    table = details.table()  # what is found last; it settles the lengths
-    how = metric_of(recipe), primary_of(metrics), selections, decided_by(metrics)
-    length = None
-    if details.length.size and details.length.min() >= 0:
-        length = loss_table(f"length of the {details.length_of}", "words", details.length, *how)
-    by_list = loss_table("length of the list", "candidates", list_sizes(corpus), *how)
-    return [shown for shown in (table, length, by_list) if shown is not None]
+def changes_row(
+    split: str, base: np.ndarray, chosen: np.ndarray, gains: tuple[np.ndarray, np.ndarray]
+) -> dict[str, str]:
+    """The number of lists of a split that got better or worse by their gain, or stayed as they were.
+
+    base, chosen: candidates (int64 [L]); gains: theirs (float64 [L]).
+    """
+    difference = gains[1] - gains[0]
+    better, worse = difference > SAME, difference < -SAME
+    other = ~better & ~worse & (chosen != base)
+    lists = max(base.size, 1)
+    return {
+        "split": split,
+        "better": f"{count(better.sum())} ({fixed(100 * better.sum() / lists, 1)} %)",
+        "worse": f"{count(worse.sum())} ({fixed(100 * worse.sum() / lists, 1)} %)",
+        "another candidate, as good": count(other.sum()),
+        "the same candidate": count(np.sum(chosen == base)),
+        "lists": count(base.size),
+    }
 
 
 def weight_tables(model: Model, predictor: str) -> list[TextTable]:

@@ -11,7 +11,6 @@ from rerank.runs.report.list_figures import (
     Curve,
     LearningCurve,
     learning_figure,
-    rank_figure,
     sweep_figure,
     sweeps_of,
     training_figures,
@@ -31,8 +30,6 @@ def drawn():
         "mistakes": mistakes,
         "weights": weights,
         "dev": dev,
-        "ranks1": rank_figure("test", [90, 10, 3, 0, 1]),
-        "ranks2": rank_figure("test", [5]),
         "learning": learning_figure(LEARNING, primary_of(report.metrics)),
         "sweep": sweep_figure(make_sweep().metrics),
     }
@@ -109,13 +106,6 @@ class TestNames:
         svg = training_figures([make_curve(run) for run in runs], make_metrics(runs, 3))[0].svg
         shown = words(svg)[-len(PALETTE) :]
         assert (shown[0], shown[-1]) == ("r03", last)
-
-
-class TestRanks:
-    def test_long_lists_share_bars(self):
-        svg = rank_figure("test", [1] * 1000).svg
-        assert len(list(ET.fromstring(svg).iter(f"{SVG}rect"))) == 50
-        assert "rank of the oracle by base score (bars of 20 ranks)" in words(svg)
 
 
 class TestSweep:

@@ -2,10 +2,12 @@
 
 from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rerank.runs.list_page import changes_row
 from rerank.runs.report.words import WORDS, MarkedText, common, mark_example
 
 SENTENCES = st.lists(st.sampled_from("abc"), max_size=7)
@@ -62,3 +64,10 @@ def test_without_words_to_compare(references: list[str]) -> None:
 def test_long_texts_are_cut() -> None:
     *_, both = mark_example(None, ["w " * 10 * WORDS], "w " * 3 * WORDS, "w " * 3 * WORDS)
     assert both.pieces[0].text.split() == ["w"] * WORDS + ["…"]
+
+
+def test_changes() -> None:
+    base, chosen = np.array([0, 5, 10, 15]), np.array([1, 6, 10, 16])
+    gains = np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.75, 0.25, 0.5, 0.5])
+    cells = ["test", "1 (25.0 %)", "1 (25.0 %)", "1", "1", "4"]
+    assert list(changes_row("test", base, chosen, gains).values()) == cells

@@ -3,17 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.base.wording import amount
 from rerank.recipes.figures import ListFigure, check_names
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.measures import Measure, primary_of
-from rerank.runs.report.numbers import Spread, fixed, number
+from rerank.runs.report.numbers import Spread, number
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, ends, linear, logarithmic
 from rerank.runs.report.rows import (
     Group,
@@ -27,7 +25,6 @@ from rerank.runs.report.rows import (
 )
 
 POINTS = 400  # of a curve at most
-BARS = 50  # of a histogram at most
 LABELS = 8  # of a line at most; if there are more, only its ends have one
 PROCESSED = "lists processed in training"
 AXES = {"mistakes": "mistakes (cumulative)", "nonzero_weights": "nonzero weights"}
@@ -123,35 +120,6 @@ def _over_training(
 
 def _level(base: float | None, measure: Measure) -> tuple[float, str] | None:
     return None if base is None else (measure.scale * base, f"base {measure.text(base)}")
-
-
-def rank_figures(metrics: Mapping[str, Any]) -> list[Figure]:
-    """A histogram of the oracle's rank for every split that has lists."""
-    entries = metrics.get("corpora", {}).items()
-    ranks = {split: (entry.get("statistics") or {}).get("oracle_ranks") or [] for split, entry in entries}
-    return [rank_figure(split, [int(lists) for lists in found]) for split, found in ranks.items() if sum(found)]
-
-
-def rank_figure(split: str, ranks: Sequence[int]) -> Figure:
-    """The distribution of the oracle's rank by base score: ``ranks[r]`` lists have rank r, from 0."""
-    width = -(-len(ranks) // BARS)
-    counts = [sum(ranks[first : first + width]) for first in range(0, len(ranks), width)]
-    bars = [(1 + k * width + (width - 1) / 2, lists) for k, lists in enumerate(counts) if lists]
-    above = [lists for _, lists in bars]
-    log = max(above) > 20 * median(above)
-    return draw(
-        split,
-        f"{split}: the base candidate is the oracle in {fixed(100 * ranks[0] / sum(ranks), 1)} % of "
-        f"{amount(sum(ranks), 'list')}.",
-        [],
-        f"rank of the oracle by base score{f' (bars of {width} ranks)' if width > 1 else ''}",
-        "lists (log scale)" if log else "lists",
-        x=linear([0.5, len(ranks) + 0.5], integer=True),
-        y=logarithmic([0.7, *above], margin=0.05) if log else linear(counts, zero=True, integer=True),
-        said=f"Histogram of the oracle's rank by base score: {amount(sum(counts), 'list')}, {counts[0]:,} at first",
-        bars=bars,
-        bar_width=width,
-    )
 
 
 def learning_figure(curve: LearningCurve | None, measure: Measure) -> Figure | None:

@@ -1,4 +1,4 @@
-"""Figures as SVG that can stand in a page, and as numbers: lines, points and bars over two scales, a legend below.
+"""Figures as SVG that can stand in a page, and as numbers: lines and points over two scales, a legend below.
 
 Every colour is a CSS variable with a fallback (``--series-1`` ... ``--series-7``, ``--rule``, ``--muted``; text in
 ``currentColor``), so that one figure serves light and dark pages; series differ in dashes and marks as well. These few
@@ -177,8 +177,8 @@ class Figure:
 class Plot:
     """A figure: what it shows, over two scales with their labels.
 
-    level: a horizontal line, and its text. bars: (x, height) from the bottom, ``bar_width`` wide in units of x. notes:
-    texts at points, shifted by this many px: (text, x, y, right, down). diagonal: draws the line where x is y.
+    level: a horizontal line, and its text. notes: texts at points, shifted by this many px: (text, x, y, right, down).
+    diagonal: draws the line where x is y.
     """
 
     x: Scale
@@ -187,8 +187,6 @@ class Plot:
     y_label: str
     lines: Sequence[FigureLine] = ()
     level: tuple[float, str] | None = None
-    bars: Sequence[tuple[float, float]] = ()
-    bar_width: float = 1.0
     notes: Sequence[tuple[str, float, float, float, float]] = ()
     diagonal: bool = False
 
@@ -208,7 +206,7 @@ class Plot:
         """The plot as one SVG element without a size of its own."""
         named = {(line.name, line.series): line for line in self.lines if line.name}
         legend, below = _legend([*named.values()], self.area[0])
-        parts = [_axes(self), *(_bar(self, *bar) for bar in self.bars)]
+        parts = [_axes(self)]
         if self.diagonal:
             ends = [max(self.x.low, self.y.low), min(self.x.high, self.y.high)]
             parts.append(_path([self.at(end, end) for end in ends], MUTED, "", 1))
@@ -282,12 +280,6 @@ def _marks(points: Sequence[tuple[float, float]], line: FigureLine) -> str:
     steps = "".join(f"M{x:.1f} {y:.1f}{mark}" for x, y in points)
     fill = "none" if line.faint else line.colour
     return f'<path d="{steps}" style="fill:{fill};stroke:{line.colour};stroke-width:1"/>'
-
-
-def _bar(plot: Plot, x: float, height: float) -> str:
-    (left, top), (right, _) = (plot.at(x + side * 0.425 * plot.bar_width, height) for side in (-1, 1))
-    size = f'width="{right - left:.1f}" height="{max(0.0, plot.area[3] - top):.1f}"'
-    return f'<rect x="{left:.1f}" y="{top:.1f}" {size} style="fill:var(--series-1, {PALETTE[0]})"/>'
 
 
 def _legend(lines: Sequence[FigureLine], left: float) -> tuple[str, float]:

@@ -22,7 +22,7 @@ class TextTable:
 
     best: (row, column) of the cells to highlight; merged: on a page, rows with the same first cell share it; chosen:
     the first cell of the rows to highlight on a page; style: its class there, "long-2" or "long-3" where that column
-    holds long texts; bars: numbers that the rows have as bars there; folded: whether it is unfolded by a click there.
+    holds long texts; bars: numbers that the rows have as bars there;
     """
 
     caption: str
@@ -35,7 +35,6 @@ class TextTable:
     chosen: str | None = None
     style: str = ""
     bars: Sequence[float] = ()
-    folded: bool = False
 
     @staticmethod
     def of(caption: str, rows: Sequence[Mapping[str, str]], **more: Any) -> "TextTable":
