@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from rerank.contrib.classification.fitting import targets
-from rerank.contrib.classification.synthetic import winnow
+from rerank.contrib.classification.sets import winnow
 from rerank.learn.rules.lm_nwin import LMNWin
 from rerank.learn.rules.lm_uwin import LMUWin
 

@@ -9,8 +9,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.models.scorer import Contribution
 from rerank.readers.trees.trees import parse_brackets
-from rerank.runs.closer_look import Example, candidates_table, columns_table
-from rerank.runs.list_page import Report
+from rerank.runs.list_page import Example, Report, candidates_table, columns_table
 from rerank.runs.report.list_figures import Curve, LearningCurve
 from rerank.runs.report.measures import primary_of
 from rerank.runs.report.table import TextTable

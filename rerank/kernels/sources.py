@@ -22,7 +22,7 @@ COMPILATION = ("kernels/compile.py", "kernels/threads.py")
 EXTRACTION = (*COMPILATION, "data", "extraction", "features", "metrics", "readers")
 TRAINING = (
     *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/mert.py",
-    "runs/ensembles.py", "runs/priors.py", "runs/run.py", "runs/training.py",
+    "runs/ensembles.py", "runs/run.py", "runs/training.py",
 )  # fmt: skip
 TAGGING = (
     *COMPILATION, "data", "features/sequence", "kernels/by_type.py", "learn", "metrics", "models/tagger.py", "readers",

@@ -34,7 +34,7 @@ SPEECH = Task(TEXTS, LISTS, "transcripts", lists=True)
 RANKING = Task(TEXTS, LISTS, "samples", lists=True)
 TAGGING = Task(
     "rerank.recipes.tagging_recipe:TaggingRecipe", "rerank.runs.tagging.steps:TaggingSteps", "sequences",
-    "rerank.runs.tagging.tagging_page:sizes_table",
+    "rerank.runs.tagging.steps:sizes_table",
 )  # fmt: skip
 tasks = Registry[Task]("task")
 

@@ -1,19 +1,23 @@
-"""The report of a run over lists: everything that it shows, gathered."""
+"""The report of a run over lists: everything that it shows, gathered, and some lists whose texts are read again."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.data.shards import Lists, first_candidates, list_sizes, parts
 from rerank.extraction.content import metric_of
-from rerank.metrics.oracle import list_gains
+from rerank.extraction.content.base import Pair
+from rerank.extraction.extraction import Extracted
+from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.inspection import shares
 from rerank.models.model import Model
+from rerank.models.scorer import Contribution, Scorer, rank
+from rerank.readers.base import SkipCount, SkippedList
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.closer_look import Answers, Example, look_again
 from rerank.runs.corpora import Data
 from rerank.runs.evaluation import Selections
 from rerank.runs.learning import shown_curve
@@ -28,15 +32,202 @@ from rerank.runs.report.list_figures import (
     sweep_figure,
     training_figures,
 )
-from rerank.runs.report.measures import primary_of
+from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import count, fixed, reals
 from rerank.runs.report.plot import Figure, write_figures
 from rerank.runs.report.rows import decided_by, dev_of, splits_of
 from rerank.runs.report.table import TextTable
+from rerank.runs.report.trees import draw_example
+from rerank.runs.report.words import mark_example
 from rerank.runs.results import answers_written, environment
 from rerank.runs.run import Run
 from rerank.runs.stages import Metrics
 from rerank.storage.files import write_text
+
+FEATURES_SHOWN = 10
+CANDIDATES = 1000  # of a list at most
+TEXTS = ("translation", "speech", "ranking")  # tasks whose candidates are texts
+
+
+@dataclass(frozen=True)
+class Example:
+    """One list of a split, shown in full.
+
+    ``gold``, ``base`` and ``chosen`` are the reference, the generator's best candidate and the model's: bracketed trees
+    for the task ``parse``, plain text for others, where ``gold`` has one reference per line. ``contributions``: those
+    to the choice, the strongest first. ``source``: the input, where it is known.
+    """
+
+    split: str
+    list_id: str
+    gold: str
+    base: str
+    chosen: str
+    base_gain: float
+    chosen_gain: float
+    oracle_gain: float
+    contributions: Sequence[Contribution] = ()
+    source: str | None = None
+    candidates: TextTable | None = None
+    columns: TextTable | None = None
+
+    def parts(self, task: str, measure: Measure) -> dict[str, Any]:
+        """The list as the page lays it out: its trees, or its texts with their differences, and its tables."""
+        texts, trees = [], []
+        if task in TEXTS:
+            texts = mark_example(self.source, self.gold.splitlines(), self.base, self.chosen)
+        elif task == "parse":
+            trees = draw_example(self.gold, self.base, self.chosen, self.list_id)
+        gains = {"base": self.base_gain, "chosen": self.chosen_gain, "oracle": self.oracle_gain}
+        return {
+            "list": self,
+            "gains": [(f"{name} {gain_heading(measure)}", measure.gain(gain)) for name, gain in gains.items()],
+            "drawings": trees,
+            "texts": texts,
+            "marks": any(piece.mark for text in texts for piece in text.pieces),
+            "contributions": contributions_table(self.contributions),
+        }
+
+
+def choose_examples(base: np.ndarray, base_gain: np.ndarray, gain: np.ndarray, number: int, seed: int) -> list[int]:
+    """Lists whose gain changed, two thirds of them for the better, drawn by seed; in the order of the corpus.
+
+    base: int64 [L], candidates, -1 where there are none; base_gain, gain: float64 [L], of these and of what was chosen.
+    """
+    difference = np.where(base >= 0, gain - base_gain, 0.0)
+    better, worse = np.flatnonzero(difference > 0), np.flatnonzero(difference < 0)
+    rng = np.random.default_rng(seed)
+    first = min(len(better), max(number - number // 3, number - len(worse)))
+    picked = [*rng.permutation(better)[:first], *rng.permutation(worse)[: number - first]]
+    return sorted(int(i) for i in picked)
+
+
+class Answers(NamedTuple):
+    """The answers of a split's lists: ``texts`` has one for every list of its files, ``gains`` (float64 [L])
+    those of the corpus's lists."""
+
+    texts: list[bytes]
+    gains: np.ndarray
+
+
+def look_again(
+    recipe: ListRecipe,
+    split: str,
+    extracted: Extracted,
+    model: Model,
+    base: np.ndarray,
+    chosen: np.ndarray,
+    measure: Measure,
+    answers: Answers | None = None,
+) -> list[Example]:
+    """Examples from a split, whose files are read up to the last of them.
+
+    answers: what takes the place of the candidates ``chosen``, which contributions are still about.
+    """
+    corpus = extracted.corpus
+    choices = {"base": base, "chosen": chosen, "oracle": oracles(corpus)}
+    before, after = list_gains(corpus, base), list_gains(corpus, chosen) if answers is None else answers.gains
+    picked = set(choose_examples(base, before, after, recipe.examples, recipe.seed))
+    gains = _gains_of(corpus, picked)
+    scorer = Scorer(model, recipe.predictor)
+    firsts, sizes = first_candidates(corpus), list_sizes(corpus)
+    examples: dict[int, Example] = {}
+    lists = enumerate(scorer.content.read_again(recipe.data, split, extracted.ids, sizes)) if picked else ()
+    for at, (i, nbest) in lists:
+        if i not in picked or isinstance(nbest, SkippedList) or chosen[i] < 0:
+            continue
+        places = {name: int(choice[i] - firsts[i]) for name, choice in choices.items()}
+        if (pair := scorer.content.pair(nbest, SkipCount("skip"))) is not None:
+            examples[i] = _example(split, scorer, pair, places, gains[i], measure)
+            if answers is not None:
+                examples[i] = replace(examples[i], chosen=_text(answers.texts[at]), chosen_gain=float(after[i]))
+        if i == max(picked):
+            break
+    return [examples[i] for i in sorted(examples)]
+
+
+def _gains_of(lists: Lists, picked: set[int]) -> dict[int, np.ndarray]:
+    """The gains of all candidates of the lists ``picked``, by list."""
+    gains = {}
+    for place, part in parts(lists):
+        for i in picked & set(range(place.lists, place.lists + part.list_count)):
+            first, last = part.lists[i - place.lists : i - place.lists + 2]
+            gains[i] = np.array(part.gain[first:last])
+    return gains
+
+
+def _example(
+    split: str, scorer: Scorer, pair: Pair, places: dict[str, int], gains: np.ndarray, measure: Measure
+) -> Example:
+    """One list in full; places: of the base candidate, the chosen one and the oracle in the list."""
+    opened, nbest = scorer.opened(pair), pair.nbest
+    base, chosen, oracle = places["base"], places["chosen"], places["oracle"]
+    texts, source, named = [_text(text) for text in nbest.texts], getattr(nbest, "source", None), nbest.named()
+    return Example(
+        split=split,
+        list_id=nbest.id,
+        gold=scorer.content.gold_text(pair),
+        base=texts[base],
+        chosen=texts[chosen],
+        base_gain=float(gains[base]),
+        chosen_gain=float(gains[chosen]),
+        oracle_gain=float(gains[oracle]),
+        contributions=scorer.explain(opened, chosen, base)[:FEATURES_SHOWN],
+        source=None if source is None else _text(source),
+        columns=columns_table(named.names, named.scores[base], named.scores[chosen]),
+        candidates=candidates_table(texts, scorer.scores(opened), nbest.base, gains, places, measure),
+    )
+
+
+def columns_table(names: Sequence[str], base: np.ndarray, chosen: np.ndarray) -> TextTable | None:
+    """The scores that a list brings, of base and chosen side by side; None for a single one."""
+    values = zip(names, base.tolist(), chosen.tolist(), strict=True)
+    rows = [[name, *reals([first, second, second - first])] for name, first, second in values]
+    headings = ["score", "base", "chosen", "chosen − base"]
+    return TextTable("Scores of the list", headings, rows) if len(rows) > 1 else None
+
+
+def candidates_table(
+    texts: Sequence[str],
+    scores: np.ndarray,
+    base: np.ndarray,
+    gains: np.ndarray,
+    places: Mapping[str, int],
+    measure: Measure,
+) -> TextTable:
+    """The candidates of a list in the model's order; ``places``: by role, which of them has it."""
+    order = rank(scores, base)[:CANDIDATES]
+    rows = list[list[str]]()
+    for place, score, by_base in zip(
+        order.tolist(), reals(scores[order].tolist()), reals(base[order].tolist()), strict=True
+    ):
+        roles = ", ".join(role for role, other in places.items() if other == place)
+        rows.append([str(len(rows) + 1), roles, texts[place], score, by_base, measure.gain(float(gains[place]))])
+    left = len(texts) - len(rows)
+    note = f"{count(left)} more candidates are not shown." if left else ""
+    headings = ["rank", "which", "candidate", "score", "base score", gain_heading(measure)]
+    return TextTable("Candidates by the model's score", headings, rows, texts=3, note=note, style="long-3")
+
+
+def contributions_table(parts: Sequence[Contribution]) -> TextTable | None:
+    """The strongest contributions, each with its bar."""
+    amounts = [part.amount for part in parts]
+    weights, differences = [part.weight for part in parts], [part.value - part.other for part in parts]
+    names = [part.feature for part in parts]
+    rows = list(zip(names, reals(weights), reals(differences), reals(amounts), strict=True))
+    headings = ["feature", "weight", "chosen − base", "contribution"]
+    caption = "Strongest contributions to the choice"
+    return TextTable(caption, headings, rows, style="contributions", bars=amounts) if rows else None
+
+
+def gain_heading(measure: Measure) -> str:
+    """The name of a candidate's gain."""
+    return "gain" if measure.lower_is_better else measure.heading
+
+
+def _text(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
 
 CHANGES = "Lists whose chosen candidate is better or worse than the base candidate"
 SAME = 1e-12  # gains that are this close are equal

@@ -12,7 +12,7 @@ from rerank.base.progress import DETAIL, counting
 from rerank.data.shards import Lists, parts, section, shared
 from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
-from rerank.features.table import Table
+from rerank.features.table import FeatureTable, Table
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
 from rerank.learn.bounds import Bounds, DualRule, bounds, has_bounds, list_margins, scaled_bounds
@@ -32,9 +32,36 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings, dataclass_of
 from rerank.runs.callbacks import TrainingEvent, tell, watched
-from rerank.runs.priors import priors
 from rerank.runs.run import Run, beside, key_of, weight_counts
 from rerank.storage.results import KeptResult
+
+
+def priors(recipe: ListRecipe, table: Table) -> np.ndarray | None:
+    """The priors of all columns (float64 [D]), where the recipe names some; those of features count more than those of
+    their templates.
+
+    Raises
+    ------
+    RecipeError: there is no such feature or template.
+    """
+    named = recipe.training.prior
+    if not named:
+        return None
+    if not isinstance(table, FeatureTable):
+        raise RecipeError("hashed columns have no names; leave out features.hash_bits or this", key="training.prior")
+    learner = make_learner(recipe.learner)
+    assert isinstance(learner, Multiplicative), "see checks"
+    mu = np.full(table.width, learner.mu)
+    features = {name: j for j in range(table.width) if (name := table.name(j)) in named}
+    for name in (name for name in named if name not in features):
+        if name not in table.templates:
+            message = f"no feature or template is named {name!r}; the templates are {', '.join(table.templates)}"
+            raise RecipeError(message, key="training.prior")
+        mu[table.template == table.templates.index(name)] = named[name]
+    for name, j in features.items():
+        mu[j] = named[name]
+    return mu
+
 
 log = logging.getLogger("rerank")
 HELD_OUT = "held-out training lists"  # what stands in for a dev split where there is none

@@ -21,10 +21,9 @@ from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, Shards, parts
 from rerank.engines.engine import Engine
 from rerank.engines.workers import Processes
-from rerank.extraction import assembly, blocks
-from rerank.extraction.assembly import BlockPart, divide
+from rerank.extraction import blocks, extraction
 from rerank.extraction.cache import CorpusCache
-from rerank.extraction.extraction import extract_split, extract_training
+from rerank.extraction.extraction import BlockPart, divide, extract_split, extract_training
 from rerank.extraction.seen import SeenSample
 from rerank.extraction.spool import Spool
 from rerank.features.table import HashedTable, Table
@@ -88,7 +87,7 @@ def assert_same_tables(found: Table, expected: Table) -> None:
 def cut_into(monkeypatch: pytest.MonkeyPatch, lists: int, counts: int = 1 << 20) -> None:
     """Blocks of so many lists, and so many counts at once."""
     monkeypatch.setattr(blocks, "BLOCK_LISTS", lists)
-    monkeypatch.setattr(assembly, "RANGE", counts)
+    monkeypatch.setattr(extraction, "RANGE", counts)
 
 
 TREES: dict[str, dict[str, Any]] = {

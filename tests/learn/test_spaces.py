@@ -13,10 +13,9 @@ from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.losses import COST
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.spaces.chain import Chains, chains_of, entries_of, room_for
-from rerank.learn.spaces.chain_pass import pair_for
 from rerank.learn.spaces.crf import mark_seen, solve_chains
 from rerank.learn.spaces.decoding import decode, k_best, marginals, state_of
-from rerank.learn.spaces.training import train_chains
+from rerank.learn.spaces.training import pair_for, train_chains
 from rerank.learn.spaces.viterbi import best_labels, differing_columns
 from rerank.learn.spaces.voting import vote
 from rerank.learn.trainer import epoch_order

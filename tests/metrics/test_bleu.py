@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from strategies_text import encode, spaced, texts_with_references
 
 from rerank.base.errors import RecipeError
-from rerank.metrics.bleu import Bleu
-from rerank.metrics.bleu_kernel import PLACES
+from rerank.metrics.bleu import PLACES, Bleu
 from rerank.metrics.words import words
 
 METRIC = Bleu()

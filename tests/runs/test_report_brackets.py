@@ -10,7 +10,7 @@ from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.readers.trees.trees import parse_brackets
-from rerank.runs.report.brackets import counted_brackets, differences, read_trees
+from rerank.runs.report.trees import counted_brackets, differences, read_trees
 
 
 def marked(gold, tree):

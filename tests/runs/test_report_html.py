@@ -9,8 +9,7 @@ from synthetic_report import SIGNATURE, make_corpus, make_metrics, make_report, 
 
 from rerank.base.errors import DataError
 from rerank.models.scorer import Contribution
-from rerank.runs.closer_look import Example
-from rerank.runs.list_page import Report, render
+from rerank.runs.list_page import Example, Report, render
 from rerank.runs.report.headline import next_steps
 from rerank.runs.report.list_figures import Curve
 

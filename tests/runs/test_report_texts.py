@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from rerank.runs.closer_look import Example
-from rerank.runs.list_page import Report, render
+from rerank.runs.list_page import Example, Report, render
 from rerank.runs.report.headline import signatures
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0"

@@ -6,8 +6,7 @@ from itertools import pairwise
 import pytest
 from synthetic_report import SENTENCES
 
-from rerank.runs.report.brackets import read_trees
-from rerank.runs.report.trees import draw_example, text_width
+from rerank.runs.report.trees import draw_example, read_trees, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 

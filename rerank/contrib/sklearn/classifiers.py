@@ -1,8 +1,72 @@
-"""The classifiers: one class for every family of learners, with the parameters of its learner."""
+"""The classifiers: one class for every family of learners, with the parameters of its learner.
+
+The Gaussian ones have probabilities. Weights N(μ, Σ) say how sure they are of a row x: its score is N(μ·x, v) with
+v = xᵀΣx, and above 0 with probability Φ(μ·x/√v), the Pr[M ≥ 0] of confidence-weighted learning (Crammer, Dredze &
+Pereira 2012, section 5). Σ is the last, whatever the predictor.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import ndtr
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import validate_data
 
 from rerank.contrib.sklearn.base import OnlineClassifier, Predictor
-from rerank.contrib.sklearn.probability import GaussianClassifier
-from rerank.learn.base import Learner, learners
+from rerank.contrib.sklearn.parameters import MATRIX
+from rerank.learn.base import Learner, State, learners
+from rerank.learn.rules.gaussian import VARIANCE
+
+TINY = float(np.finfo(np.float64).tiny)  # in place of no variance: all scores but 0 are certain
+
+
+def variances(X: Any, state: State) -> np.ndarray:
+    """float64 [n]: xᵀΣx of rows (CSR [n, W]), for the first W coordinates of a Gaussian learner's state."""
+    if state.matrix.size:
+        return np.asarray(X.multiply(X @ state.matrix[: X.shape[1], : X.shape[1]]).sum(axis=1)).ravel()
+    variance, size = state.cells[X.indices, VARIANCE], np.abs(X.data)
+    if state.memory.size:  # normalised: a variance is that of x_j up to the largest seen, and 1/x_j² without one
+        largest = state.memory[X.indices]
+        part = np.where(largest > 0, variance * np.minimum(size, largest) ** 2, size > 0)
+    else:
+        part = variance * size**2
+    return np.asarray(sparse.csr_array((part, X.indices, X.indptr), shape=X.shape).sum(axis=1))
+
+
+@dataclass(init=False, eq=False, repr=False, kw_only=True)
+class GaussianClassifier(OnlineClassifier):
+    """Base of the classifiers with Gaussian weights N(μ, Σ), which predict with μ.
+
+    Parameters
+    ----------
+    probability: give probabilities of two classes: predict_proba, Φ(μ·x/√(xᵀΣx)), which does not rise with the score
+        alone.
+    """
+
+    base_like_feature = True
+
+    probability: bool = False
+
+    def _require_probabilities(self) -> bool:
+        if not self.probability or self.average == "vote" or len(getattr(self, "classes_", "ab")) != 2:
+            raise AttributeError(
+                f"{type(self).__name__} has probabilities of two classes, with probability=True and no votes; "
+                "scikit-learn's CalibratedClassifierCV learns others from scores"
+            )
+        return True
+
+    @available_if(_require_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """float64 [n, 2]: the probability of both classes for the rows of ``X``, Φ(μ·x/√(xᵀΣx)) of the second one."""
+        scores = self.decision_function(X)
+        rows = sparse.csr_array(validate_data(self, X, **MATRIX, reset=False))
+        _, layout, _, state = self._trained
+        if layout.bias:
+            rows = sparse.hstack([rows, np.ones((rows.shape[0], 1))], format="csr")
+        scores = scores / np.sqrt(np.maximum(variances(rows, state), TINY))
+        return np.column_stack([ndtr(-scores), ndtr(scores)])
 
 
 class PerceptronClassifier(OnlineClassifier, learner=learners.get("perceptron")):

@@ -3,8 +3,9 @@
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from rerank import __version__
 from rerank.base.errors import ModelError, RecipeError
 from rerank.kernels.sources import TAGGING
-from rerank.metrics.spans import LabelMetric
+from rerank.metrics.spans import LabelMetric, SpanScore, counts_by_label, counts_by_type
 from rerank.models.tagger import Tagger
 from rerank.readers.sequences.base import TaggedSentence
 from rerank.readers.skip_count import SkipCount
@@ -23,6 +24,11 @@ from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
 from rerank.recipes.tagging_recipe import TaggingRecipe
 from rerank.runs.evaluation import Selections
+from rerank.runs.report import headline, list_tables
+from rerank.runs.report.html import page
+from rerank.runs.report.numbers import count, fixed
+from rerank.runs.report.table import TextTable
+from rerank.runs.results import environment
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.runs.tagging.fitting import (
     label_metric,
@@ -33,9 +39,94 @@ from rerank.runs.tagging.fitting import (
     train_tagger,
 )
 from rerank.runs.tagging.lists import best_of, jackknifed, write_lists
-from rerank.runs.tagging.tagging_page import write_page
+from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.strict_json import as_json
+
+CONTEXT = 4  # words on either side of an error
+
+
+def write_page(
+    path: Path,
+    recipe: TaggingRecipe,
+    metrics: Mapping[str, Any],
+    seconds: float,
+    metric: LabelMetric,
+    sentences: Mapping[str, Sequence[TaggedSentence]],
+    guessed: Mapping[str, Sequence[Sequence[str]]],
+) -> None:
+    """Write the report to ``path``; sentences, guessed: those of every test split, and the labels they were given."""
+    pairs = {split: (sentences[split], guessed[split]) for split in sentences}
+    text = page(
+        "tagging.html.j2",
+        metrics,
+        recipe=recipe.as_yaml(),
+        date=datetime.now().astimezone(),
+        seconds=seconds,
+        environment=environment(),
+        runs="run",
+        about=recipe.about,
+        summary=headline.headline(metrics),
+        parts=[
+            ("results", "Results", [headline.results_on_page(metrics, split) for split in sentences]),
+            ("labels", "Labels", [label_table(split, metric, *each) for split, each in pairs.items()]),
+            ("errors", "Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
+            ("training", "Training", [list_tables.training_table(dict(metrics))]),
+            ("data", "Data", [sizes_table(metrics["corpora"])]),
+        ],
+        second=recipe.rerank is not None,
+    )
+    write_text(path, text)
+
+
+def sizes_table(corpora: Mapping[str, Any]) -> TextTable:
+    """The sizes of the splits."""
+    rows = [
+        {
+            "split": split,
+            **{key: count(entry[key]) for key in ("sentences", "tokens", "labels")},
+            "left out": count(sum(entry["skipped"].values())),
+        }
+        for split, entry in corpora.items()
+    ]
+    return TextTable.of("Sentences", rows)
+
+
+def label_table(
+    split: str, metric: LabelMetric, sentences: Sequence[TaggedSentence], guessed: Sequence[Sequence[str]]
+) -> TextTable:
+    """Precision, recall and F1 by label, or by type of span, the most frequent first."""
+    spans = isinstance(metric, SpanScore)
+    counts = (counts_by_type if spans else counts_by_label)(guessed, [sentence.labels for sentence in sentences])
+    rows = [
+        {
+            "type" if spans else "label": name,
+            "P": fixed(100 * correct / max(found, 1)),
+            "R": fixed(100 * correct / max(right, 1)),
+            "F1": fixed(200 * correct / max(found + right, 1)),
+            "correct": count(correct),
+            "found": count(found),
+            "right": count(right),
+        }
+        for name, (correct, found, right) in sorted(counts.items(), key=lambda item: -item[1][2])
+    ]
+    return TextTable.of(f"{split}, by {'type of span' if spans else 'label'}", rows)
+
+
+def error_table(
+    split: str, sentences: Sequence[TaggedSentence], guessed: Sequence[Sequence[str]], most: int
+) -> TextTable:
+    """The first wrong label of the first sentences that have one, with the words around it."""
+    rows = list[dict[str, str]]()
+    for sentence, labels in zip(sentences, guessed, strict=True):
+        wrong = [i for i, (label, right) in enumerate(zip(labels, sentence.labels, strict=True)) if label != right]
+        if wrong and len(rows) < most:
+            i, words = wrong[0], sentence.words
+            context = [*words[max(i - CONTEXT, 0) : i], f"[{words[i]}]", *words[i + 1 : i + 1 + CONTEXT]]
+            row = {"sentence": sentence.id, "words": " ".join(context), "right": sentence.labels[i]}
+            rows.append(row | {"found": labels[i], "wrong labels": count(len(wrong))})
+    return TextTable.of(f"{split}, in context", rows, texts=4)
+
 
 log = logging.getLogger("rerank")
 LISTS, SECOND = "lists", "rerank"  # folders: the lists of the second stage, and its results
@@ -252,6 +343,6 @@ def majority(sentences: Sequence[TaggedSentence]) -> dict[str, str]:
         for word, label in zip(sentence.words, sentence.labels, strict=True):
             counts.setdefault(word, Counter())[label] += 1
     every = Counter[str]()
-    for count in counts.values():
-        every.update(count)
-    return {word: count.most_common(1)[0][0] for word, count in (*counts.items(), ("", every))}
+    for labels in counts.values():
+        every.update(labels)
+    return {word: labels.most_common(1)[0][0] for word, labels in (*counts.items(), ("", every))}
