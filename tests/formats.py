@@ -220,7 +220,8 @@ FORMATS: dict[str, Format] = {
     "letor": Format(
         lambda i, k: b"%d qid:q%d 1:%d 2:-%d.5 # a%d b%d\n" % (k, i, k, k, i, k),
         _together,
-        {**_SCORES, "no number": ("fields", replaced(b"1:1", b"1")), **_NUL},
+        {what: ("fields", damage) for what, (_, damage) in _SCORES.items()}
+        | {"no number": ("fields", replaced(b"1:1", b"1")), **_NUL},
         lambda text: text.replace(b"2:", b"x:"),
     ),
     "openai": Format(

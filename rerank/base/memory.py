@@ -4,8 +4,6 @@ import logging
 import resource
 from pathlib import Path
 
-import psutil
-
 from rerank.base.errors import RecipeError
 
 log = logging.getLogger("rerank")
@@ -15,6 +13,8 @@ GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 def allowed() -> int:
     """The bytes that this process may take: the memory of the machine, or a lower limit of its control group, of the
     groups around it (version 1 or 2), or of its address space."""
+    import psutil  # only where there is work of which this is asked
+
     limits: list[int] = [psutil.virtual_memory().total]
     for line in OWN.read_text().splitlines() if OWN.is_file() else ():
         controllers, path = line.split(":", 2)[1:]
@@ -31,6 +31,8 @@ def allowed() -> int:
 def require(need: float, what: str, advice: str, key: str) -> None:
     """Refuse work that needs more bytes than there may be beside what this process holds, and warn where it needs more
     than half of those that are free. what: takes them; advice: how to need fewer, with ``key``."""
+    import psutil
+
     info = psutil.Process().memory_info()
     room = max(0, allowed() - (info.rss - getattr(info, "shared", 0)))  # mapped files give way
     said = f"{what} takes {need / 1e9:.1f} GB"

@@ -104,8 +104,7 @@ class ListSteps(Steps[ListRecipe]):
         self.base_doubt = ""
         if self.data.table.about.get("scored") and not says_scores(recipe.data.reader):
             every = chain.from_iterable(parts(each.corpus) for each in (self.data.training, *self.data.others.values()))
-            pieces = ((part.lists, part.gain, part.base) for _, part in every)
-            self.base_doubt = doubt_of_base(self.content.held[0], pieces)
+            self.base_doubt = doubt_of_base(self.content.held[0], ((p.lists, p.gain, p.base) for _, p in every))
         for line in [*self.doubts, *filter(None, [self.base_doubt])]:
             log.warning("%s", line)
         return self.data.size()

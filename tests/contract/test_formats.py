@@ -63,6 +63,8 @@ def test_candidates_that_come_twice_are_counted_and_kept_or_dropped(tmp_path: Pa
     """The last candidate of a list has the text of the first; what is written of a list without it can be read."""
     if case.name == "preferences":
         pytest.skip("its candidates are in the order of their texts")
+    if case.form == "trec":
+        pytest.skip("a document that comes twice makes a bad list: see tests/readers/test_retrieval.py")
 
     def twice(i: int, k: int, text: bytes) -> bytes:
         return text.replace(b"b2", b"b0").replace(b"VP2", b"VP0") if (i, k) == (1, 2) else text

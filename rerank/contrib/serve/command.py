@@ -20,7 +20,7 @@ from rerank.base.errors import RunError
 from rerank.base.interrupts import SIGNALS
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import ModelPlace, Predictor, Trusted, command
-from rerank.contrib.serve.limits import DEFAULTS, Limits
+from rerank.contrib.serve.requests import DEFAULTS, Limits
 
 
 class Server(uvicorn.Server):
