@@ -93,11 +93,9 @@ def _unread() -> bool:
 def _going_on(ctx: typer.Context) -> str:
     """The command that continues the interrupted one, if there is one."""
     words = command_line()
-    if ctx.invoked_subcommand in ("run", "train", "tune"):
+    if ctx.invoked_subcommand in ("run", "tune"):
         resumed = words if "--resume" in words else [*words, "--resume"]
         return f"; what is done so far is kept. Continue with:\n  {shlex.join(resumed)}"
-    if ctx.invoked_subcommand in ("extract", "test"):
-        return f"; what is complete is kept. Continue with:\n  {shlex.join(words)}"
     return ""
 
 
