@@ -6,7 +6,7 @@ from pages import ROOT
 
 NAMES = {"dot", "vdot", "inner", "matmul", "tensordot", "einsum", "linalg", "polyfit", "cov", "corrcoef"}
 ANSWERS = {
-    "contrib/sklearn/probability.py",
+    "contrib/sklearn/classifiers.py",
     "contrib/sklearn/ranker.py",
 }  # about matrices of the caller: no file has them
 

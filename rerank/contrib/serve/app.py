@@ -24,8 +24,9 @@ from rerank import __version__
 from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.contrib.serve.connections import PATIENCE
+from rerank.contrib.serve.limits import DEFAULTS, Limits
 from rerank.contrib.serve.middleware import GuardedApp, MeasuredApp, Measures
-from rerank.contrib.serve.requests import DEFAULTS, Limits, answer, answer_documents, answer_tags
+from rerank.contrib.serve.requests import answer, answer_documents, answer_tags
 from rerank.models.drift import Drift
 from rerank.models.provenance import Provenance
 from rerank.models.reranker import Reranker

@@ -3,44 +3,20 @@
 import logging
 import os
 import resource
-import signal
 import socket
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from types import FrameType
 from typing import Annotated
 
 import typer
-import uvicorn
 
 from rerank.base.errors import RunError
-from rerank.base.interrupts import SIGNALS
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import ModelPlace, Predictor, Trusted, command
-from rerank.contrib.serve.requests import DEFAULTS, Limits
-
-
-class Server(uvicorn.Server):
-    """A server for which a signal is the orderly end."""
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Finish what is under way."""
-        self.should_exit = True
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Take over all signals that stop a command, and none that it was started to ignore."""
-        taken = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self.handle_exit) for number in taken}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
+from rerank.contrib.serve.limits import DEFAULTS, Limits
 
 log = logging.getLogger("rerank")
 BACKLOG = 64  # connections that wait to be accepted, and are at a time
@@ -85,6 +61,7 @@ def serve(
 
         from rerank.contrib.serve.app import make_app, warm_up
         from rerank.contrib.serve.connections import Connection, Seldom
+        from rerank.contrib.serve.server import Server
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise

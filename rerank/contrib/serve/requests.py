@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Collection, Iterable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 from uuid import uuid4
 
 import numpy as np
@@ -13,6 +13,7 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.interrupts import Deadline
 from rerank.base.ranges import Range
+from rerank.contrib.serve.limits import DEFAULTS, Limits
 from rerank.features.scores import FLOAT32_MAX
 from rerank.models.drift import Drift
 from rerank.models.ranking import Ranking
@@ -25,17 +26,6 @@ from rerank.recipes.settings import S, Section, first_fault
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json, parse_object
 
-
-class Limits(NamedTuple):
-    """The bytes of a request, words of a text and levels of a tree in it, and seconds to rank it."""
-
-    bytes: int = 4 << 20
-    words: int = 10_000
-    depth: int = 500
-    seconds: float = 30.0
-
-
-DEFAULTS = Limits()
 MOST = 100_000  # candidates of a request
 WAYS = 20_000_000  # words times labels times sequences of a sentence, of 16 bytes each
 Number = Annotated[float, Range(-FLOAT32_MAX, FLOAT32_MAX)]

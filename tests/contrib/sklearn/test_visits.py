@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rerank.contrib.sklearn.visits as visits_module
-from rerank.contrib.sklearn.visits import MOST, visits_of
+import rerank.contrib.sklearn.base as visits_module
+from rerank.contrib.sklearn.base import MOST, visits_of
 from rerank.data.labelled import Labelled, from_csr
 
 ROWS = st.lists(
