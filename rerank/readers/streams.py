@@ -344,11 +344,11 @@ class OutputStream:
             if self._file is not self._raw:
                 self._file.close()
             self._raw.flush()
-            if self._raw is not sys.stdout.buffer:
-                if self.path == "-":
-                    self._raw.seek(0)
-                    shutil.copyfileobj(self._raw, sys.stdout.buffer)
-                    sys.stdout.buffer.flush()
+            if self.path == "-" and self._whole:
+                self._raw.seek(0)
+                shutil.copyfileobj(self._raw, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+            if self.path != "-" or self._whole:
                 self._raw.close()
             if self._temporary is not None:
                 put_file(self._temporary, Path(os.path.realpath(self.path)))

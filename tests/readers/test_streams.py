@@ -377,3 +377,12 @@ def test_unknown_encodings_are_refused() -> None:
     for name in ("gpk", "rot13", "undefined", ""):
         with pytest.raises(ValueError, match="expected an encoding that Python knows"):
             check_encoding(name)
+
+
+def test_files_are_written_where_standard_output_has_no_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a notebook."""
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    for whole in (False, True):
+        with open_output(tmp_path / "file", whole) as out:
+            out.write(b"text")
+        assert (tmp_path / "file").read_bytes() == b"text"
