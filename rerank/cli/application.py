@@ -92,9 +92,8 @@ def _unread() -> bool:
 
 def _going_on(ctx: typer.Context) -> str:
     """The command that continues the interrupted one, if there is one."""
-    words = command_line()
     if ctx.invoked_subcommand in ("run", "tune"):
-        resumed = words if "--resume" in words else [*words, "--resume"]
+        resumed = [*(word for word in command_line() if word != "--resume"), "--resume"]
         return f"; what is done so far is kept. Continue with:\n  {shlex.join(resumed)}"
     return ""
 

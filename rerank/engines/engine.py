@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from rerank.base.errors import RecipeError, RunError
+from rerank.base.interrupts import deferred
 from rerank.base.ranges import Range
 from rerank.engines.workers import Dask, Processes, carry_out
 
@@ -57,7 +58,8 @@ class Engine:
         window = deque[Any]()
         try:
             for task in chain(start, rest):
-                window.append((task, pool.submit(carry_out, function, task)))
+                with deferred():  # an interrupt meanwhile would leave half a future, or half a worker
+                    window.append((task, pool.submit(carry_out, function, task)))
                 if len(window) > 2 * pool.workers:
                     yield _first(window, pool, function)
             while window:
@@ -79,10 +81,8 @@ class Engine:
 
 
 def _first(window: deque[Any], pool: Any, function: Callable[[Any], Any]) -> Any:
-    """Take the first task out of ``window``, log its warnings, and return its result.
-
-    A task whose worker has died is tried again by itself: then no other can be to blame.
-    """
+    """Take the first task out of ``window``, log its warnings, and return its result; where its worker has died, it is
+    tried again by itself: then no other can be to blame."""
     task, future = window.popleft()
     for left in reversed(range(pool.tries)):
         try:
@@ -90,7 +90,8 @@ def _first(window: deque[Any], pool: Any, function: Callable[[Any], Any]) -> Any
         except pool.death:
             if left:
                 wait([other for _, other in window])
-                future = pool.submit(carry_out, function, task)
+                with deferred():
+                    future = pool.submit(carry_out, function, task)
         except (CancelledError, OSError):  # those of tasks are wrapped
             raise RunError("the Dask scheduler is gone; start it again and continue with --resume") from None
         else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rerank.base.errors import RecipeError, RerankError, RunError, UnforeseenError, Warnings, collected_warnings
-from rerank.base.interrupts import deferred, held_back
+from rerank.base.interrupts import held_back
 
 ANY = "127.0.0.1:0"  # a port that is free
 SECONDS = 10  # within which a scheduler and the first of its workers must answer
@@ -35,7 +35,7 @@ class Processes:
         """A future of ``call``, a function and its arguments."""
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-        with deferred(), held_back():
+        with held_back():
             try:
                 if self._executor is not None:
                     return self._executor.submit(*call)
