@@ -51,6 +51,7 @@ def vote(
     if save is not None and columns is not None:
         raise typer.BadParameter("--columns chooses what the table looks at; --save learns from all, leave out one")
     from rerank.readers.given.reading import read
+    from rerank.readers.streams import read_once
     from rerank.runs.fitting import fit
     from rerank.runs.vote import table_of_votes, write_curve
     from rerank.storage.files import check_output
@@ -60,8 +61,8 @@ def vote(
     measure = None if metric is None else metric_settings(metric)
     chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
     lists = [read(path, reader, on_bad_list=on_bad_list, **chosen) for path in files]
-    once = any(path == "-" or (Path(path).exists() and not Path(path).is_file()) for path in files)
-    every: Any = lists if save is None or (not once and len(lists) == 1) else list(chain.from_iterable(lists))
+    kept = save is None or (len(lists) == 1 and not read_once(files[0]))
+    every: Any = lists if kept else list(chain.from_iterable(lists))
     how: dict[str, Any] = {"folds": folds, "samples": samples, "seed": seed}
     how["use"] = columns.split(",") if columns else None
     table = table_of_votes(every, measure, curve=curve is not None, **how)

@@ -41,15 +41,15 @@ def weigh(
     difference from the base.
     """
     from rerank.readers.given.reading import read
-    from rerank.readers.streams import single_stdin
+    from rerank.readers.streams import read_once, single_stdin
     from rerank.runs.weigh import table_of_weights
     from rerank.runs.weighed_model import weighed_model
 
     single_stdin(file, *(references or []))
     measure = metric_settings(metric or "gain", option)
     lists: Any = read(file, reader, references=references or None, on_bad_list=on_bad_list)
-    if save is not None and (file == "-" or (Path(file).exists() and not Path(file).is_file())):
-        lists = list(lists)  # which can be read only once
+    if save is not None and read_once(file):
+        lists = list(lists)
     use = columns.split(",") if columns else None
     how: dict[str, Any] = {"folds": folds, "resamples": resamples, "restarts": restarts, "samples": samples}
     table = table_of_weights(lists, measure, seed=seed, use=use, **how)

@@ -257,6 +257,11 @@ def single_stdin(*paths: PathLike) -> None:
         raise DataError("only one input can be '-' (standard input); name files for the others", path=stream_name("-"))
 
 
+def read_once(path: PathLike) -> bool:
+    """Whether a path is standard input or a pipe, of which nothing is there a second time."""
+    return os.fspath(path) == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+
+
 def split_paths(path: PathLike) -> list[str]:
     """The files of a path that names several, separated by commas."""
     names = str(path).split(",")

@@ -1,7 +1,6 @@
 """Doubts about the lists of a run: splits that share lists, references that belong to other lists, and score
 columns that mean something else in one file than in another."""
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
@@ -13,6 +12,7 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.data.shards import Lists, selected
 from rerank.extraction.content.base import Content
+from rerank.extraction.extraction import paths_of
 from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
 from rerank.features.dense import said_of
 from rerank.metrics.base import Metric
@@ -22,12 +22,12 @@ from rerank.metrics.text import TextMetric
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import SkippedList
+from rerank.readers.streams import read_once
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.runs.corpora import Data
 
-log = logging.getLogger("rerank")
 APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions
 HARDLY = 0.05  # the share of what a random candidate lacks that an oracle gains at the least
 FEWEST = 30  # lists that tell whether lengths go together,
@@ -73,18 +73,22 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     for split, extracted in {recipe.data.training: train, **data.others}.items():
         if split == HOLDOUT:
             continue
-        lists = content.read(recipe.data, split)
-        amiss = references_amiss(metric, counts[split], extracted.seen.lengths, lists)
+        amiss = references_amiss(metric, counts[split], extracted.seen.lengths, _again(recipe, split, content))
         found += [f"{split}: {line}" for line in amiss]
         if extracted is train:
             continue
         if split == recipe.data.dev and not isinstance(metric, Gain) and below_dev(train.corpus, extracted.corpus):
             here, there = (metric.text(counts[name]["base"][metric.primary]) for name in (recipe.data.training, split))
             shown = f"{metric.primary} {here}, on {split} {there}"
-            why = written_apart(metric, content.read(recipe.data, recipe.data.training)) or ASKED
+            why = written_apart(metric, _again(recipe, recipe.data.training, content)) or ASKED
             found.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {why}")
         found += [f"{split}: {line}" for line in unlike_training(extracted.seen, content, known, train.seen.digests)]
     return found
+
+
+def _again(recipe: ListRecipe, split: str, content: Content[Any]) -> Iterable[NBestList | SkippedList]:
+    """The lists of a split, which have been read before; none where they cannot be read twice."""
+    return () if any(map(read_once, paths_of(recipe.data, split))) else content.read(recipe.data, split)
 
 
 def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> str:
@@ -174,12 +178,6 @@ def written_apart(metric: Metric, lists: Iterable[NBestList | SkippedList]) -> s
     (what, _, how), (before, after) = ways[k - 1], map(metric.text, (scores[0], scores[k]))
     said = f"{metric.primary} is {after} {what}, in place of {before}: candidates and references are written in "
     return f"{said}different ways; {how}"
-
-
-def say_if_apart(metric: Metric, lists: Iterable[NBestList]) -> None:
-    """Log how the candidates of ``lists`` are ``written_apart`` from their references, if they are."""
-    if said := written_apart(metric, lists):
-        log.warning("%s", said)
 
 
 def _score(metric: TextMetric, texts: Iterable[list[str]], written: Callable[[str], str]) -> float:

@@ -25,7 +25,7 @@ from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
-from rerank.runs.doubts import SAMPLE, doubt_of_base, say_if_apart
+from rerank.runs.doubts import SAMPLE, doubt_of_base, written_apart
 from rerank.runs.ways import Samples
 
 log = logging.getLogger("rerank")
@@ -116,7 +116,6 @@ def gathered(
         references += list(reference)
         sizes += own
     count.warn()
-    say_if_apart(content.metric, seen)
     if not parts:
         raise count.nothing("" if file is None else file.path)
     if len(references) < folds:
@@ -126,7 +125,8 @@ def gathered(
     gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
     held, drawn = np.concatenate(values, axis=1), np.random.default_rng(seed).permutation(len(references))
     every = Samples(starts, np.concatenate(answers), held, gain, drawn % folds)
-    for line in said_of_all(map("the score column {!r}".format, names), every.columns, starts):
+    amiss = said_of_all(map("the score column {!r}".format, names), every.columns, starts)
+    for line in filter(None, [written_apart(content.metric, seen), *amiss]):
         log.warning("%s", line)
     about = content.metric, statistics, reference, base, np.concatenate(scores)
     return Gathered(every, tuple(names), *about, told=file is not None and says_scores(file.settings))

@@ -15,7 +15,7 @@ from rerank.readers.given.nbest import GAIN
 from rerank.readers.lines import LineReader
 from rerank.readers.sequences.base import TaggedSentence, sequence_readers
 from rerank.readers.several import make_reader
-from rerank.readers.streams import open_stream
+from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.runs.doubts import UNSPACED
@@ -225,7 +225,7 @@ def _names(files: Sequence[str]) -> dict[str, str]:
     """The names of the files' splits: the words that they do not share with the others, or the name of the only one
     without endings."""
     for path in files:
-        if path == "-" or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))):
+        if read_once(path):
             message = "what comes through a pipe is gone once it is looked at; write it to a file and name that"
             raise DataError(message, path=path)
         if files.count(path) > 1:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,16 @@ def test_links_to_folders_are_followed_but_not_in_circles(wsj: Path, tmp_path: P
     (tmp_path / "some" / "circle").symlink_to(tmp_path)
     with pytest.raises(DataError, match="is a link to a folder that is read anyway"):
         treebank_files(tmp_path / "some")
+
+
+def test_lists_that_can_be_read_once_are_not_read_again_for_an_error(wsj: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lists")
+    one = b"1\ta\n-1\n(NP (NN Art))\n\n"
+    writer = threading.Thread(target=(tmp_path / "lists").write_bytes, args=(one,), daemon=True)
+    writer.start()
+    with pytest.raises(DataError, match=r"gold trees for 1 list.*order$"):
+        list(read_pairs(CharniakReader(), tmp_path / "lists", wsj, SymbolTable()))
+    writer.join()
 
 
 def test_errors_name_the_file_among_many(wsj: Path, tmp_path: Path) -> None:

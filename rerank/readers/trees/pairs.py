@@ -10,7 +10,7 @@ from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.base import TRACE, NBestList, OnBadList, Problem, Reader, SkipCount, SkippedList, lists_of, usable
 from rerank.readers.sides import in_step
-from rerank.readers.streams import PathLike
+from rerank.readers.streams import PathLike, read_once
 from rerank.readers.trees.treebank import GoldText, TreebankSide, read_treebank, treebank_files
 from rerank.readers.trees.trees import Trees, parse_brackets
 from rerank.readers.trees.words import (
@@ -108,7 +108,7 @@ def lists_of_trees(
 def _first_apart(reader: Reader, path: PathLike, gold: Sequence[PathLike]) -> str:
     """For a message: the first list whose words are not those of its tree, however they are written."""
     symbols = SymbolTable()
-    every = () if "-" in (path, *gold) else zip(lists_of(reader, path), read_treebank(gold), strict=False)
+    every = () if any(map(read_once, (path, *gold))) else zip(lists_of(reader, path), read_treebank(gold), strict=False)
     for nbest, tree in every:
         opened = nbest if isinstance(nbest, SkippedList) else nbest.changed(gold=tree)
         pair = parse_pair(opened, symbols, unchanged())
