@@ -121,7 +121,6 @@ def metric_settings(metric: str, options: list[str] | None = None) -> dict[str, 
 
     settings = named(yaml_options([f"metric={metric}"], "--metric NAME")["metric"])
     if not isinstance(settings, dict) or "name" not in settings:
-        raise RecipeError(
-            f"found {metric!r}; expected a name, or settings, as {{name: gain, column: x}}", key="--metric"
-        )
+        message = f"found {metric!r}; expected a name, or settings, as {{name: gain, column: x}}"
+        raise RecipeError(message, key="--metric")
     return settings | yaml_options(options or [], "--option NAME=VALUE") | {"name": settings["name"]}

@@ -52,7 +52,7 @@ class Evaluation:
     | metric        | what they are measured by; ``metric.signature`` has everything that changes the numbers |
     | predictor     | what a model has chosen them by; empty where they are anybody's |
     | lists         | how many lists there are |
-    | scores        | all measures of "choice", "base" and "oracle" (the best by each), and "other", the second model |
+    | scores        | all measures of "choice", "base", "first" if it differs, "oracle", "other", the second model |
     | intervals     | of the primary measure of each: 95 %, by the bootstrap over lists |
     | against_base  | the test of the choice against the base: ``difference``, ``p``, an interval ``low`` to ``high`` |
     | against_other | that against the second of two models; else None |
@@ -301,8 +301,10 @@ def evaluation_of(
     sizes, base, stats = np.cumsum([0, *map(len, all_base)]), np.concatenate(all_base), np.concatenate(all_stats)
     reference = np.stack(references)
     gain = metric.gain(stats, np.repeat(reference, np.diff(sizes), axis=0))
-    by_scores = {"base": base, "oracle": gain}
+    by_scores = {"base": base, "first": -np.arange(len(base), dtype=np.float64), "oracle": gain}
     rows = {name: rows_of_scores(metric, sizes, own, base, stats, reference) for name, own in by_scores.items()}
+    if np.array_equal(rows["first"], rows["base"]):
+        del rows["first"]
     rows |= {"choice": np.stack(answers)}
     rows |= {"other": np.stack(others)} if others else {}
     intervals = {

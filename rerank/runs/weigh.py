@@ -200,9 +200,8 @@ class WeightTable:
              "p": test and test.p}
             for name, (score, interval, test) in self.rows.items()
         ]  # fmt: skip
-        counts = {
-            key: getattr(self, key) for key in ("lists", "candidates", "folds", "resamples", "margin", "kept", "doubt")
-        }
+        keys = "lists", "candidates", "folds", "resamples", "margin", "kept", "doubt"
+        counts = {key: getattr(self, key) for key in keys}
         weights = [line._asdict() for line in self.weights]
         return {"metric": self.metric.signature, "base": self.base, **counts, "rows": rows, "weights": weights}
 

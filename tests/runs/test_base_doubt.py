@@ -2,6 +2,8 @@
 
 import json
 import logging
+import os
+import threading
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, stdev
@@ -104,6 +106,23 @@ def test_runs(tmp_path: Path, rerank: Any) -> None:
         assert metrics["splits"]["test"]["first"]["wer"] < metrics["splits"]["test"]["base"]["wer"]
 
 
+def test_training_lists_that_can_be_read_once(tmp_path: Path, rerank: Any) -> None:
+    """Doubts look at the texts of lists again: not at those of a pipe."""
+    lists = write_costs(tmp_path / "lists.jsonl", 40, 5).read_bytes()
+    for split in ("dev", "test"):
+        (tmp_path / f"{split}.jsonl").write_bytes(lists)
+    os.mkfifo(tmp_path / "train.jsonl")
+    writer = threading.Thread(target=(tmp_path / "train.jsonl").write_bytes, args=(lists,), daemon=True)
+    writer.start()
+    data = {"root": str(tmp_path), "train": "train", "dev": "dev", "tests": ["test"], "nbest": "{root}/{split}.jsonl",
+            "references": None, "sources": None, "reader": {"name": "jsonl", "scores": "cost"}}  # fmt: skip
+    recipe = {"task": "speech", "features": {"set": "dense"}, "learner": {"name": "perceptron"}, "data": data}
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    done = rerank("run", tmp_path / "recipe.yaml", "-o", tmp_path / "run")
+    assert done.code == 0, done
+    writer.join()
+
+
 def test_models_that_are_fitted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write_costs(tmp_path / "lists.jsonl", 40, 3)
     for role, doubted in ((None, True), ("score", False), ("cost", False)):
@@ -112,3 +131,13 @@ def test_models_that_are_fitted(tmp_path: Path, caplog: pytest.LogCaptureFixture
             how = {"name": "jsonl"} | ({} if role is None else {"scores": role})
             rerank.fit(rerank.read(path, how), metric="wer", features="dense")
         assert ("nothing is claimed" in caplog.text) == doubted
+
+
+def test_evaluation_has_a_row_of_the_first_candidates(tmp_path: Path) -> None:
+    path = write_costs(tmp_path / "lists.jsonl", 40, 4)
+    lists = list(rerank.read(path, "jsonl"))
+    found = rerank.evaluate([0] * len(lists), lists, "wer", samples=20)
+    assert found.scores["first"] == found.scores["choice"] != found.scores["base"]
+    assert "first" in str(found)
+    in_order = [{"candidates": [{"text": "a", "gain": 1, "score": 1}, {"text": "b", "gain": 0, "score": 0}]}] * 3
+    assert "first" not in rerank.evaluate([0] * 3, list(rerank.read(in_order)), samples=20).scores

@@ -73,10 +73,8 @@ def _narrow(data: np.ndarray, lists: np.ndarray | None, rows: np.ndarray, column
             "scale X, or set such values to 0"
         )
     if lists is not None:
-        width = int(columns.max(initial=-1)) + 1
-        centre(
-            lists, rows.astype(np.int64), columns.ravel(), data.ravel(), values.reshape(-1), np.zeros((width, LOST + 1))
-        )
+        scratch = np.zeros((int(columns.max(initial=-1)) + 1, LOST + 1))
+        centre(lists, rows.astype(np.int64), columns.ravel(), data.ravel(), values.reshape(-1), scratch)
     return values
 
 

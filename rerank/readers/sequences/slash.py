@@ -92,6 +92,6 @@ def parted(text: str, mark: str = "/", at: str = "last") -> tuple[str, str]:
     """
     if at == "first":
         return text.partition(mark)[::2]
-    found = re.fullmatch(rf"(.+)(?<!\\){re.escape(mark)}(.+)", text, re.DOTALL)
+    found = re.fullmatch(rf"(.+)(?<!\\){re.escape(mark)}(.+)", text, re.DOTALL) if "\\" in text else None
     word, label = found.groups() if found else text.rpartition(mark)[::2]
     return word, label.replace(f"\\{mark}", mark)
