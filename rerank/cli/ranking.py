@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rerank")
 BASE = "base"  # in place of a model
-AHEAD = 1000  # lists that tell how far scores deviate, where nothing was tuned; and that can be written before any is
+AHEAD = 1000  # lists that tell how far scores deviate, if nothing was tuned; of a file, ranked before one is written
 
 
 @command("rank")
@@ -118,7 +118,7 @@ def rank_(
             write_ranked(stream, form, lists, n_best)
         else:
             lines = map(_best_line, lists)
-            for line in chain(list(islice(lines, AHEAD)), lines):
+            for line in chain(list(islice(lines, 0 if nbest == "-" else AHEAD)), lines):
                 stream.write(line)
     warn_of_skipped(count)
     _warn(scorer, counts, "an empty line" if n_best is None else "a list without candidates")

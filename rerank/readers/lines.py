@@ -53,6 +53,11 @@ class LineReader:
             self.take(1)
         return False
 
+    @property
+    def held(self) -> bool:
+        """Whether the next line has been read."""
+        return self._at < len(self._lines)
+
     def begins(self) -> bytes:
         """The first byte that follows and is no white space, without taking it; b"" at the end."""
         while True:

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -158,6 +159,19 @@ def test_rerank_reads_stdin_and_writes_files(rerank, model, small_data, tmp_path
         assert (content[:2] == b"\x1f\x8b") == name.endswith("gz")
         text = gzip.decompress(content) if name.endswith("gz") else content
         assert text.decode().splitlines() == best_texts(model)
+
+
+def test_a_pipe_is_answered_list_by_list():
+    lists = [f'{{"candidates": [{{"text": "{text}", "score": 1}}]}}\n'.encode() for text in ("first", "second")]
+    asked = ("rank", "base", "-", "--reader", "jsonl", "--metric", "wer", "--predictor", "base")
+    with process(*asked, stderr=subprocess.DEVNULL) as running:
+        for line in lists:  # the second is written once the first is answered
+            running.stdin.write(line)
+            running.stdin.flush()
+            assert select.select([running.stdout], [], [], PATIENCE)[0]
+            assert running.stdout.readline() == json.loads(line)["candidates"][0]["text"].encode() + b"\n"
+        running.stdin.close()
+        assert running.wait(PATIENCE) == 0
 
 
 def test_n_best_lists_have_new_and_old_scores(rerank, model, small_data, tmp_path):

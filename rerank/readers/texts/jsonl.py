@@ -93,16 +93,17 @@ class JsonlReader(SampleReader):
     def lists(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
     ) -> Iterator[NBestList | SkippedList]:
-        for item in self.blocks_of(lines, records, seen):
+        for item in self.blocks_of(lines, records, seen, wait=False):
             if isinstance(item, ListBlock):
                 yield from item
             else:
                 yield item
 
     def blocks_of(
-        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
+        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None, *, wait: bool = True
     ) -> Iterator[Item]:
-        """``lists``, in blocks where lists that are built alike follow one another."""
+        """``lists``, in blocks where lists that are built alike follow one another, even if those of a pipe have to
+        ``wait`` for others."""
         make, seen = self.maker(lines), {} if seen is None else seen
         shapes, drop = dict[tuple[str, ...], ListShape](), self.duplicates == "drop"
         run = AlikeLists(shapes, drop=drop)
@@ -111,7 +112,7 @@ class JsonlReader(SampleReader):
             taken = name not in seen and _taken(run, name, record)
             if taken:
                 seen[name] = lines.path, record.line
-            if len(run) and (run.full or not taken):
+            if len(run) and (run.full or not taken or not (wait or lines.held)):
                 yield run.block()
                 run = AlikeLists(shapes, drop=drop)
             if not taken:
