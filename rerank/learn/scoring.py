@@ -11,7 +11,7 @@ from rerank.kernels.compile import kernel
 from rerank.kernels.threads import share_rows
 from rerank.learn.trees import BoostedTrees
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import scored_rows
+from rerank.metrics.oracle import best_of_lists, scored_rows
 
 
 class Weights(NamedTuple):
@@ -58,17 +58,6 @@ def score_rows(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, w: np.
         scores[y] = dot(w, columns, values, rows[y], rows[y + 1])
 
 
-@kernel
-def best_of_lists(lists: np.ndarray, scores: np.ndarray, base: np.ndarray, chosen: np.ndarray) -> None:
-    """Best candidate of every list: highest score, then higher base score, then lower index; -1 for empty lists."""
-    for i in range(lists.shape[0] - 1):
-        best = -1
-        for y in range(lists[i], lists[i + 1]):
-            if best < 0 or scores[y] > scores[best] or (scores[y] == scores[best] and base[y] > base[best]):
-                best = y
-        chosen[i] = best
-
-
 def scores(corpus: Corpus, weights: Weights) -> np.ndarray:
     """float64 [N]: the score of every candidate."""
     if weights.trees is not None:
@@ -89,9 +78,7 @@ def candidate_scores(lists: Lists, weights: Weights) -> np.ndarray:
 
 def best(corpus: Corpus, scores: np.ndarray) -> np.ndarray:
     """int64 [L]: the candidate of highest score; ties to the higher base score, then the lower index; -1 for none."""
-    chosen = np.empty(corpus.list_count, np.int64)
-    best_of_lists(corpus.lists, scores, corpus.base, chosen)
-    return chosen
+    return best_of_lists(corpus.lists, scores, corpus.base)
 
 
 def choices(lists: Lists, weights: Weights) -> np.ndarray:

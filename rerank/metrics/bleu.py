@@ -235,8 +235,7 @@ class Bleu(SacrebleuMetric):
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
         prepared, R = self.prepared([*references, *texts]), len(references)
-        reference, rows = np.empty(1), np.empty((len(texts), COLUMNS))
-        shortest = -1
+        rows, shortest = np.empty((len(texts), COLUMNS)), -1
         if R == 1:
             data = joined(prepared)
             space = np.empty(SPACE + data.size // 2 + 1, np.uint64)
@@ -244,8 +243,7 @@ class Bleu(SacrebleuMetric):
         if shortest < 0:
             first, hashes = words(prepared)
             shortest = bleu_rows(first, hashes, R, ngram_table(ORDER * int(first[R])), rows)
-        reference[0] = shortest
-        return reference, rows
+        return np.array([shortest], np.float64), rows
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         # n-grams are matched without a comparison of any two texts

@@ -16,7 +16,7 @@ from rerank.data.symbols import text_hash
 from rerank.data.tokens import Tokens
 from rerank.kernels.compile import kernel
 from rerank.metrics.ngrams import FREE, NgramTable, enter_ngrams, match_ngrams, ngram_table
-from rerank.metrics.text import SacrebleuMetric, check_references, frozen_rows
+from rerank.metrics.text import SacrebleuMetric, check_references, frozen_rows, lowered
 from rerank.metrics.words import Characters, characters, without_space, words_and_marks
 
 EPSILON = 1e-16
@@ -181,7 +181,7 @@ class Chrf(SacrebleuMetric):
 
     def _units(self, texts: Sequence[bytes]) -> tuple[Characters, Tokens]:
         """The characters and the words whose n-grams count."""
-        symbols = characters(texts, lowercase=self.lowercase)
+        symbols = characters(lowered(texts) if self.lowercase else texts)
         if self.word_order:
             tokens = words_and_marks(symbols)
         else:

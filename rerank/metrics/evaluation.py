@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
@@ -27,7 +28,7 @@ from rerank.metrics.parseval_kernel import (
 )
 from rerank.readers.base import NBestList
 from rerank.readers.trees.treebank import SentenceText
-from rerank.readers.trees.trees import Trees, parse_brackets
+from rerank.readers.trees.trees import Trees, parse_brackets, picked
 from rerank.readers.trees.words import CANDIDATES, bracket_words, equal_form, normalized
 from rerank.readers.trees.words import GOLD as GOLD_TREES
 
@@ -230,7 +231,7 @@ def evaluate(
         refused = np.flatnonzero(rows[:, REFUSED])
         if refused.size and not errors:
             k = int(refused[0])
-            why = refusal(metric, _one(gold_trees, k), _one(test_trees, k), symbols)
+            why = refusal(metric, picked(gold_trees, [k]), picked(test_trees, [k]), symbols)
             first = str(DataError(why, path=test_path, line=tests[k].line))
         done, errors = done + len(golds), errors + refused.size
         _check_rest([side[number:] for side in block], done, first, gold_path, test_path)
@@ -262,17 +263,9 @@ def _parsed(
     return normalized(parse_brackets(bracket_words(texts), symbols, path=path, lines=lines), symbols, changed, side)
 
 
-def _one(trees: Trees, k: int) -> Trees:
-    """Tree ``k`` alone."""
-    first, last = trees.first[k], trees.first[k + 1]
-    return Trees(np.array([0, last - first]), *(array[first:last] for array in trees[1:]))
-
-
 def _texts(texts: Iterable[Text]) -> Iterator[SentenceText]:
     for number, text in enumerate(texts, start=1):
         if isinstance(text, SentenceText):
             yield text
         else:
-            yield SentenceText(
-                text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape"), number
-            )
+            yield SentenceText(text if isinstance(text, bytes) else encoded(str(text)), number)

@@ -19,39 +19,32 @@ SHUFFLES = 32
 
 
 @kernel
-def best_candidates(lists: np.ndarray, first: np.ndarray, second: np.ndarray, sign: float, chosen: np.ndarray) -> None:
-    """Per list, the candidate with the highest sign·first, then the highest ``second``, then the lowest index.
-
-    ``lists`` int64 [L + 1], ``first`` and ``second`` float64 [N] → ``chosen`` int64 [L], -1 for empty lists.
-    """
+def _fill_best(lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, chosen: np.ndarray) -> None:
+    """``best_of_lists`` → ``chosen``."""
     for i in range(chosen.shape[0]):
         chosen[i] = -1
         for y in range(lists[i], lists[i + 1]):
-            best = chosen[i]
-            ahead = sign * (first[y] - first[best])
-            if best < 0 or ahead > 0 or (ahead == 0 and second[y] > second[best]):
+            top = chosen[i]
+            if top < 0 or scores[y] > scores[top] or (scores[y] == scores[top] and ties[y] > ties[top]):
                 chosen[i] = y
 
 
-def _best(lists: np.ndarray, first: np.ndarray, second: np.ndarray, sign: float) -> np.ndarray:
+def best_of_lists(lists: np.ndarray, scores: np.ndarray, ties: np.ndarray) -> np.ndarray:
+    """Per list, the candidate with the highest score, then the highest of ``ties``, then the lowest index: int64
+    [L + 1] and float64 [N] each → int64 [L], -1 for empty lists."""
     chosen = np.empty(lists.shape[0] - 1, np.int64)
-    best_candidates(lists, first, second, sign, chosen)
+    _fill_best(lists, scores, ties, chosen)
     return chosen
 
 
 def oracle(lists: np.ndarray, gain: np.ndarray, base: np.ndarray) -> np.ndarray:
     """Best gain per list; ties go to the higher base score, then to the lower index: int64 [L]."""
-    return _best(lists, gain, base, 1.0)
-
-
-def anti_oracle(lists: np.ndarray, gain: np.ndarray, base: np.ndarray) -> np.ndarray:
-    """Worst gain per list, with the tie rule of ``oracle``: int64 [L]."""
-    return _best(lists, gain, base, -1.0)
+    return best_of_lists(lists, gain, base)
 
 
 def base_choice(lists: np.ndarray, base: np.ndarray) -> np.ndarray:
     """Highest base score per list; ties go to the lower index: int64 [L]."""
-    return _best(lists, base, base, 1.0)
+    return best_of_lists(lists, base, base)
 
 
 def two_valued(lists: Lists) -> bool:
@@ -95,7 +88,7 @@ def rows_of_scores(
     metric of an order, of their orders; among equal scores those with higher ``ties`` are first, then lower indices."""
     if isinstance(metric, OrderMetric):
         return metric.rows(lists, scores, ties, stats, reference)
-    return chosen_rows(stats, _best(lists, scores, ties, 1.0))
+    return chosen_rows(stats, best_of_lists(lists, scores, ties))
 
 
 def scored_rows(lists: Lists, metric: Metric, score: Callable[[Corpus], np.ndarray]) -> np.ndarray:

@@ -202,8 +202,6 @@ class Ndcg(OrderMetric):
     """
 
     name: ClassVar[str] = "ndcg"
-
-    name = "ndcg"
     kind = NDCG
 
     form: Literal["exp2", "linear"] = "exp2"
@@ -252,8 +250,6 @@ class AveragePrecision(LevelMetric):
     """
 
     name: ClassVar[str] = "map"
-
-    name = "map"
     kind = AVERAGE_PRECISION
 
 
@@ -267,8 +263,6 @@ class ReciprocalRank(LevelMetric):
     """
 
     name: ClassVar[str] = "mrr"
-
-    name = "mrr"
     kind = RECIPROCAL_RANK
 
 
@@ -281,8 +275,6 @@ class Recall(LevelMetric):
     """
 
     name: ClassVar[str] = "recall"
-
-    name = "recall"
     kind = RECALL
 
 
@@ -295,8 +287,6 @@ class Precision(LevelMetric):
     """
 
     name: ClassVar[str] = "precision"
-
-    name = "precision"
     kind = PRECISION
 
     k: Annotated[int, Range(1, LARGEST_CUT)] = 10
@@ -316,8 +306,6 @@ class ExpectedReciprocalRank(OrderMetric):
     """
 
     name: ClassVar[str] = "err"
-
-    name = "err"
     kind = EXPECTED_RECIPROCAL_RANK
 
     highest: Annotated[float, Range(above=0, high=HIGHEST_GRADE)] = 4.0

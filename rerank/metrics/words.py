@@ -19,11 +19,9 @@ class Characters(NamedTuple):
     points: np.ndarray  # uint32 [n], read-only
 
 
-def characters(texts: Sequence[bytes], *, lowercase: bool = False) -> Characters:
-    """The code points of UTF-8 ``texts``, lower-cased on request; a byte that is not UTF-8 is one of its own."""
+def characters(texts: Sequence[bytes]) -> Characters:
+    """The code points of UTF-8 ``texts``; a byte that is not UTF-8 is one of its own."""
     strings = [text.decode("utf-8", "surrogateescape") for text in texts]
-    if lowercase:
-        strings = [string.lower() for string in strings]
     first = np.zeros(len(strings) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, strings), np.int64, len(strings)), out=first[1:])
     return Characters(first, np.frombuffer("".join(strings).encode("utf-32-le", "surrogatepass"), "<u4"))

@@ -17,9 +17,8 @@ from rerank.base.interrupts import check
 from rerank.base.progress import track
 from rerank.base.wording import amount
 from rerank.learn.mert.mert import MertSettings, mert
-from rerank.learn.scoring import best_of_lists
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import rows_of_scores
+from rerank.metrics.oracle import best_of_lists, rows_of_scores
 from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.readers.texts.trec import MINMAX
@@ -119,9 +118,7 @@ class WeighedRows(NamedTuple):
     def of(found: Gathered, weights: Sequence[np.ndarray]) -> "WeighedRows":
         """By the weights of the fold that a list is in."""
         scores, first = scored(found.samples, weights, agree=False), found.samples.first
-        chosen, own = np.empty(first.size - 1, np.int64), np.empty(first.size - 1, np.int64)
-        best_of_lists(first, scores, found.scores, chosen)
-        best_of_lists(first, found.scores, found.scores, own)
+        chosen, own = (best_of_lists(first, values, found.scores) for values in (scores, found.scores))
         return WeighedRows(rows_by(found, scores), scores[chosen] - scores[own])
 
     def kept(self, base: np.ndarray, margin: np.ndarray | float) -> np.ndarray:

@@ -32,12 +32,12 @@ from rerank.learn.folds import choose, with_base_column
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import best_of_lists, weighed_rows
+from rerank.learn.scoring import weighed_rows
 from rerank.learn.settings import Count
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric, metrics
 from rerank.metrics.gain import Gain
-from rerank.metrics.oracle import oracles, two_valued
+from rerank.metrics.oracle import best_of_lists, oracles, two_valued
 from rerank.metrics.order import OrderMetric
 from rerank.recipes.settings import named
 
@@ -274,9 +274,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
 
     def _chosen(self, scored: np.ndarray, group: Any, qid: Any, base: Any) -> np.ndarray:
         offsets = offsets_of(group, qid, scored.size)
-        chosen = np.empty(offsets.size - 1, np.int64)
-        best_of_lists(offsets, scored, np.zeros(scored.size) if base is None else np.asarray(base, np.float64), chosen)
-        return chosen
+        return best_of_lists(offsets, scored, np.zeros(scored.size) if base is None else np.asarray(base, np.float64))
 
     def _others(self, given: Any, by_size: bool, based: bool, plain: bool) -> Corpus:
         """The lists of ``eval_set``."""

@@ -19,7 +19,7 @@ from rerank.metrics.parseval import Parseval
 from rerank.readers.base import NBestList, Problem, SkipCount, SkippedList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.trees.pairs import lists_of_trees, open_list, parse_list, parse_pair
-from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets
+from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets, picked
 from rerank.readers.trees.words import unchanged
 from rerank.recipes.recipe import FeatureSettings, Recipe
 from rerank.recipes.sections import SplitSettings
@@ -125,7 +125,7 @@ class TreeContent(Content[Parses]):
         return np.asarray(self.metric.stats(pair.gold, parse_brackets([text], symbols), symbols)[1][0])
 
     def pairwise(self, nbest: NBestList, content: Parses, places: Sequence[int]) -> np.ndarray:
-        from rerank.metrics.decoding.parse_gains import parse_gains, picked
+        from rerank.metrics.decoding.parse_gains import parse_gains
 
         trees = content.trees if list(places) == list(range(len(nbest))) else picked(content.trees, places)
         return parse_gains(self.metric, trees, content.symbols)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
-from rerank.learn.scoring import best_of_lists
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import rows_of_scores
+from rerank.metrics.oracle import best_of_lists, rows_of_scores
 from rerank.metrics.order import OrderMetric
 
 
@@ -188,8 +188,8 @@ class ErrorSurface:
         owner = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
         begins = lists[:-1].astype(np.int32)
         by_size = [begins[sizes == n, None] + np.arange(n, dtype=np.int32) for n in np.unique(sizes)]
-        frozen = [_frozen(array) for array in (lists, features.T, base, ties, stats, reference, owner)]
-        lists, columns, base, ties, stats, reference, owner = frozen
+        arrays = (lists, features.T, base, ties, stats, reference, owner)
+        lists, columns, base, ties, stats, reference, owner = (frozen(np.ascontiguousarray(each)) for each in arrays)
         return cls(lists, columns, base, ties, stats, reference, owner, by_size, metric)
 
     @property
@@ -210,9 +210,7 @@ class ErrorSurface:
 
     def choose(self, w: np.ndarray) -> np.ndarray:
         """int64 [L]: the best candidates under w, -1 for empty lists."""
-        chosen = np.empty(self.lists.size - 1, np.int64)
-        best_of_lists(self.lists, self.linear(w) + self.base, self.ties, chosen)
-        return chosen
+        return best_of_lists(self.lists, self.linear(w) + self.base, self.ties)
 
     def rows(self, w: np.ndarray) -> np.ndarray:
         """float64 [L, K]: statistics of the best candidates under w, or of the lists' orders."""
@@ -271,17 +269,10 @@ class ErrorSurface:
         self, intercept: np.ndarray, slope: np.ndarray, order: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """For every list its best candidate for γ → −∞, and all crossings: where, and which candidate follows which."""
-        intercept, slope = _frozen(intercept), _frozen(slope)
+        intercept, slope = (frozen(np.ascontiguousarray(array)) for array in (intercept, slope))
         L, N = self.lists.size - 1, slope.size
         longest = int(np.diff(self.lists).max(initial=0))
         first, hull, since = np.empty(L, np.int64), np.empty(longest, np.int32), np.empty(longest)
         at, old, new = np.empty(N), np.empty(N, np.int32), np.empty(N, np.int32)
         E = envelopes(self.lists, order, intercept, slope, self.ties, hull, since, first, at, old, new)
         return first, at[:E], old[:E], new[:E]
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    """A read-only view: kernels compile once for writable and once for read-only arrays."""
-    array = np.ascontiguousarray(array).view()
-    array.flags.writeable = False
-    return array

@@ -1,7 +1,5 @@
 """PARSEVAL's F of every tree of a list against every other."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from rerank.base.interrupts import check
@@ -11,7 +9,7 @@ from rerank.metrics.decoding.fusion import bracket_room, read_words_of
 from rerank.metrics.decoding.overlaps import Items, shared
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.parseval_kernel import workspace
-from rerank.readers.trees.trees import Trees
+from rerank.readers.trees.trees import Trees, picked
 
 
 def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:
@@ -50,16 +48,6 @@ def _groups(rows: np.ndarray) -> np.ndarray:
     if (rows == rows[:1]).all():
         return np.zeros(len(rows), np.int64)
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def picked(trees: Trees, places: Sequence[int]) -> Trees:
-    """The trees at ``places``."""
-    sizes = np.diff(trees.first)[list(places)]
-    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    nodes = np.concatenate([np.zeros(0, np.int64), *(np.arange(*trees.first[t : t + 2]) for t in places)]).astype(int)
-    moved = np.repeat(first[:-1] - trees.first[list(places)], sizes)
-    chosen = Trees(first, *(array[nodes] for array in trees[1:]))
-    return chosen._replace(parent=np.where(chosen.parent < 0, -1, chosen.parent + moved).astype(np.int32))
 
 
 def _one_by_one(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:

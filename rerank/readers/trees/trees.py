@@ -47,6 +47,16 @@ class Trees(NamedTuple):
     end: np.ndarray  # int32 [n]: one past its last leaf position
 
 
+def picked(trees: Trees, places: Sequence[int]) -> Trees:
+    """The trees at ``places``."""
+    sizes = np.diff(trees.first)[list(places)]
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    nodes = np.concatenate([np.zeros(0, np.int64), *(np.arange(*trees.first[t : t + 2]) for t in places)]).astype(int)
+    moved = np.repeat(first[:-1] - trees.first[list(places)], sizes)
+    chosen = Trees(first, *(array[nodes] for array in trees[1:]))
+    return chosen._replace(parent=np.where(chosen.parent < 0, -1, chosen.parent + moved).astype(np.int32))
+
+
 _DISCONTINUOUS = (
     "the words of the tree have their places before them, as 0=word, so its brackets need not be spans; write "
     "continuous trees, as with discodop treetransforms --splitdisc --inputfmt=discbracket --outputfmt=bracket (what "
