@@ -12,6 +12,7 @@ checked when they are made; there, values of other types are left to the part.
 """
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -109,6 +110,8 @@ def described(hint: Any, within: object = "") -> str:
         return " or ".join(words) if all(words) else ""
     if origin is Literal:
         return f"{'one of ' * (len(parts) > 1)}{', '.join(map(str, parts))}"
+    if origin is Mapping and get_origin(parts[0]) is Literal:
+        return f"a mapping of {described(parts[0]).removeprefix('one of ')} to {described(parts[1])}"
     if hint in (int, float):
         return f"{'a whole' if hint is int else 'a finite'} number {within}".rstrip()
     return WORDS.get(hint, "") if isinstance(hint, type) else ""

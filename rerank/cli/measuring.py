@@ -15,9 +15,9 @@ from rerank.cli.application import allow_local_imports
 if TYPE_CHECKING:
     from rerank.metrics.base import Metric
 
-TEXTS = "bleu", "chrf", "wer", "cer"
+TEXTS = "bleu", "chrf", "wer", "cer", "match"
 ORDERS = "ndcg", "map", "mrr", "recall", "precision", "err"
-MEASURES = "parseval", *TEXTS, "gain", *ORDERS
+MEASURES = "parseval", *TEXTS, "gain", "counts", *ORDERS
 
 
 def _known(metric: str) -> str:
@@ -34,7 +34,7 @@ Measured = Annotated[
     typer.Option(
         "--metric",
         metavar="NAME",
-        help=f"The measure: parseval, {', '.join(TEXTS)}; or, of a column of the lists, gain, "
+        help=f"The measure: parseval, {', '.join(TEXTS)}; or, of columns of the lists, gain, counts, "
         f"{', '.join(ORDERS)}, also with a cut-off, ndcg@10; or settings, {{name: gain, column: x}}, or your own, "
         "module:Class.",
         callback=_known,

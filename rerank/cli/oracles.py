@@ -133,11 +133,10 @@ def _measured_texts(
 ) -> "Measurements":
     """Lists of texts with their statistics; leaves how long they are in ``lengths``, and the first in ``shown``."""
     from rerank.extraction.seen import lengths_of
-    from rerank.metrics.gain import Gain
     from rerank.readers.texts.text_pairs import read_text_pairs
     from rerank.runs.doubts import SAMPLE
 
-    needed = not isinstance(measure, Gain)
+    needed = not measure.measured
     lists = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
     for texts in lists:
         lengths.append(lengths_of(texts, texts.references))

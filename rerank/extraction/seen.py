@@ -90,8 +90,8 @@ def digest(source: bytes | None, texts: Sequence[bytes], values: bytes) -> int:
 
 
 def lengths_of(nbest: NBestList, references: Sequence[bytes]) -> tuple[int, int]:
-    """Bytes of the candidate with the best base score, and of the first reference; (0, 0) where one is missing."""
-    if not len(nbest) or not references:
+    """Bytes of the best candidate by base score, and of the first reference; (0, 0) without one, or with answers."""
+    if not len(nbest) or not references or nbest.answers is not None:
         return 0, 0
     return len(nbest.texts[int(nbest.base.argmax())]), len(references[0])
 

@@ -1,8 +1,9 @@
 """The interface of metrics: rows of sufficient statistics that add up, and a formula on their sums."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class Metric(Checked, ABC):
     gain_percent: ClassVar[float] = 100.0  # the same for gains
     digits: ClassVar[int] = 2  # how many are shown after the decimal point
     perfect_gain: ClassVar[float] = 1.0  # the gain of a candidate that cannot be better
+    measured: ClassVar[Sequence[str]] = ()  # the score columns of lists that it is computed from: no features, then
 
     @abstractmethod
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -58,7 +60,7 @@ class Metric(Checked, ABC):
         """A difference of the primary measure as it is shown everywhere."""
         return f"{self.percent * value:+.{self.digits}f}"
 
-    def correct(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    def perfect(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """The rows that are entirely right (bool [...]): those that McNemar's test counts."""
         return np.asarray(self.gain(stats, reference) >= self.perfect_gain - 1e-12)
 
@@ -76,3 +78,15 @@ def chosen_rows(stats: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     rows = np.zeros((chosen.shape[0], stats.shape[1]))
     rows[chosen >= 0] = stats[chosen[chosen >= 0]]
     return rows
+
+
+def f_measure(correct: Any, found: Any, right: Any, beta: float = 1.0) -> np.ndarray:
+    """(1 + beta²) · correct / (found + beta² · right), elementwise; 1 where nothing is found and nothing is right."""
+    total = found + beta**2 * right
+    return np.where(total > 0, (1.0 + beta**2) * correct / np.where(total > 0, total, 1.0), 1.0)
+
+
+def f_report(key: str, correct: float, found: float, right: float, beta: float = 1.0) -> dict[str, float]:
+    """``f_measure`` under ``key``, precision and recall, which are 0 of nothing."""
+    shares = {"precision": correct / (found or 1.0), "recall": correct / (right or 1.0)}
+    return {key: float(f_measure(correct, found, right, beta)), **shares}

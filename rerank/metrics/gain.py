@@ -1,21 +1,73 @@
-"""A gain given by the user: a score column of the lists themselves."""
+"""Measures given by the user: score columns of the lists themselves."""
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.metrics.text import TextMetric
+from rerank.base.ranges import Range
+from rerank.metrics.base import f_measure, f_report
+from rerank.metrics.text import TextMetric, equality
 from rerank.readers.block import ListBlock
 from rerank.readers.texts.text_list import TextList
 
 LARGEST_GAIN = 1e30  # in absolute value; sums over lists and squares of such gains are finite
 
 
+class ColumnMetric(TextMetric):
+    """A metric of score columns; a list without candidates adds 0 to their sums."""
+
+    reference_columns: ClassVar[tuple[str, ...]] = ("lists",)
+
+    @abstractmethod
+    def values(self, nbest: TextList) -> np.ndarray:
+        """float64 [N, K]: the statistics of N > 0 candidates."""
+
+    def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        needed = ", ".join(f"the column {name!r}" for name in self.measured)
+        raise DataError(f"{self.name} needs {needed} of lists; it cannot be computed from texts")
+
+    def list_stats(self, nbest: TextList, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        return np.ones(1), self.values(nbest) if len(nbest) else np.zeros((0, len(self.columns)))
+
+    def block_stats(self, block: ListBlock) -> tuple[np.ndarray, np.ndarray]:
+        """``list_stats`` of L lists at once: float64 [L, R] and [N, K]."""
+        reference, stats = self.list_stats(cast(TextList, block.rows), ())
+        return np.broadcast_to(reference, (len(block), reference.size)), stats
+
+    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
+        """float64 [N, N]: 1 for equal texts, else 0: lists say what a candidate gains, but not in the place of another.
+
+        The expected gain of a candidate is then the probability of its text: equal answers vote together.
+        """
+        return equality([text.strip() for text in texts])
+
+
+def column_of(nbest: TextList, name: str, option: str) -> np.ndarray:
+    """float64 [N]: the column that an ``option`` of the metric names, whose values are finite and not too large."""
+    if name not in nbest.names:
+        found = f"found the columns {', '.join(nbest.names) or '(none)'}, expected {name!r}"
+        message = f"{found}; add it to the list or name another one (in a recipe: metric.{option})"
+        raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
+    values = np.asarray(nbest.scores[:, nbest.names.index(name)], np.float64)
+    bounds = f"a finite number from {-LARGEST_GAIN:g} to {LARGEST_GAIN:g}: divide the gains by a constant"
+    check_each(nbest, np.abs(values) <= LARGEST_GAIN, lambda y: f"found {values[y]} as {name!r}, expected {bounds}")
+    return values
+
+
+def check_each(nbest: TextList, good: np.ndarray, message: Callable[[int], str]) -> None:
+    """Refuse a list with a candidate that is not ``good`` (bool [N])."""
+    if not good.all():
+        y = int(np.argmin(good))
+        said = f"candidate {y + 1}: {message(y)}"
+        raise DataError(said, path=nbest.path, line=nbest.lines[y], list_id=nbest.id)
+
+
 @dataclass(frozen=True)
-class Gain(TextMetric):
+class Gain(ColumnMetric):
     """The mean of a column over the chosen candidates; a list without candidates adds 0.
 
     >>> float(Gain().scores(np.array([1.5]), np.array([2.0])))
@@ -31,7 +83,6 @@ class Gain(TextMetric):
 
     primary = "gain"
     columns: ClassVar[tuple[str, ...]] = ("value",)
-    reference_columns: ClassVar[tuple[str, ...]] = ("lists",)
     percent = 1.0  # it keeps its own scale, whatever that is
     gain_percent = 1.0
     digits = 4
@@ -39,53 +90,75 @@ class Gain(TextMetric):
     column: str = "gain"
     best: float = 1.0
 
-    def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
-        raise DataError(f"the gain is the column {self.column!r} of lists; it cannot be computed from texts")
+    @property
+    def measured(self) -> Sequence[str]:  # type: ignore[override]
+        return (self.column,)
 
-    def list_stats(self, nbest: TextList, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
-        lists = np.ones(1)
-        if not len(nbest):
-            return lists, np.zeros((0, 1))
-        if self.column not in nbest.names:
-            raise DataError(
-                f"found the columns {', '.join(nbest.names) or '(none)'}, expected {self.column!r}; "
-                "add it to the list or name another one (in a recipe: metric.column)",
-                path=nbest.path,
-                line=nbest.line,
-                list_id=nbest.id,
-            )
-        values = np.asarray(nbest.scores[:, nbest.names.index(self.column)], np.float64)
-        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_GAIN))
-        if wrong.size:
-            y = int(wrong[0])
-            raise DataError(
-                f"candidate {y + 1}: found {values[y]} as {self.column!r}, expected a finite number "
-                f"from {-LARGEST_GAIN:g} to {LARGEST_GAIN:g}: divide the gains by a constant",
-                path=nbest.path,
-                line=nbest.lines[y],
-                list_id=nbest.id,
-            )
-        return lists, values.reshape(-1, 1).copy()
-
-    def block_stats(self, block: ListBlock) -> tuple[np.ndarray, np.ndarray]:
-        """``list_stats`` of L lists at once: float64 [L, R] and [N, K]."""
-        reference, stats = self.list_stats(cast(TextList, block.rows), ())
-        return np.broadcast_to(reference, (len(block), reference.size)), stats
-
-    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
-        """float64 [N, N]: 1 for equal texts, else 0: lists say what a candidate gains, but not in the place of another.
-
-        The expected gain of a candidate is then the probability of its text: equal answers vote together.
-        """
-        _, same = np.unique(np.array([text.strip() for text in texts], object), return_inverse=True)
-        return np.asarray(same[:, None] == same, np.float64)
+    def values(self, nbest: TextList) -> np.ndarray:
+        return column_of(nbest, self.column, "column").reshape(-1, 1).copy()
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         return np.asarray(stats[..., 0] / np.maximum(reference[..., 0], 1.0))
 
-    def correct(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    def perfect(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         return np.asarray(self.gain(stats, reference) >= self.best - 1e-12)
 
     @property
     def signature(self) -> str:
         return f"gain|column:{self.column}|version:1"
+
+
+@dataclass(frozen=True)
+class Counts(ColumnMetric):
+    """F of counts that every candidate has: (1 + beta²) · correct / (found + beta² · right), all summed over the
+    chosen candidates; 1 if nothing is found and nothing is right.
+
+    >>> Counts(beta=0.5).report(np.array([2.0, 4.0, 8.0]), np.array([3.0]))
+    {'f0.5': 0.4166666666666667, 'precision': 0.5, 'recall': 0.25}
+
+    Reference: van Rijsbergen 1979.
+
+    Parameters
+    ----------
+    correct, found, right: the columns with the number of things that are correct in a candidate, that it has, and that
+        it should have; columns joined by a plus are added, as ``tp+fp`` (found) and ``tp+fn`` (right).
+    beta: how many times as much recall counts as precision: 0.5 for corrections of grammar (Ng et al. 2014).
+    """
+
+    name: ClassVar[str] = "counts"
+
+    columns: ClassVar[tuple[str, ...]] = ("correct", "found", "right")
+
+    correct: str = "correct"
+    found: str = "found"
+    right: str = "right"
+    beta: Annotated[float, Range(above=0, high=1000)] = 1.0
+
+    @property
+    def primary(self) -> str:  # type: ignore[override]
+        """F with its beta, as in ``f0.5``."""
+        return f"f{self.beta:g}"
+
+    @property
+    def measured(self) -> Sequence[str]:  # type: ignore[override]
+        return [name for option in self.columns for name in getattr(self, option).split("+")]
+
+    def values(self, nbest: TextList) -> np.ndarray:
+        counts = np.stack(
+            [sum(column_of(nbest, name, of) for name in getattr(self, of).split("+")) for of in self.columns]
+        )
+        correct, found, right = counts
+        good = (correct >= 0) & (correct <= np.minimum(found, right))
+        expected = "expected 0 ≤ correct ≤ found and right, as in columns tp, tp+fp and tp+fn"
+        check_each(nbest, good, lambda y: f"{correct[y]:g} correct, {found[y]:g} found, {right[y]:g} right; {expected}")
+        return counts.T
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        return f_measure(stats[..., 0], stats[..., 1], stats[..., 2], self.beta)
+
+    def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:  # noqa: ARG002
+        return f_report(self.primary, float(stats[0]), float(stats[1]), float(stats[2]), self.beta)
+
+    @property
+    def signature(self) -> str:
+        return f"{super().signature}|version:1"

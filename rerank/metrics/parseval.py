@@ -278,7 +278,7 @@ class Parseval(Metric):
         none = (reference[..., GOLD] == 0) & (stats[..., TEST] == 0) & self.valid(stats)
         return np.where(none, 1.0, self.scores(stats, reference))
 
-    def correct(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:  # noqa: ARG002 - a row knows it
+    def perfect(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:  # noqa: ARG002 - a row knows it
         """Complete matches."""
         return np.asarray(stats[..., EXACT] > 0)
 

@@ -242,7 +242,7 @@ def _mcnemar(pair: _Pair, _: _Draws, confidence: float) -> Significance:
 
     The interval takes their number as given, as the test does.
     """
-    right_a, right_b = (pair.metric.correct(rows, pair.reference) for rows in (pair.a, pair.b))
+    right_a, right_b = (pair.metric.perfect(rows, pair.reference) for rows in (pair.a, pair.b))
     only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
     L, apart = right_a.size, only_a + only_b
     difference = (only_a - only_b) / L

@@ -13,6 +13,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
+from rerank.metrics.base import f_measure, f_report
 from rerank.metrics.text import TextMetric, check_references
 from rerank.readers.sequences.slash import parted
 from rerank.readers.sequences.spans import spans_of
@@ -95,16 +96,10 @@ class SpanScore(LabelMetric):
         return [float(len(spans_of(right)))]
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        total = stats[..., 1] + reference[..., 0]
-        return np.where(total > 0, 2.0 * stats[..., 0] / np.maximum(total, 1.0), 1.0)
+        return f_measure(stats[..., 0], stats[..., 1], reference[..., 0])
 
     def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
-        correct, found = (float(value) for value in stats)
-        return {
-            "f1": float(self.scores(stats, reference)),
-            "precision": correct / max(found, 1.0),
-            "recall": correct / max(float(reference[0]), 1.0),
-        }
+        return f_report(self.primary, *map(float, (*stats, *reference)))
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,30 @@
 """Metrics for texts: a list's candidates against its references, as rows of statistics that add up."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any, Literal
+from unicodedata import normalize
 
 import numpy as np
+import regex  # type: ignore[import-untyped] # unlike re, it knows punctuation
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.base.interrupts import check
+from rerank.data.corpus import frozen
 from rerank.metrics.base import Metric
 from rerank.readers.texts.text_list import TextList
+
+PUNCTUATION = regex.compile(r"\p{P}+")
+Form = Literal["nfkc", "case", "marks", "blanks"]
+FORMS: dict[Form, Callable[[str], str]] = {  # what ``normalize`` does to a text, in this order
+    "nfkc": partial(normalize, "NFKC"),
+    "case": str.lower,
+    "marks": lambda text: " ".join(PUNCTUATION.sub("", text).split()),
+    "blanks": lambda text: "".join(text.split()),
+}
 
 
 class TextMetric(Metric):
@@ -72,6 +85,39 @@ class TextMetric(Metric):
     def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:  # noqa: ARG002 - others look at it
         """The signature for the figures of ``corpus``: by default ``signature``."""
         return self.signature
+
+
+@dataclass(frozen=True)
+class NormalizingMetric(TextMetric):
+    """A metric of texts that may be brought to one form first; white space at their ends does not count.
+
+    Parameters
+    ----------
+    normalize: what does not count, in candidates and references, such as ``{case: true, marks: true}``: ``case``,
+        ``marks`` of punctuation, ``blanks``, and by ``nfkc`` what that form of Unicode makes equal: é as one code point
+        or two, wide letters, ligatures.
+    """
+
+    normalize: Mapping[Form, bool] = field(default_factory=dict)
+
+    @property
+    def signature(self) -> str:
+        """The name and the forms: ``wer|case:mixed``, ``wer|normalize:case+marks``."""
+        forms = "+".join(form for form in FORMS if self.normalize.get(form))
+        return f"{self.name}|{f'normalize:{forms}' if forms else 'case:mixed'}"
+
+    def normal(self, texts: Sequence[bytes]) -> list[bytes]:
+        """The texts as they are compared."""
+        if any(self.normalize.values()):
+            texts = [encoded(normalized(decoded(text), self.normalize)) for text in texts]
+        return [text.strip() for text in texts]
+
+
+def normalized(text: str, forms: Mapping[Form, bool]) -> str:
+    """A text in all of the ``forms``."""
+    for form, change in FORMS.items():
+        text = change(text) if forms.get(form) else text
+    return text
 
 
 class SacrebleuMetric(TextMetric):
@@ -140,6 +186,12 @@ def lowered(texts: Sequence[bytes]) -> list[bytes]:
     return [encoded(decoded(text).lower()) for text in texts]
 
 
+def equality(texts: Sequence[bytes]) -> np.ndarray:
+    """float64 [N, N]: 1 for equal texts, else 0."""
+    _, same = np.unique(np.array(texts, object), return_inverse=True)
+    return np.asarray(same[:, None] == same, np.float64)
+
+
 def transposed(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
     """References by text → by number, as sacrebleu takes them; None if a text has fewer than others."""
     width = max(map(len, references), default=1)
@@ -151,14 +203,7 @@ def frozen_rows(stats: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, n
 
     They are read-only whatever they come from, so that a kernel is compiled for only one kind of array.
     """
-    shape = stats.shape[:-1]
-    if reference.shape[:-1] != shape:
-        shape = np.broadcast_shapes(shape, reference.shape[:-1])
-        stats, reference = (np.broadcast_to(rows, (*shape, rows.shape[-1])) for rows in (stats, reference))
-    return _frozen(stats), _frozen(reference), shape
-
-
-def _frozen(rows: np.ndarray) -> np.ndarray:
-    flat = np.ascontiguousarray(rows, np.float64).reshape(-1, rows.shape[-1])[:]
-    flat.flags.writeable = False
-    return flat
+    shape = np.broadcast_shapes(stats.shape[:-1], reference.shape[:-1])
+    both = (np.broadcast_to(rows, (*shape, rows.shape[-1])) for rows in (stats, reference))
+    stats, reference = (frozen(np.ascontiguousarray(rows, np.float64).reshape(-1, rows.shape[-1])) for rows in both)
+    return stats, reference, shape

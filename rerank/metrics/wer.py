@@ -1,17 +1,19 @@
-"""Word and character error rate: the edits of the best alignment with a reference, over the reference's length."""
+"""Exact match; word and character error rate: the edits of the best alignment with a reference, over its length."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.interrupts import pieces
 from rerank.kernels.compile import kernel
-from rerank.metrics.text import TextMetric, check_references, lowered
+from rerank.metrics.text import NormalizingMetric, check_references, equality
 from rerank.metrics.words import characters, words
+from rerank.readers.texts.answers import plain
+from rerank.readers.texts.text_list import TextList
 
 # Columns of a candidate's row: what it has, or how much more than an empty text compared with the shortest reference.
 SUBSTITUTIONS, INSERTIONS, DELETION_SHIFT, UNIT_SHIFT = range(4)
@@ -92,15 +94,11 @@ VERSION = 1  # increases whenever a result can change
 
 
 @dataclass(frozen=True)
-class EditRate(TextMetric):
+class EditRate(NormalizingMetric):
     """(substitutions + insertions + deletions) / reference units (Levenshtein 1966), over any kind of unit.
 
     With several references, a candidate is measured by the one that takes the fewest edits; of several such, by the
     longest. If a list has no reference units, its rate is the number of insertions, as if the reference had one.
-
-    Parameters
-    ----------
-    lowercase: lower-case texts first.
     """
 
     columns = (
@@ -112,18 +110,13 @@ class EditRate(TextMetric):
     reference_columns = ("shortest",)
     lower_is_better = True
 
-    lowercase: bool = False
-
     @abstractmethod
     def units(self, texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
         """The units to compare: int64 [T + 1] and uint64; those of text t are ``units[first[t]:first[t + 1]]``."""
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
-        return self._edits(*self.units(self._cased([*references, *texts])), len(references))
-
-    def _cased(self, texts: list[bytes]) -> list[bytes]:
-        return lowered(texts) if self.lowercase else texts
+        return self._edits(*self.units(self.normal([*references, *texts])), len(references))
 
     def _edits(self, first: np.ndarray, units: np.ndarray, references: int) -> tuple[np.ndarray, np.ndarray]:
         """``stats`` of units, those of the references first."""
@@ -134,7 +127,7 @@ class EditRate(TextMetric):
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         # the texts are cut into units once
-        first, units = self.units(self._cased(list(texts)))
+        first, units = self.units(self.normal(texts))
         gains, longest = np.zeros((len(texts), len(texts))), int(np.diff(first).max(initial=0))
         for r in range(len(texts)):
             reference_units = units[first[r] : first[r + 1]]
@@ -169,7 +162,7 @@ class EditRate(TextMetric):
     @property
     def signature(self) -> str:
         """The settings, e.g. ``wer|case:mixed|references:fewest edits|version:1``."""
-        return f"{self.name}|case:{'lc' if self.lowercase else 'mixed'}|references:fewest edits|version:{VERSION}"
+        return f"{super().signature}|references:fewest edits|version:{VERSION}"
 
 
 @dataclass(frozen=True)
@@ -185,6 +178,8 @@ class Wer(EditRate):
     name: ClassVar[str] = "wer"
 
     primary = "wer"
+
+    normalize: Mapping[Literal["nfkc", "case", "marks"], bool] = field(default_factory=dict)  # type: ignore[assignment]
 
     def units(self, texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
         return words(texts)
@@ -207,3 +202,46 @@ class Cer(EditRate):
     def units(self, texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
         first, points = characters([encoded(decoded(text).strip()) for text in texts])
         return first, points.astype(np.uint64)
+
+
+@dataclass(frozen=True)
+class Match(NormalizingMetric):
+    """The share of lists whose choice is one of their references.
+
+    >>> Match(normalize={"case": True}).corpus(["The cat", "a dog"], [["the cat", "a cat"], ["the dog"]])
+    {'exact_match': 0.5}
+
+    In a list whose candidates have answers it is these that are compared with the references, as numbers if they are
+    numbers, and with the answers that a recipe's rule for answers finds in the references.
+    """
+
+    name: ClassVar[str] = "match"
+
+    primary = "exact_match"
+    columns = ("more_right",)  # than an empty text
+    reference_columns = ("right_of_nothing", "lists")
+
+    def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        check_references(references)
+        right = set(self.normal(references))
+        nothing = float(b"" in right)
+        rows = np.array([text in right for text in self.normal(texts)], np.float64) - nothing
+        return np.array([nothing, 1.0]), rows[:, None]
+
+    def list_stats(self, nbest: TextList, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        if nbest.answers is not None:
+            both = (nbest.answers, references)
+            answers, references = ([encoded(plain(decoded(text or b""))) for text in texts] for texts in both)
+            nbest = nbest.changed(texts=answers)
+        return super().list_stats(nbest, references)
+
+    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
+        return equality(self.normal(texts))
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        return np.asarray((stats[..., 0] + reference[..., 0]) / np.maximum(reference[..., 1], 1.0))
+
+    @property
+    def signature(self) -> str:
+        """The settings, e.g. ``match|case:mixed|version:1``."""
+        return f"{super().signature}|version:{VERSION}"

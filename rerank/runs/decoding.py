@@ -13,10 +13,11 @@ from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
 from rerank.metrics.base import Metric, chosen_rows
-from rerank.metrics.gain import Gain
+from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.order import OrderMetric, measures_orders
 from rerank.metrics.parseval import Parseval
+from rerank.metrics.wer import Match
 from rerank.models.decoding import gain_functions, require_trees
 from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.readers.score_columns import ScoreColumns
@@ -215,8 +216,8 @@ def evaluate_decoding(
     every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
     sizes, columns = list_sizes(extracted.corpus), ScoreColumns.of_table(data.table.about)
     votes = None
-    if recipe.decoders and isinstance(metric, Gain) and not isinstance(metric, OrderMetric) and columns:
-        votes = Answered(columns.without({metric.column}).names)
+    if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not isinstance(metric, OrderMetric) and columns:
+        votes = Answered(columns.without(metric.measured).names)
     readings: list[Reading] = [*every, *([] if votes is None else [votes])]
     if not readings:
         return None

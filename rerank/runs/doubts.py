@@ -2,10 +2,10 @@
 columns that mean something else in one file than in another."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
-from unicodedata import category
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from rerank.extraction.extraction import paths_of
 from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
 from rerank.features.dense import said_of
 from rerank.metrics.base import Metric
-from rerank.metrics.gain import Gain
+from rerank.metrics.bleu import Bleu
 from rerank.metrics.oracle import base_choice, list_gains
-from rerank.metrics.text import TextMetric
+from rerank.metrics.text import Form, NormalizingMetric, TextMetric, normalized
+from rerank.metrics.wer import Wer
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import SkippedList
@@ -39,24 +40,35 @@ CLOSED = 0.5  # of what is lacking so much is left, or less, where another way t
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff]")  # letters of scripts without blanks
 
 
-def _unmarked(text: str) -> str:
-    return "".join(letter for letter in text if not category(letter).startswith("P"))
-
-
 def _joined(text: str) -> str:
     text = "".join(text.split()).replace("▁", " ") if "▁" in text else text
     return re.sub(r"@@( |$)| ##|</s>", "", text)
 
 
-# Other ways to write both sides, and what to do where one of them makes up for what is lacking.
-_CASE, _MARKS = "set the metric's lowercase: true (--option lowercase=true)", "take them out of lists and references"
-WRITTEN = (
-    ("without capitals", str.lower, _CASE),
-    ("without punctuation marks", _unmarked, _MARKS),
-    ("without capitals and punctuation marks", lambda text: _unmarked(text.lower()), f"{_CASE}; for marks, {_MARKS}"),
-    ("with word pieces joined", _joined, "join them in the lists, or let the decoder write words"),
-    ("by characters", lambda text: " ".join("".join(text.split())), "no blanks tell words apart: set metric: cer"),
+Way = tuple[str, Callable[[str], str], str]  # of writing both sides: its name, what it does, and what to do about it
+NORMAL: tuple[tuple[str, dict[Form, bool]], ...] = (
+    ("without capitals", {"case": True}),
+    ("without punctuation marks", {"marks": True}),
+    ("without capitals and punctuation marks", {"case": True, "marks": True}),
+    ("in Unicode's form NFKC", {"nfkc": True}),
+    ("without blanks", {"blanks": True}),
 )
+
+
+def _ways(metric: TextMetric, *, unspaced: bool) -> Iterator[Way]:
+    """The ways to write that may make up for what is lacking."""
+    of_words = isinstance(metric, Wer | Bleu)
+    for what, forms in NORMAL[: -1 if of_words else None]:
+        how = "set the metric's lowercase: true (--option lowercase=true); " * ("case" in forms)
+        how += "bring lists and references to this form" * (len(forms) > ("case" in forms))
+        if isinstance(metric, NormalizingMetric):
+            chosen = ", ".join(f"{form}: true" for form, yes in {**metric.normalize, **forms}.items() if yes)
+            how = f"set the metric's normalize: {{{chosen}}} (--option 'normalize={{{chosen}}}')"
+        yield what, partial(normalized, forms=forms), how
+    yield "with word pieces joined", _joined, "join them in the lists, or let the decoder write words"
+    if unspaced and of_words:
+        how = "no blanks tell words apart: set metric: cer"
+        yield "by characters", lambda text: " ".join("".join(text.split())), how
 
 
 def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mapping[str, Any]) -> list[str]:
@@ -77,7 +89,7 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
         found += [f"{split}: {line}" for line in amiss]
         if extracted is train:
             continue
-        if split == recipe.data.dev and not isinstance(metric, Gain) and below_dev(train.corpus, extracted.corpus):
+        if split == recipe.data.dev and not metric.measured and below_dev(train.corpus, extracted.corpus):
             here, there = (metric.text(counts[name]["base"][metric.primary]) for name in (recipe.data.training, split))
             shown = f"{metric.primary} {here}, on {split} {there}"
             why = written_apart(metric, _again(recipe, recipe.data.training, content)) or ASKED
@@ -141,7 +153,7 @@ def references_amiss(
     counts: the ``ListStatistics``; the oracle is to be better than a random candidate. lengths: those of candidates and
     references (int64 [S, 2]), which are to go together. lists: themselves, or the first, see ``written_apart``.
     """
-    if isinstance(metric, Gain):
+    if metric.measured:
         return []
     lines, apart = list[str](), written_apart(metric, lists)
     asked = apart or ASKED
@@ -161,21 +173,21 @@ def written_apart(metric: Metric, lists: Iterable[NBestList | SkippedList]) -> s
 
     Empty where none leaves as little as ``CLOSED`` or doubles the score, or the metric does not compare words.
     """
-    if not isinstance(metric, TextMetric) or not hasattr(metric, "lowercase"):
+    if not isinstance(metric, TextMetric) or not {"lowercase", "normalize"}.intersection(vars(metric)):
         return ""
     usable = (nbest for nbest in lists if isinstance(nbest, TextList) and len(nbest) and nbest.references)
     sides = [(nbest.texts[int(nbest.base.argmax())], *nbest.references) for nbest in islice(usable, SAMPLE)]
     texts = [list(map(decoded, side)) for side in sides]
     unspaced = sum(UNSPACED.search(right) is not None for _, right, *_ in texts)
-    ways = WRITTEN if metric.name in ("wer", "bleu") and 2 * unspaced > len(texts) else WRITTEN[:-1]
-    scores = [_score(metric, texts, written) for written in (str, *(way[1] for way in ways))]
+    ways: list[Way] = [("", str, ""), *_ways(metric, unspaced=2 * unspaced > len(texts))]
+    scores = [_score(metric, texts, written) for _, written, _ in ways]
     whole = 100 / metric.percent
     lacking = [score if metric.lower_is_better else whole - score for score in scores]
     doubled = not metric.lower_is_better and max(scores) > 2 * scores[0] + HARDLY * whole
     if lacking[0] < HARDLY * whole or (min(lacking) > CLOSED * lacking[0] and not doubled):
         return ""
     k = next(k for k, lack in enumerate(lacking) if lack <= min(lacking) + HARDLY * lacking[0])
-    (what, _, how), (before, after) = ways[k - 1], map(metric.text, (scores[0], scores[k]))
+    (what, _, how), (before, after) = ways[k], map(metric.text, (scores[0], scores[k]))
     said = f"{metric.primary} is {after} {what}, in place of {before}: candidates and references are written in "
     return f"{said}different ways; {how}"
 

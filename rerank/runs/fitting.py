@@ -22,7 +22,7 @@ from rerank.features.sets import SETS
 from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.metrics.base import metrics
-from rerank.metrics.gain import Gain
+from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
@@ -282,10 +282,10 @@ def task_gains(settings: Settings) -> bool:
     return _takes_gains(metric.get("name", METRICS.get(settings["task"])) if isinstance(metric, Mapping) else metric)
 
 
-def _takes_gains(metric: Any) -> bool:
-    """Whether a metric of this name is of gains, as those of an order are."""
+def _takes_gains(metric: Any, kind: type = Gain) -> bool:
+    """Whether a metric of this name is of gains, as those of an order are, or of another ``kind``."""
     name = named(metric)["name"] if isinstance(metric, str) else ""
-    return name in metrics and issubclass(metrics.get(name), Gain)
+    return name in metrics and issubclass(metrics.get(name), kind)
 
 
 def task_of(settings: Settings, first: NBest) -> str:
@@ -295,7 +295,7 @@ def task_of(settings: Settings, first: NBest) -> str:
     if (metric := settings.get("metric")) is not None:
         name = metric.get("name") if isinstance(metric, Mapping) else metric
         usual = {**METRICS, "parse": "parseval"}
-        other = "ranking" if _takes_gains(name) else "translation"
+        other = "ranking" if _takes_gains(name, ColumnMetric) else "translation"
         return next((task for task, measure in usual.items() if measure == name), other)
     if holds_trees(first):
         return "parse"

@@ -31,7 +31,7 @@ from rerank.readers.given.nbest import NBest, each_of, told
 from rerank.readers.given.reading import ListFile, first_list, lists_from, lists_given
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.settings import Section, Seed, named, validate
+from rerank.recipes.settings import Section, Seed, Settings, named, validate
 from rerank.runs.doubts import unlike_training
 from rerank.runs.evaluation import Selections
 from rerank.runs.fitting import task_of
@@ -171,7 +171,9 @@ def _measured(
     if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
         lists = model.frame_lists(lists, columns, known=True)
     first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
-    settings = model.recipe.model_dump(mode="json") if isinstance(model, Reranker) else {"features": {"set": "base"}}
+    rule = getattr(lists, "answer", None)
+    settings: Settings = {"features": {"set": "base"}, "data": {"answer": rule} if rule else {}}
+    settings = model.recipe.model_dump(mode="json") if isinstance(model, Reranker) else settings
     if metric is not None:
         settings["metric"] = named(metric)
     recipe = read_settings({"name": "evaluate", "task": task_of(settings, first), **settings})

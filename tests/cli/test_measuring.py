@@ -35,7 +35,13 @@ class First(Wer):
 """
 
 
-@pytest.mark.parametrize("metric", ["own_first:First", "{name: own_first:First, lowercase: true}", "gain@x", "gain"])
+COUNTS = "{name: counts, correct: x, found: x+x, right: x, beta: 0.5}"
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["own_first:First", "{name: own_first:First, normalize: {case: true}}", "match", "gain@x", "gain", COUNTS],
+)
 def test_every_command_takes_metrics_as_recipes_do(
     metric: str, tmp_path: Path, rerank: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,7 +52,7 @@ def test_every_command_takes_metrics_as_recipes_do(
     both = [{"text": text, "score": k, "x": k} for k, text in enumerate(("a b", "B c", "b"))]
     line = json.dumps({"references": ["A b"], "candidates": both})
     (tmp_path / "lists").write_text(f"{line}\n" * 6)
-    if metric.startswith("gain"):
+    if metric == COUNTS or metric.startswith("gain"):
         metric = "{name: gain, column: x}" if metric == "gain@x" else metric
         commands = [["vote", "lists"], ["weigh", "lists"], ["oracle", "lists", "--reader", "jsonl"]]
     else:

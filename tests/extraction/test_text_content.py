@@ -10,10 +10,10 @@ import pytest
 import sacrebleu
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.content.texts import TextContent, final_metrics, without_column
+from rerank.extraction.content.texts import TextContent, final_metrics, without_columns
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.gain import Gain
-from rerank.metrics.wer import Wer
+from rerank.metrics.wer import Match, Wer
 from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.texts.text_list import TextCandidate, TextList
 from rerank.recipes.text_recipe import TextRecipe
@@ -61,11 +61,11 @@ def test_candidates_of_texts() -> None:
 
 
 def test_a_column_that_is_the_gain_is_no_feature() -> None:
-    kept = without_column(text_list(), "lm")
+    kept = without_columns(text_list(), ["lm", "am"])
     assert (kept.names, kept.column, kept.base.tolist()) == (("score",), 0, [-2.0, -3.0])
-    assert without_column(text_list(), "other").names == ("lm", "score")
+    assert without_columns(text_list(), ["other"]).names == ("lm", "score")
     with pytest.raises(RecipeError, match="base score"):
-        without_column(text_list(), "score")
+        without_columns(text_list(), ["score"])
 
 
 def test_pairs_hold_sources_and_references(data: Path) -> None:
@@ -138,7 +138,7 @@ def test_what_final_figures_are_of() -> None:
     assert [each.name for each in final_metrics("translation", Wer())] == ["bleu", "chrf", "wer"]
     assert [each.name for each in final_metrics("translation", Gain(), ("ter",))] == ["bleu", "chrf", "ter"]
     assert final_metrics("speech", wer := Wer()) == [wer]
-    assert final_metrics("ranking", Gain()) == []
+    assert final_metrics("ranking", Gain()) == final_metrics("ranking", Match()) == []
 
 
 def test_gains_need_no_references(data: Path) -> None:

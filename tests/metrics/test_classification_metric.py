@@ -26,7 +26,7 @@ def test_error_is_the_share_of_the_wrong(wrong) -> None:
     assert report["error"] == pytest.approx(np.mean(wrong))
     assert report["accuracy"] == pytest.approx(1 - np.mean(wrong))
     assert METRIC.gain(stats, reference).tolist() == [float(not w) for w in wrong]
-    assert METRIC.correct(stats, reference).tolist() == [not w for w in wrong]
+    assert METRIC.perfect(stats, reference).tolist() == [not w for w in wrong]
 
 
 def test_no_examples_are_no_error() -> None:

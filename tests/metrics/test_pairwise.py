@@ -15,13 +15,13 @@ from rerank.metrics.decoding.parse_gains import parse_gains
 from rerank.metrics.gain import Gain
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.text import TextMetric
-from rerank.metrics.wer import Cer, Wer
+from rerank.metrics.wer import Cer, Match, Wer
 from rerank.readers.trees.trees import parse_brackets
 
 METRICS: list[TextMetric] = [
     Bleu(), Bleu(smoothing="exp"), Bleu(smoothing="none", effective_order=False, lowercase=True), Chrf(),
     Chrf(word_order=2, lowercase=True), Chrf(char_order=2, eps_smoothing=True, whitespace=True), Wer(),
-    Wer(lowercase=True), Cer(),
+    Wer(normalize={"case": True}), Cer(), Match(), Match(normalize={"case": True, "marks": True}),
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(["a", "b", "B", "cd", "é", ".", "a."]), max_size=6).map(" ".join)
 

@@ -236,7 +236,7 @@ class TestScores:
         metric = Parseval()
         reference, rows = self.rows(metric)
         assert metric.gain(rows, reference).tolist() == pytest.approx([2 / 3, 1.0, 0.0])
-        assert metric.correct(rows, reference).tolist() == [False, False, False]
+        assert metric.perfect(rows, reference).tolist() == [False, False, False]
 
     def test_nothing_at_all_scores_zero(self):
         metric = Parseval()

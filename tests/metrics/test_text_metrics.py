@@ -20,7 +20,7 @@ from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
 from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric
-from rerank.metrics.wer import Cer, Wer
+from rerank.metrics.wer import Cer, Match, Wer
 from rerank.readers.texts.text_list import TextList
 
 LISTS = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data/translation/multi30k"
@@ -28,6 +28,7 @@ logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises on every se
 METRICS = [
     Bleu(), Bleu(tokenize="13a", lowercase=True), Chrf(), Chrf(word_order=2, beta=3, whitespace=True, lowercase=True),
     Chrf(char_order=2, eps_smoothing=True), Ter(), Ter(normalized=True, case_sensitive=True), Wer(), Cer(),
+    Wer(normalize={"marks": True}), Cer(normalize={"blanks": True}), Match(), Match(normalize={"marks": True}),
 ]  # fmt: skip
 PEERS: list[tuple[TextMetric, Any]] = [
     (Bleu(smoothing="exp"), BLEU(tokenize="none", effective_order=True)), (Ter(), TER()),

@@ -1,5 +1,7 @@
 """WER and CER: edits are those of rapidfuzz and jiwer, on random and on real texts."""
 
+from typing import Any
+
 import jiwer
 import numpy as np
 import pytest
@@ -8,7 +10,10 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 from strategies_text import encode, plain, spaced, texts_with_references
 
-from rerank.metrics.wer import Cer, EditRate, Wer, align
+from rerank.base.errors import RecipeError
+from rerank.metrics.text import NormalizingMetric
+from rerank.metrics.wer import Cer, Match, Wer, align
+from rerank.readers.texts.text_list import TextList
 
 sequences = st.lists(st.integers(0, 3), max_size=14)
 
@@ -69,7 +74,7 @@ class TestCounts:
         edits, length = Levenshtein.distance(units(reference), units(text)), len(units(reference))
         assert metric.scores(rows, row)[0] == edits / max(length, 1)
         assert metric.gain(rows, row)[0] == 1 - edits / max(length, 1)
-        assert metric.correct(rows, row)[0] == (text == reference)
+        assert metric.perfect(rows, row)[0] == (text == reference)
 
 
 @given(st.lists(st.tuples(plain(), plain()), min_size=1, max_size=5))
@@ -86,19 +91,41 @@ def test_reports_are_jiwers(pairs):
 
 
 class TestSettings:
-    @pytest.mark.parametrize("cls", [Wer, Cer])
-    def test_lower_case(self, cls: type[EditRate]):
-        text, reference = encode(["Ein ÜBER Test"]), encode(["ein über test"])
-        row, rows = cls().stats(text, reference)
-        assert cls().gain(rows, row)[0] < 1
-        row, rows = cls(lowercase=True).stats(text, reference)
-        assert cls(lowercase=True).gain(rows, row)[0] == 1
+    @pytest.mark.parametrize("cls", [Wer, Cer, Match])
+    @pytest.mark.parametrize(
+        ("form", "text", "right"),
+        [
+            ("case", "Ein ÜBER Test", "ein über test"),
+            ("marks", "« Well , yes! »", "Well yes"),
+            ("nfkc", "é ｅ ﬁ", "e\u0301 e fi"),
+            ("blanks", "今日 は　雨", "今日は雨"),
+        ],
+    )
+    def test_what_does_not_count(self, cls: type[NormalizingMetric], form: str, text: str, right: str) -> None:
+        if form == "blanks" and cls is Wer:  # which tell words apart
+            with pytest.raises(RecipeError, match="expected a mapping of nfkc, case, marks to true or false"):
+                cls(normalize={"blanks": True})
+            return
+        for settings, wanted in ({}, False), ({form: False}, False), ({form: True}, True):
+            metric = cls(normalize=settings)  # type: ignore[arg-type]
+            row, rows = metric.stats(encode([text]), encode([right]))
+            assert metric.perfect(rows, row).tolist() == [wanted]
+            assert metric.pairwise(encode([text, right]))[0, 1] == metric.gain(rows, row)[0]
+
+    @pytest.mark.parametrize("given_", [{"cases": True}, {"case": None}, {"case": 1}, ["case"], "case"])
+    def test_forms_that_there_are_not_are_refused(self, given_: Any) -> None:
+        with pytest.raises(RecipeError, match="expected a mapping of nfkc, case, marks, blanks to true or false"):
+            Match(normalize=given_)
+
+    def test_marks_leave_no_blanks_behind_and_wide_ones_are_marks(self) -> None:
+        metric = Cer(normalize={"marks": True, "nfkc": True})
+        assert metric.corpus(["a （ b ） c"], [["a b c"]])["cer"] == 0
 
     @given(spaced())
     def test_white_space_between_words_is_no_word_and_at_the_ends_no_character(self, text):
         for metric, same in ((Wer(), " ".join(text.split())), (Cer(), text.strip())):
             row, rows = metric.stats(encode([text]), encode([same]))
-            assert metric.correct(rows, row).tolist() == [True]
+            assert metric.perfect(rows, row).tolist() == [True]
 
     def test_bytes_that_are_no_utf8_are_characters(self):
         row, rows = Cer().stats([b"a\xff\xfeb"], [b"a\xff\xc2b"])
@@ -106,4 +133,16 @@ class TestSettings:
 
     def test_signatures(self):
         assert Wer().signature == "wer|case:mixed|references:fewest edits|version:1"
-        assert Cer(lowercase=True).signature == "cer|case:lc|references:fewest edits|version:1"
+        assert (
+            Cer(normalize={"nfkc": True, "case": True, "marks": False}).signature
+            == "cer|normalize:nfkc+case|references:fewest edits|version:1"
+        )
+
+
+def test_a_list_with_answers_is_right_by_these() -> None:
+    texts, answers = [b"So 1,000", b"it is 8", b"1000", b"So"], [b"1,000", b"8", None, b""]
+    nbest = TextList("0", "", 0, texts, [0] * 4, np.zeros((4, 1)), answers=answers)
+    row, rows = Match().list_stats(nbest, [b"1000.0", b"7"])
+    assert Match().gain(rows, row).tolist() == [1, 0, 0, 0]
+    row, rows = Match().list_stats(nbest.changed(answers=None), [b"1000", b"So"])
+    assert Match().gain(rows, row).tolist() == [0, 0, 1, 1]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 import small
@@ -110,6 +111,10 @@ def marked(text: str) -> str:
     return f"{text.replace(' ', ', ').capitalize()}."
 
 
+def accented(text: str) -> str:
+    return text.replace("e", "é")
+
+
 def kana(text: str) -> str:
     return "".join(chr(0x3042 + ord(letter) % 80) for letter in text if letter != " ")
 
@@ -117,9 +122,20 @@ def kana(text: str) -> str:
 @pytest.mark.parametrize(
     ("change", "right", "found", "advice"),
     [
-        (str.upper, str, "wer is {} without capitals, in place of 10", "lowercase: true (--option lowercase=true)"),
-        (str, lambda text: text.replace(" ", ", ") + ".", "wer is {} without punctuation marks", "take them out"),
-        (str.upper, marked, "wer is {} without capitals and punctuation marks", "lowercase: true"),
+        (str.upper, str, "wer is {} without capitals, in place of 10", "--option 'normalize={case: true}'"),
+        (
+            str,
+            lambda text: text.replace(" ", ", ") + ".",
+            "wer is {} without punctuation marks",
+            "normalize: {marks: true}",
+        ),
+        (str.upper, marked, "wer is {} without capitals and punctuation marks", "{case: true, marks: true}"),
+        (
+            accented,
+            lambda text: normalize("NFD", accented(text)),
+            "wer is {} in Unicode's form NFKC",
+            "--option 'normalize={nfkc: true}'",
+        ),
         (lambda text: "▁" + " ▁".join(text.split()), str, "wer is {} with word pieces joined", "join them"),
         (
             lambda text: " ".join(w[:1] + "@@ " + w[1:] if w[1:] else w for w in text.split()),
@@ -150,6 +166,15 @@ def test_ways_to_write_that_references_do_not_share_are_named(
         assert said in warned
         assert advice in warned
         assert "off by a line" not in warned
+
+
+def test_advice_is_what_the_metric_takes_and_adds_to_what_it_does(tmp_path: Path, rerank: Command) -> None:
+    place = write(tmp_path, test=written(lines_of("test"), str.upper, right=marked))
+    for metric, advice in (
+        ("{name: match, normalize: {case: true}}", "(--option 'normalize={case: true, marks: true}')"),
+        ("bleu", "--option lowercase=true); bring lists and references to this form"),
+    ):
+        assert advice in rerank("oracle", place / "test.jsonl", "--reader", "jsonl", "--metric", metric).err
 
 
 def test_texts_without_blanks_are_measured_by_characters(tmp_path: Path, rerank: Command) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rerank
+from rerank import evaluate, fit, read
 from rerank.base.errors import DataError, RecipeError
 from rerank.runs.gathered import gathered
 from rerank.runs.vote import ANY, MAJORITY, table_of_votes
@@ -148,3 +149,46 @@ def test_few_lists_and_wrong_numbers() -> None:
     with pytest.raises(RecipeError, match="samples: found 0; expected 1 or more"):
         table_of_votes(lists, folds=2, samples=0)
     assert "best score" not in table_of_votes(lists, folds=2, samples=10, use="reward").rows
+
+
+def test_answers_are_matched_with_references(tmp_path: Path, rerank: Any) -> None:
+    """By a rule, which also finds the right answer in the reference, or where lists hold them."""
+    ruled, held = tmp_path / "ruled.jsonl", tmp_path / "held.jsonl"
+    for path in (ruled, held):
+        lines = []
+        for k in range(40):
+            texts = [f"{'well ' * (2 - k % 3)} so {answer}" for answer in (k % 2, 1, 1)]
+            answers = [{} if path == ruled else {"answer": text.split()[-1]} for text in texts]
+            both = [{"text": text, "score": -y, **answers[y]} for y, text in enumerate(texts)]
+            lines.append(
+                json.dumps({"reference": f"{'hm ' * (path == ruled)}1.{'0' * (k % 3 + 1)}", "candidates": both})
+            )
+        path.write_text("\n".join(lines) + "\n")
+    for path, rule in ((ruled, "last-number"), (held, None)):
+        lists = read(path, answer=rule)
+        found = evaluate([0] * 40, lists, "match", samples=10)
+        assert (found.score, found.scores["oracle"]["exact_match"]) == (0.5, 1.0)
+        model = fit(lists, metric="match", features="dense")
+        assert evaluate(model, lists, samples=10, decode=False).metric.signature == "match|case:mixed|version:1"
+        done = rerank("vote", path, "--metric", "match", *(["--answer", rule] if rule else []), "--json")
+        rows = {row["name"]: row["score"] for row in json.loads(done.out)["rows"]}
+        assert (rows["first"], rows["majority vote"]) == (0.5, 1.0)
+    done = rerank("oracle", held, "--reader", "jsonl", "--metric", "match")
+    assert "│ base          │ 50.00 " in done.out
+    assert "WARNING" not in done.err
+
+
+def test_counts_are_measured_and_no_features(tmp_path: Path) -> None:
+    path, rng = tmp_path / "lists.jsonl", np.random.default_rng(1)
+    drawn = rng.integers(0, 4, (30, 3, 3)).tolist()
+    names = "text", "score", "correct", "missing", "more"
+    lines = [[dict(zip(names, (f"{y}", -y, *row), strict=True)) for y, row in enumerate(one)] for one in drawn]
+    path.write_text("".join(json.dumps({"candidates": one}) + "\n" for one in lines))
+    metric = {"name": "counts", "found": "correct+more", "right": "correct+missing", "beta": 0.5}
+    lists = read(path)
+    model = fit(lists, metric=metric, features="dense")
+    assert model.columns == ("score",)
+    correct, missing, more = np.array(drawn)[:, 0].sum(axis=0).tolist()
+    found = evaluate([0] * 30, lists, metric, samples=10)
+    assert found.score == pytest.approx(1.25 * correct / (1.25 * correct + more + 0.25 * missing))
+    assert evaluate(model, lists, samples=10).scores["base"] == found.scores["base"]

@@ -1,7 +1,7 @@
 """Lists of texts: translations, transcripts, samples of a language model."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -18,9 +18,10 @@ from rerank.features.scores import unfit
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import TextView, make_view
 from rerank.metrics.base import metrics
-from rerank.metrics.gain import Gain
+from rerank.metrics.gain import ColumnMetric
 from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric
+from rerank.metrics.wer import Match
 from rerank.readers.base import NBestList, SkipCount, SkippedList, lists_of
 from rerank.readers.block import Item, ListBlock
 from rerank.readers.problems import Problem
@@ -55,8 +56,8 @@ class TextContent(Content[TextView]):
         templates, user = make_templates(settings, "texts")
         self.user = bool(user)
         self.metric = make_text_metric(recipe.metric)
-        if columns is not None:  # the one that the metric measures is no feature: where a model works it is unknown
-            self.columns = columns.without({getattr(self.metric, "column", "")})
+        if columns is not None:  # what the metric measures is no feature: where a model works it is unknown
+            self.columns = columns.without(self.metric.measured)
         self.final = final_metrics(recipe.task, self.metric, recipe.metrics)
         self.task, self.answer = recipe.task, recipe.data.answer
         self.extractor = TextExtractor(
@@ -91,7 +92,7 @@ class TextContent(Content[TextView]):
 
     def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
         texts = nbest if isinstance(nbest, SkippedList) else text_list(nbest)
-        texts = complete(texts, needs_references=not isinstance(self.metric, Gain))
+        texts = complete(texts, needs_references=not self.metric.measured)
         opened = texts if isinstance(texts, SkippedList) else self.open(texts)
         if isinstance(opened, SkippedList):
             settle(opened, count)
@@ -103,7 +104,7 @@ class TextContent(Content[TextView]):
     @property
     def flat(self) -> bool:
         made = self.extractor
-        plain = isinstance(self.metric, Gain) and not self.user and made.bits == 64
+        plain = isinstance(self.metric, ColumnMetric) and not self.user and made.bits == 64
         return plain and all(template.gives_columns() for template in made.templates)
 
     def flat_pair(self, block: ListBlock) -> FlatPair | None:
@@ -115,7 +116,7 @@ class TextContent(Content[TextView]):
         if not self.flat or isinstance(held, SkippedList) or unfit(held):
             return None
         try:
-            return FlatPair(block, held, *cast(Gain, self.metric).block_stats(replace(block, rows=rows)))
+            return FlatPair(block, held, *cast(ColumnMetric, self.metric).block_stats(replace(block, rows=rows)))
         except DataError:  # of one of the lists
             return None
 
@@ -143,8 +144,8 @@ class TextContent(Content[TextView]):
         return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
 
     def _measured_aside(self, nbest: TextList) -> TextList:
-        """``nbest`` without the score column that the metric measures."""
-        return without_column(nbest, getattr(self.metric, "column", None))
+        """``nbest`` without the score columns that the metric measures."""
+        return without_columns(nbest, self.metric.measured)
 
     def extract(self, nbest: NBestList, content: TextView) -> ListFeatures:
         return self.extractor.features(content, nbest.candidates if self.user else (), names=self.keeps_texts)
@@ -155,7 +156,11 @@ class TextContent(Content[TextView]):
         content: TextView,  # noqa: ARG002
         gold: tuple[bytes, ...],
     ) -> tuple[np.ndarray, np.ndarray]:
-        return self.metric.list_stats(cast(TextList, nbest), gold)
+        nbest = cast(TextList, nbest)
+        if isinstance(self.metric, Match) and nbest.answers is not None:
+            right = with_answers(nbest.changed(texts=list(gold), answers=None), self.answer).answers or ()
+            gold = (*gold, *filter(None, right))
+        return self.metric.list_stats(nbest, gold)
 
     def lengths(self, pair: Pair) -> tuple[int, int]:
         return lengths_of(pair.nbest, pair.gold)
@@ -204,26 +209,26 @@ class TextContent(Content[TextView]):
         return description
 
 
-def without_column(nbest: TextList, name: str | None) -> TextList:
-    """``nbest`` without the score column ``name``, if it has it; never without its base score."""
-    if name is None or name not in nbest.names:
+def without_columns(nbest: TextList, names: Collection[str]) -> TextList:
+    """``nbest`` without the score columns ``names``, those that it has; never without its base score."""
+    kept = [k for k, name in enumerate(nbest.names) if name not in names]
+    if len(kept) == len(nbest.names):
         return nbest
-    dropped = nbest.names.index(name)
-    if dropped == nbest.column:
+    if nbest.column not in kept:
+        name = nbest.names[nbest.column]
         raise RecipeError(f"the column {name!r} is the base score; it cannot be the gain too", key="metric.column")
-    kept = [k for k in range(len(nbest.names)) if k != dropped]
-    names = tuple(nbest.names[k] for k in kept)
-    return replace(nbest, names=names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+    left = tuple(nbest.names[k] for k in kept)
+    return replace(nbest, names=left, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
 
 
 def final_metrics(task: str, metric: TextMetric, more: Iterable[str] = ()) -> list[TextMetric]:
     """The metrics of final figures: the recipe's own with its settings, what translations are measured by, and more.
 
-    A gain that the lists hold is not among them: it cannot be computed from texts.
+    What the lists hold, a gain or answers, is not among them: it cannot be computed from texts.
     """
     names = (*(("bleu", "chrf") if task == "translation" else ()), *more)
     found = {name: make_text_metric({"name": name}, reported=True) for name in names} | {metric.name: metric}
-    return [measure for measure in found.values() if not isinstance(measure, Gain)]
+    return [measure for measure in found.values() if not isinstance(measure, ColumnMetric | Match)]
 
 
 def make_text_metric(spec: Settings, *, reported: bool = False) -> TextMetric:

@@ -7,7 +7,7 @@ from typing import Any
 from rerank.metrics.base import Metric
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
-from rerank.metrics.gain import Gain
+from rerank.metrics.gain import Counts, Gain
 from rerank.metrics.order import OrderMetric
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.ter import Ter
@@ -84,8 +84,8 @@ _PRIMARY = ("f1", "bleu", "chrf", "accuracy", "error", "wer", "cer", "gain", "nd
 
 
 def own_measure(metric: Metric) -> dict[str, Any]:
-    """The entry of metrics.json on how a user's own metric is shown, or one with a cut-off; nothing for others."""
-    known = type(metric).__module__.startswith("rerank.") and not isinstance(metric, OrderMetric)
+    """The entry of metrics.json on how a user's metric, or one with a cut-off or beta, is shown; nothing for others."""
+    known = type(metric).__module__.startswith("rerank.") and not isinstance(metric, OrderMetric | Counts)
     return {} if known else {"own_measure": asdict(measure_of(metric, metric.primary, metric.primary))}
 
 
