@@ -102,13 +102,13 @@ def cut(read: Iterable[Item], failure: list[RerankError]) -> Iterator[Block]:
 def extract_block(job: BlockJob, block: Block) -> Summary:
     """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet."""
     if (left := job.spool.about(block.number)) is not None:
-        met, warnings = SkipCount.of_fields(left["met"]), [(level, text) for level, text in left["warnings"]]
+        met, warnings = SkipCount(**left["met"]), [(level, text) for level, text in left["warnings"]]
         return Summary(left["ids"], met, left["features"], warnings)
     with collected_warnings() as warnings:
         summary, parts = _extract(job, block)
     summary = summary._replace(warnings=warnings)
     arrays = {name: array for part in parts for name, array in part._asdict().items()}
-    job.spool.save(block.number, arrays, summary._asdict() | {"met": summary.met.fields()})
+    job.spool.save(block.number, arrays, summary._asdict() | {"met": vars(summary.met)})
     return summary
 
 
@@ -168,7 +168,7 @@ def pair_of(
     if not isinstance(item, FlatPair):
         return content.pair(item, count)
     count.good_block(item.block)
-    count.scores.unknown.update(dict.fromkeys(content.unknown(item.block.rows), len(item.block)))
+    count.unknown.update(dict.fromkeys(content.unknown(item.block.rows), len(item.block)))
     return item
 
 

@@ -196,7 +196,7 @@ class Scorer:
             count.bad(opened)
         else:
             count.good(opened.nbest)
-            count.scores.unknown.update(self.content.unknown(opened.nbest))
+            count.unknown.update(self.content.unknown(opened.nbest))
         return opened
 
     def open(self, nbest: NBestList) -> Opened | SkippedList:

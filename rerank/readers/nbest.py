@@ -340,7 +340,7 @@ class NBestList:
         new = [problem.at(self.id, self.path, self.lines[i], places[i]) for i, problem in entries]
         every = (*self.bad, *new)
         if len(problems) == len(self):
-            return SkippedList.of_all(every)
+            return SkippedList.of(every[0], self.id, self.path, self.line, len(every))
         return self.some([i for i in range(len(self)) if i not in problems], bad=every)
 
     def repeated(self, duplicates: Literal["keep", "drop"]) -> Self:

@@ -1,7 +1,6 @@
 """The one way to say that a list or a candidate cannot be used."""
 
 import copyreg
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -56,10 +55,8 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
 
     def advised(self, advice: str = "") -> "Problem":
         """The same as an error that ends with advice: its own or else, by default, how to continue without it."""
-        advice = self.advice or advice
-        if not advice:
-            advice = f"fix or remove the {self.concerns}, or leave out such {self.concerns}s with --on-bad-list skip "
-            advice += "(in a recipe: data.on_bad_list: skip)"
+        without = f"fix or remove the {self.concerns}, or leave out such {self.concerns}s with --on-bad-list skip "
+        advice = self.advice or advice or f"{without}(in a recipe: data.on_bad_list: skip)"
         advised = copy(self)
         advised.args = DataError(f"{self.message}; {advice}", path=self.path, line=self.line, list_id=self.list_id).args
         return advised
@@ -81,17 +78,9 @@ class SkippedList:
     advice: str = ""
 
     @staticmethod
-    def of(problem: Problem, list_id: str, path: str, line: int) -> "SkippedList":
+    def of(problem: Problem, list_id: str, path: str, line: int, size: int | None = None) -> "SkippedList":
         """The list ``list_id`` at a place, where the problem does not name another."""
-        return SkippedList(list_id, problem.path or path, problem.line or line, problem.reason, problem.message)
-
-    @staticmethod
-    def of_all(problems: Sequence[Problem]) -> "SkippedList":
-        """A list without a usable candidate; the first of their problems gives the reason."""
-        first = problems[0]
-        return SkippedList(
-            first.list_id or "", first.path or "", first.line or 0, first.reason, first.message, len(problems)
-        )
+        return SkippedList(list_id, problem.path or path, problem.line or line, problem.reason, problem.message, size)
 
     @property
     def problem(self) -> Problem:

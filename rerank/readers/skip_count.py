@@ -19,89 +19,28 @@ from rerank.readers.problems import UNJUDGED, Problem, SkippedList
 from rerank.readers.trees.words import changes
 
 NEARLY, FEWEST = 0.9, 10  # the share of lists that tells costs from scores, and the least number of lists
-
-
-@dataclass
-class ScoreCount:
-    """Counts of lists and candidates.
-
-    absent: candidates that lack the value of a score column, which is 0 then, by column; unknown: lists that have a
-    score column which the model does not know, by column; compared: lists in which base scores differ; lowest_first:
-    those among them whose first candidate has the lowest.
-    """
-
-    absent: Counter[str] = field(default_factory=Counter)
-    unknown: Counter[str] = field(default_factory=Counter)
-    compared: int = 0
-    lowest_first: int = 0
-
-    def __post_init__(self) -> None:
-        self.absent, self.unknown = Counter(self.absent), Counter(self.unknown)
-
-    def look(self, base: np.ndarray, absent: Mapping[str, int]) -> None:
-        """Count a list, given its base scores (float64 [N]) and its numbers of missing values by column."""
-        self.absent.update(absent)
-        values = base.tolist()  # as most lists are short
-        if len(values) > 1 and (lowest := min(values)) < max(values):
-            self.compared += 1
-            self.lowest_first += int(values[0] == lowest)
-
-    def look_at(self, base: np.ndarray, lists: np.ndarray) -> None:
-        """Count lists with their base scores (float64 [N]), list i from lists[i] to lists[i + 1] (int64 [L + 1])."""
-        lowest, highest = (extreme.reduceat(base, lists[:-1]) for extreme in (np.minimum, np.maximum))
-        self.compared += int(np.sum(lowest < highest))
-        self.lowest_first += int(np.sum((base[lists[:-1]] == lowest) & (lowest < highest)))
-
-    def add(self, more: "ScoreCount") -> None:
-        """Add the counts of the lists that follow."""
-        self.absent += more.absent
-        self.unknown += more.unknown
-        self.compared += more.compared
-        self.lowest_first += more.lowest_first
-
-    @property
-    def like_costs(self) -> bool:
-        """Whether the first candidate of nearly every list has the lowest base score."""
-        return self.compared >= FEWEST and self.lowest_first >= NEARLY * self.compared
-
-    def as_dict(self) -> dict[str, Any]:
-        """The counts worth mentioning, for reports and provenance."""
-        said = {"absent": dict(sorted(self.absent.items())), "unknown_columns": dict(sorted(self.unknown.items()))}
-        costs = {"lowest_first": {"lists": self.lowest_first, "of": self.compared}} if self.like_costs else {}
-        return {key: counts for key, counts in said.items() if counts} | costs
-
-    def lines(self) -> list[str]:
-        """The same in words."""
-        lines = []
-        for column, count in sorted(self.absent.items()):
-            what = f"{count:,} candidate{'s' * (count > 1)} without a value of the score column {column!r}"
-            lines.append(f"{what}: it is 0 there")
-        if self.unknown:
-            columns = f"{len(self.unknown)} score column{'s' * (len(self.unknown) > 1)}"
-            lines.append(f"{columns} the model does not know: {', '.join(sorted(self.unknown))}")
-        if self.like_costs:
-            share = f"{100 * self.lowest_first / self.compared:.0f} % of the lists"
-            advice = "if these are costs, set data.reader.scores: cost (or score, where it is cost)"
-            lines.append(f"the first candidate has the lowest base score in {share}; {advice}")
-        return lines
-
+AHEAD = 100  # lists that are looked at after the first bad one
 
 OnBadList = Literal["error", "skip"]
 T = TypeVar("T")
 U = TypeVar("U")
 
-AHEAD = 100  # lists that are looked at after the first bad one
-
 
 @dataclass
 class SkipCount:
-    """The policy for bad lists and candidates, and counts of those that were found.
+    """The policy for bad lists and candidates, and counts of those that were found, and of what is odd.
 
-    ``reasons`` counts bad lists by reason; ``first`` has the first message for each reason, with its place.
-    ``candidate_reasons`` and ``first_candidates`` are the same for candidates that were left out of good lists.
-    ``scores`` counts oddities of scores; ``normalized`` the words of good lists and of their gold trees that have been
-    brought to another form, by side, where this was asked for. ``refused`` counts usable lists without a candidate that
-    has the words of the gold tree; ``first_refused`` is what there is to say about the first of them.
+    | field             | meaning |
+    |-------------------|---------|
+    | reasons, first    | bad lists by reason, and the first message for each, with its place |
+    | candidate_reasons, first_candidates | the same for candidates that were left out of good lists |
+    | absent            | candidates that lack the value of a score column, which is 0 then, by column |
+    | unknown           | lists that have a score column which the model does not know, by column |
+    | compared          | lists in which base scores differ |
+    | lowest_first      | those among them whose first candidate has the lowest |
+    | normalized        | words that have been brought to another form, by side, where this was asked for |
+    | refused           | usable lists without a candidate that has the words of the gold tree |
+    | first_refused     | what there is to say about the first of them |
     """
 
     on_bad_list: OnBadList = "error"
@@ -112,24 +51,18 @@ class SkipCount:
     first: dict[str, str] = field(default_factory=dict)
     candidate_reasons: Counter[str] = field(default_factory=Counter)
     first_candidates: dict[str, str] = field(default_factory=dict)
-    scores: ScoreCount = field(default_factory=ScoreCount)
+    absent: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    compared: int = 0
+    lowest_first: int = 0
     normalized: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     first_refused: str = ""
 
     def __post_init__(self) -> None:
         check_choice("on_bad_list", self.on_bad_list, ("error", "skip"))
-        self.reasons, self.candidate_reasons = Counter(self.reasons), Counter(self.candidate_reasons)
-        self.normalized = Counter(self.normalized)
-
-    def fields(self) -> dict[str, Any]:
-        """All of it as JSON; the inverse is ``of_fields``."""
-        return {**vars(self), "scores": vars(self.scores)}
-
-    @staticmethod
-    def of_fields(fields: Mapping[str, Any]) -> "SkipCount":
-        """What has these ``fields``."""
-        return SkipCount(**{**fields, "scores": ScoreCount(**fields["scores"])})
+        for key in ("reasons", "candidate_reasons", "absent", "unknown", "normalized"):  # may come from JSON
+            setattr(self, key, Counter(getattr(self, key)))
 
     @property
     def skipped(self) -> int:
@@ -141,6 +74,11 @@ class SkipCount:
         """Number of candidates that were left out of good lists."""
         return self.candidate_reasons.total()
 
+    @property
+    def like_costs(self) -> bool:
+        """Whether the first candidate of nearly every list has the lowest base score."""
+        return self.compared >= FEWEST and self.lowest_first >= NEARLY * self.compared
+
     def good(self, nbest: NBestList, changed: Mapping[str, int] | None = None) -> None:
         """Count a usable list, the candidates left out of it, and words that have been ``changed``, by side."""
         for problem in nbest.bad:
@@ -150,14 +88,21 @@ class SkipCount:
         self.duplicates += nbest.duplicates
         self.normalized.update(changed or {})
         if len(nbest):
-            self.scores.look(nbest.base, nbest.absent)
+            self.absent.update(nbest.absent)
+            base = nbest.base.tolist()  # as most lists are short
+            if (lowest := min(base)) < max(base):
+                self.compared += 1
+                self.lowest_first += int(base[0] == lowest)
 
     def good_block(self, block: ListBlock) -> None:
         """Count the lists of a block."""
         self.lists += len(block)
         self.candidates += len(block.rows)
         self.duplicates += sum(block.repeats)
-        self.scores.look_at(block.rows.base, block.lists)
+        base, first = block.rows.base, block.lists[:-1]
+        lowest, highest = np.minimum.reduceat(base, first), np.maximum.reduceat(base, first)
+        self.compared += int(np.sum(lowest < highest))
+        self.lowest_first += int(np.sum((base[first] == lowest) & (lowest < highest)))
 
     def bad(self, bad: SkippedList) -> None:
         """Count a bad list."""
@@ -176,21 +121,18 @@ class SkipCount:
         if self.on_bad_list == "error" and problem.reason != UNJUDGED:
             raise problem.advised()
         reasons[problem.reason] += 1
-        if problem.reason not in first:
-            first[problem.reason] = str(problem)
+        first.setdefault(problem.reason, str(problem))
 
     def add(self, more: "SkipCount") -> None:
         """Add the counts of the lists that follow."""
-        self.lists += more.lists
-        self.candidates += more.candidates
-        self.duplicates += more.duplicates
-        self.reasons += more.reasons
-        self.first = more.first | self.first
-        self.candidate_reasons += more.candidate_reasons
-        self.first_candidates = more.first_candidates | self.first_candidates
-        self.scores.add(more.scores)
-        self.normalized.update(more.normalized)
-        self.refused, self.first_refused = self.refused + more.refused, self.first_refused or more.first_refused
+        for key, theirs in vars(more).items():
+            own = getattr(self, key)
+            if isinstance(theirs, Counter):
+                own.update(theirs)
+            elif isinstance(theirs, dict):
+                setattr(self, key, theirs | own)
+            else:
+                setattr(self, key, own + theirs if isinstance(theirs, int) else own or theirs)
 
     def warn(self) -> None:
         """Log what was left out, and what is odd."""
@@ -198,16 +140,21 @@ class SkipCount:
             logging.getLogger("rerank").warning("%s", line)
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts for reports and provenance."""
+        """The counts for reports and provenance; what is odd only where there is something."""
+        odd = {
+            "refused": self.refused,
+            "absent": dict(sorted(self.absent.items())),
+            "unknown_columns": dict(sorted(self.unknown.items())),
+            "lowest_first": {"lists": self.lowest_first, "of": self.compared} if self.like_costs else {},
+            "normalized": dict(self.normalized),
+        }
         return {
             "lists": self.lists,
             "candidates": self.candidates,
             "duplicates": self.duplicates,
             "skipped": dict(sorted(self.reasons.items())),
             "skipped_candidates": dict(sorted(self.candidate_reasons.items())),
-            **({"refused": self.refused} if self.refused else {}),
-            **self.scores.as_dict(),
-            **({"normalized": dict(self.normalized)} if self.normalized else {}),
+            **{key: counts for key, counts in odd.items() if counts},
         }
 
     def __str__(self) -> str:
@@ -222,9 +169,18 @@ class SkipCount:
         if self.normalized:
             lines.append(changes(self.normalized))
         if self.refused:
-            what = "without a candidate that has the words of its gold tree, left out of the scores"
-            lines.append(f"{amount(self.refused, 'list')} {what}; the first: {self.first_refused}")
-        return "\n".join(map(plain, [*lines, *self.scores.lines()]))
+            without = "without a candidate that has the words of its gold tree, left out of the scores"
+            lines.append(f"{amount(self.refused, 'list')} {without}; the first: {self.first_refused}")
+        for column, count in sorted(self.absent.items()):
+            lines.append(f"{amount(count, 'candidate')} without a value of the score column {column!r}: it is 0 there")
+        if self.unknown:
+            columns = f"{amount(len(self.unknown), 'score column')} the model does not know"
+            lines.append(f"{columns}: {', '.join(sorted(self.unknown))}")
+        if self.like_costs:
+            share = f"{100 * self.lowest_first / self.compared:.0f} % of the lists"
+            advice = "if these are costs, set data.reader.scores: cost (or score, where it is cost)"
+            lines.append(f"the first candidate has the lowest base score in {share}; {advice}")
+        return "\n".join(map(plain, lines))
 
 
 def usable(

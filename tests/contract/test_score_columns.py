@@ -95,7 +95,7 @@ def test_a_list_that_lacks_a_column_is_bad(name: str, models: dict[str, Model], 
     path = changed(form, tmp_path, lambda lists: drop(lists, slice(2, 3)))
     if form.sparse:  # the file's first lists show that the program writes the label where it is not 0
         found, count = rank(model, form, path)
-        assert (len(found), count.scores.absent["tm"]) == (LISTS, 3)
+        assert (len(found), count.absent["tm"]) == (LISTS, 3)
         assert "'tm'" in str(count)
         return
     with pytest.raises(DataError, match=r"list 2"):
@@ -126,7 +126,7 @@ def test_a_candidate_that_lacks_a_column_does_not_have_0(name: str, models: dict
     path = changed(form, tmp_path, lambda lists: drop(lists, slice(None), slice(1, 2)))
     if form.sparse:
         _, count = rank(model, form, path)
-        assert count.scores.absent == {"tm": LISTS}
+        assert count.absent == {"tm": LISTS}
         return
     with pytest.raises(DataError):
         rank(model, form, path)
@@ -176,7 +176,7 @@ def test_lists_of_another_format_are_ranked_where_they_have_the_columns(
         assert (count.reasons, count.lists) == ({"columns": LISTS}, 0)
         return
     found, count = rank(model, form, path)
-    assert set(count.scores.unknown) == set(form.columns) - set(FORMATS[name].columns)
+    assert set(count.unknown) == set(form.columns) - set(FORMATS[name].columns)
     weight = {model.table.name(j).partition("|")[2]: 1.0 + j for j in range(model.table.width)}
     for each in found:
         assert isinstance(each, Ranked)
@@ -191,7 +191,7 @@ def test_lists_of_another_format_are_ranked_where_they_have_the_columns(
 def test_a_column_that_the_model_does_not_know_is_named(name: str, models: dict[str, Model], tmp_path: Path) -> None:
     form, model = FORMATS[name], models[name]
     whole, count = rank(model, form, form.write(tmp_path, small_lists.complete()))
-    assert not count.scores.unknown
+    assert not count.unknown
 
     def add(lists: list[list[Candidate]]) -> None:
         for i, one in enumerate(lists):
@@ -201,10 +201,10 @@ def test_a_column_that_the_model_does_not_know_is_named(name: str, models: dict[
     if name == "sockeye":
         model = replace(model, table=replace(model.table, about=model.table.about | {"scores": ["score", "factor1"]}))
         found, count = rank(model, form, form.write(tmp_path, small_lists.complete()))
-        assert (count.scores.unknown, len(found)) == ({"factor2": LISTS}, LISTS)
+        assert (count.unknown, len(found)) == ({"factor2": LISTS}, LISTS)
         return
     found, count = rank(model, form, changed(form, tmp_path, add))
-    assert count.scores.unknown == {"lm2": LISTS}
+    assert count.unknown == {"lm2": LISTS}
     assert str(count).splitlines()[1:] == ["1 score column the model does not know: lm2"]
     same(found, whole)
 
@@ -263,7 +263,7 @@ def test_a_model_of_parses_with_columns_refuses_lists_without_and_the_other_way_
     weights = Weights(np.zeros(table.width), 1.0)
     model = Model(settings.model_dump(mode="json"), {}, table, {"last": weights, "average": weights})
     found, count = rank(model, FORMATS[name], FORMATS[name].write(tmp_path, small_lists.complete()))
-    assert (len(found), count.scores.unknown) == (LISTS, dict.fromkeys(FORMATS[name].columns, LISTS))
+    assert (len(found), count.unknown) == (LISTS, dict.fromkeys(FORMATS[name].columns, LISTS))
 
 
 def test_a_model_of_texts_refuses_lists_of_trees(models: dict[str, Model], tmp_path: Path) -> None:

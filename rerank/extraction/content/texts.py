@@ -98,7 +98,7 @@ class TextContent(Content[TextView]):
             settle(opened, count)
             return None
         settle(opened[0], count)
-        count.scores.unknown.update(self.unknown(opened[0]))
+        count.unknown.update(self.unknown(opened[0]))
         return Pair(*opened, opened[0].references)
 
     @property

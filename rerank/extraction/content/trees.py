@@ -76,7 +76,7 @@ class TreeContent(Content[Parses]):
             return None
         nbest, trees, gold = pair
         count.good(nbest, changed)
-        count.scores.unknown.update(self.unknown(nbest))
+        count.unknown.update(self.unknown(nbest))
         return Pair(nbest, self._parses(nbest, trees, symbols), gold)
 
     def open(self, nbest: NBestList) -> tuple[NBestList, Parses] | SkippedList:

@@ -198,7 +198,7 @@ def text_list(
         places = [k for k, one in entries if isinstance(one, Entry)]
         lines, pieces = [lines[k] for k in places], [pieces[k] for k in places]
         if not good:
-            return SkippedList.of_all(bad)
+            return SkippedList.of(bad[0], name, path, line, len(bad))
     named = [one.numbers for one in good if isinstance(one.numbers, dict)]
     rows: list[Any] = [[numbers.pop(key) for key in names] for numbers in named] or [one.numbers for one in good]
     scores = np.array(rows, np.float64)

@@ -10,14 +10,13 @@ Chinese treebank, are passed over.
 
 import glob
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from rerank.base.errors import DataError
-from rerank.kernels.compile import kernel
 from rerank.readers.base import excerpt
 from rerank.readers.compression import compression_of_name
 from rerank.readers.lines import LONGEST
@@ -27,82 +26,9 @@ from rerank.readers.streams import PathLike, open_stream, split_paths, stream_na
 from rerank.readers.trees.trees import FOREST
 from rerank.storage.remote import is_url
 
-_OPEN, _CLOSE, _NEWLINE, _NUL, _STAR, _LESS = (np.uint8(ord(c)) for c in "()\n\0*<")
 CHUNK = 1 << 18  # bytes read at once
-
-_OUTSIDE, _UNOPENED, _NUL_BYTE, _MARKED = 1, 2, 3, 4
-_MESSAGES = {
-    _OUTSIDE: "text outside of a tree; a tree starts with '('",
-    _UNOPENED: "a ')' without its '('",
-    _NUL_BYTE: NUL,
-    _MARKED: "a '(' in a line that starts with '<', as SGML has, which is passed over; put trees on lines of their own",
-}
-
-
-# Indices of a scan's state: depth, -1 in a comment, -2 in a line of SGML; line; line where the open tree starts; first
-# later line that starts with (.
-DEPTH, LINE, START, MARGIN = range(4)
-
-
-class Scan(NamedTuple):
-    """The state that the scanner keeps from chunk to chunk, and the trees it finds in a chunk."""
-
-    state: np.ndarray  # int64 [4]: see DEPTH and what follows it
-    begin: np.ndarray  # int64 [M]: where trees begin in the chunk, 0 for one that continues from the chunk before
-    end: np.ndarray  # int64 [M]: one past their last bytes
-    line: np.ndarray  # int64 [M]: the line numbers of their first brackets
-
-
-@kernel
-def _starts_line(data: np.ndarray, i: int, at_line_start: bool) -> bool:
-    return bool(data[i - 1] == _NEWLINE if i > 0 else at_line_start)
-
-
-@kernel
-def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[int, int, int, int]:
-    """Find the trees that end in the chunk ``data`` (uint8), and its comments and lines of SGML, as trees without text;
-    M must be more than half its length.
-
-    Returns (number of trees and comments found, where an unfinished one begins, error code, place of the error).
-    """
-    depth, line, start, margin = scan.state[DEPTH], scan.state[LINE], scan.state[START], scan.state[MARGIN]
-    count, begin, code, place = 0, 0, 0, 0
-    for i in range(data.shape[0]):
-        byte = data[i]
-        if depth < 0:
-            if byte == _NEWLINE:
-                depth, line = 0, line + 1
-            elif byte == _OPEN and depth == -2:
-                code, place = _MARKED, i
-                break
-        elif byte == _OPEN:
-            if depth == 0:
-                begin, start, margin = i, line, 0
-            elif margin == 0 and _starts_line(data, i, at_line_start):
-                margin = line
-            depth += 1
-        elif byte == _CLOSE:
-            if depth == 0:
-                code, place = _UNOPENED, i
-                break
-            depth -= 1
-            if depth == 0:
-                scan.begin[count], scan.end[count], scan.line[count] = begin, i + 1, start
-                count += 1
-        elif byte == _NEWLINE:
-            line += 1
-        elif byte == _NUL:
-            code, place = _NUL_BYTE, i
-            break
-        elif depth == 0 and byte in (_STAR, _LESS) and _starts_line(data, i, at_line_start):
-            scan.begin[count] = scan.end[count] = i
-            scan.line[count] = line
-            count, depth = count + 1, -1 if byte == _STAR else -2
-        elif depth == 0 and not (byte == 32 or 9 <= byte <= 13):
-            code, place = _OUTSIDE, i
-            break
-    scan.state[DEPTH], scan.state[LINE], scan.state[START], scan.state[MARGIN] = depth, line, start, margin
-    return count, begin, code, place
+_MARKS = re.compile(rb"[()\0]")
+_MARKED = "a '(' in a line that starts with '<', as SGML has, which is passed over; put trees on lines of their own"
 
 
 def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False) -> Iterator[tuple[bytes, int]]:
@@ -112,41 +38,67 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
     of the texts are balanced; ``parse_brackets`` checks whether they are well-formed trees.
     """
     with open_stream(path) as stream:
-        scan = Scan(np.array([0, 1, 0, 0]), *np.empty((3, chunk // 2 + 1), np.int64))
-        pieces: list[bytes] = []  # of a tree that began in an earlier chunk
-        at_line_start, held, after = True, 0, 1  # after: the line after that of the last tree's end
-        while data := stream.read(chunk):
-            count, rest, code, place = scan_brackets(np.frombuffer(data, np.uint8), at_line_start, scan)
-            for k in range(count):
-                text = b"".join([*pieces, data[scan.begin[k] : scan.end[k]]])
-                line = int(scan.line[k])
-                if empty_lines:
+        tree, held, depth, start, margin = list[bytes](), 0, 0, 0, 0  # the open tree: its pieces, and where it starts
+        line, begins, passed, after = 1, True, b"", 1  # after: the line after that of the last tree's end
+
+        def outside(end: int, at: int) -> None:
+            if text := piece[end:at].lstrip():
+                raise fault("text outside of a tree; a tree starts with '('", at - len(text))
+
+        def fault(what: str, at: int) -> DataError:
+            return DataError(f"{what} (near {excerpt(piece[at : at + 40])})", path=stream.path, line=line)
+
+        for piece in (piece for data in iter(lambda: stream.read(chunk), b"") for piece in BytesIO(data)):
+            if begins and not depth:
+                passed = piece[:1] if piece[:1] in (b"*", b"<") else b""
+                if passed and empty_lines:
                     yield from ((b"", empty) for empty in range(after, line))
-                    after = line + text.count(b"\n") + 1
-                if text:  # no comment
-                    yield text, line
-                    pieces, held = [], 0
-            if code:
-                message = f"{_MESSAGES[code]} (near {excerpt(data[place : place + 40])})"
-                raise DataError(message, path=stream.path, line=int(scan.state[LINE]))
-            if scan.state[DEPTH] > 0:
-                pieces.append(data[rest:])
-                held += len(pieces[-1])
+                    after = line + 1
+            elif begins and not margin and piece[:1] == b"(":
+                margin = line
+            if passed == b"<" and b"(" in piece:
+                raise fault(_MARKED, piece.index(b"("))
+            end = len(piece) if passed else 0  # of the last tree, or where the open one begins
+            for mark in _MARKS.finditer(piece, end):
+                if not depth:
+                    outside(end, mark.start())
+                if mark[0] == b"\0":
+                    raise fault(NUL, mark.start())
+                if mark[0] == b"(":
+                    if not depth:
+                        end, start, margin = mark.start(), line, 0
+                    depth += 1
+                    continue
+                if not depth:
+                    raise fault("a ')' without its '('", mark.start())
+                depth -= 1
+                if not depth:
+                    text, end = b"".join([*tree, piece[end : mark.end()]]), mark.end()
+                    if empty_lines:
+                        yield from ((b"", empty) for empty in range(after, start))
+                        after = line + 1
+                    yield text, start
+                    tree, held = [], 0
+            if depth:
+                tree.append(piece[end:])
+                held += len(tree[-1])
+            else:
+                outside(end, len(piece))
             if held > LONGEST:
-                raise _unclosed(scan, stream.path, f"within {LONGEST >> 20} MiB")
-            at_line_start = data[-1:] == b"\n"
-        if scan.state[DEPTH] > 0:
-            raise _unclosed(scan, stream.path, "before the end of the file")
+                raise _unclosed(f"within {LONGEST >> 20} MiB", depth, margin, stream.path, start)
+            begins = piece.endswith(b"\n")
+            line += begins
+        if depth:
+            raise _unclosed("before the end of the file", depth, margin, stream.path, start)
         if empty_lines:
-            yield from ((b"", empty) for empty in range(after, int(scan.state[LINE])))
+            yield from ((b"", empty) for empty in range(after, line))
 
 
-def _unclosed(scan: Scan, path: str, where: str) -> DataError:
-    depth, _, start, margin = map(int, scan.state)
+def _unclosed(where: str, depth: int, margin: int, path: str, line: int) -> DataError:
     message = f"the tree that starts here is not closed {where}: {depth} ')' missing"
     if margin:
         message += f"; line {margin} starts with '(' and is still inside of it, so look before that line"
-    return DataError(message, path=path, line=start)
+    return DataError(message, path=path, line=line)
 
 
 ENDINGS = (".mrg", ".prd", ".psd")
