@@ -21,7 +21,7 @@ from rerank.readers.base import NBestList, Order, Scores
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.parses import NextList, Parts, blank, block, failed, score_text
+from rerank.readers.trees.parses import NextList, Parts, apart, blank, block, failed, score_text
 
 _GROUPS = "groups"  # the variant without headers
 
@@ -54,12 +54,6 @@ class BerkeleyReader(CharniakReader):
     def _next_group(self, lines: LineReader) -> Record:
         """The lines up to the next blank one."""
         first = lines.number + 1
-        scores, texts, places = [], [], []
-        for place, line in enumerate(block(lines, blank), first):
-            if failed(line):
-                continue
-            before, bracket, tree = line.partition(b"(")
-            scores.append(before)
-            texts.append(bracket + tree if bracket else line)
-            places.append(place)
-        return Record(None, first, Parts(b"", scores, texts, places, places, _GROUPS))
+        rows = [(place, line) for place, line in enumerate(block(lines, blank), first) if not failed(line)]
+        places = [place for place, _ in rows]
+        return Record(None, first, Parts(b"", *apart([line for _, line in rows]), places, places, _GROUPS))

@@ -77,14 +77,15 @@ class JoinedReader(Reader):
             message = f"names {len(names)} files; expected {expected or 2}: the lists and, behind a comma, the scores"
             raise DataError(message, path=stream_name(path))
         with open_stream(names[-1]) as stream:
-            table = _Table(LineReader(stream), tuple(self.names))
-            for nbest, (rows,) in in_step(self._told(table.names), ",".join(names[:-1]), [table.side]):
-                yield nbest if isinstance(nbest, SkippedList) else _joined(nbest.named(), table, rows)
-
-    def _told(self, joined: tuple[str, ...]) -> Reader:
-        """The reader of the lists, told not to look for the columns ``joined`` or for those joined in training."""
-        known = self.known and self.known.without({*joined, *self.known.sources.get(_SOURCE, ())})
-        return self.inner.knowing(known, normal=self.normal)
+            lines = LineReader(stream)
+            columns = _columns(lines, tuple(self.names))
+            # the reader of the lists does not look for these columns, nor for those that were joined in training
+            known = self.known and self.known.without({*columns, *self.known.sources.get(_SOURCE, ())})
+            inner = self.inner.knowing(known, normal=self.normal)
+            numbered = ((number, (number, line)) for number, line in lines)
+            side = Side([lines.path], numbered, ("line of scores", "lines of scores"), of="candidate")
+            for nbest, (rows,) in in_step(inner, ",".join(names[:-1]), [side]):
+                yield nbest if isinstance(nbest, SkippedList) else _joined(nbest.named(), columns, rows, lines.path)
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """Writes as the reader of the lists does, without the joined columns."""
@@ -94,53 +95,43 @@ class JoinedReader(Reader):
         self.inner.write_bad(out, bad, like)
 
 
-class _Table:
-    """The file of scores."""
-
-    def __init__(self, lines: LineReader, names: tuple[str, ...]) -> None:
-        self.lines = lines
-        look = lines.ahead(1)
-        if look and look[0].lstrip().startswith(b"#"):
-            lines.take(1)
-            header = tuple(decoded(look[0]).replace("#", " ", 1).split())
-            if names and len(header) != len(names):
-                message = f"{len(header)} columns are named here; the reader's option names has {len(names)}"
-                raise DataError(message, path=lines.path, line=1)
-            if len(set(header)) < len(header):
-                raise DataError("a name appears twice; every column needs its own name", path=lines.path, line=1)
-            names = names or header
-        if not names and (look := lines.ahead(1)):
-            names = tuple(f"column_{k}" for k in range(1, len(look[0].split()) + 1))
-        self.names = names
-
-    @property
-    def side(self) -> Side:
-        """The lines, with their numbers, as a side file."""
-        lines = ((line[0], line) for line in self.lines)
-        return Side([self.lines.path], lines, ("line of scores", "lines of scores"), of="candidate")
-
-    def row(self, line: tuple[int, bytes], _: int) -> list[float]:
-        """The scores of one candidate. Raises Problem."""
-        (number, text), path = line, self.lines.path
-        row = scores_of(text, f"{len(self.names)} numbers, the scores of a candidate", number, path)
-        if len(row) != len(self.names):
-            message = f"found {len(row)} numbers; expected {len(self.names)} ({', '.join(self.names)})"
-            raise Problem("columns", message, number, path=path)
-        return row
+def _columns(lines: LineReader, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of a file of scores: ``names``, or as its first line has them, which is taken if it names any."""
+    look = lines.ahead(1)
+    if look and look[0].lstrip().startswith(b"#"):
+        lines.take(1)
+        header = tuple(decoded(look[0]).replace("#", " ", 1).split())
+        if names and len(header) != len(names):
+            message = f"{len(header)} columns are named here; the reader's option names has {len(names)}"
+            raise DataError(message, path=lines.path, line=1)
+        if len(set(header)) < len(header):
+            raise DataError("a name appears twice; every column needs its own name", path=lines.path, line=1)
+        names = names or header
+    return names or tuple(f"column_{k}" for look in lines.ahead(1) for k in range(1, len(look.split()) + 1))
 
 
-def _joined(nbest: NBestList, table: _Table, lines: list[tuple[int, bytes]]) -> NBestList | SkippedList:
+def _joined(
+    nbest: NBestList, names: tuple[str, ...], lines: list[tuple[int, bytes]], path: str
+) -> NBestList | SkippedList:
     """A list with the scores in ``lines``, one for each of its candidates in the file, bad ones included.
 
     A list that its reader writes as it is, scores and all, is kept for it without them.
     """
-    if clash := set(nbest.names) & set(table.names):
+    if clash := set(nbest.names) & set(names):
         message = f"the lists have a column {min(clash)!r} too; name the columns in the reader's option names"
-        raise DataError(message, path=table.lines.path, line=1)
-    read = each([lines[place] for place in nbest.places], table.row)
+        raise DataError(message, path=path, line=1)
+
+    def row(line: tuple[int, bytes], _: int) -> list[float]:
+        found = scores_of(line[1], f"{len(names)} numbers, the scores of a candidate", line[0], path)
+        if len(found) != len(names):
+            message = f"found {len(found)} numbers; expected {len(names)} ({', '.join(names)})"
+            raise Problem("columns", message, line[0], path=path)
+        return found
+
+    read = each([lines[place] for place in nbest.places], row)
     problems = {place: one for place, one in enumerate(read) if isinstance(one, Problem)}
-    rows = [[0.0] * len(table.names) if isinstance(one, Problem) else one for one in read]
-    scores = np.concatenate([nbest.scores, np.array(rows).reshape(len(rows), len(table.names))], axis=1)
-    sources = {**nbest.by_source, _SOURCE: table.names}
+    rows = [[0.0] * len(names) if isinstance(one, Problem) else one for one in read]
+    scores = np.concatenate([nbest.scores, np.array(rows).reshape(len(rows), len(names))], axis=1)
     raw = nbest if nbest.raw is None or isinstance(nbest.raw, NBestList) else nbest.raw
-    return nbest.changed(scores=scores, names=(*nbest.names, *table.names), sources=sources, raw=raw).without(problems)
+    sources = {**nbest.by_source, _SOURCE: names}
+    return nbest.changed(scores=scores, names=(*nbest.names, *names), sources=sources, raw=raw).without(problems)

@@ -13,11 +13,11 @@ Parsers do not name their scores: in lists of trees the base score of each syste
 ``score_2``...
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -40,50 +40,47 @@ def system_name(number: int) -> str:
 
 
 class System:
-    """The lists of one system, with lookahead."""
+    """The lists of one system; ``head`` is the next of them, None at the end."""
 
     def __init__(self, number: int, reader: Reader, path: PathLike) -> None:
         self.number, self.reader, self.path = number, reader, stream_name(path)
         self.names: tuple[str, ...] = ()
         self.base = ""
-        self._lists = reader.read(path)
-        self._ahead: deque[NBestList | SkippedList] = deque()
-        while self.names == () and self._next():  # up to the first list that shows the columns
-            last = self._ahead[-1]
-            if isinstance(last, NBestList) and len(last):
-                self.names, self.base = last.names, last.names[last.column]
+        lists, shown = map(self._own, reader.read(path)), list[NBestList | SkippedList]()
+        for nbest in lists:  # up to the first that shows the columns
+            shown.append(nbest)
+            if isinstance(nbest, NBestList) and len(nbest):
+                self.names, self.base = nbest.names, nbest.names[nbest.column]
+                break
+        self._lists = chain(shown, lists)
+        self.take()
 
-    @property
-    def head(self) -> NBestList | SkippedList | None:
-        """The next list, None at the end."""
-        return self._ahead[0] if self._ahead or self._next() else None
+    def take(self) -> None:
+        """Go on to the list after ``head``."""
+        self.head = next(self._lists, None)
 
-    def take(self) -> NBestList | SkippedList:
-        """Take the next list, which ``head`` has shown."""
-        return self._ahead.popleft()
-
-    def _next(self) -> bool:
-        nbest = next(self._lists, None)
-        if nbest is None:
-            return False
-        self._ahead.append(nbest if isinstance(nbest, SkippedList) else self._own(nbest))
-        return True
-
-    def _own(self, found: NBestList) -> NBestList:
-        """A list whose base score, if it is one of trees, has the number of the system in its name: parsers give it
-        none, and each parser's is a column of its own."""
-        found = found.named()
-        if isinstance(found, TextList):
-            return found
-        names = list(found.names)
+    def _own(self, found: NBestList | SkippedList) -> NBestList | SkippedList:
+        """A list whose base score, if it is one of trees, has the number of the system in its name."""
+        if isinstance(found, SkippedList | TextList):
+            return found if isinstance(found, SkippedList) else found.named()
+        names = list((found := found.named()).names)
         names[found.column] = f"score_{self.number}"
         return found.changed(names=tuple(names))
+
+    def other_columns(self) -> SkippedList | None:
+        """A bad list if the columns of ``head`` are not those of the system's first list, else None."""
+        found = self.head
+        if not isinstance(found, NBestList) or not len(found):
+            return None
+        if found.names == self.names and found.names[found.column] == self.base:
+            return None
+        message = f"the columns are {', '.join(found.names)}; those of the file's first list are "
+        return SkippedList(found.id, found.path, found.line, "columns", message + ", ".join(self.names))
 
 
 def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, NBestList | SkippedList]]:
     """The next list, from every system that has it; ``seen`` are the ids of earlier lists."""
-    open_systems = [(system, system.head) for system in systems]
-    heads = [(system, head) for system, head in open_systems if head is not None]
+    heads = [(system, system.head) for system in systems if system.head is not None]
     good = {head.id for _, head in heads if isinstance(head, NBestList)}
     numbers = {head.id: number for _, head in heads if (number := whole_number(head.id)) is not None}
     if good <= numbers.keys():  # a bad list may have no number; then its place counts
@@ -91,50 +88,39 @@ def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, NBes
         heads = [(system, head) for system, head in heads if numbers.get(head.id, first) == first]
         good &= {head.id for _, head in heads}
     elif len(good) > 1 or len(heads) < len(systems):
-        raise _misaligned(open_systems)
+        raise _misaligned(systems)
     if good & seen:  # the lists are in different orders
-        raise _misaligned(open_systems)
+        raise _misaligned(systems)
     seen |= good
-    for system, _ in heads:
-        system.take()
     return heads
 
 
-def _misaligned(systems: list[tuple[System, NBestList | SkippedList | None]]) -> DataError:
+def _misaligned(systems: list[System]) -> DataError:
     """The error for systems whose lists do not match."""
+    there = next(system.head for system in systems if system.head is not None)
     shown = [
         f"{system.path} ends" if head is None else f"{system.path} has list {head.id} at line {head.line}"
-        for system, head in systems
+        for system, head in ((system, system.head) for system in systems)
     ]
-    there = next(head for _, head in systems if head is not None)
     message = f"the lists of the systems do not match: {', '.join(shown)}; all files need lists with the same "
     message += "ids in the same order (only a list whose id is a whole number can be left out)"
-    if any(system.reader.offers("ids") for system, _ in systems):
+    if any(system.reader.offers("ids") for system in systems):
         message += "; where ids differ and the order does not, the readers' option ids: ordinal numbers the lists"
     return DataError(message, path=there.path, line=there.line, list_id=there.id)
-
-
-def other_columns(system: System, found: NBestList) -> SkippedList | None:
-    """A bad list if the columns are not those of the system's first list, else None."""
-    if not len(found) or (found.names == system.names and found.names[found.column] == system.base):
-        return None
-    message = f"the columns are {', '.join(found.names)}; those of the file's first list are {', '.join(system.names)}"
-    return SkippedList(found.id, found.path, found.line, "columns", message)
 
 
 Duplicates = Literal["drop", "keep"]
 
 
 class Origin(NamedTuple):
-    """The systems that the candidates of a merged list come from."""
+    """The lists of the systems that have one, and (list, candidate) of every candidate of the merged list."""
 
-    parts: list[NBestList]  # the list of each system that has one
-    systems: list[int]  # the system of each part
-    places: list[tuple[int, int]]  # (part, candidate) of every candidate
+    parts: list[NBestList]
+    places: list[tuple[int, int]]
 
     def some(self, places: Sequence[int]) -> "Origin":
         """The systems that the candidates at ``places`` come from."""
-        return self._replace(places=[self.places[place] for place in places])
+        return Origin(self.parts, [self.places[place] for place in places])
 
 
 class UnitedColumns:
@@ -159,43 +145,33 @@ class UnitedColumns:
     def join(self, parts: list[tuple[System, NBestList]], duplicates: Duplicates, *, normal: bool) -> NBestList:
         """One list from the lists of all systems that have one; normal: whether words are compared in normal form."""
         lists = [nbest for _, nbest in parts]
-        alike = [nbest.alike(normal=normal) for nbest in lists]
-        blocks = [self._block(system, nbest) for system, nbest in parts]
-        scores = np.concatenate([np.empty((0, len(self.names))), *blocks])
-        flat = [(k, i) for k, nbest in enumerate(lists) for i in range(len(nbest))]
+        scores = np.concatenate([np.empty((0, len(self.names))), *map(self._block, parts)])
         first: dict[bytes, int] = {}
-        kept, again = [], []
-        for at, (k, i) in enumerate(flat):
-            place = first.setdefault(alike[k][i], at)
-            if place != at:
-                again.append((place, at))
-            if place == at or duplicates == "keep":
-                kept.append(at)
+        alike = enumerate(text for nbest in lists for text in nbest.alike(normal=normal))
+        again = [(place, at) for at, text in alike if (place := first.setdefault(text, at)) != at]
+        kept: Sequence[int] = range(len(scores))
         if duplicates == "drop":
-            self._fill(scores, [parts[k][0] for k, _ in flat], again)
-        places = [flat[at] for at in kept]
-        of_kept, given = stripped([lists[k].written(i) for k, i in places])
-        common: dict[str, Any] = {
-            "texts": of_kept, "given": given,
-            "lines": [lists[k].lines[i] for k, i in places],
-            "scores": scores[kept], "column": self.base, "names": self.names, "sources": self.sources,
-            "duplicates": len(again), "bad": _join_bad(lists),
-            "others": tuple(dict.fromkeys(name for nbest in lists for name in nbest.others)),
-            "absent": sum((Counter(nbest.absent) for nbest in lists), Counter[str]()),
-            "unscored": all(nbest.unscored for nbest in lists),
-            "answers": answers_of([one[i] if (one := lists[k].answers) is not None else None for k, i in places]),
-            "raw": Origin(lists, [system.number for system, _ in parts], places),
-        }  # fmt: skip
-        texts = [nbest for nbest in lists if isinstance(nbest, TextList)]
-        if texts and len(texts) < len(lists):
+            self._fill(scores, [system for system, nbest in parts for _ in nbest.texts], again)
+            kept = list(first.values())
+        of_texts = [nbest for nbest in lists if isinstance(nbest, TextList)]
+        if 0 < len(of_texts) < len(lists):
             paths = ", ".join(system.path for system, _ in parts)
             raise RecipeError(f"some of {paths} hold texts, and others trees; they cannot be merged", key="of")
-        content = {"form": "merged", **_of_texts(texts, places)} if texts else {}
-        return lists[0].changed(**common, **content)
+        texts, given = stripped([nbest.written(i) for nbest in lists for i in range(len(nbest))])
+        merged = lists[0].changed(
+            texts=texts, given=given, lines=[line for nbest in lists for line in nbest.lines],
+            scores=scores, column=self.base, names=self.names, sources=self.sources, bad=_join_bad(lists),
+            others=tuple(dict.fromkeys(name for nbest in lists for name in nbest.others)),
+            absent=sum((Counter(nbest.absent) for nbest in lists), Counter[str]()),
+            unscored=all(nbest.unscored for nbest in lists),
+            raw=Origin(lists, [(k, i) for k, nbest in enumerate(lists) for i in range(len(nbest))]),
+            answers=_one_after_another(lists, "answers", None), **(_of_texts(of_texts) if of_texts else {}),
+        ).some(kept, duplicates=len(again))  # fmt: skip
+        return merged.changed(answers=answers_of(merged.answers or ()))
 
-    def _block(self, system: System, found: NBestList) -> np.ndarray:
+    def _block(self, part: tuple[System, NBestList]) -> np.ndarray:
         """float64 [N, columns]: the candidates of one system."""
-        scores = np.zeros((len(found), len(self.names)))
+        (system, found), scores = part, np.zeros((len(part[1]), len(self.names)))
         scores[:, self.base], scores[:, self.width + system.number - 1] = found.base, 1.0
         if len(found):
             scores[:, self.places[system.number]] = found.scores
@@ -212,22 +188,31 @@ class UnitedColumns:
             have.update(fresh)
 
 
-def _of_texts(lists: list[TextList], places: list[tuple[int, int]]) -> dict[str, Any]:
-    """The statistics that only lists of texts have, for the chosen candidates."""
+def _of_texts(lists: Sequence[TextList]) -> dict[str, Any]:
+    """What only lists of texts have."""
     return {
-        "sparse": _join_sparse(lists, places),
-        "segmentation": _join_texts([nbest.segmentation for nbest in lists], places),
-        "alignment": _join_texts([nbest.alignment for nbest in lists], places),
+        "form": "merged",
+        "sparse": _join_sparse(lists),
+        "segmentation": _one_after_another(lists, "segmentation", b""),
+        "alignment": _one_after_another(lists, "alignment", b""),
         "source": next((nbest.source for nbest in lists if nbest.source is not None), None),
         "references": next((nbest.references for nbest in lists if nbest.references), ()),
         "ended": any(nbest.ended for nbest in lists),
     }
 
 
+def _one_after_another(lists: Sequence[NBestList], field: str, blank: bytes | None) -> list[Any] | None:
+    """What candidates have in a field, ``blank`` for those of a list that has none; None if no list has it."""
+    columns = [getattr(nbest, field) for nbest in lists]
+    if all(column is None for column in columns):
+        return None
+    filled = zip(lists, columns, strict=True)
+    return [one for nbest, column in filled for one in ([blank] * len(nbest) if column is None else column)]
+
+
 def _join_bad(lists: Sequence[NBestList]) -> tuple[Problem, ...]:
     """The candidates that were left out of the lists, with their places among the candidates of all systems."""
-    sizes = [skipped.size for skipped in lists]
-    before = np.cumsum([0, *sizes]).tolist()
+    before = accumulate((nbest.size for nbest in lists), initial=0)
     return tuple(
         problem.at(problem.list_id or "", problem.path or "", problem.line or 0, (problem.place or 0) + start)
         for nbest, start in zip(lists, before, strict=False)
@@ -235,28 +220,15 @@ def _join_bad(lists: Sequence[NBestList]) -> tuple[Problem, ...]:
     )
 
 
-def _join_texts(columns: list[list[bytes] | None], places: list[tuple[int, int]]) -> list[bytes] | None:
-    """The derivations of the chosen candidates, empty if their system gives none."""
-    if all(column is None for column in columns):
-        return None
-    chosen = [columns[k] for k, _ in places]
-    return [b"" if column is None else column[i] for column, (_, i) in zip(chosen, places, strict=True)]
-
-
-def _join_sparse(lists: list[TextList], places: list[tuple[int, int]]) -> SparseScores | None:
-    """The sparse features of the chosen candidates."""
+def _join_sparse(lists: Sequence[TextList]) -> SparseScores | None:
+    """The sparse features of all candidates."""
     if all(nbest.sparse is None for nbest in lists):
         return None
-    first, names = [0], list[bytes]()
-    values = list[np.ndarray]()
-    for k, i in places:
-        sparse = lists[k].sparse
-        if sparse is not None:
-            one = slice(int(sparse.first[i]), int(sparse.first[i + 1]))
-            names += sparse.names[one]
-            values.append(sparse.values[one])
-        first.append(len(names))
-    return SparseScores(np.array(first, np.int64), names, np.concatenate([np.empty(0), *values]))
+    none = SparseScores(np.empty(0, np.int64), [], np.empty(0))
+    every = [nbest.sparse or none._replace(first=np.zeros(len(nbest) + 1, np.int64)) for nbest in lists]
+    counts = np.concatenate([np.diff(sparse.first) for sparse in every])
+    names = [name for sparse in every for name in sparse.names]
+    return SparseScores(np.append(0, np.cumsum(counts)), names, np.concatenate([sparse.values for sparse in every]))
 
 
 @dataclass(frozen=True)
@@ -305,13 +277,15 @@ class MergedReader(Checked, Reader):
         seen: set[str] = set()
         while heads := next_lists(systems, seen):
             bad = next((head for _, head in heads if isinstance(head, SkippedList)), None)
-            parts = [(system, head) for system, head in heads if isinstance(head, NBestList)]
+            bad = bad or next(filter(None, (system.other_columns() for system, _ in heads)), None)
             if bad is None:
-                bad = next((problem for system, head in parts if (problem := other_columns(system, head))), None)
-            if bad is None:
+                parts = [(system, head) for system, head in heads if isinstance(head, NBestList)]
                 yield columns.join(parts, self.duplicates, normal=self.normal)
             else:
-                yield replace(bad, size=_size(heads))
+                sizes = [head.size for _, head in heads]
+                yield replace(bad, size=None if None in sizes else sum(size for size in sizes if size is not None))
+            for system, _ in heads:
+                system.take()
 
     def systems(self, path: PathLike) -> list[tuple[Reader, str]]:
         """The reader and the path of each system."""
@@ -323,8 +297,7 @@ class MergedReader(Checked, Reader):
         if sum(counts) != len(names):
             message = f"names {len(names)} files, separated by commas; the readers of the systems need {sum(counts)}"
             raise DataError(message, path=stream_name(path))
-        firsts = np.cumsum([0, *counts]).tolist()
-        spans = pairwise(firsts)
+        spans = pairwise(accumulate(counts, initial=0))
         parts = [self.known and self.known.of_source(system_name(k)) for k in range(1, len(chosen) + 1)]
         told = [reader.knowing(part, normal=self.normal) for reader, part in zip(chosen, parts, strict=True)]
         return [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(told, spans, strict=True)]
@@ -348,13 +321,10 @@ class MergedReader(Checked, Reader):
             candidates = [raws[part].candidates[place] for part, place in origin.places]
             inner.write(out, replace(nbest, raw=Pieces(raws[0].head, candidates)), order, scores)
             return
-        new = [None if scores is None else np.zeros(len(part)) for part in origin.parts]
-        for i, (part, place) in enumerate(origin.places):
-            if scores is not None:
-                new[part][place] = scores[i]  # type: ignore[index]
         for i in range(len(nbest)) if order is None else order:
             part, place = origin.places[i]
-            inner.write(out, origin.parts[part], [place], new[part])
+            new = None if scores is None else np.full(len(origin.parts[part]), scores[i])
+            inner.write(out, origin.parts[part], [place], new)
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
         inner, origin = self._format, None if like is None else like.raw
@@ -370,9 +340,3 @@ class MergedReader(Checked, Reader):
         formats = [format_of(reader) for reader in self.within]
         trees = all(isinstance(reader, ParseReader) for reader in formats)
         return self.within[0] if trees or (len(set(map(type, formats))) == 1 and not self.bounded) else None
-
-
-def _size(heads: list[tuple[System, NBestList | SkippedList]]) -> int | None:
-    """The number of candidates of all systems together; None if it is unknown."""
-    sizes = [head.size for _, head in heads]
-    return None if None in sizes else sum(size for size in sizes if size is not None)

@@ -20,15 +20,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-
-import numpy as np
+from itertools import pairwise
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.wording import amount
 from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
-from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, failed, score_text
+from rerank.readers.trees.parses import NextList, ParseReader, Parts, apart, blank, block, failed, score_text
 
 _COUNTED, _GROUPS = "counted", "groups"
 _LOOK = 1 << 8  # lines that show whether trees have scores
@@ -53,7 +52,7 @@ class BareReader(ParseReader):
             parts.append(encoded(f"{len(chosen)}\t{nbest.id}\n"))
         for i in chosen:
             if scored or scores is not None:
-                parts += [score_text(nbest, i, scores) if scored else _number(scores, i), b"\t"]
+                parts += [score_text(nbest, i, scores, old=scored), b"\t"]
             parts += [nbest.texts[i], b"\n"]
         out.write(b"".join(parts or [b"(())\n"]) + b"\n")
 
@@ -88,24 +87,15 @@ def _next_counted(lines: LineReader, scored: bool) -> Record:
 
 def _pieces(lines: Sequence[bytes], first: int) -> list[tuple[int, bytes]]:
     """The candidates, each with its line, in lines the first of which has the number ``first``."""
-    pieces = list[tuple[int, list[bytes]]]()
-    for place, line in enumerate(lines, first):
-        if pieces and line[:1].isspace():
-            pieces[-1][1].append(line.strip())
-        else:
-            pieces.append((place, [line.strip()]))
-    return [(place, b" ".join(parts)) for place, parts in pieces]
+    starts = [k for k, line in enumerate(lines) if not k or not line[:1].isspace()]
+    spans = pairwise([*starts, len(lines)])
+    return [(first + k, b" ".join(map(bytes.strip, lines[k:end]))) for k, end in spans]
 
 
 def _parts(head: bytes, pieces: Sequence[tuple[int, bytes]], form: str, scored: bool) -> Parts:
     """The list of these candidates, without those that are failed parses."""
-    kept = [(place, *line.partition(b"(")) for place, line in pieces if not failed(line)]
-    places = [place for place, *_ in kept]
-    if scored:
-        texts = [bracket + tree or before for _, before, bracket, tree in kept]
-        return Parts(head, [before for _, before, *_ in kept], texts, places, places, form + _SCORED)
-    return Parts(head, [b"0"] * len(kept), [b"".join(one[1:]) for one in kept], places, places, form, unscored=True)
-
-
-def _number(scores: np.ndarray | None, i: int) -> bytes:
-    return b"" if scores is None else repr(float(scores[i])).encode()
+    kept = [(place, line) for place, line in pieces if not failed(line)]
+    places, lines = [place for place, _ in kept], [line for _, line in kept]
+    if not scored:
+        return Parts(head, [b"0"] * len(kept), lines, places, places, form, unscored=True)
+    return Parts(head, *apart(lines), places, places, form + _SCORED)

@@ -24,6 +24,7 @@ from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.parses import NextList, ParseReader, Parts, score_text
 
+_EXPECTED = "expected its header: number of candidates, list id"
 _LOOK = 1 << 12  # lines looked at first, however many candidates a header claims
 
 
@@ -51,18 +52,17 @@ class CharniakReader(ParseReader):
         head = lines.ahead(1)[0]
         lines.take(1)
         first = lines.number
-        if not _is_header([head]):
-            message = f"found {excerpt(head)} where a list starts; expected its header: number of candidates, list id"
-            return _bad(lines, None, Problem("header", message, first))
         count, *rest = head.split(None, 1)
-        if rest and (_is_tree(rest[0]) or rest[0].startswith(b"|||")):
-            what = "a tree" if _is_tree(rest[0]) else "'|||'"
-            message = f"found {excerpt(head)} where a list starts: {what} is not an id; is this of another program?"
+        message, foreign = f"found {excerpt(head)} where a list starts", ""
+        if not _is_header([head]):
+            return _bad(lines, None, Problem("header", f"{message}; {_EXPECTED}", first))
+        if rest:
+            foreign = "a tree" if _is_tree(rest[0]) else "'|||'" if rest[0].startswith(b"|||") else ""
+        if foreign:
+            message += f": {foreign} is not an id; is this of another program?"
             return _bad(lines, None, Problem("header", message, first))
-        name = decoded(rest[0].strip()) if rest else None
-        size = 2 * int(count)
-        problem = _find_problem(lines, size)
-        if problem is not None:
+        name, size = decoded(rest[0].strip()) if rest else None, 2 * int(count)
+        if (problem := _find_problem(lines, size)) is not None:
             return _bad(lines, name, problem)
         body = lines.ahead(size)
         lines.take(size)
@@ -90,46 +90,39 @@ def _bad(lines: LineReader, name: str | None, problem: Problem) -> Record:
     """A bad list; advances ``lines`` past it, from the line of the problem on."""
     line = problem.line or lines.number
     lines.take(max(0, line - 1 - lines.number))
-    while look := lines.ahead(3):
-        blank = not look[0].strip()
-        if blank:
+    while (look := lines.ahead(3)) and not _is_start(look):
+        if not look[0].strip():
             if not lines.skip_blank():
                 break
             look = lines.ahead(3)
             if _is_header(look) or not (_is_tree(look[0]) or numbers(look[0])):
                 break
-        elif _is_start(look):
-            break
         lines.take(1)
     return Record(name, line, problem)
 
 
 def _find_problem(lines: LineReader, size: int) -> Problem | None:
-    """The reason that keeps the next ``size`` lines from being pairs of score and tree that end at a blank line or a
-    header.
+    """Why the next ``size`` lines are not pairs of score and tree that end at a blank line or a header.
 
     A header may claim any number; at most twice as many lines as are really there are looked at.
     """
-    looked = _LOOK
+    looked, first = _LOOK, lines.number + 1
     while True:
         look = lines.ahead(min(looked, size + 2))
-        problem = _misfit(look, size, lines.number + 1)
+        problem = _misfit(look, size, first)
         if problem is not None or len(look) < looked:
             break
         looked *= 2
-    if problem is None and len(look) < size:
-        problem = _too_few(size, len(look), lines.number + 1)
-    return problem
+    return _too_few(size, len(look), first) if problem is None and len(look) < size else problem
 
 
 def _misfit(look: list[bytes], size: int, first: int) -> Problem | None:
     """The problem with the first line in ``look`` that does not fit its place; ``first``: its first line's number."""
-    body = look[:size]
+    body, after = look[:size], look[size:]
     if not (all(text[:1] == b"(" for text in body[1::2]) and all(body)):
         for i, line in enumerate(body):
             if not line.strip() or _is_start(look[i : i + 3]):
                 return _too_few(size, i, first)
-    after = look[size:]
     if after and after[0].strip() and not _is_header(after):
         message = f"more follows than the {size // 2} candidates of the header: found {excerpt(after[0])}"
         return Problem("too many", f"{message}; expected a blank line or the next header", first + size)

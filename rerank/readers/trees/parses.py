@@ -60,16 +60,14 @@ class ParseReader(ListReader):
         """The function that reads one list of this file, chosen by its first lines; it advances past bad lists too."""
 
     def maker(self, lines: LineReader) -> Make:
-
         def make(name: str, record: Record) -> NBestList | SkippedList:
             parts: Parts = record.content
             if lines.nul and b"\0" in parts.head:
                 raise Problem("nul", NUL)
             scores, problems = parse_scores(parts.scores, parts.score_lines, self.score)
-            texts, where, form = parts.texts, parts.lines, parts.form
-            fields = name, lines.path, record.line, texts, where, scores, self.score
-            every = NBestList(*fields, form=form, unscored=parts.unscored)
-            return every.without(_tree_problems(texts, lines.nul) | problems)
+            fields = name, lines.path, record.line, parts.texts, parts.lines, scores, self.score
+            every = NBestList(*fields, form=parts.form, unscored=parts.unscored)
+            return every.without(_tree_problems(parts.texts, lines.nul) | problems)
 
         return make
 
@@ -97,6 +95,12 @@ def failed(line: bytes) -> bool:
     return bool(bracket) and alone and not tree.strip(b"() \t") and is_failed(bracket + tree)
 
 
+def apart(lines: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """What precedes the trees of lines, their scores, and the trees; what has no bracket stands for both."""
+    parted = [line.partition(b"(") for line in lines]
+    return [before for before, *_ in parted], [bracket + tree or before for before, bracket, tree in parted]
+
+
 def _tree_problems(texts: list[bytes], nul: bool) -> dict[int, Problem]:
     """The candidates that are not trees, with their problems; ``nul``: whether there may be NUL bytes."""
     problems: dict[int, Problem] = {}
@@ -113,17 +117,20 @@ def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple
 
     K > ``column`` whenever N > 0. If lines have different numbers of scores, the most frequent number is right.
     """
+    problems: dict[int, Problem] = {}
     try:
         scores = np.array(list(map(float, texts)), dtype=np.float64).reshape(len(texts), 1)
         if column > 0 or b"_" in b"".join(texts):  # Python reads 1_000 as a number
             raise ValueError
     except ValueError:
-        return _parse_rows(texts, lines, column)
-    return scores, _infinite(texts, lines, scores)
+        scores, problems = _parse_rows(texts, lines, column)
+    infinite = np.flatnonzero(~np.isfinite(scores).all(axis=1)).tolist()
+    found = {i: f"found {excerpt(texts[i])}; expected finite scores" for i in infinite}
+    return scores, {i: Problem("infinite score", message, lines[i]) for i, message in found.items()} | problems
 
 
 def _parse_rows(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, dict[int, Problem]]:
-    """``parse_scores`` line by line."""
+    """``parse_scores`` line by line, whether finite or not."""
     problems: dict[int, Problem] = {}
     rows = [numbers(text) for text in texts]
     widths = Counter(len(row) for row in rows if row is not None and len(row) > column)
@@ -134,28 +141,16 @@ def _parse_rows(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[
             message = f"found {excerpt(texts[i])}; expected the candidate's score"
             advice = "" if texts[i].strip() else "; let the parser write one (-tree_likelihood, -confidence)"
             problems[i] = Problem("score", message + advice, lines[i])
-        elif len(row) <= column:
-            message = f"found {len(row)} scores; the reader's option score: {column} needs at least one more"
-            problems[i] = Problem("columns", message, lines[i])
         elif len(row) != width:
-            message = f"found {len(row)} scores; most candidates of the list have {width}"
-            problems[i] = Problem("columns", message, lines[i])
+            needs = f"the reader's option score: {column} needs at least one more"
+            message = needs if len(row) <= column else f"most candidates of the list have {width}"
+            problems[i] = Problem("columns", f"found {len(row)} scores; {message}", lines[i])
         else:
             scores[i] = row
-    return scores, _infinite(texts, lines, scores) | problems
+    return scores, problems
 
 
-def _infinite(texts: list[bytes], lines: Sequence[int], scores: np.ndarray) -> dict[int, Problem]:
-    """The lines whose scores are not finite."""
-    return {
-        i: Problem("infinite score", f"found {excerpt(texts[i])}; expected finite scores", lines[i])
-        for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)).tolist()
-    }
-
-
-def score_text(nbest: NBestList, i: int, scores: np.ndarray | None) -> bytes:
-    """Scores of candidate ``i`` for output, separated by tabs: the new one, if there is one, then the old ones."""
-    values = list(map(float, nbest.scores[i]))
-    if scores is not None:
-        values.insert(0, float(scores[i]))
-    return "\t".join(map(repr, values)).encode()
+def score_text(nbest: NBestList, i: int, scores: np.ndarray | None, *, old: bool = True) -> bytes:
+    """Scores of candidate ``i`` for output, separated by tabs: the new one, if there is one, then the ``old`` ones."""
+    new = [] if scores is None else [float(scores[i])]
+    return "\t".join(map(repr, new + nbest.scores[i].tolist() if old else new)).encode()
