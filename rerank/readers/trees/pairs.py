@@ -20,6 +20,7 @@ from rerank.readers.trees.words import (
     bracket_words,
     difference,
     equal_form,
+    leaves,
     normalized,
     same_yield,
     unchanged,
@@ -35,10 +36,11 @@ def open_list(
     With ``changed``, words of the trees are ``normalized``, and those that this changes are counted there; the texts of
     the list stay.
     """
-    if changed is None:
-        opened = nbest.opened(lambda own: own.trees(symbols))
-    else:
-        opened = nbest.opened(lambda own: own.changed(texts=bracket_words(own.texts)).trees(symbols))
+
+    def look(own: NBestList) -> Trees:
+        return (own if changed is None else own.changed(texts=bracket_words(own.texts))).trees(symbols)
+
+    opened = nbest.opened(look)
     if changed is None or isinstance(opened, SkippedList):
         return opened
     return opened[0], normalized(opened[1], symbols, changed, CANDIDATES)
@@ -53,10 +55,10 @@ def parse_list(
         return opened
     nbest, trees = opened
     trace = symbols.intern(TRACE)
-    words = np.flatnonzero((trees.word >= 0) & (trees.label != trace))
-    first = int(np.searchsorted(trees.first, words[0], side="right")) - 1 if words.size else 0  # not a failed parse
-    k = same_yield(trees, trees, first, trace) if words.size else -1
-    if k < 0:
+    if not (words := leaves(trees, trace)).size:
+        return nbest, trees
+    first = int(np.searchsorted(trees.first, words[0], side="right")) - 1  # not a failed parse
+    if (k := same_yield(trees, trees, first, trace)) < 0:
         return nbest, trees
     differing = difference(yield_words(trees, first, symbols), yield_words(trees, k, symbols))
     message = f"candidates {first + 1} and {k + 1} have different words: {differing}{equal_form(trees, trees, symbols)}"

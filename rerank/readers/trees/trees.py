@@ -229,17 +229,16 @@ def parse_brackets(
 
 def brackets(trees: Trees, tree: int, symbols: SymbolTable) -> str:
     """Tree ``tree`` as a bracketed text."""
-    parts: list[str] = []
-    open_nodes: list[int] = []
+    text, open_nodes = "", list[int]()
     for node in range(int(trees.first[tree]), int(trees.first[tree + 1])):
         while open_nodes and open_nodes[-1] != trees.parent[node]:
             open_nodes.pop()
-            parts.append(")")
+            text += ")"
         word = int(trees.word[node])
-        parts.append(f"{' ' if open_nodes else ''}({symbols.text(int(trees.label[node]))}")
-        parts.append(f" {symbols.text(word)}" if word >= 0 else "")
+        text += f"{' ' if open_nodes else ''}({symbols.text(int(trees.label[node]))}"
+        text += f" {symbols.text(word)}" if word >= 0 else ""
         open_nodes.append(node)
-    return "".join(parts) + ")" * len(open_nodes)
+    return text + ")" * len(open_nodes)
 
 
 def to_nltk(trees: Trees, tree: int, symbols: SymbolTable) -> "nltk.Tree":
@@ -250,12 +249,11 @@ def to_nltk(trees: Trees, tree: int, symbols: SymbolTable) -> "nltk.Tree":
     built: dict[int, nltk.Tree] = {}
     level: dict[int, int] = {-1: 0}
     for node in range(first, last):
-        level[node] = level[int(trees.parent[node])] + 1
+        parent, word = int(trees.parent[node]), int(trees.word[node])
+        level[node] = level[parent] + 1
         if level[node] > DEEPEST:
             raise DataError(f"a tree of more than {DEEPEST} levels; nltk cannot handle it: leave this list out")
-        word = int(trees.word[node])
-        children = [] if word < 0 else [symbols.text(word)]
-        built[node] = nltk.Tree(symbols.text(int(trees.label[node])), children)
+        built[node] = nltk.Tree(symbols.text(int(trees.label[node])), [] if word < 0 else [symbols.text(word)])
         if node > first:
-            built[int(trees.parent[node])].append(built[node])
+            built[parent].append(built[node])
     return built[first]

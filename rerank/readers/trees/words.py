@@ -21,7 +21,6 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.data.symbols import SymbolTable
-from rerank.kernels.compile import kernel
 from rerank.readers.trees.trees import TRACE, Trees, is_failed
 
 CANDIDATES, GOLD = "candidates", "gold trees"  # the sides whose words are counted
@@ -91,40 +90,29 @@ def normalized(trees: Trees, symbols: SymbolTable, changed: Counter[str], side: 
     return trees._replace(word=word)
 
 
-@kernel
 def same_yield(trees: Trees, other: Trees, t: int, trace: int) -> int:
     """The first of ``trees`` whose words differ from those of tree ``t`` of ``other``, -1 if all have the same words.
 
     Words under the label ``trace`` (a symbol id) do not count, nor do trees without words.
     """
-    last = other.first[t + 1]
-    for k in range(trees.first.shape[0] - 1):
-        node, end, mate = trees.first[k], trees.first[k + 1], other.first[t]
-        while node < end and (trees.word[node] < 0 or trees.label[node] == trace):
-            node += 1
-        if node == end:
-            continue
-        while True:
-            while node < end and (trees.word[node] < 0 or trees.label[node] == trace):
-                node += 1
-            while mate < last and (other.word[mate] < 0 or other.label[mate] == trace):
-                mate += 1
-            if node == end or mate == last:
-                break
-            if trees.word[node] != other.word[mate]:
-                return k
-            node += 1
-            mate += 1
-        if node < end or mate < last:
-            return k
-    return -1
+    sought, held = other.word[leaves(other, trace, t)], leaves(trees, trace)
+    tree, words = np.searchsorted(trees.first, held, side="right") - 1, trees.word[held]
+    counts = np.bincount(tree, minlength=trees.first.size - 1)
+    place = np.arange(tree.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    unlike, fits = (counts != 0) & (counts != sought.size), place < sought.size
+    unlike[tree[fits][words[fits] != sought[place[fits]]]] = True
+    return int(np.argmax(unlike)) if unlike.any() else -1
+
+
+def leaves(trees: Trees, trace: int, t: int | None = None) -> np.ndarray:
+    """int64: the nodes of all trees, or of tree ``t``, that have words which count."""
+    nodes = slice(0, None) if t is None else slice(int(trees.first[t]), int(trees.first[t + 1]))
+    return np.flatnonzero((trees.word[nodes] >= 0) & (trees.label[nodes] != trace)) + nodes.start
 
 
 def yield_words(trees: Trees, t: int, symbols: SymbolTable) -> list[str]:
     """The words of tree ``t``, without traces."""
-    nodes = range(int(trees.first[t]), int(trees.first[t + 1]))
-    leaves = [(symbols.text(int(trees.label[i])), int(trees.word[i])) for i in nodes if trees.word[i] >= 0]
-    return [symbols.text(word) for label, word in leaves if label != TRACE]
+    return [symbols.text(word) for word in trees.word[leaves(trees, symbols.intern(TRACE), t)].tolist()]
 
 
 def equal_form(trees: Trees, other: Trees, symbols: SymbolTable) -> str:
