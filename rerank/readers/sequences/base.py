@@ -7,6 +7,7 @@ with ``on_bad_list="skip"``, is left out and counted, as a list is: see ``rerank
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import NamedTuple
 
 from rerank.base.encoding import decoded
@@ -75,16 +76,10 @@ class SequenceReader(Checked, ABC):
 
     def blocks(self, lines: LineReader) -> Iterator[LineBlock]:
         """The parts of a file that are a sentence each: by default those between blank lines."""
-        rows, first = list[str](), 0
-        for number, line in lines:
-            if line and not line.isspace():
-                first = first if rows else number
-                rows.append(decoded(line))
-            elif rows:
-                yield LineBlock(first, rows)
-                rows = []
-        if rows:
-            yield LineBlock(first, rows)
+        for full, group in groupby(lines, lambda line: bool(line[1]) and not line[1].isspace()):
+            if full:
+                rows = list(group)
+                yield LineBlock(rows[0][0], [decoded(row) for _, row in rows])
 
     @abstractmethod
     def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:

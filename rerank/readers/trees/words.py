@@ -1,13 +1,4 @@
-r"""Words that treebanks and parsers write in different ways, brought to one form.
-
-===================================  ==========================================
-what is written                      its form
-===================================  ==========================================
-``\/``, ``\*``                       ``/``, ``*``
-two backticks or apostrophes, “ ” „  ``"``
-a backtick, ‘ ’ ‚                    an apostrophe
-``( ) [ ] { }``                      -LRB- -RRB- -LSB- -RSB- -LCB- -RCB-
-===================================  ==========================================
+"""Words that treebanks and parsers write in different ways, as ``\\/`` and ``/``, brought to one form.
 
 Whether a quote opens or closes is left to its tag. A bracket that is a word as it is, ``(-LRB- ()``, makes a tree that
 is malformed otherwise; it is read where the brackets of its tree balance.
