@@ -1,30 +1,24 @@
 """The output of a command, for people or with --json for programs, and how it ends after an unforeseen error."""
 
+import os
+import shlex
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rerank.base.errors import RerankError, RunError, UnforeseenError
 from rerank.base.progress import PlainConsole
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-import os
-import shlex
-import tempfile
-from pathlib import Path
-
-from rerank.base.errors import RerankError, RunError, UnforeseenError
 
 # Trees, features and names are shown as they are, whatever brackets and colons they hold. Without a terminal there
 # is no width to fit: tables keep their natural one.
-out = PlainConsole(
-    markup=False,
-    emoji=False,
-    highlight=False,
-    soft_wrap=True,
-    width=None if sys.stdout and sys.stdout.isatty() else 200,
-)
+_width = None if sys.stdout and sys.stdout.isatty() else 200
+out = PlainConsole(markup=False, emoji=False, highlight=False, soft_wrap=True, width=_width)
 
 
 class Answer:

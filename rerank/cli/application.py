@@ -11,6 +11,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -26,7 +27,6 @@ from rerank.cli.answer import Command, answering, command_line, out, unforeseen
 
 if TYPE_CHECKING:
     from rerank.models.model import Model
-    from rerank.readers.base import SkipCount
 
 log = logging.getLogger("rerank")
 Given = TypeVar("Given")
@@ -45,7 +45,11 @@ class Commands(TyperGroup):
             return copy_context().run(super().invoke, ctx)
         except KeyboardInterrupt as stop:
             code = stop.exit_code if isinstance(stop, Interrupted) else 128 + signal.SIGINT
-            raise StoppedError(f"interrupted{_going_on(ctx)}", code) from None
+            message = "interrupted"
+            if ctx.invoked_subcommand in ("run", "tune"):
+                resumed = shlex.join([*(word for word in command_line() if word != "--resume"), "--resume"])
+                message += f"; what is done so far is kept. Continue with:\n  {resumed}"
+            raise StoppedError(message, code) from None
         except RecipeError as error:
             raise blamed(error, Command.sets) from None
         except (Exception, SystemExit) as error:
@@ -72,30 +76,16 @@ def blamed(error: RecipeError, sets: list[str]) -> RecipeError:
 
 def _foreseen(error: BaseException) -> bool:
     """Whether a command ends with ``error``: an error of the user's, or stdout whose reader is gone."""
-    if isinstance(error, BrokenPipeError) and _unread():
-        return True
+    if isinstance(error, BrokenPipeError):
+        with suppress(OSError, ValueError):  # not a file at all
+            pipe = select.poll()
+            pipe.register(sys.stdout.fileno(), 0)
+            if any(event & select.POLLERR for _, event in pipe.poll(0)):
+                return True
     if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):  # rich has caught it
         return True
     kinds = RerankError, UsageError, typer.Exit, typer.Abort
     return isinstance(error, kinds) and not isinstance(error, UnforeseenError)
-
-
-def _unread() -> bool:
-    """Whether the reader of stdout is gone."""
-    try:
-        pipe = select.poll()
-        pipe.register(sys.stdout.fileno(), 0)
-        return any(event & select.POLLERR for _, event in pipe.poll(0))
-    except (OSError, ValueError):  # not a file at all
-        return False
-
-
-def _going_on(ctx: typer.Context) -> str:
-    """The command that continues the interrupted one, if there is one."""
-    if ctx.invoked_subcommand in ("run", "tune"):
-        resumed = [*(word for word in command_line() if word != "--resume"), "--resume"]
-        return f"; what is done so far is kept. Continue with:\n  {shlex.join(resumed)}"
-    return ""
 
 
 app = typer.Typer(
@@ -138,12 +128,6 @@ def check_files(nbest: str, sources: str | None, output: str, model: str | None)
     inputs = [*nbest.split(","), *([] if sources is None else [sources])]
     single_stdin(*inputs)
     check_apart([output], [nbest, *inputs, *([] if model is None else model_files(model))])
-
-
-def warn_of_skipped(count: "SkipCount") -> None:
-    """Log which lists and candidates were left out, and why."""
-    for line in str(count).splitlines()[1:]:
-        log.warning("%s", line)
 
 
 ModelPlace = Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, or the URL of one.")]

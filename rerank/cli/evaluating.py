@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     # statistics of every system (float64 [L, K]), and of the references [L, R]
     Rows = tuple[list[np.ndarray], np.ndarray]
 
+COUNTS = "sentences", "refused", "skipped", "valid"
 log = logging.getLogger("rerank")
 
 
@@ -103,7 +104,8 @@ def _evaluate_trees(
         table.add_row(section, *([""] * len(results)))
         for key in results[0].sections()[section]:
             values = [result.sections()[section][key] for result in results]
-            table.add_row(f"  {key}", *(_shown(key, value) for value in values))
+            text = "{:,.0f}" if key in COUNTS else "{:.2f}" if key == "average_crossing" else "{:.2%}"
+            table.add_row(f"  {key}", *(text.format(value).removesuffix("%") for value in values))
     scores = {name: result.sections() for name, result in zip(names, results, strict=True)}
     show(table, *said, measure.signature, scores=scores, signature=measure.signature, changes=said)
     return [result.stats for result in results], results[0].reference
@@ -130,7 +132,12 @@ def _evaluate_texts(
     shown_golds = [[text.decode("utf-8", "surrogateescape") for text in gold] for gold in golds]
     stats, reports, reference = [], [], np.zeros((0, 0))
     for path, lines in zip(systems, texts, strict=True):
-        rows = [_sentence(measure, path, line, *pair) for line, pair in enumerate(zip(lines, golds, strict=True), 1)]
+        rows = []
+        for line, (text, gold) in enumerate(zip(lines, golds, strict=True), 1):
+            try:
+                rows.append(measure.stats([text], gold))
+            except DataError as error:
+                raise DataError(error.message, path=stream_name(path), line=line) from None
         reference = np.stack([row for row, _ in rows])
         stats.append(np.concatenate([row for _, row in rows]))
         hypotheses = [text.decode("utf-8", "surrogateescape") for text in lines]
@@ -142,28 +149,10 @@ def _evaluate_texts(
     names, signature = shown_names(systems), measure.corpus_signature(shown_golds)
     table = Table("", *names)
     for key in reports[0]:
-        table.add_row(key, *(_measured(measure, key, report[key]) for report in reports))
+        written = {"length_ratio": "{:.3f}".format, measure.primary: measure.text}.get(key, "{:,.4g}".format)
+        table.add_row(key, *(written(report[key]) for report in reports))
     show(table, signature, scores=dict(zip(names, reports, strict=True)), signature=signature)
     return stats, reference
-
-
-def _sentence(
-    measure: "TextMetric", path: str, line: int, text: bytes, gold: Sequence[bytes]
-) -> "tuple[np.ndarray, np.ndarray]":
-    """The statistics of a line."""
-    from rerank.readers.streams import stream_name
-
-    try:
-        return measure.stats([text], gold)
-    except DataError as error:
-        raise DataError(error.message, path=stream_name(path), line=line) from None
-
-
-def _measured(measure: "Metric", key: str, value: float) -> str:
-    """One number of a report of texts."""
-    if key == "length_ratio":
-        return f"{value:.3f}"
-    return measure.text(value) if key == measure.primary else f"{value:,.4g}"
 
 
 def shown_names(paths: Sequence[str]) -> list[str]:
@@ -188,12 +177,3 @@ def _show_significance(measure: "Metric", names: list[str], stats: "list[np.ndar
         table.add_row(name, difference, f"[{low}, {high}]", word)
         tests[name] = {**test.as_dict(), "verdict": word}
     show(table, significance=tests)
-
-
-COUNTS = ("sentences", "refused", "skipped", "valid")
-
-
-def _shown(key: str, value: float) -> str:
-    if key in COUNTS:
-        return f"{value:,.0f}"
-    return f"{value:.2f}" if key == "average_crossing" else f"{100 * value:.2f}"

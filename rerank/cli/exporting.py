@@ -35,6 +35,7 @@ def export(
     from rerank.models.weights_text import moses_lines, weight_lines
     from rerank.readers.streams import open_output
     from rerank.storage.outputs import check_apart
+    from rerank.storage.strict_json import as_json
 
     if form == "moses" and shown_as_json():
         raise RecipeError("--format moses is no JSON: leave out --json")
@@ -55,7 +56,8 @@ def export(
         lines = weight_lines(loaded.table, weights, top=top, order=sort)
     with open_output(output) as stream:
         if shown_as_json():
-            stream.write(_weights_object(lines, predictor))
+            named = {name: float(weight) for name, weight in map(str.split, lines)}
+            stream.write(f"{as_json({'predictor': predictor, 'weights': named}, indent=2)}\n".encode())
         else:
             for line in lines:
                 stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
@@ -67,14 +69,6 @@ def export(
         )
     for template, count in sorted(left_out.items()):
         log.warning("%s: Moses cannot hold its %s weights", template, f"{count:,}")
-
-
-def _weights_object(lines: Iterable[str], predictor: str) -> bytes:
-    """The weights of ``lines`` as a JSON object, by the names that stand there."""
-    from rerank.storage.strict_json import as_json
-
-    weights = {name: float(weight) for name, weight in map(str.split, lines)}
-    return f"{as_json({'predictor': predictor, 'weights': weights}, indent=2)}\n".encode()
 
 
 @command("import")

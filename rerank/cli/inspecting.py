@@ -10,10 +10,9 @@ import typer
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError, RecipeError
 from rerank.cli.answer import show
-from rerank.cli.application import ListReader, ModelPlace, Predictor, Trusted, command, model_for, warn_of_skipped
+from rerank.cli.application import ListReader, ModelPlace, Predictor, Trusted, command, model_for
 
 if TYPE_CHECKING:
-    from rerank.models.inspection import TemplateShare
     from rerank.models.model import Model
     from rerank.models.scorer import Contribution, Opened, Scorer
     from rerank.readers.base import Reader
@@ -117,7 +116,7 @@ def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
         entries[name] = {**sides, "unlike": unlike.get(name, [])}
     lists = f"{drift.known[drift.names[0]].lists:,} lists in training, {drift.lists:,} here"
     show(table, lists, columns=entries, lists=drift.lists)
-    warn_of_skipped(count)
+    count.warn()
 
 
 def _show_features(model: "Model", predictor: str, text: str) -> None:
@@ -164,15 +163,17 @@ def _show_shares(model: "Model", place: str, predictor: str, top: int, ablate: b
     for entry in entries:
         cells = [plain(entry.template), f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
         table.add_row(*cells, *without.get(entry.template, []))
-    show(table, templates=[_share(entry) for entry in entries])
+    show(
+        table,
+        templates=[
+            {"template": entry.template, "columns": entry.columns, "nonzero": entry.nonzero, "share": entry.share}
+            | {"strongest": [{"feature": name, "weight": weight} for name, weight in entry.strongest]}
+            for entry in entries
+        ],
+    )
     for entry in entries if top else []:
         strongest = (f"  {weight:+9.4g}  {plain(name.partition('|')[2])}" for name, weight in entry.strongest)
         show(f"\n{plain(entry.template)}", *strongest)
-
-
-def _share(entry: "TemplateShare") -> dict[str, Any]:
-    line = {"template": entry.template, "columns": entry.columns, "nonzero": entry.nonzero, "share": entry.share}
-    return {**line, "strongest": [{"feature": name, "weight": weight} for name, weight in entry.strongest]}
 
 
 def _show_ablation(model: "Model", place: str, predictor: str) -> dict[str, list[str]]:

@@ -3,7 +3,6 @@
 import re
 import textwrap
 from importlib import import_module
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -74,18 +73,15 @@ def _part(name: str, part: type) -> dict[str, Any]:
 
     fields = dataclasses.fields(part)
     settings = {f.name: None if f.default is dataclasses.MISSING else repr(f.default) for f in fields}
-    return {
-        "name": name,
-        "settings": settings,
-        "about": " ".join((part.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", ""),
-    }
+    about = " ".join((part.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", "")
+    return {"name": name, "settings": settings, "about": about}
 
 
 def _use(name: str, path: Path) -> str:
     """The use of a recipe: its task, or a paper."""
-    task = re.search(r"^task: *(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     from rerank.recipes.tasks import task_named
 
+    task = re.search(r"^task: *(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     return PAPERS if name.startswith(f"{PAPERS}/") else task_named(task[1] if task else "parse").use
 
 
@@ -93,10 +89,10 @@ def _by_use(recipes: list[dict[str, Any]]) -> list[str]:
     """Recipes in groups, those of papers last."""
     from rerank.recipes.tasks import uses as every_use
 
-    uses = [*every_use(), PAPERS]
-    ordered = sorted(recipes, key=lambda recipe: uses.index(recipe["use"]))
-    groups = groupby(ordered, key=lambda recipe: str(recipe["use"]))
-    return [line for use, group in groups for line in (f"{use}:", *(f"  {_line(recipe)}" for recipe in group))]
+    found = {
+        use: [f"  {_line(recipe)}" for recipe in recipes if recipe["use"] == use] for use in (*every_use(), PAPERS)
+    }
+    return [line for use, lines in found.items() if lines for line in (f"{use}:", *lines)]
 
 
 def _line(part: dict[str, Any], full: bool = False) -> str:

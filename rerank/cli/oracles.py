@@ -10,7 +10,7 @@ import typer
 from rerank.base.errors import DataError
 from rerank.base.progress import track
 from rerank.cli.answer import show
-from rerank.cli.application import Encoding, ListReader, OnBadList, command, warn_of_skipped
+from rerank.cli.application import Encoding, ListReader, OnBadList, command
 from rerank.cli.measuring import Measuring, of_trees
 
 if TYPE_CHECKING:
@@ -122,15 +122,9 @@ def _measured_corpus(found: "Measurements", measure: "Metric") -> "Corpus | None
 
 
 def _measured_texts(
-    measure: "TextMetric",
-    reader: "Reader",
-    nbest: str,
-    golds: list[str] | None,
-    form: str,
-    count: "SkipCount",
-    lengths: list[tuple[int, int]],
-    shown: "list[TextList]",
-) -> "Measurements":
+    measure: "TextMetric", reader: "Reader", nbest: str, golds: list[str] | None, form: str, count: "SkipCount",
+    lengths: list[tuple[int, int]], shown: "list[TextList]",
+) -> "Measurements":  # fmt: skip
     """Lists of texts with their statistics; leaves how long they are in ``lengths``, and the first in ``shown``."""
     from rerank.extraction.seen import lengths_of
     from rerank.readers.texts.text_pairs import read_text_pairs
@@ -183,7 +177,7 @@ def _show_statistics(found: "ListStatistics", count: "SkipCount", measure: "Metr
         f"candidates {found.candidates:,}: least {found.smallest}, mean {found.mean:.1f}, median {found.median:g}, "
         f"most {found.largest}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped",
     )
-    warn_of_skipped(count)
+    count.warn()
     if placed := sum(found.oracle_ranks):
         share, unique = found.oracle_ranks[0] / placed, f"{100 * found.unique_oracle:.1f} %"
         line = f"the oracle is the base choice in {100 * share:.1f} % of lists, unique in {unique}"

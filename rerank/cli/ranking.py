@@ -23,7 +23,6 @@ from rerank.cli.application import (
     check_files,
     command,
     model_for,
-    warn_of_skipped,
 )
 from rerank.cli.measuring import ORDERS, Measured, Option, metric_settings
 
@@ -120,7 +119,7 @@ def rank_(
             lines = map(_best_line, lists)
             for line in chain(list(islice(lines, 0 if nbest == "-" else AHEAD)), lines):
                 stream.write(line)
-    warn_of_skipped(count)
+    count.warn()
     _warn(scorer, counts, "an empty line" if n_best is None else "a list without candidates")
     shown = amount(count.lists, "list"), amount(counts["unknown"], "unknown feature")
     log.info("%s, %s, by the predictor %s", *shown, scorer.predictor)

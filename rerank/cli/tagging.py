@@ -18,7 +18,6 @@ from rerank.cli.application import (
     allow_local_imports,
     check_files,
     command,
-    warn_of_skipped,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def tag(
             _write_tagged(out, tagger, form, file, count)
         else:
             written = _write_lists(out, tagger, form, file, count, n_best, folds)
-    warn_of_skipped(count)
+    count.warn()
     if n_best is not None and output != "-":
         show(f"{amount(written, 'list')}: {output}", lists=written, output=output)
 
@@ -111,14 +110,9 @@ def _write_tagged(out: "OutputStream", tagger: "Tagger", form: "SequenceReader",
 
 
 def _write_lists(
-    out: "OutputStream",
-    tagger: "Tagger",
-    form: "SequenceReader",
-    file: str,
-    count: "SkipCount",
-    n: int,
+    out: "OutputStream", tagger: "Tagger", form: "SequenceReader", file: str, count: "SkipCount", n: int,
     folds: int | None,
-) -> int:
+) -> int:  # fmt: skip
     """Write the best ``n`` sequences of every sentence; returns the number of lists."""
     from rerank.readers.sequences.base import as_they_come
     from rerank.recipes.loading import read_settings

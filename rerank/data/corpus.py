@@ -23,16 +23,9 @@ FORMAT_VERSION = 1
 LARGE = 1 << 16  # smaller arrays are never of stride 0, for which kernels would be compiled once more
 
 DTYPES = {
-    "lists": np.int64,
-    "rows": np.int64,
-    "columns": np.int32,
-    "values": np.float32,
-    "base": np.float64,
-    "gain": np.float64,
-    "stats": np.float64,
-    "reference": np.float64,
-    "weight": np.float64,
-}
+    "lists": np.int64, "rows": np.int64, "columns": np.int32, "values": np.float32, "base": np.float64,
+    "gain": np.float64, "stats": np.float64, "reference": np.float64, "weight": np.float64,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,21 +82,15 @@ class Corpus:
         if self.lists.ndim != 1 or self.lists.size < 1 or self.lists[0] != 0 or self.lists[-1] < 0:
             raise DataError("the list offsets of a corpus are damaged; build it again (rerank run)")
         L, N = self.list_count, self.candidate_count
+        sizes = {"base": N, "gain": N, "stats": N, "reference": L, "weight": L}
         wrong = (
-            self.width < 0
-            or not 0 <= self.free <= self.width
+            not 0 <= self.free <= self.width
             or self.rows.shape != (N + 1,)
             or self.rows[0] != 0
-            or self.rows[-1] != self.columns.size
-            or self.columns.ndim != 1
-            or self.columns.shape != self.values.shape
-            or self.base.shape != (N,)
-            or self.gain.shape != (N,)
-            or self.stats.ndim != 2
-            or self.stats.shape[0] != N
-            or self.reference.ndim != 2
-            or self.reference.shape[0] != L
-            or self.weight.shape != (L,)
+            or not (self.rows[-1:] == self.columns.shape == self.values.shape)
+            or any(getattr(self, name).shape[:1] != (size,) for name, size in sizes.items())
+            or [array.ndim for array in (self.base, self.gain, self.stats, self.reference, self.weight)]
+            != [1, 1, 2, 2, 1]
         )
         if wrong:
             raise DataError("the arrays of a corpus do not fit together; build it again (rerank run)")
@@ -128,18 +115,10 @@ class Corpus:
         a, b = int(self.lists[first]), int(self.lists[last])
         p, q = int(self.rows[a]), int(self.rows[b])
         return replace(
-            self,
-            trusted=True,
-            lists=self.lists[first : last + 1] - a,
-            rows=self.rows[a : b + 1] - p,
-            columns=self.columns[p:q],
-            values=self.values[p:q],
-            base=self.base[a:b],
-            gain=self.gain[a:b],
-            stats=self.stats[a:b],
-            reference=self.reference[first:last],
-            weight=self.weight[first:last],
-        )
+            self, trusted=True, lists=self.lists[first : last + 1] - a, rows=self.rows[a : b + 1] - p,
+            columns=self.columns[p:q], values=self.values[p:q], base=self.base[a:b], gain=self.gain[a:b],
+            stats=self.stats[a:b], reference=self.reference[first:last], weight=self.weight[first:last],
+        )  # fmt: skip
 
     def take(self, indices: Sequence[int] | np.ndarray) -> "Corpus":
         """The lists ``indices`` in that order, as a copy."""
@@ -155,18 +134,11 @@ class Corpus:
         """The ``lists`` with ``candidates``; ``sizes``: how many of them belong to each list."""
         entries = _ranges(self.rows, candidates)
         return replace(
-            self,
-            trusted=True,
-            lists=offsets(sizes),
-            rows=offsets(np.diff(self.rows)[candidates]),
-            columns=self.columns[entries],
-            values=pick(self.values, entries),
-            base=pick(self.base, candidates),
-            gain=self.gain[candidates],
-            stats=self.stats[candidates],
-            reference=self.reference[lists],
+            self, trusted=True, lists=offsets(sizes), rows=offsets(np.diff(self.rows)[candidates]),
+            columns=self.columns[entries], values=pick(self.values, entries), base=pick(self.base, candidates),
+            gain=self.gain[candidates], stats=self.stats[candidates], reference=self.reference[lists],
             weight=pick(self.weight, lists),
-        )
+        )  # fmt: skip
 
     def keep_columns(self, keep: np.ndarray) -> "Corpus":
         """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""

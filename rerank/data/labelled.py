@@ -14,17 +14,13 @@ import scipy.sparse
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import Corpus, constant, frozen, offsets, pick
-from rerank.data.labelled_kernel import divide_columns, largest_values, spread_rows, unit_rows
+from rerank.data.labelled_kernel import spread_rows, unit_rows
 from rerank.data.shards import share_of
 
 _DTYPES = {
-    "rows": np.int64,
-    "columns": np.int32,
-    "values": np.float32,
-    "label": np.int64,
-    "group": np.int64,
+    "rows": np.int64, "columns": np.int32, "values": np.float32, "label": np.int64, "group": np.int64,
     "weight": np.float64,
-}
+}  # fmt: skip
 MOST_COLUMNS = 2**31 - 1  # columns are int32
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -100,15 +96,9 @@ class Labelled:
         """The examples ``indices`` (int [m], or bool [n]) in that order, as a copy."""
         chosen = np.arange(self.size)[np.asarray(indices, dtype=None if len(indices) else np.int64)]
         rows, columns, values = self._copied(chosen)
-        return replace(
-            self,
-            rows=rows,
-            columns=columns,
-            values=values,
-            label=self.label[chosen],
-            group=self.group[chosen] if self.group.size else self.group,
-            weight=self.weight[chosen],
-        )
+        group = self.group[chosen] if self.group.size else self.group
+        label, weight = self.label[chosen], self.weight[chosen]
+        return replace(self, rows=rows, columns=columns, values=values, label=label, group=group, weight=weight)
 
     def shared(self, share: float, seed: int) -> "Labelled":
         """The share of the examples that ``share_of`` draws."""
@@ -149,8 +139,8 @@ class Labelled:
             if source.width != self.width:
                 raise DataError(f"{source.width} columns of the scale for {self.width} columns; align them first")
             largest = np.zeros(self.width, np.float32)
-            largest_values(source.columns, source.values, largest)
-            divide_columns(self.columns, self.values, largest, values)
+            np.maximum.at(largest, source.columns, np.abs(source.values))
+            np.divide(self.values, np.where(largest > 0, largest, 1)[self.columns], out=values)
         else:
             raise RecipeError(f"unknown normalisation {kind!r}; known: l2, max")
         return replace(self, values=_shrunk(values))
@@ -173,15 +163,9 @@ class Labelled:
             return replace(self, label=label, classes=tuple(classes), width=width)
         mask = self.columns < width
         return replace(
-            self,
-            rows=offsets(mask)[self.rows],
-            columns=self.columns[mask],
-            values=pick(self.values, mask),
-            label=label,
-            classes=tuple(classes),
-            width=width,
-            dropped=self.dropped + int(np.count_nonzero(~mask)),
-        )
+            self, rows=offsets(mask)[self.rows], columns=self.columns[mask], values=pick(self.values, mask),
+            label=label, classes=tuple(classes), width=width, dropped=self.dropped + int(np.count_nonzero(~mask)),
+        )  # fmt: skip
 
     def corpus(self, *, bias: bool = False, trusted: bool = False) -> Corpus:
         """One list per example, with one candidate per class.
@@ -207,19 +191,11 @@ class Labelled:
         gain = np.zeros(self.size * k)
         gain[np.arange(self.size) * k + self.label] = 1.0
         return Corpus(
-            lists=np.arange(self.size + 1) * k,
-            rows=np.repeat(rows, 2)[:-1] if k == 2 else rows,
-            columns=columns,
-            values=values,
-            base=np.zeros(self.size * k),
-            gain=gain,
-            stats=(1.0 - gain)[:, np.newaxis],
-            reference=np.ones((self.size, 1)),
-            weight=self.weight,
-            width=blocks * width,
-            about={"classes": list(self.classes), "columns_per_class": width},
-            trusted=trusted,
-        )
+            lists=np.arange(self.size + 1) * k, rows=np.repeat(rows, 2)[:-1] if k == 2 else rows, columns=columns,
+            values=values, base=np.zeros(self.size * k), gain=gain, stats=(1.0 - gain)[:, np.newaxis],
+            reference=np.ones((self.size, 1)), weight=self.weight, width=blocks * width,
+            about={"classes": list(self.classes), "columns_per_class": width}, trusted=trusted,
+        )  # fmt: skip
 
     def _copied(
         self, chosen: np.ndarray, blocks: int = 1, bias: np.float32 | None = None
@@ -263,17 +239,11 @@ def from_csr(X: Any, y: Any, classes: Sequence[Any] | None = None) -> Labelled:
     for text in texts:
         if text not in known:
             raise DataError(f"found label {text}; expected {_some(ordered)}")
-    n = names.size
+    label = np.array([known[text] for text in texts], dtype=np.int64)[inverse]
     return Labelled(
-        rows=matrix.indptr,
-        columns=matrix.indices,
-        values=_shrunk(values),
-        label=np.array([known[text] for text in texts], dtype=np.int64)[inverse],
-        classes=ordered,
-        group=np.empty(0, np.int64),
-        weight=np.ones(n),
-        width=matrix.shape[1],
-    )
+        rows=matrix.indptr, columns=matrix.indices, values=_shrunk(values), label=label, classes=ordered,
+        group=np.empty(0, np.int64), weight=np.ones(names.size), width=matrix.shape[1],
+    )  # fmt: skip
 
 
 def _text(label: Any) -> str:

@@ -1,4 +1,4 @@
-"""Kernels that copy, widen, scale and repeat rows of sparse examples."""
+"""Kernels that copy, widen, repeat and scale rows of sparse examples."""
 
 from typing import Any
 
@@ -12,15 +12,9 @@ ONE = np.uint64(1)
 
 @kernel
 def spread_rows(
-    rows: np.ndarray,
-    chosen: np.ndarray,
-    source: np.ndarray,
-    k: int,
-    shift: Any,
-    last: Any,
-    wider: bool,
+    rows: np.ndarray, chosen: np.ndarray, source: np.ndarray, k: int, shift: Any, last: Any, wider: bool,
     out: np.ndarray,
-) -> None:
+) -> None:  # fmt: skip
     """The rows ``chosen`` of ``source`` [nnz], each k times, with c·shift added to the c-th copy, into ``out``.
 
     wider: every copy ends with one more number, ``last`` + c·shift. Rows that come soon are fetched, for they may be
@@ -53,20 +47,3 @@ def unit_rows(rows: np.ndarray, values: np.ndarray, out: np.ndarray) -> None:
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 1.0
         for p in range(rows[i], rows[i + 1]):
             out[p] = np.float64(values[p]) * scale
-
-
-@kernel
-def largest_values(columns: np.ndarray, values: np.ndarray, largest: np.ndarray) -> None:
-    """Raise ``largest`` (float32 [D]) to the largest absolute value of every column."""
-    for p in range(columns.shape[0]):
-        size = abs(values[p])
-        if size > largest[columns[p]]:
-            largest[columns[p]] = size
-
-
-@kernel
-def divide_columns(columns: np.ndarray, values: np.ndarray, divisor: np.ndarray, out: np.ndarray) -> None:
-    """Every value divided by its column's ``divisor`` (float32 [D]), unless that is 0."""
-    for p in range(columns.shape[0]):
-        scale = divisor[columns[p]]
-        out[p] = values[p] / scale if scale > 0 else values[p]
