@@ -1,12 +1,14 @@
 """Corpora and settings for property tests, and how a learner is run over them."""
 
 import io
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, save_joined
+from rerank.data.shards import Shards, join_shards, part_directory
 from rerank.learn.base import Learner, State
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
@@ -88,6 +90,12 @@ RDA_SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "base_rate": st.sampled_from([0.0, 0.0, 0.5]),
     }
 )
+
+
+def write_shards(directory: Path, parts: list[Corpus], about: dict[str, Any]) -> Shards:
+    """Shards of ``parts``."""
+    sizes = [save_joined(part_directory(directory, number), [part]) for number, part in enumerate(parts)]
+    return join_shards(directory, sizes, parts[0].width, parts[0].free, about)
 
 
 def random_corpus(seed: int, lists: int = 30, candidates: int = 6, width: int = 12, dyadic: bool = False) -> Corpus:

@@ -43,13 +43,13 @@ def plain(text: str, kept: str = "") -> str:
     Unprintable are control characters, line ends, direction marks and other invisible format characters, halves of
     surrogate pairs, and code points that Unicode has not assigned. Spaces of all widths stay.
     """
-    return _SUSPECT.sub(lambda match: _plain_letter(match[0], kept), text)
 
+    def shown(match: re.Match[str]) -> str:
+        letter = match[0]
+        good = letter.isprintable() or letter in kept or unicodedata.category(letter) == "Zs"
+        return letter if good else ascii(letter)[1:-1]
 
-def _plain_letter(letter: str, kept: str) -> str:
-    if letter.isprintable() or letter in kept or unicodedata.category(letter) == "Zs":
-        return letter
-    return ascii(letter)[1:-1]
+    return _SUSPECT.sub(shown, text)
 
 
 def has_login(text: str) -> bool:

@@ -138,7 +138,8 @@ def _at_hand(error: BaseException) -> str:
             for path, line, name in _lists(frame):
                 if not file or file == path:
                     return f"{path}:{line}: list {name}"
-            file = file or next(_files(frame), "")
+            named = map(frame.f_locals.get, ("path", "nbest", "file", "entry", "directory"))
+            file = file or next((os.fspath(value) for value in named if isinstance(value, str | os.PathLike)), "")
     return file
 
 
@@ -149,13 +150,6 @@ def _lists(frame: FrameType) -> Iterator[tuple[str, int, str]]:
         path, line, name = (getattr(nbest, key, None) for key in ("path", "line", "id"))
         if isinstance(path, str) and isinstance(line, int) and isinstance(name, str):
             yield path, line, name
-
-
-def _files(frame: FrameType) -> Iterator[str]:
-    """The paths among the variables of a function."""
-    for name in ("path", "nbest", "file", "entry", "directory"):
-        if isinstance(value := frame.f_locals.get(name), str | os.PathLike):
-            yield os.fspath(value)
 
 
 class _Collector(logging.Filter):

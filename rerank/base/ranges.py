@@ -68,7 +68,7 @@ def expected(kind: type, name: str, value: Any) -> str:
     value fits."""
     from pydantic import ValidationError
 
-    words, adapter = _checks_of(kind)[name]
+    words, adapter = _check_of(kind, name)
     if adapter is not None:
         try:
             adapter.validate_python(value, strict=True)
@@ -79,16 +79,12 @@ def expected(kind: type, name: str, value: Any) -> str:
 
 
 @functools.cache
-def _checks_of(kind: type) -> "dict[str, tuple[str, TypeAdapter[Any] | None]]":
-    """For every field what it expects, in words, and what judges values; None where the part itself does."""
+def _check_of(kind: type, name: str) -> "tuple[str, TypeAdapter[Any] | None]":
+    """What a field expects, in words, and what judges values; None where the part itself does."""
     from pydantic import ConfigDict, TypeAdapter
 
-    finite = ConfigDict(allow_inf_nan=False)
-    words = {name: described(hint) for name, hint in hints_of(kind).items()}
-    return {
-        name: (words[name], TypeAdapter(hint, config=finite) if words[name] else None)
-        for name, hint in hints_of(kind).items()
-    }
+    words = described(hint := hints_of(kind)[name])
+    return words, TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False)) if words else None
 
 
 @functools.cache

@@ -117,16 +117,13 @@ class Registry(Generic[T]):
             part: T = imported(place) if isinstance(place, str) else place
         except Exception as error:  # the module may be a stranger's: it can raise anything
             raise RecipeError(f"cannot import {self.kind} {place!r}: {type(error).__name__}: {error}") from error
-        self._name(part, name)
+        base = self.contract
+        named = base is not None and "name" in inspect.get_annotations(base)
+        if named and isinstance(part, type) and not hasattr(part, "name"):
+            part.name = name  # type: ignore[attr-defined]
         if broken := self._broken(part):
             raise RecipeError(f"{self.kind} {place if isinstance(place, str) else name!r} {broken}")
         return part
-
-    def _name(self, part: Any, name: str) -> None:
-        """Give a part without a name this one, where the contract asks for a name."""
-        named = self.contract is not None and "name" in inspect.get_annotations(self.contract)
-        if named and isinstance(part, type) and not hasattr(part, "name"):
-            part.name = name  # type: ignore[attr-defined]
 
     def _broken(self, part: Any) -> str:
         """The way in which a part breaks the contract, worded to follow its name; empty if it does not."""

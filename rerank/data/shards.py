@@ -4,8 +4,7 @@ Layout of a directory: ``shards.json`` (version, columns, provenance, sizes of t
 ``00001/``, ..., each a saved Corpus. Lists and candidates are numbered through all parts.
 """
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
+from rerank.data.corpus import Corpus, Sizes, concatenate
 from rerank.storage.arrays import DAMAGE
 from rerank.storage.digests import seal, verify
 from rerank.storage.strict_json import as_json, read_object
@@ -86,10 +85,9 @@ _checked: set[Identity] = set()  # the parts that this process has checked; task
 
 
 def _identity(directory: str) -> Identity | None:
-    """Identifies the files of a part by name, inode, time and size of each; None if it is missing."""
+    """The name of a part, and name, inode, time and size of each of its files; None if it is missing."""
     try:
-        with os.scandir(directory) as entries:
-            stats = [(entry.name, entry.stat()) for entry in entries]
+        stats = [(path.name, path.stat()) for path in Path(directory).iterdir()]
     except OSError:
         return None
     return directory, tuple(sorted((name, at.st_ino, at.st_mtime_ns, at.st_size) for name, at in stats))
@@ -210,7 +208,7 @@ class Shards:
 
     @staticmethod
     def load(directory: Path | str, origin: Path | str | None = None) -> "Shards":
-        """The shards of ``write_shards``; origin: what to remove if a part is damaged, ``directory`` by default.
+        """The shards of ``join_shards``; origin: what to remove if a part is damaged, ``directory`` by default.
 
         Raises
         ------
@@ -236,24 +234,6 @@ class Shards:
 
 
 Lists = Corpus | Shards
-
-
-def write_shards(directory: Path | str, parts: Iterable[Corpus], about: dict[str, Any]) -> Shards:
-    """Write ``parts``, one at least, into an existing directory.
-
-    Raises
-    ------
-    DataError: their columns differ, or there are none. RunError: they cannot be written.
-    """
-    sizes, columns = list[Sizes](), None
-    for number, part in enumerate(parts):
-        if columns not in (None, (part.width, part.free)):
-            raise DataError(f"a part has {part.width, part.free} columns (all, free), those before it {columns}")
-        columns = part.width, part.free
-        sizes.append(save_joined(part_directory(directory, number), [part]))
-    if columns is None:
-        raise DataError("a corpus without parts cannot be written")
-    return join_shards(Path(directory), sizes, *columns, about)
 
 
 def join_shards(directory: Path, sizes: Sequence[Sizes], width: int, free: int, about: dict[str, Any]) -> Shards:

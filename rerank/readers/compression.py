@@ -6,6 +6,7 @@ import io
 import lzma
 import os
 import zlib
+from collections.abc import Iterator
 from typing import IO, Any, cast
 
 import zstandard
@@ -37,15 +38,12 @@ def recognise(head: bytes, path: str) -> str:
     named = compression_of_name(path)
     if named != "plain" and len(head) < len(_MAGIC[named]) and _MAGIC[named].startswith(head):
         raise DataError(f"the {named} data ends within its first bytes; copy or download the file again", path=path)
-    if head.startswith(_MAGIC["gzip"]):
-        return "gzip"
     # "BZh" may start a text too; the magic number that follows it cannot.
-    if head.startswith(_MAGIC["bzip2"]) and any(mark.startswith(head[4:]) for mark in (_BZIP2_BLOCK, _BZIP2_END)):
-        return "bzip2"
-    if head.startswith(_MAGIC["xz"]):
-        return "xz"
-    skippable = head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50
-    return "zstd" if skippable or head.startswith(_MAGIC["zstd"]) else "plain"
+    if head.startswith(_MAGIC["bzip2"]) and not any(mark.startswith(head[4:]) for mark in (_BZIP2_BLOCK, _BZIP2_END)):
+        return "plain"
+    if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # a frame that is skipped
+        return "zstd"
+    return next((kind for kind, magic in _MAGIC.items() if head.startswith(magic)), "plain")
 
 
 def decompressed(compression: str, source: IO[bytes]) -> IO[bytes]:
@@ -58,7 +56,7 @@ def decompressed(compression: str, source: IO[bytes]) -> IO[bytes]:
         case "xz":
             return cast(IO[bytes], lzma.LZMAFile(source, "rb"))
         case "zstd":
-            return cast(IO[bytes], io.BufferedReader(_ZstdFile(source), 1 << 18))
+            return cast(IO[bytes], io.BufferedReader(_Pieces(_frames(source)), 1 << 18))
     return source
 
 
@@ -79,32 +77,29 @@ def compressed(path: str, raw: IO[bytes]) -> Any:
     return raw
 
 
-class _ZstdFile(io.RawIOBase):
-    """All frames of a zstd file; unlike the library's own reader, it notices a file that is cut short."""
+def _frames(source: IO[bytes]) -> Iterator[bytes]:
+    """The text of all frames of a zstd file; unlike the library's own reader, it notices a file that is cut short."""
+    data, frame = b"", None
+    while data := data or source.read(_ZSTD_PIECE):
+        frame = frame or zstandard.ZstdDecompressor().decompressobj()
+        yield frame.decompress(data)
+        data, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+    if frame is not None:
+        raise EOFError
 
-    def __init__(self, source: IO[bytes]) -> None:
-        self._source = source
-        self._frame: Any = None
-        self._input = b""
-        self._output = memoryview(b"")
+
+class _Pieces(io.RawIOBase):
+    """Pieces as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._left = pieces, memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill ``buffer`` with decompressed bytes; returns how many, 0 at the end (see ``io.RawIOBase``)."""
-        while not self._output:
-            data = self._input or self._source.read(_ZSTD_PIECE)
-            self._input = b""
-            if not data:
-                if self._frame is not None:
-                    raise EOFError
-                return 0
-            if self._frame is None:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-            self._output = memoryview(self._frame.decompress(data))
-            if self._frame.eof:
-                self._input, self._frame = self._frame.unused_data, None
-        size = min(len(buffer), len(self._output))
-        buffer[:size], self._output = self._output[:size], self._output[size:]
+        """Fill ``buffer``; returns with how many bytes, 0 at the end."""
+        self._left = self._left or memoryview(next(filter(None, self._pieces), b""))
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
         return size

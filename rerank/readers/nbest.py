@@ -1,12 +1,13 @@
 """A list of candidates as its reader gives it, and candidates as users see them."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, overload
 
 import numpy as np
 
-from rerank.base.encoding import decoded
+from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.problems import Problem, SkippedList
@@ -15,14 +16,6 @@ from rerank.readers.trees.words import bracket_advice, normal_text
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
-import re
-from typing import TYPE_CHECKING
-
-from rerank.base.encoding import encoded
-
-if TYPE_CHECKING:
-    import nltk  # takes a second and 95 MB: only where a user asks for its trees
-
 
 NOTHING: Mapping[str, float] = {}
 

@@ -27,9 +27,7 @@ class ScoreColumns:
         names, base, sources = (about.get(key) for key in _KEYS)
         if not names or base is None:
             return None
-        return ScoreColumns(
-            tuple(names), base, {source: tuple(of_source) for source, of_source in (sources or {}).items()}
-        )
+        return ScoreColumns(tuple(names), base, {source: tuple(columns) for source, columns in (sources or {}).items()})
 
     def as_dict(self) -> dict[str, Any]:
         """A table of them."""
@@ -42,8 +40,12 @@ class ScoreColumns:
 
     def without(self, names: Collection[str]) -> "ScoreColumns":
         """The columns except for those with these names."""
-        sources = {source: _left(of_source, names) for source, of_source in self.sources.items()}
-        return ScoreColumns(_left(self.names, names), None if self.base in names else self.base, sources)
+
+        def left(columns: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(name for name in columns if name not in names)
+
+        sources = {source: left(columns) for source, columns in self.sources.items()}
+        return ScoreColumns(left(self.names), None if self.base in names else self.base, sources)
 
 
 def check_names(found: object, key: str) -> None:
@@ -51,7 +53,3 @@ def check_names(found: object, key: str) -> None:
     names = found if isinstance(found, list | tuple) else (None,)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise RecipeError(f"found {found!r}; expected a list of names, each of them once", key=key)
-
-
-def _left(names: tuple[str, ...], gone: Collection[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if name not in gone)

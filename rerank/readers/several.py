@@ -79,20 +79,23 @@ def settings_of(spec: Any, key: str) -> dict[str, Any]:
     return {"name": spec} if isinstance(spec, str) else dict(spec)
 
 
-def reader_names(spec: Any) -> Iterator[str]:
-    """The names of the reader that ``spec`` describes and of all that it reads through; none of them is made."""
+def _within(spec: Any) -> Iterator[dict[str, Any]]:
+    """The settings of the reader that ``spec`` describes and of all that it reads through; none of them is made."""
     settings = settings_of(spec, "data.reader")
-    yield str(settings.get("name", ""))
+    yield settings
     inner = settings.get("of", ())
     for setting in inner if isinstance(inner, list | tuple) else [inner]:
-        yield from reader_names(setting)
+        yield from _within(setting)
+
+
+def reader_names(spec: Any) -> Iterator[str]:
+    """The names of the reader that ``spec`` describes and of all that it reads through."""
+    return (str(settings.get("name", "")) for settings in _within(spec))
 
 
 def says_scores(spec: Any) -> bool:
     """Whether the description of a reader, or of one that it reads through, says that scores are scores, or costs."""
-    settings = settings_of(spec, "data.reader")
-    inner = settings.get("of", ())
-    return "scores" in settings or any(map(says_scores, inner if isinstance(inner, list | tuple) else [inner]))
+    return any("scores" in settings for settings in _within(spec))
 
 
 def drops_duplicates(reader: Reader) -> bool:

@@ -94,7 +94,12 @@ class InputStream:
             self._pending = self._recoded(size) if self._encoding else self._bytes(size)
         piece, self._pending = self._pending[:size], self._pending[size:]
         if self.strict:
-            self._check(piece)
+            try:
+                self._checker.decode(piece, not piece)
+            except UnicodeDecodeError as error:
+                line = self._line + error.object.count(b"\n", 0, error.start)
+                raise DataError(foreign(error), path=self.path, line=line) from None
+            self._line += piece.count(b"\n")
         self._count += len(piece)
         return piece
 
@@ -118,15 +123,6 @@ class InputStream:
                 raise DataError(f"not in {self._encoding}: {error}", path=self.path) from None
             if text or not data:
                 return encoded(text)
-
-    def _check(self, piece: bytes) -> None:
-        """Refuse bytes that are not UTF-8, in the next piece of the stream."""
-        try:
-            self._checker.decode(piece, not piece)
-        except UnicodeDecodeError as error:
-            line = self._line + error.object.count(b"\n", 0, error.start)
-            raise DataError(foreign(error), path=self.path, line=line) from None
-        self._line += piece.count(b"\n")
 
     def close(self) -> None:
         """Close the file (never standard input)."""
@@ -161,16 +157,11 @@ class InputStream:
         except EOFError:
             message = f"the {self.compression} data ends too early, after {self._count:,} bytes of text; the file is "
             raise DataError(message + "cut short: copy, download or compress it again", path=self.path) from None
-        except DAMAGE as error:
-            raise self._damaged(error) from None
-        except OSError as error:
-            if error.errno is None:
-                raise self._damaged(error) from None
-            raise DataError(f"cannot be read: {error.strerror}", path=self.path) from None
-
-    def _damaged(self, error: Exception) -> DataError:
-        message = f"damaged {self.compression} data after {self._count:,} bytes of text ({error}); "
-        return DataError(message + "copy, download or compress the file again", path=self.path)
+        except (OSError, *DAMAGE) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise DataError(f"cannot be read: {error.strerror}", path=self.path) from None
+            message = f"damaged {self.compression} data after {self._count:,} bytes of text ({error}); "
+            raise DataError(message + "copy, download or compress the file again", path=self.path) from None
 
 
 class StandardInput(InputStream):
@@ -296,12 +287,9 @@ class _Arriving:
 
 def must_wait(path: PathLike) -> bool:
     """Whether nothing more of ``path`` can be read yet: who writes to standard input may wait for an answer."""
-    if os.fspath(path) != "-":
-        return False
-    try:
-        return not select.select([sys.stdin], [], [], 0)[0]
-    except (OSError, ValueError):  # it is no file, or this is Windows
-        return False
+    with contextlib.suppress(OSError, ValueError):  # it is no file, or this is Windows
+        return os.fspath(path) == "-" and not select.select([sys.stdin], [], [], 0)[0]
+    return False
 
 
 def _near(name: str, others: Collection[str]) -> str:
@@ -320,7 +308,8 @@ def _reason(error: Exception) -> str:
 
 
 class OutputStream:
-    """A file being written under a temporary name next to its own, and renamed when closed without an error.
+    """A file being written under a temporary name next to its own, and renamed when closed without an error; "-" is
+    standard output. If the name ends in .gz, .bz2, .xz or .zst, the file is compressed.
 
     whole: standard output, too, gets everything at the end, or nothing.
     """
@@ -408,7 +397,4 @@ class OutputStream:
         return RunError(f"cannot write {self.path}: {_reason(error)}; name a file in an existing, writable directory")
 
 
-def open_output(path: PathLike, whole: bool = False) -> OutputStream:
-    """Open ``path`` for writing; "-" is standard output, which has all or nothing if the output is to be ``whole``, as
-    files always are. If the name ends in .gz, .bz2, .xz or .zst, the file is compressed."""
-    return OutputStream(path, whole)
+open_output = OutputStream  # as functions are called

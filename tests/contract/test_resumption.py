@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 import small
 import small_classes
-from strategies import random_corpus, targets
+from strategies import random_corpus, targets, write_shards
 from variants import FAMILIES, LEARNERS
 
-from rerank.data.shards import Lists, Shards, write_shards
+from rerank.data.shards import Lists, Shards
 from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import BaseSearch
 from rerank.learn.log import UpdateLog

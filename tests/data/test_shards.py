@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import bits, random_corpus, targets
+from strategies import bits, random_corpus, targets, write_shards
 from variants import FAMILIES, LEARNERS
 
 from rerank.base.errors import DataError
 from rerank.contrib.classification.metric import Classification
-from rerank.data.corpus import Corpus, concatenate
-from rerank.data.shards import Shards, first_candidates, gathered, parts, section, selected, whole, write_shards
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Shards, first_candidates, gathered, parts, section, selected, whole
 from rerank.learn.base import Learner, State, Weights, learners
 from rerank.learn.bounds import DualRule, bounds, list_margins
 from rerank.learn.log import UpdateLog
@@ -257,12 +257,3 @@ def test_every_part_is_looked_at_when_it_is_opened(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"values.npy: its checksum is .*; remove /entry and run again") as caught:
         whole(Shards.load(tmp_path / "corpus", "/entry"))
     assert str(path.parent) in str(caught.value)
-
-
-def test_parts_of_other_columns_are_refused(tmp_path: Path) -> None:
-    wide = random_corpus(1, width=13)
-    with pytest.raises(DataError, match="columns"):
-        write_shards(tmp_path, [CORPUS, wide], {})
-    with pytest.raises(DataError, match="without parts"):
-        write_shards(tmp_path, [], {})
-    assert concatenate([CORPUS, CORPUS]).list_count == 60

@@ -37,7 +37,7 @@ class _Folder(NamedTuple):
     """The archives of candidates of one rank; ``scores`` is None if there are none."""
 
     texts: Archive
-    scores: Archive | None
+    scores: Archive | None = None
 
     def beside(self, text: Keyed) -> tuple[Keyed, Keyed | None]:
         """A candidate: its text, which was taken, and its score."""
@@ -67,12 +67,15 @@ class EspnetReader(WrittenAsJsonl, TextReader):
         seen = dict[str, Place]()
         for job in _jobs(path):
             with ExitStack() as stack:
-                first, *others = [_opened(folder, stack) for folder in job]
+                streams = [
+                    [stack.enter_context(open_stream(file, strict=False)) for file in _files(one)] for one in job
+                ]
+                first, *others = [_Folder(*map(Archive, map(LineReader, of_folder))) for of_folder in streams]
                 yield from self.lists(first.texts.lines, _together(first, others), seen)
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         """Those of the first candidates alone, without scores."""
-        return _together(_Folder(Archive(lines), None), [])
+        return _together(_Folder(Archive(lines)), [])
 
     def draft(self, content: Sequence[tuple[Keyed, Keyed | None]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         return Draft(each(content, _candidate), content, None, [text.number for text, _ in content])
@@ -96,9 +99,8 @@ def _folders(job: str) -> list[str]:
     ranks = sorted(int(match[1]) for match in map(_RANK.match, os.listdir(job)) if match)
     if ranks != list(range(1, len(ranks) + 1)) or not ranks:
         lacking = next(rank for rank, there in enumerate([*ranks, 0], 1) if rank != there)
-        others = (
-            f", but there is {ranks[-1]}best_recog" if ranks else ": has this job ended? Run it again, or remove it"
-        )
+        ended = ": has this job ended? Run it again, or remove it"
+        others = f", but there is {ranks[-1]}best_recog" if ranks else ended
         raise DataError(f"there is no {lacking}best_recog{others}", path=job)
     return [os.path.join(job, f"{rank}best_recog") for rank in ranks]
 
@@ -107,12 +109,6 @@ def _files(folder: str) -> list[str]:
     """The file of texts and, if there is one, that of scores."""
     score = os.path.join(folder, "score")
     return [os.path.join(folder, "text"), *([score] if os.path.exists(score) else [])]
-
-
-def _opened(folder: str, stack: ExitStack) -> _Folder:
-    streams = [stack.enter_context(open_stream(file, strict=False)) for file in _files(folder)]
-    texts, *scores = map(Archive, map(LineReader, streams))
-    return _Folder(texts, scores[0] if scores else None)
 
 
 def _together(first: _Folder, others: Sequence[_Folder]) -> Iterator[Record]:

@@ -38,8 +38,6 @@ _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")
 _PROMPT = b"Type the input sentence and press return"  # of fairseq-interactive, on a terminal
 _COLUMNS: tuple[tuple[str, ...], ...] = ("score",), ("score", *OF_WORDS)  # without and with P
-
-
 _STARTS = b"STH "  # the records that a list may start with, and any other
 _DAMAGED = re.compile(rb"S?\W?(\d{1,18})\t")  # the record S of a list, or what is left of it
 
@@ -68,12 +66,6 @@ class _Block:
     def start(self) -> int:
         """The place of its first record among those that a list may start with."""
         return _STARTS.find(self.first[:1]) % len(_STARTS)
-
-    def add(self, kind: bytes, text: bytes, line: int) -> None:
-        if kind == b"H":
-            self.hypotheses.append([])
-            self.lines.append(line)
-        (self.hypotheses[-1] if self.hypotheses else self.head).append(text)
 
 
 @dataclass(frozen=True)
@@ -145,15 +137,23 @@ class FairseqReader(TextReader):
 
     def _hypothesis(self, records: list[bytes], _: int) -> Entry:
         """The entry in the records of a hypothesis. Raises Problem."""
-        fields = _fields(records)
-        text, alignment = _text(fields, self.text), fields.get(b"A") or None
-        return Entry(text, _scores(fields), alignment=None if alignment is None else alignment.strip())
+        fields, kind = _fields(records), self.text.encode()
+        if kind not in fields:
+            raise Problem("record", f"a candidate without {self.text!r}; set the reader's option text: H")
+        _score, tab, text = fields[kind].partition(b"\t")
+        if not tab:
+            raise Problem("record", f"no text after the score of {self.text!r}; expected a tab and the text")
+        scores = [score_of(fields[b"H"].partition(b"\t")[0])]
+        if b"P" in fields:
+            scores += word_scores(scores_of(fields[b"P"], "the scores of words") if fields[b"P"].strip() else [])
+        alignment = fields.get(b"A")
+        return Entry(text, scores, alignment=alignment.strip() if alignment else None)
 
 
 def _told_apart(blocks: Iterator[_Block]) -> Iterator[_Block]:
     """The blocks, with lines between two of them, and first records that are missing, as faults of one or the other."""
-    ahead = list(islice(blocks, 2))
-    usual, last = min((block.start for block in ahead if block.head or block.hypotheses), default=0), None
+    ahead, last = list(islice(blocks, 2)), None
+    usual = min((block.start for block in ahead if block.head or block.hypotheses), default=0)
     for block in chain(ahead, blocks):
         if block.start > usual and block.stray is None:
             block.stray = (block.before or [(block.line, block.first)])[-1]
@@ -193,7 +193,10 @@ def _blocks(lines: LineReader) -> Iterator[_Block]:
             block, strays = _Block(number, line, before=[] if lost else strays), []
         elif strays:
             block.stray, strays = block.stray or strays[0], []
-        block.add(kind, text, line)
+        if kind == b"H":
+            block.hypotheses.append([])
+            block.lines.append(line)
+        (block.hypotheses[-1] if block.hypotheses else block.head).append(text)
     if block is not None:
         yield block
         yield from _lost(strays, {block.number})
@@ -239,21 +242,3 @@ def _fields(records: list[bytes]) -> dict[bytes, bytes]:
             raise Problem("nul", NUL)
         fields[kind] = record.partition(b"\t")[2]
     return fields
-
-
-def _text(fields: dict[bytes, bytes], kind: str) -> bytes:
-    """The text of a hypothesis. Raises Problem."""
-    if kind.encode() not in fields:
-        raise Problem("record", f"a candidate without {kind!r}; set the reader's option text: H")
-    _, tab, text = fields[kind.encode()].partition(b"\t")
-    if not tab:
-        raise Problem("record", f"no text after the score of {kind!r}; expected a tab and the text")
-    return text
-
-
-def _scores(fields: dict[bytes, bytes]) -> list[float]:
-    """The score of a hypothesis and, with P, statistics of the scores of its words. Raises Problem."""
-    values = [score_of(fields[b"H"].partition(b"\t")[0])]
-    if b"P" in fields:
-        values += word_scores(scores_of(fields[b"P"], "the scores of words") if fields[b"P"].strip() else [])
-    return values

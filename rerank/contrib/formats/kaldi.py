@@ -129,12 +129,18 @@ class KaldiReader(WrittenAsJsonl, TextReader):
             raise DataError(message, path=stream_name(path))
         with ExitStack() as stack:
             lines, *costs = [LineReader(stack.enter_context(open_stream(name, strict=False))) for name in names]
-            yield from self.lists(lines, _with_costs(self.records(lines), list(map(Archive, costs)), lines.path))
+            yield from self.lists(lines, self._records(lines, list(map(Archive, costs))))
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        for name, group in groupby(Archive(lines), key=_utterance):
-            content = [[line] for line in group]
-            yield Record(name, content[0][0].number, content)
+        return self._records(lines, [])
+
+    def _records(self, lines: LineReader, costs: Sequence[Archive]) -> Iterator[Record]:
+        """The lists with the costs of every candidate beside its words."""
+        for key, group in groupby(Archive(lines), lambda line: _KEY.sub(rb"\1", line.key)):
+            content = [[words, *[one.beside(words) for one in costs]] for words in list(group)]
+            yield Record(decoded(key), content[0][0].number, content)
+        for one in costs:
+            one.finish(lines.path)
 
     def draft(self, content: Sequence[Sequence[Keyed]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         first = _KEY.match(content[0][0].key)
@@ -158,17 +164,3 @@ class KaldiReader(WrittenAsJsonl, TextReader):
             raise Problem("id", f"found the key {excerpt(words.key)}; {expected}")
         named = zip(self.costs, costs, strict=True)
         return Entry(text, {name: score_of(line.value, line.number, line.path) for name, line in named})
-
-
-def _with_costs(records: Iterator[Record], costs: Sequence[Archive], path: str) -> Iterator[Record]:
-    """The lists of ``path`` with the costs of every candidate beside its words."""
-    for record in records:
-        content = [[words, *[one.beside(words) for one in costs]] for [words] in record.content]
-        yield record._replace(content=content)
-    for one in costs:
-        one.finish(path)
-
-
-def _utterance(words: Keyed) -> str:
-    """The key without the number of the candidate."""
-    return words._replace(key=match[1]).name if (match := _KEY.match(words.key)) else words.name

@@ -32,9 +32,6 @@ class _Row(NamedTuple):
     nested: bool
     factors: Any
 
-    def rescored(self, score: float) -> "_Row":
-        return self._replace(values=[score, *self.values[1:]])
-
 
 @dataclass(frozen=True)
 class SockeyeReader(JsonReader):
@@ -64,7 +61,8 @@ class SockeyeReader(JsonReader):
         sign = -1.0 if self.scores == "cost" else 1.0
         rows: list[_Row] = [nbest.raw.candidates[i] for i in chosen]
         if scores is not None:
-            rows = [row.rescored(sign * float(scores[i]) + 0.0) for row, i in zip(rows, chosen, strict=True)]
+            new = [sign * float(scores[i]) + 0.0 for i in chosen]
+            rows = [row._replace(values=[one, *row.values[1:]]) for one, row in zip(new, rows, strict=True)]
         item = dict(nbest.raw.head)
         if rows:
             item |= {"translation": rows[0].text, "score": rows[0].values[0], **rows[0].factors}
