@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.shards import Lists, first_candidates, list_sizes, parts
+from rerank.data.shards import first_candidates, list_sizes, parts
 from rerank.extraction.content import metric_of
 from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
@@ -19,7 +19,6 @@ from rerank.models.scorer import Contribution, Scorer, rank
 from rerank.readers.base import SkipCount, SkippedList
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
-from rerank.runs.evaluation import Selections
 from rerank.runs.learning import shown_curve
 from rerank.runs.report import headline, list_tables
 from rerank.runs.report.html import page
@@ -111,15 +110,9 @@ class Answers(NamedTuple):
 
 
 def look_again(
-    recipe: ListRecipe,
-    split: str,
-    extracted: Extracted,
-    model: Model,
-    base: np.ndarray,
-    chosen: np.ndarray,
-    measure: Measure,
-    answers: Answers | None = None,
-) -> list[Example]:
+    recipe: ListRecipe, split: str, extracted: Extracted, model: Model, base: np.ndarray, chosen: np.ndarray,
+    measure: Measure, answers: Answers | None = None,
+) -> list[Example]:  # fmt: skip
     """Examples from a split, whose files are read up to the last of them.
 
     answers: what takes the place of the candidates ``chosen``, which contributions are still about.
@@ -128,7 +121,10 @@ def look_again(
     choices = {"base": base, "chosen": chosen, "oracle": oracles(corpus)}
     before, after = list_gains(corpus, base), list_gains(corpus, chosen) if answers is None else answers.gains
     picked = set(choose_examples(base, before, after, recipe.examples, recipe.seed))
-    gains = _gains_of(corpus, picked)
+    gains = {}  # of all candidates of a list
+    for place, part in parts(corpus):
+        for i in picked & set(range(place.lists, place.lists + part.list_count)):
+            gains[i] = np.array(part.gain[slice(*part.lists[i - place.lists : i - place.lists + 2])])
     scorer = Scorer(model, recipe.predictor)
     firsts, sizes = first_candidates(corpus), list_sizes(corpus)
     examples: dict[int, Example] = {}
@@ -146,37 +142,21 @@ def look_again(
     return [examples[i] for i in sorted(examples)]
 
 
-def _gains_of(lists: Lists, picked: set[int]) -> dict[int, np.ndarray]:
-    """The gains of all candidates of the lists ``picked``, by list."""
-    gains = {}
-    for place, part in parts(lists):
-        for i in picked & set(range(place.lists, place.lists + part.list_count)):
-            first, last = part.lists[i - place.lists : i - place.lists + 2]
-            gains[i] = np.array(part.gain[first:last])
-    return gains
-
-
 def _example(
     split: str, scorer: Scorer, pair: Pair, places: dict[str, int], gains: np.ndarray, measure: Measure
 ) -> Example:
     """One list in full; places: of the base candidate, the chosen one and the oracle in the list."""
     opened, nbest = scorer.opened(pair), pair.nbest
-    base, chosen, oracle = places["base"], places["chosen"], places["oracle"]
+    base, chosen = places["base"], places["chosen"]
     texts, source, named = [_text(text) for text in nbest.texts], getattr(nbest, "source", None), nbest.named()
     return Example(
-        split=split,
-        list_id=nbest.id,
-        gold=scorer.content.gold_text(pair),
-        base=texts[base],
-        chosen=texts[chosen],
-        base_gain=float(gains[base]),
-        chosen_gain=float(gains[chosen]),
-        oracle_gain=float(gains[oracle]),
+        split, nbest.id, scorer.content.gold_text(pair), texts[base], texts[chosen],
+        base_gain=float(gains[base]), chosen_gain=float(gains[chosen]), oracle_gain=float(gains[places["oracle"]]),
         contributions=scorer.explain(opened, chosen, base)[:FEATURES_SHOWN],
         source=None if source is None else _text(source),
         columns=columns_table(named.names, named.scores[base], named.scores[chosen]),
         candidates=candidates_table(texts, scorer.scores(opened), nbest.base, gains, places, measure),
-    )
+    )  # fmt: skip
 
 
 def columns_table(names: Sequence[str], base: np.ndarray, chosen: np.ndarray) -> TextTable | None:
@@ -188,19 +168,14 @@ def columns_table(names: Sequence[str], base: np.ndarray, chosen: np.ndarray) ->
 
 
 def candidates_table(
-    texts: Sequence[str],
-    scores: np.ndarray,
-    base: np.ndarray,
-    gains: np.ndarray,
-    places: Mapping[str, int],
+    texts: Sequence[str], scores: np.ndarray, base: np.ndarray, gains: np.ndarray, places: Mapping[str, int],
     measure: Measure,
-) -> TextTable:
+) -> TextTable:  # fmt: skip
     """The candidates of a list in the model's order; ``places``: by role, which of them has it."""
     order = rank(scores, base)[:CANDIDATES]
     rows = list[list[str]]()
-    for place, score, by_base in zip(
-        order.tolist(), reals(scores[order].tolist()), reals(base[order].tolist()), strict=True
-    ):
+    shown = order.tolist(), reals(scores[order].tolist()), reals(base[order].tolist())
+    for place, score, by_base in zip(*shown, strict=True):
         roles = ", ".join(role for role, other in places.items() if other == place)
         rows.append([str(len(rows) + 1), roles, texts[place], score, by_base, measure.gain(float(gains[place]))])
     left = len(texts) - len(rows)
@@ -264,15 +239,9 @@ class Report:
 
 
 def write_page(
-    recipe: ListRecipe,
-    directory: Path,
-    data: Data,
-    model: Model,
-    runs: list[Run],
-    chosen: Run,
-    metrics: Metrics,
+    recipe: ListRecipe, directory: Path, data: Data, model: Model, runs: list[Run], chosen: Run, metrics: Metrics,
     seconds: float,
-) -> None:
+) -> None:  # fmt: skip
     """Write the report, with a closer look at every test split, and the figures, which ``metrics`` then has as
     numbers."""
     measure, curves = primary_of(metrics), [run.curve() for run in runs]
@@ -283,27 +252,23 @@ def write_page(
     for split in recipe.data.tests:
         extracted, choices, served = data.others[split], chosen.choices[split], decided_by(metrics)
         both = choices["base"], choices.get(served, choices[recipe.predictor])
-        answers = None if served in choices else answers_of(directory, split, chosen.selections[split], served, recipe)
+        answers = None
+        if served not in choices:
+            found = chosen.selections[split]
+            gains_of_answers = metric_of(recipe).gain(found.rows[served], found.reference)
+            answers = Answers(answers_written(directory, split), gains_of_answers)
         examples += look_again(recipe, split, extracted, model, *both, measure, answers)
         gains = [list_gains(extracted.corpus, choice) for choice in both]
         if answers is not None:
             gains[1] = answers.gains
             rows = chosen.selections[split].rows
             both = both[0], np.where((rows[served] == rows["base"]).all(axis=1), both[0], -2)
-        changes.append(changes_row(split, *both, (gains[0], gains[1])))
+        changes.append(changes_row(split, *both, gains))
     report = Report(
-        metrics=metrics,
-        recipe=recipe.as_yaml(),
-        date=datetime.now().astimezone(),
-        seconds=seconds,
-        curves=curves,
-        figures=figures,
-        examples=examples,
-        environment=environment(),
-        changes=TextTable.of(CHANGES, changes) if changes else None,
-        weights=weight_tables(model, recipe.predictor),
+        metrics, recipe.as_yaml(), datetime.now().astimezone(), seconds, curves, figures, examples, environment(),
+        changes=TextTable.of(CHANGES, changes) if changes else None, weights=weight_tables(model, recipe.predictor),
         learning=shown_curve(metrics.get("curve") or {}, measure, dev_of(metrics)),
-    )
+    )  # fmt: skip
     write_text(directory / "report.html", render(report))
 
 
@@ -341,16 +306,7 @@ def render(report: Report) -> str:
     )
 
 
-def answers_of(directory: Path, split: str, selections: Selections, predictor: str, recipe: ListRecipe) -> Answers:
-    """The answers of a split's lists, and their score."""
-    return Answers(
-        answers_written(directory, split), metric_of(recipe).gain(selections.rows[predictor], selections.reference)
-    )
-
-
-def changes_row(
-    split: str, base: np.ndarray, chosen: np.ndarray, gains: tuple[np.ndarray, np.ndarray]
-) -> dict[str, str]:
+def changes_row(split: str, base: np.ndarray, chosen: np.ndarray, gains: Sequence[np.ndarray]) -> dict[str, str]:
     """The number of lists of a split that got better or worse by their gain, or stayed as they were.
 
     base, chosen: candidates (int64 [L]); gains: theirs (float64 [L]).
