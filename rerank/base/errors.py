@@ -11,7 +11,6 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Self
 
 from rerank.base.encoding import plain, shown
@@ -135,21 +134,15 @@ def _at_hand(error: BaseException) -> str:
     file = ""
     for frame in reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)]):
         if str(frame.f_globals.get("__name__")).startswith("rerank."):
-            for path, line, name in _lists(frame):
-                if not file or file == path:
+            for value in frame.f_locals.values():
+                nbest = getattr(value, "nbest", value)  # the list itself, or something that holds it
+                path, line, name = (getattr(nbest, key, None) for key in ("path", "line", "id"))
+                known = isinstance(path, str) and isinstance(line, int) and isinstance(name, str)
+                if known and file in ("", path):
                     return f"{path}:{line}: list {name}"
             named = map(frame.f_locals.get, ("path", "nbest", "file", "entry", "directory"))
             file = file or next((os.fspath(value) for value in named if isinstance(value, str | os.PathLike)), "")
     return file
-
-
-def _lists(frame: FrameType) -> Iterator[tuple[str, int, str]]:
-    """Path, line and id of the lists among the variables of a function."""
-    for value in frame.f_locals.values():
-        nbest = getattr(value, "nbest", value)  # the list itself, or something that holds it
-        path, line, name = (getattr(nbest, key, None) for key in ("path", "line", "id"))
-        if isinstance(path, str) and isinstance(line, int) and isinstance(name, str):
-            yield path, line, name
 
 
 class _Collector(logging.Filter):

@@ -3,7 +3,6 @@
 import re
 import textwrap
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import typer
@@ -56,11 +55,14 @@ def _parts(kind: Kind) -> list[dict[str, Any]]:
     """Name, settings with their defaults (as Python writes them; null where one must be given), and a sentence."""
     if kind == "recipes":
         from rerank.recipes.shipped import about_recipe, shipped_recipes
+        from rerank.recipes.tasks import task_named
 
-        return [
-            {"name": name, "about": about_recipe(path), "use": _use(name, path)}
-            for name, path in shipped_recipes().items()
-        ]
+        recipes = [{"name": name, "about": about_recipe(path)} for name, path in shipped_recipes().items()]
+        for recipe, path in zip(recipes, shipped_recipes().values(), strict=True):
+            task = re.search(r"^task: *(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+            of_paper = recipe["name"].startswith(f"{PAPERS}/")
+            recipe["use"] = PAPERS if of_paper else task_named(task[1] if task else "parse").use
+        return recipes
     if kind == "losses":
         from rerank.learn.losses import LOSSES
 
@@ -75,14 +77,6 @@ def _part(name: str, part: type) -> dict[str, Any]:
     settings = {f.name: None if f.default is dataclasses.MISSING else repr(f.default) for f in fields}
     about = " ".join((part.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", "")
     return {"name": name, "settings": settings, "about": about}
-
-
-def _use(name: str, path: Path) -> str:
-    """The use of a recipe: its task, or a paper."""
-    from rerank.recipes.tasks import task_named
-
-    task = re.search(r"^task: *(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return PAPERS if name.startswith(f"{PAPERS}/") else task_named(task[1] if task else "parse").use
 
 
 def _by_use(recipes: list[dict[str, Any]]) -> list[str]:

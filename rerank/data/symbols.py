@@ -73,17 +73,11 @@ def enlarged(index: HashIndex, need: int) -> HashIndex:
     """``index``, or a larger copy of it, with room for ``need`` entries."""
     if 2 * need <= index.keys.size:
         return index
-    larger = new_index(2 * need)
-    _copy_index(index, larger)
+    larger, held = new_index(2 * need), index.keys != 0
+    fill_index(larger, index.keys[held])
+    filled = larger.keys != 0
+    larger.number[filled] = index.number[held][larger.number[filled]]
     return larger
-
-
-@kernel
-def _copy_index(old: HashIndex, new: HashIndex) -> None:
-    for slot in range(old.keys.shape[0]):
-        if old.keys[slot] != np.uint64(0):
-            target = find_slot(new.keys, old.keys[slot])
-            new.keys[target], new.number[target] = old.keys[slot], old.number[slot]
 
 
 @kernel

@@ -238,11 +238,15 @@ class Scorer:
     def rank(self, lists: Iterable[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
         """Every list with its candidates ranked, and its answer if it is decoded, in the order of the input; bad lists
         pass through."""
-        if self.how is None:
+        if (how := self.how) is None:
             yield from self.scored(lists)
             return
         for item in lists:
-            yield item if isinstance(item, SkippedList) else self._decided(item, self.how)
+            ranked = item if isinstance(item, SkippedList) else self._score(item)
+            if isinstance(item, Opened) and isinstance(ranked, Ranked) and ranked.order.size:
+                answer = self._decode(item, ranked, how)
+                ranked = ranked._replace(order=led(ranked.order, answer.place), answer=answer)
+            yield ranked
 
     def scored(self, lists: Iterable[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
         """The same by the scores alone: nothing is decoded."""
@@ -253,14 +257,6 @@ class Scorer:
         waiting = iter(lists)
         while batch := list(islice(waiting, VOTE_BATCH)):
             yield from self._vote(batch)
-
-    def _decided(self, opened: Opened, how: Decoding) -> Ranked:
-        """A list in the order of its scores, with its answer."""
-        ranked = self._score(opened)
-        if not ranked.order.size:
-            return ranked
-        answer = self._decode(opened, ranked, how)
-        return ranked._replace(order=led(ranked.order, answer.place), answer=answer)
 
     def _vote(self, batch: Sequence[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
         from rerank.models.predictions import vote_model  # the kernels of voting

@@ -105,7 +105,8 @@ def stage_lines(history: Path) -> list[dict[str, Any]]:
     for line in text.split("\n"):
         with suppress(ValueError):
             entry = json.loads(line)
-            if isinstance(entry, dict) and _whole(entry):
+            named = isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("stage", "event"))
+            if named and (entry["event"] == "start" or all(isinstance(entry.get(key), int | float) for key in TAKEN)):
                 lines.append(entry)
     return lines
 
@@ -114,12 +115,6 @@ def epoch_lines(history: Path) -> list[dict[str, Any]]:
     """The lines of epochs in a complete history file."""
     lines = [json.loads(line) for line in history.read_text(encoding="utf-8").splitlines()]
     return [line for line in lines if "stage" not in line]
-
-
-def _whole(line: dict[str, Any]) -> bool:
-    if not isinstance(line.get("stage"), str) or not isinstance(line.get("event"), str):
-        return False
-    return line["event"] == "start" or all(isinstance(line.get(key), int | float) for key in TAKEN)
 
 
 def _now() -> str:

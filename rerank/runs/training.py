@@ -196,13 +196,6 @@ def trained_on(data: str, recipe: ListRecipe) -> str:
     return data if share == 1 else f"{data} {share!r} {recipe.seed}"
 
 
-def _training_base(start: str | None, corpus: Lists) -> float:
-    """The weight of the base score while a learner trains: that of the model it continues from, if there is one."""
-    if start is not None:
-        return float(Model.load(start, trust=True).about.get("training_base", START))
-    return start_weight(corpus)
-
-
 def _held_out(corpus: Lists) -> tuple[Lists, Lists]:
     """All but the last tenth of the training lists, and that tenth, at least one list, to weigh the base score on."""
     lists = corpus.list_count
@@ -375,7 +368,12 @@ def _train(
             "on_epoch": say,
             "checkpoint": checkpoint,
         }
-        made = make_learner(learner, base=_training_base(settings.start, corpus) if automatic else 1.0)
+        base = 1.0
+        if automatic and settings.start is not None:  # as the model has it that training continues from
+            base = float(Model.load(settings.start, trust=True).about.get("training_base", START))
+        elif automatic:
+            base = start_weight(corpus)
+        made = make_learner(learner, base=base)
         if prior is not None and warm is None:
             assert isinstance(made, Multiplicative), "see checks"
             how["warm"] = made.with_prior(made.init(corpus.width, corpus.candidate_count), prior), 0

@@ -68,10 +68,12 @@ def make_app(
     drift = Drift({}) if isinstance(model, Tagger) else model.drift()
     measures = Measures(drift)
     ranking = partial(_rank, model, measures, drift, limits, threads, pool)
-    endpoints: dict[str, tuple[str, Endpoint]] = {
-        "/health": ("GET", _health(model)),
-        "/metrics": ("GET", _metrics(measures)),
-    }
+
+    async def metrics(request: Request) -> Response:
+        encode, kind = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(measures.registry), headers={"content-type": kind})
+
+    endpoints: dict[str, tuple[str, Endpoint]] = {"/health": ("GET", _health(model)), "/metrics": ("GET", metrics)}
     if isinstance(model, Tagger):
         endpoints["/tag"] = "POST", ranking(answer_tags)
     else:
@@ -190,29 +192,17 @@ def _health(model: Reranker | Tagger) -> Endpoint:
         about = {"task": "tagging", "labels": model.labels}
     else:
         about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
-        about |= {"source": model.sees_source, "trained": _trained(model)}
+        known = Provenance.model_validate(model.model.about)
+        trained = known.model_dump(mode="json", include={"learner", "date", "dev", "lists"})
+        ranges = {name: [seen.least, seen.greatest] for name, seen in known.columns.items()}
+        trained |= {"recipe": model.recipe.name, "ranges": ranges}
+        about |= {"source": model.sees_source, "trained": trained}
     state = {"status": "ok", "version": __version__, "model": about}
 
     async def health(_: Request) -> Response:
         return JSONResponse(state)
 
     return health
-
-
-def _trained(model: Reranker) -> dict[str, Any]:
-    """When and from what a model was trained, as far as it knows, and the least and greatest value of each column."""
-    known = Provenance.model_validate(model.model.about)
-    ranges = {name: [seen.least, seen.greatest] for name, seen in known.columns.items()}
-    about = known.model_dump(mode="json", include={"learner", "date", "dev", "lists"})
-    return about | {"recipe": model.recipe.name, "ranges": ranges}
-
-
-def _metrics(measures: Measures) -> Endpoint:
-    async def metrics(request: Request) -> Response:
-        encode, kind = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(measures.registry), headers={"content-type": kind})
-
-    return metrics
 
 
 async def _page(_: Request) -> Response:

@@ -78,28 +78,25 @@ def serve(
             raise typer.BadParameter("--predictor is for models that rank; this one tags words")
         warm_up(served)
         limits = Limits(max_bytes, max_words, max_depth, max_seconds)
-        hosts = [host, *(allow_host or ())]
+        hosts, files = [host, *(allow_host or ())], resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        most = max_connections if files == resource.RLIM_INFINITY else min(max_connections, files // 2)
         app = make_app(served, limits=limits, threads=threads, pool=pool, hosts=hosts)
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none", http=Connection,
-            limit_concurrency=_most(max_connections) + 1, backlog=BACKLOG, timeout_graceful_shutdown=grace,
+            limit_concurrency=most + 1, backlog=BACKLOG, timeout_graceful_shutdown=grace,
             headers=[("x-content-type-options", "nosniff")],
         )  # fmt: skip
         for name in ("rerank.connections", "uvicorn.error", "asyncio"):
             logging.getLogger(name).addFilter(Seldom())
         with _refused(host, port):
             listener.listen()  # whoever can connect is answered at once
-        _tell(listener)
+        name, number, *_ = listener.getsockname()
+        address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
+        print(f'{{"address": "{address}"}}' if shown_as_json() else f"serving at {address}", flush=True)
         server = Server(config)
         server.run([listener])
     log.info("stopped after %d requests", server.server_state.total_requests)
     _end(pool)
-
-
-def _most(connections: int) -> int:
-    """So many connections, or as many as half of the files that this process may have open."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return connections if files == resource.RLIM_INFINITY else min(connections, files // 2)
 
 
 def _end(pool: ThreadPoolExecutor) -> None:
@@ -135,10 +132,3 @@ def _bound(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
     return listener
-
-
-def _tell(listener: socket.socket) -> None:
-    """Print the address of the service."""
-    host, port, *_ = listener.getsockname()
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    print(f'{{"address": "{address}"}}' if shown_as_json() else f"serving at {address}", flush=True)

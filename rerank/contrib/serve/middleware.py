@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from time import perf_counter
 from urllib.parse import urlsplit
@@ -34,11 +35,8 @@ class Measures:
         for name, histogram in drift.known.items():
             for measure in COMPARED:
                 columns.labels(name, measure, "training").set(getattr(histogram, measure))
-                columns.labels(name, measure, "requests").set_function(partial(_measured, drift, name, measure))
-
-
-def _measured(drift: Drift, column: str, measure: str) -> float:
-    return drift.of(column).get(measure, math.nan)
+                value = partial(lambda *of: drift.of(of[0]).get(of[1], math.nan), name, measure)
+                columns.labels(name, measure, "requests").set_function(value)
 
 
 class MeasuredApp:
@@ -80,7 +78,10 @@ class GuardedApp:
         """The answer in place of the application."""
         headers, called = Headers(scope=scope), str((scope.get("server") or [""])[0]).removeprefix("::ffff:")
         host, origin = headers.get("host", ""), headers.get("origin")
-        if _name(host) not in self.hosts | {called}:
+        name = None
+        with suppress(ValueError):
+            name = urlsplit(f"//{host}").hostname
+        if (name or "") not in self.hosts | {called}:
             message = f"found the host {host!r}; expected a name that --host or --allow-host gives this service"
             return JSONResponse({"error": message}, 421)
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
@@ -89,11 +90,3 @@ class GuardedApp:
             message = "found Content-Length and Transfer-Encoding; expected one of them"
             return JSONResponse({"error": message}, 400, headers={"connection": "close"})
         return None
-
-
-def _name(host: str) -> str:
-    """The name, or address, in a ``Host``; empty if there is none."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""

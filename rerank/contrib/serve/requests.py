@@ -16,7 +16,6 @@ from rerank.base.ranges import Range
 from rerank.contrib.serve.limits import DEFAULTS, Limits
 from rerank.features.scores import FLOAT32_MAX
 from rerank.models.drift import Drift
-from rerank.models.ranking import Ranking
 from rerank.models.reranker import Reranker
 from rerank.models.tagger import Tagger
 from rerank.readers.given.nbest import GivenError
@@ -158,7 +157,9 @@ def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -
         "unknown": ranking.unknown,
     }
     answer |= {"answers": answers, "margin": ranking.margin} if (answers := ranking.answers) else {}
-    answer |= {"decided": _decided(ranking, asked.explain)} if asked.explain else {}
+    if asked.explain:
+        parts = ranking.explain(0, asked.explain)
+        answer["decided"] = [part._asdict() | {"amount": part.amount} for part in parts]
     if asked.decode:
         answer["decoded"] = {"text": ranking.text, "place": ranking.place}
     return as_json(answer), len(ranking)
@@ -218,7 +219,7 @@ def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
         return given, kind.model_validate(given)
     except ValidationError as error:
         place, message = first_fault(kind, error)
-        field = _field(place)
+        field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
         raise (GivenError(message, field) if field else DataError(message)) from None
 
 
@@ -238,23 +239,8 @@ def _check_sizes(given: Iterable[tuple[str, str | None]], limits: Limits, *, tre
         words = len(LEAF.findall(text) if trees else text.split())
         if words > limits.words:
             raise GivenError(f"found {words:,} words; expected at most {limits.words:,} (--max-words)", field)
-        if trees and (levels := _levels(text)) > limits.depth:
-            raise GivenError(
-                f"found a tree of {levels:,} levels; expected at most {limits.depth:,} (--max-depth)", field
-            )
-
-
-def _levels(tree: str) -> int:
-    """The greatest number of brackets of a tree that are open at once."""
-    data = np.frombuffer(encoded(tree), np.uint8)
-    return int(np.cumsum((data == OPEN).astype(np.int64) - (data == CLOSE)).max(initial=0))
-
-
-def _field(place: list[int | str]) -> str:
-    """A place in nested JSON as "candidates[3].score"."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
-
-
-def _decided(ranking: Ranking, other: int) -> list[dict[str, Any]]:
-    """The features in which the best candidate differs from the one at ``other``, those that decide first."""
-    return [part._asdict() | {"amount": part.amount} for part in ranking.explain(0, other)]
+        data = np.frombuffer(encoded(text), np.uint8) if trees else np.zeros(0, np.uint8)
+        levels = int(np.cumsum((data == OPEN).astype(np.int64) - (data == CLOSE)).max(initial=0))  # open at once
+        if levels > limits.depth:
+            message = f"found a tree of {levels:,} levels; expected at most {limits.depth:,} (--max-depth)"
+            raise GivenError(message, field)

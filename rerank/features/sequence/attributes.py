@@ -55,7 +55,10 @@ class TokenFeatures:
         kept = np.bincount(found.attributes, minlength=len(self.ids)) >= cutoff
         number = np.cumsum(kept) - 1
         self.ids = {text: int(number[j]) for text, j in self.ids.items() if kept[j]}
-        return _only(found, kept[found.attributes], number)
+        entries = kept[found.attributes]
+        rows = np.concatenate([[0], np.cumsum(entries)])[found.rows]
+        values = found.values[entries] if found.values.size else found.values
+        return TokenAttributes(found.starts, rows, number[found.attributes[entries]].astype(np.uint32), values)
 
     def extract(self, sentences: Sequence[Sequence[Token]]) -> TokenAttributes:
         """The attributes of sentences, those that are known."""
@@ -217,10 +220,3 @@ class _View:
             self._number[text] = len(self._texts)
             self._texts.append(text)
         return self._number[text]
-
-
-def _only(found: TokenAttributes, kept: np.ndarray, number: np.ndarray) -> TokenAttributes:
-    """The attributes that are kept (bool [nnz]), with new numbers."""
-    rows = np.concatenate([[0], np.cumsum(kept)])[found.rows]
-    values = found.values[kept] if found.values.size else found.values
-    return TokenAttributes(found.starts, rows, number[found.attributes[kept]].astype(np.uint32), values)

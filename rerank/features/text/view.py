@@ -208,7 +208,8 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
     if nbest.alignment is not None:
         point_first, points = _derivation(nbest, "alignment", nbest.alignment, S, lengths)
         if nbest.ended:
-            point_first, points = _within(point_first, points, S, lengths)
+            kept = (points[:, 0] < S) & (points[:, 1] < np.repeat(lengths, np.diff(point_first)))
+            point_first, points = np.concatenate([[0], np.cumsum(kept)])[point_first], points[kept]
     seen = score_view(nbest, symbols)
     given_first, given_names, given = none, seen.names[:0], np.empty(0)
     hash_of = known_hash if symbols is None else symbols.hash_of
@@ -237,23 +238,14 @@ def _derivation(
     read_derivations(np.frombuffer(raw, np.uint8), source + end, lengths + end, first, rows, problem)
     why, y, at = problem.tolist()
     if why:
-        values = {"found": _word(raw[at:]), "source": source, "target": int(lengths[y])}
+        found = raw[at:].split(maxsplit=1)[0][:40].decode("utf-8", "replace")
+        values = {"found": found, "source": source, "target": int(lengths[y])}
         message = _WRONG[why].format(**values, field=field, form=_FORMS[field])
         raise _fault(field, message, nbest, y)
     return first, rows[: first[-1]]
-
-
-def _within(first: np.ndarray, points: np.ndarray, source: int, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Alignments (see ``TextView``) without the points that link the end of source or text."""
-    kept = (points[:, 0] < source) & (points[:, 1] < np.repeat(lengths, np.diff(first)))
-    return np.concatenate([[0], np.cumsum(kept)])[first], points[kept]
 
 
 def _fault(reason: str, message: str, nbest: TextList, y: int) -> Problem:
     """The problem with candidate ``y``."""
     line = nbest.lines[y] if len(nbest.lines) else nbest.line
     return Problem(reason, message, line, path=nbest.path, list_id=nbest.id)
-
-
-def _word(text: bytes) -> str:
-    return text.split(maxsplit=1)[0][:40].decode("utf-8", "replace")

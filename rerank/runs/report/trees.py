@@ -188,18 +188,17 @@ def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) 
     titles = (
         {"gold": "Gold", "both": "Base and chosen"} if same else {"gold": "Gold", "base": "Base", "chosen": "Chosen"}
     )
-    trees = [_plain(tree) for tree in trees[: len(titles)]]
-    columns = _columns(trees, marks)
+    trees = [
+        tree._replace(labels=[*map(plain, tree.labels)], words=[word and plain(word) for word in tree.words])
+        for tree in trees[: len(titles)]
+    ]
+    columns = [_widths(tree, mark) for tree, mark in zip(trees, marks, strict=False)]
+    if len({*map(len, columns)}) == 1:  # as many words: they stand above each other
+        columns = [[*map(max, zip(*columns, strict=True))]] * len(trees)
     return [
         TreeDrawing(role, title, Markup(draw(tree, mark, width, f"{title} tree")))
         for (role, title), tree, mark, width in zip(titles.items(), trees, marks, columns, strict=False)
     ]
-
-
-def _plain(tree: Tree) -> Tree:
-    """``tree`` with its labels and words as they are shown."""
-    words = [None if word is None else plain(word) for word in tree.words]
-    return tree._replace(labels=[plain(label) for label in tree.labels], words=words)
 
 
 def draw(tree: Tree, marks: Mapping[int, str], columns: Sequence[float], title: str) -> str:
@@ -245,14 +244,6 @@ def _levels(tree: Tree) -> list[int]:
         parent = tree.parents[node]
         level[parent] = max(level[parent], level[node] + 1)
     return level
-
-
-def _columns(trees: Sequence[Tree], marks: Sequence[Mapping[int, str]]) -> list[list[float]]:
-    """Widths of the words' columns, for each tree; the same ones if the trees have the same number of words."""
-    widths = [_widths(tree, mark) for tree, mark in zip(trees, marks, strict=False)]
-    if len({*map(len, widths)}) > 1:
-        return widths
-    return [[*map(max, zip(*widths, strict=True))]] * len(trees)
 
 
 def _widths(tree: Tree, marks: Mapping[int, str]) -> list[float]:

@@ -47,10 +47,11 @@ def mark_example(source: str | None, references: Sequence[str], base: str, chose
         words = _words(text)
         marks = [""] * len(words)
         if golds:
-            place, pairs = _nearest(words, golds)
+            shared = [common(words, gold) for gold in golds]
+            place = min(range(len(golds)), key=lambda k: len(golds[k]) - 2 * len(shared[k]))  # the nearest
             marks = [WRONG] * len(words)
             lacked = set(range(len(golds[place])))
-            for i, j in pairs:
+            for i, j in shared[place]:
                 marks[i] = ""
                 lacked.discard(j)
             for j in lacked:
@@ -84,13 +85,6 @@ def common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
             i, j = i - 1, j - 1
             pairs.append((i, j))
     return pairs[::-1]
-
-
-def _nearest(words: list[str], golds: Sequence[list[str]]) -> tuple[int, list[tuple[int, int]]]:
-    """The place of the nearest reference, and what it has in common with ``words``."""
-    shared = [common(words, gold) for gold in golds]
-    place = min(range(len(golds)), key=lambda k: len(golds[k]) - 2 * len(shared[k]))
-    return place, shared[place]
 
 
 def _words(text: str) -> list[str]:

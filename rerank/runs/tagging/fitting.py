@@ -254,7 +254,8 @@ def _given(given: Labelled, reader: str | Mapping[str, Any]) -> list[TaggedSente
         sentences = []
         for number, rows in enumerate(given, start=1):
             tokens = list(rows) if isinstance(rows, Iterable) and not isinstance(rows, str) else [rows]
-            if not all(isinstance(row, (tuple, list)) and len(row) > 1 and _texts(row) for row in tokens):
+            rows_of_texts = (isinstance(row, (tuple, list)) and len(row) > 1 for row in tokens)
+            if not all(rows_of_texts) or not all(isinstance(value, str) and value for row in tokens for value in row):
                 raise DataError(f"sentence {number}: found {tokens[:2]!r}; expected tokens such as ('woman', 'NN')")
             if tokens:
                 labels = tuple(row[-1] for row in tokens)
@@ -262,8 +263,3 @@ def _given(given: Labelled, reader: str | Mapping[str, Any]) -> list[TaggedSente
     if not sentences:
         raise DataError("found no sentences; expected some with labels")
     return sentences
-
-
-def _texts(row: Sequence[Any]) -> bool:
-    """Whether a row has texts alone, none of them empty."""
-    return all(isinstance(value, str) and value for value in row)
