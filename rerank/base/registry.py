@@ -182,9 +182,8 @@ def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:
     fields: dict[str, dataclasses.Field[Any]] = {f.name: f for f in dataclasses.fields(cls) if f.init}
     for name in parameters:
         if name not in fields:
-            raise RecipeError(
-                f"{registry.kind} {spec['name']} has no setting {name!r}; {nearest(name, fields)}", key=key
-            )
+            message = f"{registry.kind} {spec['name']} has no setting {name!r}; {nearest(name, fields)}"
+            raise RecipeError(message, key=key)
     try:
         return cls(**parameters)
     except RecipeError as error:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -64,23 +65,17 @@ class Usage:
                 due = start + max(1.0, (time.monotonic() - start) / SHARE)
 
     def _look_for_workers(self) -> None:
-        try:
+        with suppress(psutil.Error):  # one that ended meanwhile: the next look finds the others
             self._workers = {process.pid: process for process in self._own.children(recursive=True)}
-        except psutil.Error:  # one that ended meanwhile: the next look finds the others
-            return
-        for pid, process in self._workers.items():
-            try:
-                times = process.cpu_times()
-            except psutil.Error:
-                continue
-            self._cpu[pid] = times.user + times.system
+            for pid, process in self._workers.items():
+                with suppress(psutil.Error):
+                    times = process.cpu_times()
+                    self._cpu[pid] = times.user + times.system
 
     def _look_at_memory(self) -> None:
         held = 0
         for process in (self._own, *self._workers.values()):
-            try:
+            with suppress(psutil.Error):
                 info = process.memory_info()
-            except psutil.Error:
-                continue
-            held += info.rss - getattr(info, "shared", 0)
+                held += info.rss - getattr(info, "shared", 0)
         self.peak_memory_bytes = max(self.peak_memory_bytes, held)

@@ -54,28 +54,30 @@ def inspect(
     trust: Trusted = False,
 ) -> None:
     """The strongest weights of a model, and the share of each template."""
+    from rich.table import Table
+
+    from rerank.models.inspection import find_features
     from rerank.models.model import Model
     from rerank.storage.remote import is_url
 
     if reader is not None and columns is None:
         raise RecipeError("--reader is for the lists of --columns; name them, or leave it out")
-
     if ablate and is_url(model):
         raise RecipeError("--ablate needs the directory of the run, with its lists; name a model on disk", path=model)
     loaded = Model.load(model, trust or not ablate)  # only then what it names is imported
     if provenance:
-        _show_provenance(loaded)
-        return
+        return _show_provenance(loaded)
     if columns is not None:
-        _show_columns(loaded, columns, reader)
-        return
+        return _show_columns(loaded, columns, reader)
     predictor = predictor or loaded.decision.ranked_by
     if predictor == "voted":
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
     weights, counts = loaded.weights_of(predictor, linear=False), loaded.table.about
     if feature is not None:
-        _show_features(loaded, predictor, feature)
-        return
+        features, found = find_features(loaded, predictor, feature), Table("feature", "weight")
+        for name, weight in features:
+            found.add_row(plain(name), f"{weight:+.5g}")
+        return show(found, features=dict(features))
     learner, nonzero = str(loaded.about.get("learner", "")), int((weights.strength != 0).sum())
     seen, kept = counts.get("seen", 0), counts.get("kept", 0)
     show(
@@ -119,18 +121,6 @@ def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
     count.warn()
 
 
-def _show_features(model: "Model", predictor: str, text: str) -> None:
-    from rich.table import Table
-
-    from rerank.models.inspection import find_features
-
-    features = find_features(model, predictor, text)
-    table = Table("feature", "weight")
-    for name, weight in features:
-        table.add_row(plain(name), f"{weight:+.5g}")
-    show(table, features=dict(features))
-
-
 def _show_provenance(model: "Model") -> None:
     import yaml
     from rich.table import Table
@@ -151,41 +141,31 @@ def _show_provenance(model: "Model") -> None:
 def _show_shares(model: "Model", place: str, predictor: str, top: int, ablate: bool) -> None:
     from rich.table import Table
 
+    from rerank.models.inspection import ablate as ablation
     from rerank.models.inspection import shares
+    from rerank.runs.corpora import dev_corpus
 
     without: dict[str, list[str]] = {}
     heads = ["template", "columns", "nonzero", "share"]
     if ablate:
-        without = _show_ablation(model, place, predictor)
+        corpus, metric = dev_corpus(model, Path(place).parent)
+        whole, scores = ablation(model, predictor, corpus, metric)
+        dev = {"measure": metric.primary, "score": whole, "signature": metric.signature, "without": scores}
+        show(f"dev {metric.primary}: {metric.text(whole)} ({metric.signature})", dev=dev)
+        without = {name: [metric.text(score), metric.signed(whole - score)] for name, score in scores.items()}
         heads += ["dev without", "lost"]
     table = Table(*heads)
     entries = shares(model, predictor, top)
     for entry in entries:
         cells = [plain(entry.template), f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
         table.add_row(*cells, *without.get(entry.template, []))
-    show(
-        table,
-        templates=[
-            {"template": entry.template, "columns": entry.columns, "nonzero": entry.nonzero, "share": entry.share}
-            | {"strongest": [{"feature": name, "weight": weight} for name, weight in entry.strongest]}
-            for entry in entries
-        ],
-    )
+    found = [{key: getattr(entry, key) for key in ("template", "columns", "nonzero", "share")} for entry in entries]
+    for shown, entry in zip(found, entries, strict=True):
+        shown["strongest"] = [{"feature": name, "weight": weight} for name, weight in entry.strongest]
+    show(table, templates=found)
     for entry in entries if top else []:
         strongest = (f"  {weight:+9.4g}  {plain(name.partition('|')[2])}" for name, weight in entry.strongest)
         show(f"\n{plain(entry.template)}", *strongest)
-
-
-def _show_ablation(model: "Model", place: str, predictor: str) -> dict[str, list[str]]:
-    """Show the dev score; returns it without each template, and what is lost, as texts."""
-    from rerank.models.inspection import ablate as ablation
-    from rerank.runs.corpora import dev_corpus
-
-    corpus, metric = dev_corpus(model, Path(place).parent)
-    whole, scores = ablation(model, predictor, corpus, metric)
-    dev = {"measure": metric.primary, "score": whole, "signature": metric.signature, "without": scores}
-    show(f"dev {metric.primary}: {metric.text(whole)} ({metric.signature})", dev=dev)
-    return {name: [metric.text(score), metric.signed(whole - score)] for name, score in scores.items()}
 
 
 @command()

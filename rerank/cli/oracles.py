@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -57,6 +56,7 @@ def oracle(
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
     from rerank.readers.base import SkipCount
+    from rerank.readers.detection import reads
     from rerank.readers.streams import stream_name
     from rerank.readers.texts.text_list import TextList
     from rerank.runs.doubts import references_amiss
@@ -74,8 +74,13 @@ def oracle(
         if reference is None:
             raise DataError("expected NBEST REF: parses are measured against gold trees", path=stream_name(nbest))
         measured = _measured_trees(measure, form_of_lists, nbest, reference, count, measuring.normalize)
-    with _in_order(form_of_lists, nbest, reference):
+    try:
         corpus = _measured_corpus(track(measured, "read"), measure)
+    except DataError:
+        if reference is None or not reads(form_of_lists, reference) or reads(form_of_lists, nbest):
+            raise
+        message = f"{reference} holds lists, and {nbest} does not: they are given the wrong way round"
+        raise DataError(f"{message}; expected NBEST REF") from None
     if corpus is None:
         raise count.nothing(stream_name(nbest))
     if isinstance(measure, Parseval):
@@ -84,20 +89,6 @@ def oracle(
     _show_statistics(statistics, count, measure)
     for line in references_amiss(measure, asdict(statistics), np.array(lengths), shown):
         log.warning("%s", line)
-
-
-@contextmanager
-def _in_order(reader: "Reader", nbest: str, reference: str | None) -> Iterator[None]:
-    """Within the block, an error in files that are given the wrong way round says so."""
-    from rerank.readers.detection import reads
-
-    try:
-        yield
-    except DataError:
-        if reference is not None and reads(reader, reference) and not reads(reader, nbest):
-            message = f"{reference} holds lists, and {nbest} does not: they are given the wrong way round"
-            raise DataError(f"{message}; expected NBEST REF") from None
-        raise
 
 
 def _measured_corpus(found: "Measurements", measure: "Metric") -> "Corpus | None":

@@ -49,9 +49,8 @@ class RecipeOptions:
         directory = self.output if self.output is not None else Path("runs") / file_name(recipe.name)
         stored, path = directory / "recipe.yaml", find_recipe(self.recipe)
         if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
-            raise RecipeError(
-                "the recipe.yaml of the results would replace this file; use another --output", path=str(path)
-            )
+            message = "the recipe.yaml of the results would replace this file; use another --output"
+            raise RecipeError(message, path=str(path))
         Command.output = directory
         return recipe, directory
 
@@ -215,9 +214,8 @@ def tune(
     if recipe.output is None:
         output = replace(recipe, output=Path("runs", file_name(f"{settings.name}-tune"))).read()[1]
     if len(settings.points()) < 2:
-        raise RecipeError(
-            "only one setting, so nothing to choose; name values, as grid: {learner.eta: [0.1, 1]}", key="grid"
-        )
+        message = "only one setting, so nothing to choose; name values, as grid: {learner.eta: [0.1, 1]}"
+        raise RecipeError(message, key="grid")
     if settings.data.holdout is None:
         settings = settings.changed({"data.holdout": share})
     if not settings.seeds:

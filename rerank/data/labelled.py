@@ -75,9 +75,8 @@ class Labelled:
         if wrong:
             raise DataError("the arrays of labelled examples do not fit together")
         if n and not 0 <= int(self.label.min()) <= int(self.label.max()) < k:
-            raise DataError(
-                f"labels from {self.label.min()} to {self.label.max()} for {k} classes; expected 0..{k - 1}"
-            )
+            message = f"labels from {self.label.min()} to {self.label.max()} for {k} classes; expected 0..{k - 1}"
+            raise DataError(message)
         if self.columns.size and not 0 <= int(self.columns.min()) <= int(self.columns.max()) < self.width:
             said = f"columns from {self.columns.min()} to {self.columns.max()}"
             raise DataError(f"{said} for width {self.width}; expected 0..{self.width - 1}")
@@ -154,9 +153,8 @@ class Labelled:
         present = np.unique(self.label)
         unknown = [self.classes[c] for c in present if self.classes[c] not in known]
         if unknown:
-            raise DataError(
-                f"found label {unknown[0]}, which the training examples do not have; expected {_some(classes)}"
-            )
+            message = f"found label {unknown[0]}, which the training examples do not have; expected {_some(classes)}"
+            raise DataError(message)
         places = np.array([known.get(name, -1) for name in self.classes], dtype=np.int64)
         label = places[self.label] if self.size else self.label
         if self.width <= width:
@@ -229,9 +227,8 @@ def from_csr(X: Any, y: Any, classes: Sequence[Any] | None = None) -> Labelled:
         raise DataError("the features hold something that is not a finite number in single precision")
     names = np.asarray(y)
     if names.shape != (matrix.shape[0],) or matrix.shape[1] > MOST_COLUMNS:
-        raise DataError(
-            f"labels of shape {names.shape} for a matrix of shape {matrix.shape}; expected one label per row"
-        )
+        message = f"labels of shape {names.shape} for a matrix of shape {matrix.shape}; expected one label per row"
+        raise DataError(message)
     distinct, inverse = np.unique(names, return_inverse=True)
     texts = [canonical(_text(name)) for name in distinct]
     ordered = canonical_order(texts) if classes is None else tuple(canonical(_text(name)) for name in classes)

@@ -26,16 +26,9 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
     """
 
     def __init__(
-        self,
-        reason: str,
-        message: str,
-        line: int | None = None,
-        *,
-        path: str | None = None,
-        list_id: str | None = None,
-        place: int | None = None,
-        advice: str = "",
-    ) -> None:
+        self, reason: str, message: str, line: int | None = None, *, path: str | None = None,
+        list_id: str | None = None, place: int | None = None, advice: str = "",
+    ) -> None:  # fmt: skip
         super().__init__(message, path=path, line=line, list_id=list_id)
         self.reason, self.place, self.advice = reason, place, advice
 

@@ -105,10 +105,8 @@ def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, re
         # The recipe goes first and comes last: a run that was killed between has left nothing to continue from.
         fresh = not resume or RECIPE not in known or not recipe.exists()
         if not fresh and recipe.read_text(encoding="utf-8", errors="replace") != resolved:
-            message = (
-                "the directory holds a run with other settings; use another --output, or run again without --resume"
-            )
-            raise RecipeError(message, path=str(recipe))
+            message = "the directory holds a run with other settings; use another --output, or run again without "
+            raise RecipeError(message + "--resume", path=str(recipe))
         if MODEL in known and (other := foreign(directory / MODEL)) is not None:
             raise RecipeError("this was not written by a run; move it, or use another --output", path=str(other))
         for name in (RECIPE, LOG, MODEL, *(name for name in results if name not in HELD)):

@@ -107,7 +107,6 @@ def _told(url: str) -> Iterator[None]:
         elif isinstance(cause, TimeoutError):
             message = f"no answer for {PATIENCE:g} seconds; try again, or fetch the file and name its copy"
         else:
-            message = (
-                f"cannot be fetched: {shown(str(cause)) or type(cause).__name__}; check the URL and the connection"
-            )
+            said = shown(str(cause)) or type(cause).__name__
+            message = f"cannot be fetched: {said}; check the URL and the connection"
         raise DataError(message, path=url) from None

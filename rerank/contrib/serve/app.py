@@ -192,17 +192,21 @@ def _health(model: Reranker | Tagger) -> Endpoint:
         about = {"task": "tagging", "labels": model.labels}
     else:
         about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
-        known = Provenance.model_validate(model.model.about)
-        trained = known.model_dump(mode="json", include={"learner", "date", "dev", "lists"})
-        ranges = {name: [seen.least, seen.greatest] for name, seen in known.columns.items()}
-        trained |= {"recipe": model.recipe.name, "ranges": ranges}
-        about |= {"source": model.sees_source, "trained": trained}
+        about |= {"source": model.sees_source, "trained": _trained(model)}
     state = {"status": "ok", "version": __version__, "model": about}
 
     async def health(_: Request) -> Response:
         return JSONResponse(state)
 
     return health
+
+
+def _trained(model: Reranker) -> dict[str, Any]:
+    """When and from what a model was trained, as far as it knows, and the least and greatest value of each column."""
+    known = Provenance.model_validate(model.model.about)
+    ranges = {name: [seen.least, seen.greatest] for name, seen in known.columns.items()}
+    about = known.model_dump(mode="json", include={"learner", "date", "dev", "lists"})
+    return about | {"recipe": model.recipe.name, "ranges": ranges}
 
 
 async def _page(_: Request) -> Response:

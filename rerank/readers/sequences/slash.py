@@ -59,8 +59,8 @@ class SlashReader(SequenceReader):
             if not (word and tag):
                 found = f"found {(word + self.mark + tag if word else tag)[:40]!r}"
                 raise Problem("label", f"{found}; expected a word and a tag with {self.mark!r} between them")
-        tokens = tuple((word,) for word, _ in pairs)
-        return TaggedSentence(tokens, tuple(tag for _, tag in pairs), name, path, block.line)
+        tokens, tags = tuple((word,) for word, _ in pairs), tuple(tag for _, tag in pairs)
+        return TaggedSentence(tokens, tags, name, path, block.line)
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
         out.write(encoded(slashed(sentence.words, labels, self.mark, self.at) + "\n"))

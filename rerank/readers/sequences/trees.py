@@ -5,12 +5,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from rerank.base.encoding import encoded
 from rerank.data.symbols import SymbolTable
 from rerank.readers.problems import Problem, SkippedList
-from rerank.readers.sequences.base import ADVICE, LineBlock, SequenceReader, TaggedSentence
+from rerank.readers.sequences.base import ADVICE, LineBlock, SequenceReader, TaggedSentence, Token
 from rerank.readers.sequences.slash import slashed
 from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.trees.treebank import read_trees
@@ -31,29 +32,28 @@ class TaggedTrees(SequenceReader):
     label: Literal["tags", "chunks"] = "tags"
 
     def read(self, path: PathLike, width: int | None = None) -> Iterator[TaggedSentence | SkippedList]:  # noqa: ARG002
-        name, symbols = stream_name(path), SymbolTable()
+        place, symbols = stream_name(path), SymbolTable()
         for ordinal, (text, line) in enumerate(read_trees(path)):
-            trees = parse_brackets([text], symbols, path=name, lines=[line])
-            sentence = self._sentence(trees, symbols, str(ordinal), name, line)
-            if sentence.tokens:
-                yield sentence
+            tokens, labels = self._found(parse_brackets([text], symbols, path=place, lines=[line]), symbols)
+            if tokens:
+                yield TaggedSentence(tuple(tokens), tuple(labels), str(ordinal), place, line)
             else:
-                yield SkippedList(str(ordinal), name, line, "tree", "found a tree without words", None, ADVICE)
+                yield SkippedList(str(ordinal), place, line, "tree", "found a tree without words", None, ADVICE)
 
-    def _sentence(self, trees: Trees, symbols: SymbolTable, name: str, path: str, line: int) -> TaggedSentence:
+    def _found(self, trees: Trees, symbols: SymbolTable) -> tuple[list[Token], list[str]]:
+        """The tokens of a tree, and their labels."""
         labels = [without_features(symbols.text(j)) for j in trees.label.tolist()]
         size, start, end = trees.size.tolist(), trees.start.tolist(), trees.end.tolist()
-        phrases = [k for k, label in enumerate(labels) if label.partition("-")[0] == "NP" and trees.word[k] < 0]
-        inside = dict[int, str]()
-        for k, following in zip(phrases, [*phrases, len(labels)][1:], strict=True):
-            if following >= k + size[k]:
-                inside |= {place: "I-NP" if place > start[k] else "B-NP" for place in range(start[k], end[k])}
         leaves = [k for k, word in enumerate(trees.word.tolist()) if word >= 0 and labels[k] != TRACE]
         words, tags = [symbols.text(int(trees.word[k])) for k in leaves], [labels[k] for k in leaves]
         if self.label == "tags":
-            return TaggedSentence(tuple((word,) for word in words), tuple(tags), name, path, line)
-        chunks = tuple(inside.get(start[k], "O") for k in leaves)
-        return TaggedSentence(tuple(zip(words, tags, strict=True)), chunks, name, path, line)
+            return [(word,) for word in words], tags
+        phrases = [k for k, label in enumerate(labels) if label.partition("-")[0] == "NP" and trees.word[k] < 0]
+        inside = dict[int, str]()
+        for k, following in pairwise([*phrases, len(labels)]):
+            if following >= k + size[k]:
+                inside |= {place: "I-NP" if place > start[k] else "B-NP" for place in range(start[k], end[k])}
+        return list(zip(words, tags, strict=True)), [inside.get(start[k], "O") for k in leaves]
 
     def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
         raise Problem("tree", "expected a tree")

@@ -66,15 +66,9 @@ def parse_list(
 
 
 def read_pairs(
-    reader: Reader,
-    nbest_path: PathLike,
-    gold_path: PathLike,
-    symbols: SymbolTable,
-    on_bad_list: OnBadList = "error",
-    count: SkipCount | None = None,
-    *,
-    normalize: bool = False,
-) -> Iterator[tuple[NBestList, Trees, Trees]]:
+    reader: Reader, nbest_path: PathLike, gold_path: PathLike, symbols: SymbolTable,
+    on_bad_list: OnBadList = "error", count: SkipCount | None = None, *, normalize: bool = False,
+) -> Iterator[tuple[NBestList, Trees, Trees]]:  # fmt: skip
     """(list, trees of its candidates, its gold tree) for every usable list, aligned by order.
 
     gold_path: a treebank, of one file or many; see ``treebank``. normalize: whether words are brought to one form on

@@ -187,13 +187,9 @@ def is_failed(text: bytes) -> bool:
 
 
 def parse_brackets(
-    texts: list[bytes],
-    symbols: SymbolTable,
-    *,
-    path: str | None = None,
-    lines: Sequence[int] | None = None,
+    texts: list[bytes], symbols: SymbolTable, *, path: str | None = None, lines: Sequence[int] | None = None,
     list_id: str | None = None,
-) -> Trees:
+) -> Trees:  # fmt: skip
     """The bracketed trees ``texts`` as ``Trees``; new labels and words are added to ``symbols``.
 
     Failed parses become ``FAILED``. ``lines`` (line number of every text), ``path`` and ``list_id`` tell in errors

@@ -181,13 +181,10 @@ def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) 
     same = trees[1] == trees[2]
     missed_base, wrong_base = differences(trees[0], trees[1])
     missed_chosen, wrong_chosen = differences(trees[0], trees[2])
-    missed = {
-        node: "−" + "B" * (node in missed_base) + "C" * (node in missed_chosen) for node in missed_base | missed_chosen
-    }
+    every = missed_base | missed_chosen
+    missed = {node: "−" + "B" * (node in missed_base) + "C" * (node in missed_chosen) for node in every}
     marks = [missed, dict.fromkeys(wrong_base, "×"), dict.fromkeys(wrong_chosen, "×")]
-    titles = (
-        {"gold": "Gold", "both": "Base and chosen"} if same else {"gold": "Gold", "base": "Base", "chosen": "Chosen"}
-    )
+    titles = {"gold": "Gold"} | ({"both": "Base and chosen"} if same else {"base": "Base", "chosen": "Chosen"})
     trees = [
         tree._replace(labels=[*map(plain, tree.labels)], words=[word and plain(word) for word in tree.words])
         for tree in trees[: len(titles)]
