@@ -174,9 +174,13 @@ def _watch(reading: int, taken: list[int]) -> None:
     while signals := os.read(reading, 1):
         if signals[0] in taken:
             if first is not None and time.monotonic() - first > AT_ONCE:
-                with suppress(OSError):
-                    shown = b"\x1b[?25h\n" if sys.stderr.isatty() else b""  # a progress bar hides the cursor
-                    os.write(2, shown + b"error: stopped at once\n")
-                os._exit(128 + signals[0])
+                _leave(signals[0])
             first = time.monotonic() if first is None else first
     os.close(reading)
+
+
+def _leave(number: int) -> None:
+    with suppress(OSError):
+        shown = b"\x1b[?25h\n" if sys.stderr.isatty() else b""  # a progress bar hides the cursor
+        os.write(2, shown + b"error: stopped at once\n")
+    os._exit(128 + number)

@@ -50,11 +50,8 @@ class Usage:
 
     def as_dict(self) -> dict[str, Any]:
         """``seconds``, ``cpu_seconds`` and ``peak_memory_bytes``."""
-        return {
-            "seconds": round(self.seconds, 3),
-            "cpu_seconds": round(self.cpu_seconds, 3),
-            "peak_memory_bytes": self.peak_memory_bytes,
-        }
+        times = {"seconds": round(self.seconds, 3), "cpu_seconds": round(self.cpu_seconds, 3)}
+        return {**times, "peak_memory_bytes": self.peak_memory_bytes}
 
     def _sample(self) -> None:
         due = time.monotonic() + 1.0

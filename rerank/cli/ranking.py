@@ -197,10 +197,8 @@ def _deviation(scorer: "Scorer", lists: "list[Opened | SkippedList]") -> float:
 
     from rerank.readers.base import SkippedList
 
-    by_list = [
-        ranked.scores for ranked in scorer.scored(lists) if not isinstance(ranked, SkippedList) and ranked.scores.size
-    ]
-    apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list)])
+    by_list = [ranked.scores for ranked in scorer.scored(lists) if not isinstance(ranked, SkippedList)]
+    apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list if scores.size)])
     deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 
@@ -237,12 +235,8 @@ def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> byt
     nbest, scores, answer = ranked.nbest, ranked.scores, ranked.answer
     place = int(ranked.order[0]) if answer is None else answer.place
     candidates = [
-        {
-            "place": y + 1,
-            "text": nbest.written(y).decode("utf-8", "surrogatepass"),
-            "score": float(scores[y]),
-            "base_score": float(nbest.base[y]),
-        }
+        {"place": y + 1, "text": nbest.written(y).decode("utf-8", "surrogatepass")}
+        | {"score": float(scores[y]), "base_score": float(nbest.base[y])}
         for y in _places(ranked)[:most]
     ]
     shown |= {"text": ranked.best.decode("utf-8", "surrogatepass"), "candidates": candidates}
