@@ -124,7 +124,7 @@ def _measured_texts(
     needed = not measure.measured
     lists = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
     for texts in lists:
-        lengths.append(lengths_of(texts, texts.references))
+        lengths.append(lengths_of(texts.texts, texts.base, texts.references, texts.answers))
         shown += [texts] if len(shown) < SAMPLE else []
         yield (texts, *measure.list_stats(texts, texts.references))
 

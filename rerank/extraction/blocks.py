@@ -9,8 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,14 +16,12 @@ import numpy as np
 
 from rerank.base.errors import RerankError, Warnings, collected_warnings
 from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Content, Pair
-from rerank.extraction.flat import FlatFeatures, FlatPair, flat_features
+from rerank.extraction.content.base import Content
 from rerank.extraction.seen import SeenLists
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
-from rerank.metrics.base import Metric
-from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
+from rerank.readers.base import SkipCount, SkippedList
 from rerank.readers.block import Item, ListBlock
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
@@ -119,30 +115,17 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
     collisions, seen = CollisionCount(0), SeenLists(content.held)
-    items = chain.from_iterable(partly_flat(content, item) for item in block.lists)
-    pairs: Iterator[Pair | FlatPair] = usable(
-        items, partial(pair_of, content), count, before=block.number * BLOCK_LISTS
-    )
-    for pair in pairs:
-        if isinstance(pair, FlatPair):
-            flat = flat_features(content.extractor, content.symbols, pair)
-            hashes = flat.named.hashes
-            numbers = counter.add(flat.named, flat.times) if known is None else known.of_features(hashes)
-            _add_flat(rows, flat, numbers, pair, content.metric)
-            seen.add_block(pair.block)
-            ids += pair.block.ids
-            continue
-        nbest = pair.nbest
-        reference, stats = content.stats(nbest, pair.content, pair.gold)
-        count.refuse(content.refused(pair, stats))
-        gain = content.metric.gain(stats, np.broadcast_to(reference, (len(nbest), reference.size)))
-        features = content.features(nbest, pair.content)
-        numbers = counter.add(features) if known is None else known.of_features(features.hashes)
+    for found in content.measured(block.lists, count, before=block.number * BLOCK_LISTS):
+        sizes, stats, reference, own = np.diff(found.block.lists), found.stats, found.reference, found.rows
+        features = content.block_features(found)
+        named, _, varying, place, *values = features
+        numbers = counter.add(named, features.times) if known is None else known.of_features(named.hashes)
         if hashed:
-            collisions.add(numbers, features.full)
-        rows.add(features, numbers, nbest.base, gain, stats, reference)
-        seen.add(nbest, content.lengths(pair))
-        ids.append(nbest.id)
+            collisions.add(numbers, named.full)
+        gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
+        rows.add_lists(sizes, varying, numbers[place], *values, own.base, gain, stats, reference)
+        seen.add(found.block)
+        ids += found.block.ids
     if known is not None:
         return Summary(ids, count, 0, []), [rows.rows(), seen.finish()]
     counts, place = counter.finish()
@@ -151,38 +134,6 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
         order = np.argsort(place)
         parts.append(Shared(collisions.owner[order], collisions.shared[order]))
     return Summary(ids, count, counter.seen, []), parts
-
-
-def _add_flat(rows: RowBuilder, flat: FlatFeatures, numbers: np.ndarray, pair: FlatPair, metric: Metric) -> None:
-    """Add the lists of a block to ``rows``."""
-    sizes, stats, reference, base = np.diff(pair.block.lists), pair.stats, pair.reference, np.array(pair.held.base)
-    gain = metric.gain(stats, np.repeat(reference, sizes, axis=0))
-    values = flat.entries, flat.origin, flat.candidate, flat.value
-    rows.add_lists(sizes, flat.counts, numbers[flat.place], *values, base, gain, stats, reference)
-
-
-def pair_of(
-    content: Content[Any], item: FlatPair | NBestList | SkippedList, count: SkipCount
-) -> Pair | FlatPair | None:
-    """A list with its reference, or a block with what is known of it; counted."""
-    if not isinstance(item, FlatPair):
-        return content.pair(item, count)
-    count.good_block(item.block)
-    count.unknown.update(dict.fromkeys(content.unknown(item.block.rows), len(item.block)))
-    return item
-
-
-def partly_flat(content: Content[Any], item: Item) -> Iterator[FlatPair | NBestList | SkippedList]:
-    """A list as it is; a block as a whole, or in parts, with the lists that cannot be in one on their own."""
-    if not isinstance(item, ListBlock):
-        yield item
-    elif (pair := content.flat_pair(item)) is not None:
-        yield pair
-    elif len(item) == 1 or not content.flat:
-        yield from item
-    else:
-        for first, last in pairwise((0, len(item) // 2, len(item))):
-            yield from partly_flat(content, item.part(first, last))
 
 
 class Timed(NamedTuple):

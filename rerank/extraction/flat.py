@@ -1,6 +1,5 @@
-"""Blocks of lists to features in one go, where every template gives columns (``Template.columns``) for whole blocks.
-
-The features are, to the bit, those that the same lists have one by one.
+"""The features of blocks of lists: in one go where every template gives columns (``Template.columns``) for whole
+blocks, to the bit those that the same lists have one by one.
 """
 
 from typing import NamedTuple
@@ -12,23 +11,13 @@ from rerank.data.symbols import SymbolTable, combined
 from rerank.features.collecting import ListFeatures, find_origin, narrow, write_row
 from rerank.features.extract import FeatureExtractor
 from rerank.kernels.compile import kernel
-from rerank.readers.block import ListBlock
 from rerank.readers.nbest import NBestList
 
 
-class FlatPair(NamedTuple):
-    """A block whose lists can all be used."""
-
-    block: ListBlock
-    held: NBestList  # its rows with the columns that templates look at
-    reference: np.ndarray  # float64 [L, R]: the metric's statistics
-    stats: np.ndarray  # float64 [N, K]
-
-
-class FlatFeatures(NamedTuple):
+class BlockFeatures(NamedTuple):
     """The features of L lists, list by list, with their values (E entries)."""
 
-    named: ListFeatures  # the F' different ones, without values
+    named: ListFeatures  # the F' different ones, whose values nobody looks at
     times: np.ndarray  # int64 [F']: the number of lists in which each of them varies
     counts: np.ndarray  # int64 [L]: how many each list has
     place: np.ndarray  # int64 [F]: each by its place among the different ones
@@ -36,6 +25,13 @@ class FlatFeatures(NamedTuple):
     origin: np.ndarray  # float32 [F]
     candidate: np.ndarray  # int32 [E], counted in its list
     value: np.ndarray  # float32 [E]
+
+    @staticmethod
+    def of(one: ListFeatures) -> "BlockFeatures":
+        """Those of a single list."""
+        count = one.hashes.size
+        times, counts, entries = np.ones(count, np.int64), np.array([count]), np.diff(one.first)
+        return BlockFeatures(one, times, counts, np.arange(count), entries, one.origin, one.candidate, one.value)
 
 
 @kernel
@@ -60,17 +56,19 @@ def collect_lists(
     return feature, entry
 
 
-def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, pair: FlatPair) -> FlatFeatures:
-    """The features of a block; the symbols of their names are added to ``symbols``."""
+def flat_features(
+    extractor: FeatureExtractor, symbols: SymbolTable, rows: NBestList, lists: np.ndarray
+) -> BlockFeatures:
+    """The features of lists (int64 [L + 1]) whose candidates are ``rows``; the symbols of their names are added to
+    ``symbols``."""
     kinds, full, names, columns = list[int](), list[int](), list[list[int]](), list[np.ndarray]()
     for kind, template in enumerate(extractor.templates):
-        for name, values in (template.columns(pair.held, pair.block.lists) or {}).items():
+        for name, values in (template.columns(rows, lists) or {}).items():
             names.append(list(map(symbols.hash_of, name)))
             full.append(combined(template.seed, *names[-1]))
             kinds.append(kind)
             columns.append(values)
-    lists, N, F = pair.block.lists, len(pair.held), len(columns)
-    L = lists.size - 1
+    L, N, F = lists.size - 1, len(rows), len(columns)
     counts, place, entries = np.zeros(L, np.int64), np.empty(L * F, np.int64), np.empty(L * F, np.int64)
     origin, candidate, value = (
         np.empty(L * F, np.float32),
@@ -91,7 +89,7 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, pair: FlatP
         np.array([symbol for of_one in names for symbol in of_one], np.uint64), ends[:-1][varying], ends[1:][varying],
         ends[:1], nothing.astype(np.int32), nothing, nothing,
     )  # fmt: skip
-    return FlatFeatures(
+    return BlockFeatures(
         named, times[varying], counts, (np.cumsum(times > 0) - 1)[place], entries[:features], origin[:features],
         candidate[:stored], value[:stored],
     )  # fmt: skip

@@ -89,11 +89,12 @@ def digest(source: bytes | None, texts: Sequence[bytes], values: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(values + held, digest_size=8).digest(), "little")
 
 
-def lengths_of(nbest: NBestList, references: Sequence[bytes]) -> tuple[int, int]:
+def lengths_of(
+    texts: Sequence[bytes], base: np.ndarray, references: Sequence[bytes] | None, answers: Sequence[bytes | None] | None
+) -> tuple[int, int]:
     """Bytes of the best candidate by base score, and of the first reference; (0, 0) without one, or with answers."""
-    if not len(nbest) or not references or nbest.answers is not None:
-        return 0, 0
-    return len(nbest.texts[int(nbest.base.argmax())]), len(references[0])
+    known = texts and references and not any(answers or ())
+    return (len(texts[int(base.argmax())]), len(references[0])) if known else (0, 0)
 
 
 class SeenLists:
@@ -102,21 +103,14 @@ class SeenLists:
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns, self._seen = columns, list[tuple[int, np.ndarray, tuple[int, int]]]()
 
-    def add(self, nbest: NBestList, lengths: tuple[int, int]) -> None:
-        """Add a list; lengths: see ``SeenSample``."""
-        if len(nbest) > 1:
-            values = values_of(nbest, self._columns)
-            known = digest(getattr(nbest, "source", None), nbest.texts, values.astype("<f8").tobytes())
-            self._seen.append((known, measured(values), lengths))
-
-    def add_block(self, block: ListBlock) -> None:
-        """Add lists whose ``lengths`` are those of their references."""
-        values, lists, many = (
-            values_of(block.rows, self._columns),
-            block.lists,
-            np.flatnonzero(np.diff(block.lists) > 1),
-        )
-        held, size, texts = memoryview(values.astype("<f8").tobytes()), 8 * values.shape[1], block.rows.texts
+    def add(self, block: ListBlock) -> None:
+        """Add the lists of a block."""
+        lists, many = block.lists, np.flatnonzero(np.diff(block.lists) > 1)
+        if not many.size:
+            return
+        values, base, texts = values_of(block.rows, self._columns), block.rows.base, block.rows.texts
+        answers = block.rows.answers
+        held, size = memoryview(values.astype("<f8").tobytes()), 8 * values.shape[1]
         sources, references = (block.sides.get(key) for key in ("source", "references"))
         measures = np.zeros((len(block), len(self._columns), MEASURES))
         measure_lists(lists, values, FLOAT32_MAX, measures)
@@ -124,8 +118,7 @@ class SeenLists:
         for i in many.tolist():
             a, b = places[i], places[i + 1]
             known = digest(sources[i] if sources else None, texts[a:b], bytes(held[a * size : b * size]))
-            best = texts[a + int(block.rows.base[a:b].argmax())] if references and references[i] else b""
-            lengths = (len(best), len(references[i][0])) if references and references[i] else (0, 0)
+            lengths = lengths_of(texts[a:b], base[a:b], references[i] if references else None, answers and answers[a:b])
             self._seen.append((known, measures[i], lengths))
 
     def finish(self) -> SeenSample:

@@ -14,7 +14,7 @@ MOST = 1 << 11  # lists in a block
 
 @dataclass(frozen=True, eq=False)
 class ListBlock:
-    """L lists with at least one candidate each, none of them bad.
+    """L lists, none of them bad, with at least one candidate each unless it is one alone.
 
     | field      | type                   | meaning |
     |------------|------------------------|---------|
@@ -32,6 +32,14 @@ class ListBlock:
     lines: Sequence[int]
     repeats: Sequence[int]
     sides: dict[str, Sequence[Any]]
+
+    @staticmethod
+    def of(nbest: NBestList) -> "ListBlock":
+        """A block of one list, which may be empty."""
+        sides: dict[str, Sequence[Any]] = {
+            key: [getattr(nbest, key)] for key in ("source", "references") if hasattr(nbest, key)
+        }
+        return ListBlock(nbest, np.array([0, len(nbest)]), [nbest.id], [nbest.line], [nbest.duplicates], sides)
 
     def __len__(self) -> int:
         return len(self.ids)

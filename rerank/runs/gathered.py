@@ -2,20 +2,16 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.blocks import pair_of, partly_flat
 from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Pair
-from rerank.extraction.flat import FlatPair
 from rerank.features.dense import said_of_all
 from rerank.metrics.base import Metric
-from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
+from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.block import Item, ListBlock
 from rerank.readers.given.reading import ListFile, lists_from, lists_given
 from rerank.readers.nbest import numbered
@@ -97,24 +93,16 @@ def gathered(
     names = [name for name in content.held if name in shown.names and (base is not None or name != content.held[0])]
     names = names if use is None else _asked_for(use, names)
     sizes, parts, references, seen = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray](), list[NBestList]()
-    items = chain.from_iterable(partly_flat(content, item) for item in rows)
-    pairs: Iterator[Pair | FlatPair] = usable(items, partial(pair_of, content), count)
-    for found in pairs:
-        if isinstance(found, Pair):
-            nbest, own = found.nbest.named(), [len(found.nbest)]
-            seen += [found.nbest][: SAMPLE - len(seen)]
-            of_list, stats = content.stats(*found)
-            reference = of_list[None]
-        else:
-            nbest, reference, stats = found.held, found.reference, found.stats
-            own = np.diff(found.block.lists).tolist()
+    for found in content.measured(rows, count):
+        nbest = found.rows.named()
+        seen += [] if found.pair is None else [nbest][: SAMPLE - len(seen)]
         if not len(nbest):
             continue
         values = nbest.scores[:, [nbest.names.index(name) for name in names]]
         scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
-        parts.append((numbered(nbest), values.T, scores, stats))
-        references += list(reference)
-        sizes += own
+        parts.append((numbered(nbest), values.T, scores, found.stats))
+        references += list(found.reference)
+        sizes += np.diff(found.block.lists).tolist()
     count.warn()
     if not parts:
         raise count.nothing("" if file is None else file.path)

@@ -25,6 +25,7 @@ from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
+from rerank.readers.block import ListBlock
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
 from rerank.readers.given.lists import candidate_of
 from rerank.readers.given.nbest import NBest, each_of, told
@@ -242,7 +243,7 @@ class Choosing:
                 else:
                     (row,) = chosen_rows(stats, np.array([answer]))
                 measured.append(MeasuredList(pair.nbest.id, pair.nbest.base, stats, reference, row))
-                seen.add(pair.nbest, content.lengths(pair))
+                seen.add(ListBlock.of(pair.nbest))
         count.warn()
         if self.scorer is None and next(self.given, _MISSING) is not _MISSING:
             raise DataError(f"found more choices than the {len(measured):,} lists; expected one for each")

@@ -128,15 +128,15 @@ def test_blocks_give_what_lists_give(features: dict[str, Any], tmp_path: Path, m
     for split in (1, 2, 3):
         write(tmp_path / f"{split}.jsonl.gz", split)
     made, taken = recipe(tmp_path, **features), list[int]()
-    flat_pair = TextContent.flat_pair
+    measured_block = TextContent.measured_block
 
     def counted(self: TextContent, block: ListBlock) -> Any:
-        pair = flat_pair(self, block)
+        pair = measured_block(self, block)
         taken.append(0 if pair is None else len(block))
         return pair
 
     with monkeypatch.context() as patch:
-        patch.setattr(TextContent, "flat_pair", counted)
+        patch.setattr(TextContent, "measured_block", counted)
         extracted, table = extract_training(made)
         others = [extract_split(made, split, table) for split in ("2", "3")]
     assert sum(taken) > 400

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from rerank.extraction import seen
 from rerank.extraction.seen import SeenLists, SeenSample, digest, measured, sample, shared, values_of
+from rerank.readers.block import ListBlock
 from rerank.readers.texts.text_list import TextList
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
@@ -72,7 +73,7 @@ def test_parts_give_the_sample_of_the_whole(numbers: list[int], cut: int, most: 
     def of(lists: list[TextList]) -> SeenSample:
         found = SeenLists(("score", "lm"))
         for nbest in lists:
-            found.add(nbest, (1, 2))
+            found.add(ListBlock.of(nbest))
         return found.finish()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -86,8 +87,8 @@ def test_parts_give_the_sample_of_the_whole(numbers: list[int], cut: int, most: 
 
 def test_lists_with_fewer_than_two_candidates_are_left_out() -> None:
     found = SeenLists(("score", "lm"))
-    found.add(text_list(0, np.zeros((1, 2))), (0, 0))
-    found.add(text_list(0, np.zeros((0, 2))), (0, 0))
+    found.add(ListBlock.of(text_list(0, np.zeros((1, 2)))))
+    found.add(ListBlock.of(text_list(0, np.zeros((0, 2)))))
     assert [array.shape for array in found.finish()] == [(0,), (0, 2, seen.MEASURES), (0, 2)]
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from rerank.extraction.seen import AGREEMENT, MEAN, SPREAD, SeenLists, SeenSample
 from rerank.models.drift import ALPHA, COMPARED, ColumnSeen, Drift, columns_seen
 from rerank.readers.base import read_lists
+from rerank.readers.block import ListBlock
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import TextList
 
@@ -27,7 +28,7 @@ def train() -> SeenSample:
     """The transcripts of the training split."""
     found = SeenLists(COLUMNS)
     for nbest in lists_of("train"):
-        found.add(nbest, (0, 0))
+        found.add(ListBlock.of(nbest))
     return found.finish()
 
 

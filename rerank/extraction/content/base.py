@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, nearest
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.flat import FlatPair
+from rerank.extraction.flat import BlockFeatures, flat_features
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import FeatureExtractor, UserTemplate
 from rerank.features.sets import SETS
@@ -38,6 +39,16 @@ class Pair(NamedTuple):
     nbest: NBestList
     content: Any  # what ``features`` reads
     gold: Any  # what ``stats`` compares with
+
+
+class Measured(NamedTuple):
+    """Lists that can be used, with the metric's statistics."""
+
+    block: ListBlock
+    rows: NBestList  # their candidates, with the columns that templates look at
+    reference: np.ndarray  # float64 [L, R]
+    stats: np.ndarray  # float64 [N, K]
+    pair: Pair | None  # of a single list; None: of several, all templates of which give columns
 
 
 class Description(NamedTuple):
@@ -112,13 +123,41 @@ class Content(ABC, Generic[T]):
     def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
         """A list with its reference, both parsed and counted; None if it cannot be used."""
 
+    def measured(self, items: Iterable[Item], count: SkipCount, before: int = 0) -> Iterator[Measured]:
+        """The usable lists, in blocks where these are ``flat``; before: see ``usable``."""
+        return usable(chain.from_iterable(map(self._parts, items)), self._measured, count, before)
+
+    def _parts(self, item: Item) -> Iterator[Measured | NBestList | SkippedList]:
+        """A list as it is; a block as a whole, or in parts, with the lists that cannot be in one on their own."""
+        if not isinstance(item, ListBlock):
+            yield item
+        elif (found := self.measured_block(item)) is not None:
+            yield found
+        elif len(item) == 1 or not self.flat:
+            yield from item
+        else:
+            for first, last in pairwise((0, len(item) // 2, len(item))):
+                yield from self._parts(item.part(first, last))
+
+    def _measured(self, item: Measured | NBestList | SkippedList, count: SkipCount) -> Measured | None:
+        if isinstance(item, Measured):
+            count.good_block(item.block)
+            count.unknown.update(dict.fromkeys(self.unknown(item.block.rows), len(item.block)))
+            return item
+        pair = self.pair(item, count)
+        if pair is None:
+            return None
+        reference, stats = self.stats(*pair)
+        count.refuse(self.refused(pair, stats))
+        return Measured(ListBlock.of(pair.nbest), pair.nbest, reference[None], stats, pair)
+
     @property
     def flat(self) -> bool:
-        """Whether blocks of lists stay whole unless something in them is wrong: see ``flat_pair``."""
+        """Whether blocks of lists stay whole unless something in them is wrong: see ``measured_block``."""
         return False
 
-    def flat_pair(self, block: ListBlock) -> FlatPair | None:  # noqa: ARG002
-        """``pair`` for the lists of a block, where all of them can be used, and nothing in them is left out."""
+    def measured_block(self, block: ListBlock) -> Measured | None:  # noqa: ARG002
+        """The lists of a block, where all of them can be used, and nothing in them is left out."""
         return None
 
     @abstractmethod
@@ -151,13 +190,15 @@ class Content(ABC, Generic[T]):
             return SkippedList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
         return nbest if self.columns is None else hold(self.columns, nbest)
 
-    def lengths(self, pair: Pair) -> tuple[int, int]:  # noqa: ARG002
-        """(0, 0) for trees, whose words tell whether a gold tree is theirs."""
-        return 0, 0
-
     def unknown(self, nbest: NBestList) -> tuple[str, ...]:
         """The score columns of a list that are not among those ``shown``."""
         return unknown_columns(self.shown, nbest) if self.shown is not None else ()
+
+    def block_features(self, found: Measured) -> BlockFeatures:
+        """The features of lists."""
+        if found.pair is None:
+            return flat_features(self.extractor, self.symbols, found.rows, found.block.lists)
+        return BlockFeatures.of(self.features(found.pair.nbest, found.pair.content))
 
     def features(self, nbest: NBestList, content: T) -> ListFeatures:
         """The features of a list."""

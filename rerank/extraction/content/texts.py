@@ -10,9 +10,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
-from rerank.extraction.content.base import Content, Description, Pair, hold, make_reader, make_templates
-from rerank.extraction.flat import FlatPair
-from rerank.extraction.seen import lengths_of
+from rerank.extraction.content.base import Content, Description, Measured, Pair, hold, make_reader, make_templates
 from rerank.features.collecting import ListFeatures
 from rerank.features.scores import unfit
 from rerank.features.text.extractor import TextExtractor
@@ -107,7 +105,7 @@ class TextContent(Content[TextView]):
         plain = isinstance(self.metric, ColumnMetric) and not self.user and made.bits == 64
         return plain and all(template.gives_columns() for template in made.templates)
 
-    def flat_pair(self, block: ListBlock) -> FlatPair | None:
+    def measured_block(self, block: ListBlock) -> Measured | None:
         try:
             rows = with_answers(cast(TextList, block.rows), self.answer)
         except Problem:  # of one of the lists
@@ -116,7 +114,7 @@ class TextContent(Content[TextView]):
         if not self.flat or isinstance(held, SkippedList) or unfit(held):
             return None
         try:
-            return FlatPair(block, held, *cast(ColumnMetric, self.metric).block_stats(replace(block, rows=rows)))
+            return Measured(block, held, *cast(ColumnMetric, self.metric).block_stats(replace(block, rows=rows)), None)
         except DataError:  # of one of the lists
             return None
 
@@ -161,9 +159,6 @@ class TextContent(Content[TextView]):
             right = with_answers(nbest.changed(texts=list(gold), answers=None), self.answer).answers or ()
             gold = (*gold, *filter(None, right))
         return self.metric.list_stats(nbest, gold)
-
-    def lengths(self, pair: Pair) -> tuple[int, int]:
-        return lengths_of(pair.nbest, pair.gold)
 
     def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
         return np.asarray(self.metric.stats([text], pair.gold)[1][0])
