@@ -73,7 +73,8 @@ class CorpusCache:
                     made.save(new / "table")
                     seal(new / "table")
                 _save(extracted, new)
-                return new.rename(_named(place, files, inputs))
+                held = {} if files else {"seen": extracted.seen.digests.tolist()}
+                return new.rename(_named(place, files, inputs, **held))
 
 
 @contextmanager
@@ -165,9 +166,10 @@ def _damaged(entry: Path, error: Exception) -> DataError:
     return DataError(f"the cached corpus is damaged ({error}); remove {entry} and run again", path=str(entry))
 
 
-def _named(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path:
-    """``place``, the name of which is that of settings and code, with the digest of the contents of ``files``."""
-    digests = {kind: [inputs.digest(path) for path in paths] for kind, paths in files.items()}
+def _named(place: Path, files: dict[str, list[str]], inputs: Inputs, **held: Any) -> Path:
+    """``place``, the name of which is that of settings and code, with the digest of the contents of ``files``, or of
+    what is ``held`` of lists that no file has."""
+    digests = {kind: [inputs.digest(path) for path in paths] for kind, paths in files.items()} | held
     return place.with_name(f"{place.name}-{_short(digests)}")
 
 

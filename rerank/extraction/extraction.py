@@ -228,7 +228,8 @@ class Extraction:
             log.warning("%s: %s", self._split, line)
         for source, lists in self._sources().items():
             if not lists:
-                raise self._count.nothing(self._recipe.data.files_of(source)["nbest"][0])
+                files = self._recipe.data.files(source).get("nbest", [""])
+                raise self._count.nothing(files[0])
         self._content.check(self._count)
 
     def _sources(self) -> dict[str, int]:

@@ -204,7 +204,7 @@ def lists_of(reader: Reader, path: PathLike, *, blocks: bool = False) -> Iterato
     """``reader.read``, or ``reader.blocks``, where a file that starts with a list that is bad, or an error, is looked
     into: the message says what the file seems to be.
     """
-    lists, asked = map(_legible, reader.blocks(path) if blocks else reader.read(path)), False
+    lists, asked = map(legible, reader.blocks(path) if blocks else reader.read(path)), False
     try:
         for nbest in lists:
             if isinstance(nbest, SkippedList) and not asked:
@@ -220,7 +220,7 @@ def lists_of(reader: Reader, path: PathLike, *, blocks: bool = False) -> Iterato
     yield from lists
 
 
-def _legible(nbest: Item) -> Item:
+def legible(nbest: Item) -> Item:
     """The list without the candidates that are not UTF-8; a bad list if anything else is not. Blocks are UTF-8."""
     if isinstance(nbest, SkippedList | ListBlock):
         return nbest

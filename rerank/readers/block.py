@@ -1,14 +1,15 @@
 """Many lists at once: the columns that JSON lines, tables and data frames give, one candidate after the other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from rerank.readers.nbest import NBestList, answers_of
 from rerank.readers.problems import SkippedList
 
+T = TypeVar("T")
 MOST = 1 << 11  # lists in a block
 
 
@@ -83,3 +84,19 @@ class ListBlock:
 
 
 Item: TypeAlias = ListBlock | NBestList | SkippedList  # of a stream of lists
+
+
+def named(item: Item, before: str) -> Item:
+    """A list, or lists, whose ids begin with ``before``."""
+    if isinstance(item, ListBlock):
+        return replace(item, ids=[before + name for name in item.ids])
+    return replace(item, id=before + item.id)
+
+
+def one_by_one(items: Iterable[ListBlock | T]) -> Iterator[NBestList | T]:
+    """The lists of a stream, without blocks."""
+    for item in items:
+        if isinstance(item, ListBlock):
+            yield from item
+        else:
+            yield item

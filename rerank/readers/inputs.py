@@ -2,16 +2,23 @@
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Self
 
 from rerank.base.errors import DataError
+from rerank.readers.block import Item
+from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import InputStream, held, open_file
 from rerank.storage.remote import RemoteFile
 
 CHUNK = 1 << 20
 RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
 MOST_OPEN = 100  # files at a time: a treebank has thousands, and a process may have only this many
+
+Source = Callable[[ScoreColumns | None, bool], Iterator[Item]]  # lists, given what ``Reader.knowing`` is told
+# The lists that a program holds, by split: no file has them.
+in_memory: ContextVar[Mapping[str, Source]] = ContextVar("in_memory", default={})  # noqa: B039 - nobody changes it
 
 
 class HeldStream(InputStream):

@@ -10,6 +10,7 @@ from rerank.base.encoding import check_split
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
 from rerank.metrics.base import TestName
+from rerank.readers.inputs import in_memory
 from rerank.readers.streams import check_encoding
 from rerank.recipes.settings import (
     Epochs,
@@ -130,9 +131,9 @@ class SplitSettings(Section):
         return self.holdout is not None and split == HOLDOUT
 
     def files(self, split: str) -> dict[str, list[str]]:
-        """All files of a split, by what they hold, source by source."""
+        """All files of a split, by what they hold, source by source; none where a program holds the lists."""
         by_kind: dict[str, list[str]] = {}
-        for source in self.sources_of(split):
+        for source in (source for source in self.sources_of(split) if source not in in_memory.get()):
             for kind, paths in self.files_of(source).items():
                 by_kind.setdefault(kind, []).extend(paths)
         return by_kind

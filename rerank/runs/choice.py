@@ -100,8 +100,8 @@ def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:
         on.setdefault(HOLDOUT if choice else data.dev or data.training, []).append("settings")
     if (mert := getattr(recipe, "mert", None)) is not None:
         on.setdefault(mert.split, []).append("MERT")
-    known = {path for split in on for path in data.files(split)["nbest"]}
-    tests = [split for split in data.tests if split not in on and known.isdisjoint(data.files(split)["nbest"])]
+    known = {path for split in on for path in data.files(split).get("nbest", ())}
+    tests = [split for split in data.tests if split not in on and known.isdisjoint(data.files(split).get("nbest", ()))]
     return {"splits": tests, "chosen_on": on}
 
 

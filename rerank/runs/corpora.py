@@ -202,7 +202,7 @@ def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
                 except DataError as error:
                     hints = _hints(recipe, split) if not Path(path).exists() else []
                     raise DataError("; ".join([error.message, *hints]), path=path) from None
-    _warn_of_seen_lists(recipe, {split: kinds["nbest"] for split, kinds in files.items()})
+    _warn_of_seen_lists(recipe, {split: kinds.get("nbest", []) for split, kinds in files.items()})
 
 
 def _warn_of_seen_lists(recipe: ListRecipe, lists: dict[str, list[str]]) -> None:

@@ -2,18 +2,12 @@
 
 import dataclasses
 import difflib
-import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, NamedTuple, Unpack
-
-import numpy as np
+from typing import Any, NamedTuple, Unpack
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.engines.engine import open_engine
@@ -25,18 +19,14 @@ from rerank.metrics.base import metrics
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
-from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
-from rerank.readers.block import Item, ListBlock
+from rerank.readers.base import NBestList
+from rerank.readers.block import ListBlock
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, told
 from rerank.readers.given.reading import ListFile, first_list, holds_trees, lists_from, lists_given
-from rerank.readers.inputs import Inputs
+from rerank.readers.inputs import Source, in_memory
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import says_scores
-from rerank.readers.streams import PathLike, Writable
 from rerank.readers.texts.answers import check_rule
-from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import load_recipe, read_settings
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named
@@ -46,70 +36,6 @@ from rerank.runs import pipeline
 from rerank.runs.callbacks import Callback, watching
 
 log = logging.getLogger("rerank")
-Rows = Callable[[Reader], Iterator[Item]]  # for a reader that was told what to look for
-
-
-@dataclass(frozen=True)
-class HeldReader(Reader):
-    """The reader of lists that a program holds."""
-
-    places: ClassVar[dict[str, Rows]] = {}
-
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        """See ``Reader.read``.
-
-        Raises
-        ------
-        DataError: no lists are held there.
-        """
-        yield from chain.from_iterable(item if isinstance(item, ListBlock) else (item,) for item in self.blocks(path))
-
-    def blocks(self, path: PathLike) -> Iterator[Item]:
-        if os.fspath(path) not in self.places:
-            raise DataError("a file that stands for lists of a program that has ended", path=os.fspath(path))
-        return self.places[os.fspath(path)](self)
-
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        """They are written as JSON."""
-        JsonlReader().write(out, nbest, order, scores)
-
-
-NAME = f"{HeldReader.__module__}:{HeldReader.__name__}"  # in a recipe
-
-
-@contextmanager
-def holding(directory: Path, splits: Mapping[str, tuple[Rows, str]]) -> Iterator[None]:
-    """Within the block, the files ``directory``/SPLIT have these lists, whose digests they hold."""
-    places = {os.fspath(directory / split): rows for split, (rows, _) in splits.items()}
-    for split, (_, digest) in splits.items():
-        (directory / split).write_text(f"{digest}\n")
-    HeldReader.places.update(places)
-    try:
-        yield
-    finally:
-        for place in places:
-            del HeldReader.places[place]
-
-
-def digest_of(lists: Iterable[NBestList | ListBlock]) -> str:
-    """SHA-256 of everything that lists hold."""
-    digest = hashlib.sha256()
-    for item in lists:
-        rows = item.rows if isinstance(item, ListBlock) else item
-        if isinstance(item, ListBlock):
-            digest.update(repr([item.ids, item.lists.tolist(), item.sides]).encode("utf-8", "surrogateescape"))
-        held: list[object] = [rows.id, rows.texts, rows.names, rows.column, rows.gold and rows.gold.text, rows.answers]
-        arrays = [rows.scores]
-        if isinstance(rows, TextList):
-            held += [rows.source, rows.references, rows.segmentation, rows.alignment]
-            held += [] if rows.sparse is None else [rows.sparse.names]
-            arrays += [] if rows.sparse is None else [rows.sparse.first, rows.sparse.values]
-        digest.update(repr(held).encode("utf-8", "surrogateescape"))
-        for array in arrays:
-            digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
 KEPT = "on_bad_list", "normalize", "shard_size", "answer"  # what is kept of the data of a recipe that is given
 
@@ -205,7 +131,7 @@ def fit(
     if dev is not None:
         held[DEV] = _held(dev, kind, held[TRAIN].columns)
     with watching(callback):
-        model = _fitted(settings, held, kind.texts, start)
+        model = _fitted(settings, held, start)
     if frame:
         model = dataclasses.replace(model, about={**model.about, "frame": frame})
     return Reranker(model)
@@ -219,45 +145,42 @@ class Kind(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The lists of a split: how to go through them, their digest, what a recipe says of lists like these, and the
-    columns of the first list if a program has made them."""
+    """The lists of a split: how to go through them, what a recipe says of lists like these, and the columns of the
+    first list if a program has made them."""
 
-    rows: Rows
-    digest: str
+    source: Source
     data: Settings
     columns: ScoreColumns | None = None
 
 
-def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool, start: Reranker | None) -> Model:
+def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None) -> Model:
     """The model that a recipe with these ``settings`` makes of the lists."""
     asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
+    data = {**held[TRAIN].data, **asked}
     with TemporaryDirectory(prefix="rerank-") as place:
-        lists: Settings = {"root": place, "train": TRAIN, "dev": DEV if DEV in held else None, "tests": []}
-        scores = {"scores": "score"} if says_scores(held[TRAIN].data.get("reader", NAME)) else {}
-        lists |= {"nbest": "{root}/{split}", "reader": {"name": NAME, **scores}}
-        lists |= {"sources": None, "references": None} if texts else {"gold": None}
         if start is not None:
             start.save(Path(place, "start"))
             training = dict(_mapping(settings.get("training"), "training"))
             if twice := [key for key in ("start", "warm_start") if training.pop(key, None) is not None]:
                 raise RecipeError("found a second model to start from, beside start=...", key=f"training.{twice[0]}")
             settings["training"] = {**training, "start": str(Path(place, "start"))}
-        policy = {"on_bad_list": held[TRAIN].data["on_bad_list"]} if "on_bad_list" in held[TRAIN].data else {}
-        recipe = read_settings({"name": "fit", **settings, "data": {**policy, **asked, **lists}})
+        splits: Settings = {"train": TRAIN, "dev": DEV if DEV in held else None, "tests": []}
+        recipe = read_settings({"name": "fit", **settings, "data": {**data, **splits}})
         assert isinstance(recipe, ListRecipe)
         if missing := set(recipe.splits) - held.keys():
             message = f"the recipe needs a split {min(missing)!r}; found only {' and '.join(held)}"
             tuning = "; MERT can tune on dev: say mert: {split: dev}" if getattr(recipe, "mert", None) else ""
             raise RecipeError(message + tuning, key="recipe")
-        directory = Path(place, "run")
-        lists_of = {split: (memory.rows, memory.digest) for split, memory in held.items()}
-        with told(place), holding(Path(place), lists_of), open_engine(recipe.engine) as engine:
-            pipeline.run(recipe, directory, tests=False, engine=engine)
-        model = Model.load(directory / "model", trust=True)  # by the caller's own recipe
-    data = type(recipe.data).model_validate({**policy, **asked, **held[TRAIN].data})
+        token = in_memory.set({split: memory.source for split, memory in held.items()})
+        try:
+            with told(), open_engine(recipe.engine) as engine:
+                pipeline.run(recipe, Path(place, "run"), tests=False, engine=engine)
+        finally:
+            in_memory.reset(token)
+        model = Model.load(Path(place, "run", "model"), trust=True)  # by the caller's own recipe
     about, training = {**model.about, "files": {}}, {**model.settings["training"], "start": None}
-    settings = {**model.settings, "data": data.model_dump(mode="json"), "training": training}
-    return dataclasses.replace(model, settings=settings, about=about)
+    kept = type(recipe.data).model_validate(data).model_dump(mode="json")
+    return dataclasses.replace(model, settings={**model.settings, "data": kept, "training": training}, about=about)
 
 
 def _settings(recipe: str | os.PathLike[str] | Mapping[str, Any] | TaskRecipe | None) -> Settings:
@@ -326,7 +249,7 @@ def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
         dense = [name for name in columns.names if name not in (columns.base, kind.gains and GAIN)]
         data = {"nbest": "{root}/{split}.jsonl.gz", "reader": {"name": "jsonl", "base": columns.base, "dense": dense}}
         data |= {"sources": None, "references": None}
-    return Held(lambda _: iter(rows), digest_of(rows), data, columns)
+    return Held(lambda *_: iter(rows), data, columns)
 
 
 def _held_file(lists: ListFile, kind: Kind) -> Held:
@@ -335,12 +258,7 @@ def _held_file(lists: ListFile, kind: Kind) -> Held:
     if kind.texts:
         data |= {"sources": lists.sources and "{root}/{split}.src.gz", "form": lists.form}
         data |= {} if lists.references else {"references": None}
-
-    def rows(reader: Reader) -> Iterator[Item]:
-        return lists.blocks(reader.known, normal=reader.normal)
-
-    with Inputs() as inputs:
-        return Held(rows, " ".join(map(inputs.digest, lists.files)), data)
+    return Held(lists.blocks, data)
 
 
 def _learner(learner: Any) -> Any:

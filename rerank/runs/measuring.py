@@ -25,7 +25,7 @@ from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
-from rerank.readers.block import ListBlock
+from rerank.readers.block import ListBlock, one_by_one
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
 from rerank.readers.given.lists import candidate_of
 from rerank.readers.given.nbest import NBest, each_of, told
@@ -226,7 +226,8 @@ class Choosing:
         """Answer all lists."""
         content, seen, measured = self.content, SeenLists(self.content.held), list[MeasuredList]()
         if isinstance(lists, ListFile):
-            rows, policy = lists.rows(), lists.on_bad_list
+            rows: Iterable[NBestList | SkippedList] = one_by_one(lists.blocks())
+            policy = lists.on_bad_list
         else:
             rows = lists_given(lists, texts=isinstance(content, TextContent), gains=isinstance(content.metric, Gain))
             policy = "error"

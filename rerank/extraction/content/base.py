@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -19,8 +18,9 @@ from rerank.features.sink import TooLargeError
 from rerank.features.template import EITHER, Template, make_template
 from rerank.metrics.base import Metric
 from rerank.readers import several
-from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, usable
-from rerank.readers.block import Item, ListBlock
+from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, legible, usable
+from rerank.readers.block import Item, ListBlock, named, one_by_one
+from rerank.readers.inputs import in_memory
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import read_in
 from rerank.readers.texts.text_list import SCORE
@@ -88,18 +88,20 @@ class Content(ABC, Generic[T]):
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
         """
+        return one_by_one(self.read_blocks(data, split, blocks=False))
+
+    def read_blocks(self, data: SplitSettings, split: str, *, blocks: bool = True) -> Iterator[Item]:
+        """``read``, with ``blocks`` where lists are ``flat`` and the format gives some, which cannot be written back."""
         sources = data.sources_of(split)
         for source in sources:
-            for nbest in read_in(data.encoding, self.read_source(data, source)):
-                yield nbest if len(sources) == 1 else replace(nbest, id=f"{source}/{nbest.id}")
+            held = in_memory.get().get(source)
+            items = map(legible, held(self.shown, self.normalize)) if held else self.read_source(data, source, blocks)
+            for item in read_in(data.encoding, items):
+                yield item if len(sources) == 1 else named(item, f"{source}/")
 
     @abstractmethod
-    def read_source(self, data: SplitSettings, source: str) -> Iterator[NBestList | SkippedList]:
-        """``read`` for one source."""
-
-    def read_blocks(self, data: SplitSettings, split: str) -> Iterator[Item]:
-        """``read``, with blocks of lists where these are ``flat`` and the format gives some."""
-        return self.read(data, split)
+    def read_source(self, data: SplitSettings, source: str, blocks: bool) -> Iterator[Item]:
+        """``read_blocks`` for one source, whose lists are in files."""
 
     def read_again(
         self, data: SplitSettings, split: str, ids: Sequence[str], sizes: np.ndarray

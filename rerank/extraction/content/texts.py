@@ -24,7 +24,6 @@ from rerank.readers.base import NBestList, SkipCount, SkippedList, lists_of
 from rerank.readers.block import Item, ListBlock
 from rerank.readers.problems import Problem
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.streams import read_in
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import complete, lists_of_texts, settle, text_list
@@ -68,25 +67,13 @@ class TextContent(Content[TextView]):
         self.extractor.relative = settings.centred
         self.names, self.free, self.needs = self.extractor.names, self.extractor.free, self.extractor.needs
 
-    def read_source(self, data: SplitSettings, source: str) -> Iterator[TextList | SkippedList]:
-        files = data.files_of(source)
-        sources = files.get("sources")
-        return lists_of_texts(
-            make_reader(data.reader).knowing(self.shown),
-            data.lists(source),
-            references=files.get("references"),
-            sources=sources[0] if sources else None,
-            form=cast(TextDataSettings, data).form,
-        )
-
-    def read_blocks(self, data: SplitSettings, split: str) -> Iterator[Item]:
-        sources = data.sources_of(split)
-        files = data.files_of(sources[0]) if self.flat and len(sources) == 1 else {}
-        if not files or files.get("sources") or files.get("references"):
-            return self.read(data, split)
-        return read_in(
-            data.encoding, lists_of(make_reader(data.reader).knowing(self.shown), data.lists(split), blocks=True)
-        )
+    def read_source(self, data: SplitSettings, source: str, blocks: bool) -> Iterator[Item]:
+        reader, path, files = make_reader(data.reader).knowing(self.shown), data.lists(source), data.files_of(source)
+        references, sources = files.get("references"), files.get("sources")
+        if blocks and self.flat and not references and not sources:
+            return lists_of(reader, path, blocks=True)
+        form = cast(TextDataSettings, data).form
+        return lists_of_texts(reader, path, references=references, sources=sources[0] if sources else None, form=form)
 
     def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
         texts = nbest if isinstance(nbest, SkippedList) else text_list(nbest)

@@ -17,6 +17,7 @@ from rerank.metrics.base import metrics
 from rerank.metrics.evaluation import check_errors, refused_list
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import NBestList, Problem, SkipCount, SkippedList
+from rerank.readers.block import Item
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.trees.pairs import lists_of_trees, open_list, parse_list, parse_pair
 from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets, picked
@@ -60,7 +61,7 @@ class TreeContent(Content[Parses]):
         """The table to read a list with: labels that rules and templates ask about have the same ids in all tables."""
         return self.symbols if self.keeps_texts else self.symbols.copy()
 
-    def read_source(self, data: SplitSettings, source: str) -> Iterator[NBestList | SkippedList]:
+    def read_source(self, data: SplitSettings, source: str, blocks: bool) -> Iterator[Item]:  # noqa: ARG002
         files = data.files_of(source)
         reader = make_reader(data.reader).knowing(self.shown, normal=self.normalize)
         return lists_of_trees(reader, data.lists(source), files.get("gold"))

@@ -12,7 +12,7 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import OnBadList, SkipCount, counted, usable
-from rerank.readers.block import Item, ListBlock
+from rerank.readers.block import Item, ListBlock, one_by_one
 from rerank.readers.lines import LineReader
 from rerank.readers.nbest import Candidates, NBestList
 from rerank.readers.problems import Problem
@@ -55,16 +55,14 @@ def refusal(problem: Problem) -> GivenError:
 
 
 @contextmanager
-def told(folder: str | None = None) -> Iterator[None]:
-    """Within the block, errors in lists that have no file, or one in ``folder``, name the list and the candidate."""
+def told() -> Iterator[None]:
+    """Within the block, errors in lists that have no file name the list and the candidate."""
     try:
         yield
     except Problem as problem:
         raise problem if problem.path else refusal(problem) from None
     except DataError as error:
-        if error.path and not (folder and error.path.startswith(folder)):
-            raise
-        raise DataError(error.message, list_id=error.list_id) from None
+        raise error if error.path else DataError(error.message, list_id=error.list_id) from None
 
 
 # A text, (text, score), a dict (text or tree and what else a Candidate has), an ``nltk.Tree`` or a Candidate.
@@ -172,9 +170,7 @@ def _counted(item: Item, count: SkipCount) -> NBestList | ListBlock | None:
 
 def nbests(items: Iterable[NBestList | ListBlock], rule: str | None = None) -> Iterator[NBest]:
     """Lists as users see them; ``rule``: see ``NBest.of``."""
-    for item in items:
-        for rows in item if isinstance(item, ListBlock) else (item,):
-            yield NBest.of(rows, rule=rule)
+    return (NBest.of(rows, rule=rule) for rows in one_by_one(items))
 
 
 @dataclass(frozen=True)

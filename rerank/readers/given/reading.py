@@ -56,20 +56,17 @@ class ListFile:
         others = [*(self.references or ()), *([] if self.sources is None else [self.sources])]
         return [*self.reader.paths(self.path), *(treebank_files(*others) if self.trees else others)]
 
-    def rows(self, known: ScoreColumns | None = None, *, normal: bool = False) -> Iterator[NBestList | SkippedList]:
-        """The lists with their sources and references, bad ones in their places; known, normal: see ``Reader``."""
-        return read_in(self.encoding, self._rows(known, normal))
+    def blocks(self, known: ScoreColumns | None = None, normal: bool = False) -> Iterator[Item]:
+        """The lists with their sources and references, bad ones in their places, in blocks where the format gives some
+        and no other file holds anything for them; known, normal: see ``Reader``."""
+        return read_in(self.encoding, self._blocks(self.reader.knowing(known, normal=normal)))
 
-    def blocks(self, known: ScoreColumns | None = None, *, normal: bool = False) -> Iterator[Item]:
-        """``rows``, with blocks where the format gives some and no other file holds anything for the lists."""
-        if self.trees or self.references or self.sources:
-            return self.rows(known, normal=normal)
-        return read_in(self.encoding, lists_of(self.reader.knowing(known), self.path, blocks=True))
-
-    def _rows(self, known: ScoreColumns | None, normal: bool) -> Iterator[NBestList | SkippedList]:
-        reader = self.reader.knowing(known, normal=normal)
+    def _blocks(self, reader: Reader) -> Iterator[Item]:
         if self.trees:
             yield from lists_of_trees(reader, self.path, self.references and treebank_files(*self.references))
+            return
+        if not self.references and not self.sources:
+            yield from lists_of(reader, self.path, blocks=True)
             return
         references, sources, form = self.references, self.sources, self.form
         for nbest in lists_of_texts(reader, self.path, references=references, sources=sources, form=form):

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, cast
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList, readers
-from rerank.readers.block import Item, ListBlock
+from rerank.readers.block import Item, one_by_one
 from rerank.readers.lines import LineReader, Place, Record
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, Writable, open_stream
@@ -93,11 +93,7 @@ class JsonlReader(SampleReader):
     def lists(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
     ) -> Iterator[NBestList | SkippedList]:
-        for item in self.blocks_of(lines, records, seen, wait=False):
-            if isinstance(item, ListBlock):
-                yield from item
-            else:
-                yield item
+        return one_by_one(self.blocks_of(lines, records, seen, wait=False))
 
     def blocks_of(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None, *, wait: bool = True
