@@ -18,9 +18,9 @@ class BlockFeatures(NamedTuple):
     """The features of L lists, list by list, with their values (E entries)."""
 
     named: ListFeatures  # the F' different ones, whose values nobody looks at
-    times: np.ndarray  # int64 [F']: the number of lists in which each of them varies
+    times: np.ndarray | None  # int64 [F']: the number of lists in which each of them varies; None: one
     counts: np.ndarray  # int64 [L]: how many each list has
-    place: np.ndarray  # int64 [F]: each by its place among the different ones
+    place: np.ndarray | slice  # int64 [F]: each by its place among the different ones
     entries: np.ndarray  # int64 [F]
     origin: np.ndarray  # float32 [F]
     candidate: np.ndarray  # int32 [E], counted in its list
@@ -29,9 +29,8 @@ class BlockFeatures(NamedTuple):
     @staticmethod
     def of(one: ListFeatures) -> "BlockFeatures":
         """Those of a single list."""
-        count = one.hashes.size
-        times, counts, entries = np.ones(count, np.int64), np.array([count]), np.diff(one.first)
-        return BlockFeatures(one, times, counts, np.arange(count), entries, one.origin, one.candidate, one.value)
+        counts, entries = np.array([one.hashes.size]), np.diff(one.first)
+        return BlockFeatures(one, None, counts, slice(None), entries, one.origin, one.candidate, one.value)
 
 
 @kernel

@@ -253,13 +253,13 @@ def read_lists(
     yield from usable(lists_of(reader, path), counted, count)
 
 
-def counted(nbest: NBestList | SkippedList, count: SkipCount) -> NBestList | None:
-    """The list, if it can be used; ``count`` knows of it either way."""
-    if isinstance(nbest, SkippedList):
-        count.bad(nbest)
+def counted(item: Item, count: SkipCount) -> Any:
+    """The list, or lists, if they can be used; ``count`` knows of them either way."""
+    if isinstance(item, SkippedList):
+        count.bad(item)
         return None
-    count.good(nbest)
-    return nbest
+    count.good(item)
+    return item
 
 
 def excerpt(text: bytes, length: int = 40) -> str:

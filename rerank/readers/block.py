@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -84,6 +85,18 @@ class ListBlock:
 
 
 Item: TypeAlias = ListBlock | NBestList | SkippedList  # of a stream of lists
+
+
+def first_filled(items: Iterable[Item]) -> tuple[NBestList | None, Iterator[Item]]:
+    """The first list that has candidates, or those of the first block, None if nothing has; and all ``items``, which
+    are gone through once."""
+    ahead, rest = list[Item](), iter(items)
+    for item in rest:
+        ahead.append(item)
+        shown = item.rows if isinstance(item, ListBlock) else item
+        if isinstance(shown, NBestList) and len(shown):
+            return shown, chain(ahead, rest)
+    return None, iter(ahead)
 
 
 def named(item: Item, before: str) -> Item:

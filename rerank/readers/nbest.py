@@ -42,8 +42,6 @@ class Candidate:
     TypeError: both a text and a tree, or neither.
     """
 
-    __slots__ = ("_alignment", "_answer", "_columns", "_features", "_score", "_segmentation", "_text")
-
     def __init__(
         self,
         text: str | None = None,
@@ -58,44 +56,9 @@ class Candidate:
     ) -> None:
         if (text is None) == (tree is None):
             raise TypeError("expected a text or a tree" + ("" if text is None else ", found both"))
-        self._text = str(tree) if text is None else text
-        self._score, self._columns, self._features = score, columns, features
-        self._segmentation, self._alignment, self._answer = segmentation, alignment, answer
-
-    @property
-    def text(self) -> str:
-        """The text, or the tree in brackets; bytes that are not UTF-8 are surrogate escapes."""
-        return self._text
-
-    @property
-    def score(self) -> float | None:
-        """The base score; None if it is not known."""
-        return self._score
-
-    @property
-    def columns(self) -> Mapping[str, float]:
-        """The other numbers that all candidates have, by name."""
-        return self._columns
-
-    @property
-    def features(self) -> Mapping[str, float]:
-        """The sparse features that come with the candidate."""
-        return self._features
-
-    @property
-    def segmentation(self) -> str | None:
-        """The phrases that the text was made of, if they are known."""
-        return self._segmentation
-
-    @property
-    def alignment(self) -> str | None:
-        """The word alignment, if it is known."""
-        return self._alignment
-
-    @property
-    def answer(self) -> str | None:
-        """The answer of the text, if it is known."""
-        return self._answer
+        self.text = str(tree) if text is None else text  # bytes that are not UTF-8 are surrogate escapes
+        self.score, self.columns, self.features = score, columns, features
+        self.segmentation, self.alignment, self.answer = segmentation, alignment, answer
 
     @property
     def tokens(self) -> list[str]:
@@ -129,57 +92,26 @@ _NOTHING = [[label.encode()] for label in ROOTS if label]
 
 
 class ListCandidate(Candidate):
-    """A candidate of a list, made when asked for. ``index`` is its place in the list, from 0."""
-
-    __slots__ = ("_list", "index")
+    """A candidate of the list ``nbest``, made when asked for. ``index`` is its place there, from 0."""
 
     def __init__(self, nbest: "NBestList", index: int) -> None:
-        self._list, self.index = nbest, index
-
-    @property
-    def nbest(self) -> "NBestList":
-        """The list that it is a candidate of."""
-        return self._list
-
-    @property
-    def text(self) -> str:
-        return decoded(self._list.written(self.index))
-
-    @property
-    def score(self) -> float:
-        return float(self._list.base[self.index])
+        self.nbest, self.index = nbest, index
+        answer = nbest.answers[index] if nbest.answers else None
+        super().__init__(
+            decoded(nbest.written(index)), float(nbest.base[index]), answer=None if answer is None else decoded(answer)
+        )
+        named, values = nbest.named(), self.scores.tolist()
+        self.columns = {name: values[k] for k, name in enumerate(named.names) if k != named.column}
 
     @property
     def scores(self) -> np.ndarray:
         """float64 [K]: all scores that the file gives."""
-        return np.asarray(self._list.scores[self.index])
+        return np.asarray(self.nbest.scores[self.index])
 
     @property
     def named_scores(self) -> dict[str, float]:
         """The scores by the names of their columns."""
-        return dict(zip(self._list.named().names, self.scores.tolist(), strict=True))
-
-    @property
-    def columns(self) -> Mapping[str, float]:
-        named = self._list.named()
-        return {name: value for k, (name, value) in enumerate(self.named_scores.items()) if k != named.column}
-
-    @property
-    def features(self) -> Mapping[str, float]:
-        return NOTHING
-
-    @property
-    def segmentation(self) -> str | None:
-        return None
-
-    @property
-    def alignment(self) -> str | None:
-        return None
-
-    @property
-    def answer(self) -> str | None:
-        answers = self._list.answers
-        return None if answers is None or (answer := answers[self.index]) is None else decoded(answer)
+        return dict(zip(self.nbest.named().names, self.scores.tolist(), strict=True))
 
     @property
     def tokens(self) -> list[str]:
@@ -187,7 +119,7 @@ class ListCandidate(Candidate):
 
     @property
     def tree(self) -> "nltk.Tree":
-        nbest, line = self._list, self._list.lines[self.index]
+        nbest, line = self.nbest, self.nbest.lines[self.index]
         try:
             return super().tree
         except DataError as error:

@@ -79,30 +79,21 @@ class SkipCount:
         """Whether the first candidate of nearly every list has the lowest base score."""
         return self.compared >= FEWEST and self.lowest_first >= NEARLY * self.compared
 
-    def good(self, nbest: NBestList, changed: Mapping[str, int] | None = None) -> None:
-        """Count a usable list, the candidates left out of it, and words that have been ``changed``, by side."""
-        for problem in nbest.bad:
+    def good(self, item: NBestList | ListBlock, changed: Mapping[str, int] | None = None) -> None:
+        """Count a usable list, or several, the candidates left out, and words that have been ``changed``, by side."""
+        block = item if isinstance(item, ListBlock) else ListBlock.of(item)
+        for problem in block.rows.bad:
             self._skip(problem, self.candidate_reasons, self.first_candidates)
-        self.lists += 1
-        self.candidates += len(nbest)
-        self.duplicates += nbest.duplicates
-        self.normalized.update(changed or {})
-        if len(nbest):
-            self.absent.update(nbest.absent)
-            base = nbest.base.tolist()  # as most lists are short
-            if (lowest := min(base)) < max(base):
-                self.compared += 1
-                self.lowest_first += int(base[0] == lowest)
-
-    def good_block(self, block: ListBlock) -> None:
-        """Count the lists of a block."""
         self.lists += len(block)
         self.candidates += len(block.rows)
         self.duplicates += sum(block.repeats)
-        base, first = block.rows.base, block.lists[:-1]
-        lowest, highest = np.minimum.reduceat(base, first), np.maximum.reduceat(base, first)
-        self.compared += int(np.sum(lowest < highest))
-        self.lowest_first += int(np.sum((base[first] == lowest) & (lowest < highest)))
+        self.normalized.update(changed or {})
+        if len(block.rows):
+            self.absent.update(block.rows.absent)
+            base, first = block.rows.base, block.lists[:-1]
+            lowest, highest = np.minimum.reduceat(base, first), np.maximum.reduceat(base, first)
+            self.compared += int(np.sum(lowest < highest))
+            self.lowest_first += int(np.sum((base[first] == lowest) & (lowest < highest)))
 
     def bad(self, bad: SkippedList) -> None:
         """Count a bad list."""

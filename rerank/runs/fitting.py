@@ -19,11 +19,11 @@ from rerank.metrics.base import metrics
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
-from rerank.readers.base import NBestList
-from rerank.readers.block import ListBlock
+from rerank.readers.base import OnBadList
+from rerank.readers.block import ListBlock, first_filled
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
-from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, told
-from rerank.readers.given.reading import ListFile, first_list, holds_trees, lists_from, lists_given
+from rerank.readers.given.nbest import GAIN, NBest, told, used
+from rerank.readers.given.reading import ListFile, blocks_given, first_list, holds_trees, lists_from
 from rerank.readers.inputs import Source, in_memory
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.answers import check_rule
@@ -229,21 +229,16 @@ def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
     """Lists as a split of a recipe."""
     if isinstance(lists, ListFile) and "-" not in lists.files:
         return _held_file(lists, kind)
-    rows: list[NBestList | ListBlock]
-    if isinstance(lists, FrameLists) and kind.texts and not lists.pairs:
-        rows = list((lists.with_gains if kind.gains else lists.block).parts())
-    elif isinstance(lists, ObjectLists) and kind.texts:
-        with told():
-            rows = [item.without_raw() for item in lists.items()]
-    else:
-        given = lists_given(lists, texts=kind.texts, gains=kind.gains, columns=columns)
-        rows = [nbest.repeated("keep") for nbest in given]
-    first = next((item for item in rows if len(item)), None)
+    with told():
+        given = blocks_given(lists, texts=kind.texts, gains=kind.gains, columns=columns)
+        policy: OnBadList = getattr(lists, "on_bad_list", "error")
+        kept = (item if isinstance(item, ListBlock) else item.repeated("keep") for item in used(given, policy))
+        rows = [item.without_raw() for item in kept]
+    first, _ = first_filled(rows)
     if first is None:
         raise DataError("no list with candidates")
-    shown = first.rows if isinstance(first, ListBlock) else first
-    names = shown.named().names
-    columns = columns or ScoreColumns(names, names[shown.column])
+    names = first.named().names
+    columns = columns or ScoreColumns(names, names[first.column])
     data: Settings = {}
     if kind.texts:
         dense = [name for name in columns.names if name not in (columns.base, kind.gains and GAIN)]

@@ -1,7 +1,7 @@
 """Lists in memory, for commands that compare ways to choose from any of them."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -11,9 +11,9 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content import content_of
 from rerank.features.dense import said_of_all
 from rerank.metrics.base import Metric
-from rerank.readers.base import NBestList, SkipCount, SkippedList
-from rerank.readers.block import Item, ListBlock
-from rerank.readers.given.reading import ListFile, lists_from, lists_given
+from rerank.readers.base import NBestList, SkipCount, counted, usable
+from rerank.readers.block import first_filled
+from rerank.readers.given.reading import ListFile, blocks_given, lists_from
 from rerank.readers.nbest import numbered
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import says_scores
@@ -75,23 +75,29 @@ def gathered(
 ) -> Gathered:
     """The data of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``, and the
     ``least`` number of folds."""
-    if isinstance(use, str):
-        use = [use]
-    lists = [lists] if isinstance(lists, ListFile) else lists
-    if not (isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)):
-        lists = list(lists_from(lists, columns or {}))
-    file = lists[0] if lists and isinstance(lists[0], ListFile) else None
-    rule = None if file is None else file.answer
+    use = [use] if isinstance(use, str) else use
+    several = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
+    every_one = lists if several else [lists_from(lists, columns or {})]
+    file, rule = every_one[0], getattr(every_one[0], "answer", None)
+    path = file.path if isinstance(file, ListFile) else ""
     settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": {"answer": rule}}
     recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
     assert isinstance(recipe, ListRecipe)
-    count = SkipCount("error" if file is None else file.on_bad_list)
-    first, rows = _with_first(_rows(lists), count, None if file is None else file.path)
+    count = SkipCount(getattr(file, "on_bad_list", "error"))
+    given = (blocks_given(one, texts=True, gains=True) for one in every_one)
+    first, rows = first_filled(chain.from_iterable(given))
+    if first is None:
+        list(usable(rows, counted, count))
+        raise count.nothing(path)
+    if not isinstance(first, TextList):
+        raise DataError("found a list of trees; expected texts; `rerank run` is for parses", path=first.path)
     shown = first.named()
     content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
     base = None if first.unscored else content.held[0]
     names = [name for name in content.held if name in shown.names and (base is not None or name != content.held[0])]
-    names = names if use is None else _asked_for(use, names)
+    if unknown := set(use or ()) - set(names):
+        raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
+    names = [name for name in names if use is None or name in use]
     sizes, parts, references, seen = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray](), list[NBestList]()
     for found in content.measured(rows, count):
         nbest = found.rows.named()
@@ -105,9 +111,11 @@ def gathered(
         sizes += np.diff(found.block.lists).tolist()
     count.warn()
     if not parts:
-        raise count.nothing("" if file is None else file.path)
-    if len(references) < folds:
-        raise _too_few(len(references), folds, least)
+        raise count.nothing(path)
+    if (found_lists := len(references)) < folds:
+        message = f"found {found_lists} lists with candidates; expected {folds} or more, one for each fold"
+        fewer = f", or fewer folds: --folds {found_lists} (folds={found_lists})" if found_lists >= least else ""
+        raise DataError(message + fewer)
     answers, values, scores, stats = zip(*parts, strict=True)
     reference, statistics, starts = np.stack(references), np.concatenate(stats), np.cumsum(sizes)
     gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
@@ -117,43 +125,4 @@ def gathered(
     for line in filter(None, [written_apart(content.metric, seen), *amiss]):
         log.warning("%s", line)
     about = content.metric, statistics, reference, base, np.concatenate(scores)
-    return Gathered(every, tuple(names), *about, told=file is not None and says_scores(file.settings))
-
-
-def _asked_for(use: Sequence[str], names: Sequence[str]) -> list[str]:
-    if unknown := set(use) - set(names):
-        raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
-    return [name for name in names if name in use]
-
-
-def _too_few(found: int, folds: int, least: int) -> DataError:
-    message = f"found {found} lists with candidates; expected {folds} or more, one for each fold"
-    return DataError(message + (f", or fewer folds: --folds {found} (folds={found})" if found >= least else ""))
-
-
-def _rows(lists: Sequence[Any]) -> Iterator[Item]:
-    """The lists as readers give them."""
-    if lists and isinstance(lists[0], ListFile):
-        return chain.from_iterable(file.blocks() for file in lists)
-    return lists_given(lists, texts=True, gains=True)
-
-
-def _with_first(rows: Iterable[Item], count: SkipCount, path: str | None) -> tuple[TextList, Iterator[Item]]:
-    """The first list with candidates and all lists, which are read once.
-
-    Raises
-    ------
-    DataError: there is none, or it is one of trees.
-    """
-    ahead, rest = list[Item](), iter(rows)
-    for item in rest:
-        ahead.append(item)
-        first = next(iter(item)) if isinstance(item, ListBlock) else item
-        if isinstance(first, TextList) and len(first):
-            return first, chain(ahead, rest)
-        if isinstance(first, NBestList) and len(first):
-            raise DataError("found a list of trees; expected texts; `rerank run` is for parses", path=first.path)
-    for item in ahead:
-        if isinstance(item, SkippedList):
-            count.bad(item)
-    raise count.nothing(path or "")
+    return Gathered(every, tuple(names), *about, told=isinstance(file, ListFile) and says_scores(file.settings))

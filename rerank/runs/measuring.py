@@ -1,8 +1,9 @@
 """``rerank.evaluate``: what a model's choices, or anybody's, are worth."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any, NamedTuple, Unpack
 
@@ -15,7 +16,7 @@ from rerank.base.wording import amount
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
 from rerank.extraction.content.texts import TextContent
-from rerank.extraction.seen import SeenLists
+from rerank.extraction.seen import SeenLists, SeenSample
 from rerank.metrics.base import Metric, TestName, chosen_rows
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import rows_of_scores
@@ -24,12 +25,12 @@ from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import NBestList, SkipCount, SkippedList, usable
-from rerank.readers.block import ListBlock, one_by_one
+from rerank.readers.base import NBestList, SkipCount
+from rerank.readers.block import one_by_one
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
 from rerank.readers.given.lists import candidate_of
 from rerank.readers.given.nbest import NBest, each_of, told
-from rerank.readers.given.reading import ListFile, first_list, lists_from, lists_given
+from rerank.readers.given.reading import blocks_given, first_list, lists_from
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
@@ -179,28 +180,37 @@ def _measured(
         settings["metric"] = named(metric)
     recipe = read_settings({"name": "evaluate", "task": task_of(settings, first), **settings})
     assert isinstance(recipe, ListRecipe)
+    scorer: Scorer | None = None
     if isinstance(model, Reranker):
         scorer = Scorer(model.model, model.predictor)
         settled = replace(model.model, settings=recipe.model_dump(mode="json"))
-        measured = scorer if metric is None else Scorer(settled)  # decoding is by the model's own metric
-        ordered = isinstance(measured.content.metric, OrderMetric)  # by scores, which decoding does not give
+        content = (scorer if metric is None else Scorer(settled)).content  # decoding is by the model's own metric
+    else:
+        content = content_of(recipe)
+    ordered = isinstance(content.metric, OrderMetric)  # by scores, which decoding does not give
+    if scorer is not None:
         how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
         if ordered and how is not None:
-            raise RecipeError(f"{measured.content.metric.primary} measures orders; expected best", key="decode")
-        choosing = Choosing(measured.content, scorer, how)
-        by = scorer.ranked_by if how is None else how.kind
-    elif isinstance(content_of(recipe).metric, OrderMetric):
-        given = each_of(model, "a model, or the scores of every list's candidates", "model")
-        choosing, by = Choosing(content_of(recipe), given=given), ""
+            raise RecipeError(f"{content.metric.primary} measures orders; expected best", key="decode")
+        choose, by = partial(_by_model, scorer, how, ordered), scorer.ranked_by if how is None else how.kind
     else:
-        given = each_of(model, "a model, or a choice for every list", "model")
-        choosing, by = Choosing(content_of(recipe), given=given), ""
+        what = "the scores of every list's candidates" if ordered else "a choice for every list"
+        given = each_of(model, f"a model, or {what}", "model")
+        choose, by = partial(_as_given, given, _scores if ordered else _place), ""
     with told():
-        answered = choosing.measure(lists)
-    return choosing.content.metric, by, answered
+        answered, seen = _answered(content, lists, choose)
+    if scorer is not None:
+        for line in unlike_training(seen, content, scorer.model.about.get("columns", {}), scorer.model.seen):
+            log.warning("%s", line)
+    elif next(given, _MISSING) is not _MISSING:
+        raise DataError(f"found more choices than the {len(answered):,} lists; expected one for each")
+    if not answered:
+        raise DataError("no lists to evaluate")
+    return content.metric, by, answered
 
 
 _MISSING = object()
+Answer = int | bytes | np.ndarray  # a candidate's place, -1 for none; the text of what is no candidate; or all scores
 
 
 class MeasuredList(NamedTuple):
@@ -213,82 +223,53 @@ class MeasuredList(NamedTuple):
     answer: np.ndarray
 
 
-@dataclass
-class Choosing:
-    """One answer to every list: by ``scorer``, as ``how`` says or its best candidate, or ``given``."""
-
-    content: Content[Any]
-    scorer: Scorer | None = None
-    how: Decoding | None = None
-    given: Iterator[Any] = field(default_factory=lambda: iter(()))
-
-    def measure(self, lists: Iterable[NBest]) -> list[MeasuredList]:
-        """Answer all lists."""
-        content, seen, measured = self.content, SeenLists(self.content.held), list[MeasuredList]()
-        if isinstance(lists, ListFile):
-            rows: Iterable[NBestList | SkippedList] = one_by_one(lists.blocks())
-            policy = lists.on_bad_list
-        else:
-            rows = lists_given(lists, texts=isinstance(content, TextContent), gains=isinstance(content.metric, Gain))
-            policy = "error"
-        count = SkipCount(policy)
-        pairs = usable(rows, self._take, count)
-        while batch := list(islice(pairs, BATCH)):
-            for (pair, _), answer in zip(batch, self._answers(batch), strict=True):
-                reference, stats = content.stats(*pair)
-                if isinstance(answer, np.ndarray):
-                    about = pair.nbest.base, stats, reference[None]
-                    (row,) = rows_of_scores(content.metric, np.array([0, len(answer)]), answer, *about)
-                elif isinstance(answer, bytes):
-                    row = content.text_stats(pair, answer)
-                else:
-                    (row,) = chosen_rows(stats, np.array([answer]))
-                measured.append(MeasuredList(pair.nbest.id, pair.nbest.base, stats, reference, row))
-                seen.add(ListBlock.of(pair.nbest))
-        count.warn()
-        if self.scorer is None and next(self.given, _MISSING) is not _MISSING:
-            raise DataError(f"found more choices than the {len(measured):,} lists; expected one for each")
-        if not measured:
-            raise DataError("no lists to evaluate")
-        if self.scorer is not None:
-            model = self.scorer.model
-            for line in unlike_training(seen.finish(), content, model.about.get("columns", {}), model.seen):
-                log.warning("%s", line)
-        return measured
-
-    @property
-    def ordered(self) -> bool:
-        """Whether answers are the scores of all candidates."""
-        return isinstance(self.content.metric, OrderMetric)
-
-    def _take(self, nbest: NBestList | SkippedList, count: SkipCount) -> tuple[Pair, Any] | None:
-        """A list with its choice; see ``usable``."""
-        pair = self.content.pair(nbest, count)
-        if pair is None:
-            return None
-        if self.scorer is not None:
-            return pair, -1
-        choice = next(self.given, _MISSING)
-        return pair, _scores(choice, pair.nbest) if self.ordered else _place(choice, pair.nbest)
-
-    def _answers(self, batch: list[tuple[Pair, Any]]) -> list[int | bytes | np.ndarray]:
-        """The places of the answers to lists, -1 for none; the texts of those that are no candidates; or scores."""
-        if self.scorer is None:
-            return [place for _, place in batch]
-        opened = [self.scorer.opened(pair) for pair, _ in batch]
-        if self.how is None:
-            every = [ranked for ranked in self.scorer.scored(opened) if isinstance(ranked, Ranked)]
-            if self.ordered:
-                return [ranked.scores for ranked in every]
-            return [int(ranked.order[0]) if ranked.order.size else -1 for ranked in every]
-        answers = list[int | bytes | np.ndarray]()
-        for nbest in opened:
-            answer = self.scorer.answer(nbest, self.how) if len(nbest.nbest) else None
-            if answer is None or answer.place is None:
-                answers.append(encoded(answer.text) if answer is not None and answer.text else -1)
+def _answered(
+    content: Content[Any], lists: Iterable[NBest], choose: Callable[[list[Pair]], Iterable[Answer]]
+) -> tuple[list[MeasuredList], SeenSample]:
+    """All lists with the answers that ``choose`` gives to some at a time; and what they are like."""
+    texts, gains = isinstance(content, TextContent), isinstance(content.metric, Gain)
+    count, seen, answered = (
+        SkipCount(getattr(lists, "on_bad_list", "error")),
+        SeenLists(content.held),
+        list[MeasuredList](),
+    )
+    found = content.measured(one_by_one(blocks_given(lists, texts=texts, gains=gains)), count)
+    while batch := list(islice(found, BATCH)):
+        for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
+            if isinstance(answer, np.ndarray):
+                about = one.rows.base, one.stats, one.reference
+                (row,) = rows_of_scores(content.metric, one.block.lists, answer, *about)
+            elif isinstance(answer, bytes):
+                assert one.pair is not None
+                row = content.text_stats(one.pair, answer)
             else:
-                answers.append(answer.place)
-        return answers
+                (row,) = chosen_rows(one.stats, np.array([answer]))
+            answered.append(MeasuredList(one.rows.id, one.rows.base, one.stats, one.reference[0], row))
+            seen.add(one.block)
+    count.warn()
+    return answered, seen.finish()
+
+
+def _as_given(given: Iterator[Any], take: Callable[[Any, NBestList], Answer], pairs: list[Pair]) -> list[Answer]:
+    """The next of the answers that are ``given``."""
+    return [take(next(given, _MISSING), pair.nbest) for pair in pairs]
+
+
+def _by_model(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[Pair]) -> list[Answer]:
+    """The answers of a model: its scores where lists are ``ordered``, else what it decodes, or its best candidates."""
+    opened = [scorer.opened(pair) for pair in pairs]
+    if how is None:
+        every = [ranked for ranked in scorer.scored(opened) if isinstance(ranked, Ranked)]
+        if ordered:
+            return [ranked.scores for ranked in every]
+        return [int(ranked.order[0]) if ranked.order.size else -1 for ranked in every]
+    answers = [scorer.answer(one, how) if len(one.nbest) else None for one in opened]
+    return [
+        -1 if answer is None or (answer.place is None and not answer.text)
+        else encoded(answer.text) if answer.place is None
+        else answer.place
+        for answer in answers
+    ]  # fmt: skip
 
 
 def evaluation_of(

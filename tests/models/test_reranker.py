@@ -127,7 +127,11 @@ BAD = [
     ("parses", [{"txet": RIGHT}], "candidate 1: expected either 'text' or 'tree'"),
     ("parses", [{"texts": RIGHT}], "found the key 'texts'; did you mean 'text'?"),
     ("parses", [(RIGHT, 0.0), RIGHT], "candidate 2 has no score"),
-    ("parses", [(RIGHT, float("nan"))], "candidate 1: found nan as 'score'; expected a finite number"),
+    (
+        "parses",
+        [(RIGHT, float("nan"))],
+        "candidate 1: found nan as score ('score', the base score); expected a finite number",
+    ),
     ("parses", [(RIGHT, "-1")], "candidate 1: found '-1' as score"),
     ("parses", [(RIGHT, 0.0), ("(S1 (NN never closed)", 0.0)], "candidate 2: "),
     ("parses", [(RIGHT, 0.0), ("(S1 (NN other))", 0.0)], "have different words"),

@@ -325,7 +325,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (
         [GOOD, rerank.NBest("b", [{"text": "x", "score": 1.0, "columns": {"z": 1.0}}], gains=[1.0])],
         {},
-        "list b: candidate 1 has the column 'z'",
+        "list b: a candidate has the column 'z'",
     ),
 ]
 

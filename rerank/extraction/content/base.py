@@ -91,7 +91,7 @@ class Content(ABC, Generic[T]):
         return one_by_one(self.read_blocks(data, split, blocks=False))
 
     def read_blocks(self, data: SplitSettings, split: str, *, blocks: bool = True) -> Iterator[Item]:
-        """``read``, with ``blocks`` where lists are ``flat`` and the format gives some, which cannot be written back."""
+        """``read``; in ``blocks``, which cannot be written back, where lists are ``flat`` and the format gives some."""
         sources = data.sources_of(split)
         for source in sources:
             held = in_memory.get().get(source)
@@ -143,7 +143,7 @@ class Content(ABC, Generic[T]):
 
     def _measured(self, item: Measured | NBestList | SkippedList, count: SkipCount) -> Measured | None:
         if isinstance(item, Measured):
-            count.good_block(item.block)
+            count.good(item.block)
             count.unknown.update(dict.fromkeys(self.unknown(item.block.rows), len(item.block)))
             return item
         pair = self.pair(item, count)

@@ -18,7 +18,7 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
-from rerank.readers.block import ListBlock
+from rerank.readers.block import Item, ListBlock
 from rerank.readers.given.lists import checked_text, list_of
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, is_tree
 from rerank.readers.nbest import answers_of, plain_texts, repeats_of
@@ -145,7 +145,7 @@ class FrameLists:
     def __iter__(self) -> Iterator[NBest]:
         """The lists one by one."""
         if self.pairs:
-            yield from self._of_pairs()
+            yield from self._of_pairs
             return
         _, order, lists = self._groups
         gains = None if self._gains is None else self._gains[order]
@@ -153,14 +153,15 @@ class FrameLists:
             of_list = None if gains is None else gains[first:last].tolist()
             yield NBest(nbest.id, with_answers(nbest, self.answer).candidates, source, right, of_list)
 
-    @cached_property
-    def with_gains(self) -> ListBlock:
-        """``block`` with the gains, if there are some, as the column "gain"."""
-        block, columns, gains = self.block, self.score_columns, self._gains
-        if gains is None:
-            return block
-        scores = np.column_stack([block.rows.scores, gains[self._groups[1]]])
-        return replace(block, rows=block.rows.changed(names=(*columns.names, GAIN), scores=scores))
+    def blocks(self, *, gains: bool) -> Iterator[Item]:
+        """The lists; with their ``gains``, if there are some, as the column "gain"."""
+        if self.pairs:
+            return self._of_pairs.blocks()
+        block, columns = self.block, self.score_columns
+        if gains and self._gains is not None:
+            scores = np.column_stack([block.rows.scores, self._gains[self._groups[1]]])
+            block = replace(block, rows=block.rows.changed(names=(*columns.names, GAIN), scores=scores))
+        return block.parts()
 
     @cached_property
     def block(self) -> ListBlock:
@@ -337,7 +338,8 @@ class FrameLists:
             raise DataError(f"{message}, {names[k]!r}; expected one {key} for each list")
         return firsts
 
-    def _of_pairs(self) -> Iterator[NBest]:
+    @cached_property
+    def _of_pairs(self) -> ObjectLists:
         """A list for every row."""
         from rerank.readers.texts.preferences import PreferencesReader  # which few programs need
 
@@ -345,8 +347,8 @@ class FrameLists:
         columns = {key: self._column(name) for key, name in keys.items() if name in self.names}
         if "id" in columns:
             columns["id"] = list(map(str, self._group_values()))
-        items = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-        yield from ObjectLists(items, PreferencesReader())
+        items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return ObjectLists(items, PreferencesReader())
 
 
 def _place(row: int, name: str) -> str:

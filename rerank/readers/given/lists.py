@@ -7,6 +7,7 @@ not asked for are left out. Bad candidates are errors that say which one it is.
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from math import isfinite
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.encoding import encoded
-from rerank.readers.given.nbest import CandidateLike, GivenError, is_tree
+from rerank.readers.given.nbest import GAIN, CandidateLike, GivenError, is_tree
 from rerank.readers.nbest import NOTHING, Candidate, NBestList, answers_of, plain_texts, stripped
 from rerank.readers.problems import NUL, Problem
 from rerank.readers.score_columns import ScoreColumns
@@ -25,13 +26,13 @@ from rerank.readers.texts.text_list import NUMBERS, SCORE, SparseScores, TextLis
 # The keys of a candidate that is a dict.
 KEYS = "text", "tree", "score", "columns", "features", "segmentation", "alignment", "answer"
 MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
+TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it"
 _PLAIN = {key.rstrip("s"): key for key in KEYS}
 
 
 class FlatCandidate(Candidate):
     """A candidate with ``numbers`` by name, of which the list decides whether they are columns or features."""
 
-    __slots__ = ("numbers",)
     numbers: dict[str, float]
 
 
@@ -48,40 +49,41 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
     if is_tree(given):
         return Candidate(tree=given)
     expected = "a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
-    raise GivenError(f"candidate {k}: found {type(given).__name__}; expected {expected}", _place(k))
+    raise _error(k, f": found {type(given).__name__}; expected {expected}")
 
 
 def _of_mapping(given: Mapping[str, Any], k: int) -> Candidate:
     wrong, names = _keys(tuple(given))
     if wrong is not None:
-        raise GivenError(f"candidate {k}: {wrong}", _place(k))
-    get = given.get
-    columns, features = get("columns") or NOTHING, get("features") or NOTHING
-    if not isinstance(columns, MAPPINGS) or not isinstance(features, MAPPINGS):
-        message = f"candidate {k}: expected mappings of names to numbers under 'columns' and 'features'"
-        raise GivenError(message, _place(k))
-    if get("text") is None and get("tree") is None:
+        raise _error(k, f": {wrong}")
+    held = {key: given[key] for key in KEYS if given.get(key) is not None}
+    if not held.keys() & {"text", "tree"}:
         key = "text" if "text" in given else "tree"
-        raise GivenError(f"candidate {k}: found None as its {key}; expected a string", _place(k, key))
-    candidate = (FlatCandidate if names else Candidate)(
-        get("text"), get("score"), columns, features,
-        tree=get("tree"), segmentation=get("segmentation"), alignment=get("alignment"), answer=get("answer"),
-    )  # fmt: skip
+        raise _error(k, f": found None as its {key}; expected a string", key)
+    candidate = (FlatCandidate if names else Candidate)(**held)
+    columns, features = candidate.columns, candidate.features
+    if not isinstance(columns, MAPPINGS) or not isinstance(features, MAPPINGS):
+        raise _error(k, ": expected mappings of names to numbers under 'columns' and 'features'")
     if isinstance(candidate, FlatCandidate):
-        candidate.numbers = {name: given[name] for name in names if _is_number(given[name])}
-        if lists := {name: given[name] for name in names if type(given[name]) is list}:
-            candidate.numbers |= _of_steps(lists, k)
-        if FINISH in names:
-            candidate.numbers |= derived({FINISH: given[FINISH]}, ())
+        lists = {name: given[name] for name in names if type(given[name]) is list}
+        ended = {FINISH: given[FINISH]} if FINISH in names else {}
+        try:
+            more = derived({**lists, **ended}, stepped([lists]), k=k) if lists or ended else {}
+        except Problem as problem:
+            raise GivenError(problem.message, _place(k)) from None
+        candidate.numbers = {name: given[name] for name in names if _is_number(given[name])} | more
         if twice := [name for name in candidate.numbers if name in columns or name in features]:
-            message = f"candidate {k} has two numbers called {twice[0]!r}; rename one of them"
-            raise GivenError(message, _place(k, twice[0]))
+            raise _error(k, f" has two numbers called {twice[0]!r}; rename one of them", twice[0])
     return candidate
 
 
 def _place(k: int, *keys: str) -> str:
     """The field of candidate number ``k``, or of what it has under ``keys``."""
     return ".".join([f"candidates[{k - 1}]", *keys])
+
+
+def _error(k: int, message: str, *keys: str) -> GivenError:
+    return GivenError(f"candidate {k}{message}", _place(k, *keys))
 
 
 @lru_cache(maxsize=256)
@@ -97,14 +99,6 @@ def _keys(keys: tuple[Any, ...]) -> tuple[str | None, tuple[str, ...]]:
     return None, tuple(key for key in keys if isinstance(key, str) and key not in KEYS)
 
 
-def _of_steps(lists: Mapping[str, list[Any]], k: int) -> dict[str, float]:
-    """The columns that lists of candidate ``k`` are, where they are the scores of steps."""
-    try:
-        return derived(lists, stepped([lists]), k=k)
-    except Problem as problem:
-        raise GivenError(problem.message, _place(k)) from None
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
@@ -117,33 +111,39 @@ def list_given(
     name: str = "",
     source: str | None = None,
     scored: bool = False,
+    gains: Sequence[float] | None = None,
 ) -> NBestList:
     """Candidates as a list of texts or of parses with ``columns``, by default "score" and those that they show; a
     GivenError where one lacks a column, has something that is not a finite number, or is not a text.
 
     scored: whether they must have base scores; if not, these are 0 where no candidate has one and they have no name of
-    their own.
+    their own. gains: those of the candidates, where they are known; no column "gain" may say anything else.
     """
     candidates = [candidate_of(candidate, k) for k, candidate in enumerate(given, start=1)]
-    columns = columns_shown(candidates) if columns is None else columns
-    if FlatCandidate in map(type, candidates):
-        candidates = _sorted_out(candidates, columns)
-    texts_of = _texts(candidates)
-    base = columns.base or SCORE
-    known = {base, *columns.names}
-    others = dict.fromkeys(chain(*(each.columns for each in candidates if not known.issuperset(each.columns))))
-    more: dict[str, Any] = {
-        "unscored": base == SCORE and all(each.score is None and SCORE not in each.columns for each in candidates),
-        "others": tuple(name for name in others if name not in known),
-    }
-    scores = _scores(candidates, columns, zeros=more["unscored"] and not scored, scored=scored)
-    more["answers"] = answers_of(_derivations([each.answer for each in candidates], "answer") or ())
+    columns = _columns_shown(candidates) if columns is None else columns
+    columns = columns if gains is None else columns.without({GAIN})
+    base, known = columns.base or SCORE, {*columns.names, columns.base or SCORE}
+    named = [_numbers(candidate, known) for candidate in candidates]
+    others = dict.fromkeys(chain(*(own for own, _ in named if not known.issuperset(own))))
+    unscored = base == SCORE and all(
+        one.score is None and SCORE not in own for one, (own, _) in zip(candidates, named, strict=True)
+    )
+    zeros = {base: 0.0} if unscored and not scored else {}
+    for k, ((own, _), gain) in enumerate(zip(named, gains or (), strict=False), start=1):
+        if own.get(GAIN, gain) != gain:
+            raise _error(k, f": {TWO_GAINS}")
+    values = array("d")
+    for k, (one, numbers) in enumerate(zip(candidates, named, strict=True), start=1):
+        values.extend(_row(one, *numbers, k, columns, zeros, scored=scored))
+    parts = ("answer", "segmentation", "alignment") if texts else ("answer",)
+    found = {part: _derivations([getattr(one, part) for one in candidates], part) for part in parts}
+    more: dict[str, Any] = {"unscored": unscored, "others": tuple(key for key in others if key not in known)}
+    more["answers"] = answers_of(found.pop("answer") or ())
     if texts:
-        more["sparse"] = _sparse(candidates, columns.names)
-        more["segmentation"] = _derivations([each.segmentation for each in candidates], "segmentation")
-        more["alignment"] = _derivations([each.alignment for each in candidates], "alignment")
+        more["sparse"] = _sparse([features for _, features in named], known)
         more["source"] = None if source is None else checked_text(source, "the source", "source").strip()
-    return list_of(texts_of, scores, columns, name, texts=texts, **more)
+    scores = np.frombuffer(values, np.float64).reshape(len(candidates), len(columns.names))
+    return list_of(_texts(candidates), scores, columns, name, texts=texts, **found, **more)
 
 
 def list_of(
@@ -160,26 +160,16 @@ def list_of(
     )  # fmt: skip
 
 
-def _sorted_out(candidates: list[Candidate], columns: ScoreColumns) -> list[Candidate]:
-    """The candidates with their numbers among their columns or their features."""
-    names, sorted_out = {*columns.names, *NUMBERS}, list[Candidate]()
-    for candidate in candidates:
-        if isinstance(candidate, FlatCandidate):
-            numbers = candidate.numbers.items()
-            candidate = Candidate(
-                candidate.text,
-                candidate.score,
-                {**candidate.columns, **{name: value for name, value in numbers if name in names}},
-                {**{name: value for name, value in numbers if name not in names}, **candidate.features},
-                segmentation=candidate.segmentation,
-                alignment=candidate.alignment,
-                answer=candidate.answer,
-            )
-        sorted_out.append(candidate)
-    return sorted_out
+def _numbers(candidate: Candidate, known: set[str]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The columns of a candidate, and its features."""
+    if not isinstance(candidate, FlatCandidate):
+        return candidate.columns, candidate.features
+    columns = {name: value for name, value in candidate.numbers.items() if name in known or name in NUMBERS}
+    features = {name: value for name, value in candidate.numbers.items() if name not in columns}
+    return {**candidate.columns, **columns}, {**features, **candidate.features}
 
 
-def columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
+def _columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
     """The columns of a first list: those of its first candidate, and the numbers that all of its candidates have."""
     columns = candidates[0].columns if candidates else ()
     numbers = [candidate.numbers if isinstance(candidate, FlatCandidate) else NOTHING for candidate in candidates]
@@ -213,65 +203,53 @@ def _texts(candidates: Sequence[Candidate]) -> list[bytes]:
     return plain or [checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(texts, start=1)]
 
 
-def _scores(candidates: Sequence[Candidate], columns: ScoreColumns, *, zeros: bool, scored: bool) -> np.ndarray:
-    """float64 [N, K]: the columns of all candidates; zeros: whether base scores are 0; scored: see ``list_given``."""
-    base, names, values = columns.base or SCORE, columns.names, array("d")
-    for k, candidate in enumerate(candidates, start=1):
-        flat, score = candidate.columns, candidate.score
-        if base in flat and score is not None and flat[base] != score:
-            message = f"candidate {k} has the score {score!r}, and another, {flat[base]!r}, among its columns as "
-            raise GivenError(f"{message}{base!r}; give one", _place(k, "score"))
-        try:
-            for name in names:
-                values.append(score if score is not None and name == base else flat[name])
-        except (KeyError, TypeError, OverflowError):  # something is missing, is among the features, or is no number
-            del values[(k - 1) * len(names) :]
-            known = {**candidate.features, **flat}
-            if score is not None or zeros:
-                known[base] = 0.0 if score is None else score
-            values.extend(_number(known, name, k, columns, scored=scored) for name in names)
-    if not isfinite(sum(values)):  # that of finite numbers can be infinite too
-        for i, value in enumerate(values):
-            if not isfinite(value):
-                k, name = i // len(names) + 1, names[i % len(names)]
-                message = f"candidate {k}: found {value} as {name!r}; expected a finite number"
-                raise GivenError(message, _place(k, "score") if name == base else _place(k, "columns", name))
-    return np.frombuffer(values, np.float64).reshape(len(candidates), len(names))
+def _row(
+    one: Candidate, own: Mapping[str, Any], features: Mapping[str, Any], k: int, columns: ScoreColumns,
+    zeros: Mapping[str, float], *, scored: bool,
+) -> Iterable[float]:  # fmt: skip
+    """The columns of candidate ``k``, which has its ``own`` and ``features``; zeros: the base score if there is none;
+    scored: see ``list_given``."""
+    base, score, names = columns.base or SCORE, one.score, columns.names
+    if score is not None and own.get(base, score) != score:
+        message = f" has the score {score!r}, and another, {own[base]!r}, among its columns as {base!r}; give one"
+        raise _error(k, message, "score")
+    known = {**features, **own, **(zeros if score is None else {base: score})}
+    with suppress(KeyError, TypeError, OverflowError):
+        values = array("d", [known[name] for name in names])
+        if isfinite(sum(values)):
+            return values
+    row = []
+    for name in names:
+        what = f"score ({name!r}, the base score)" if name == base else f"column {name!r}"
+        keys = ("score",) if name == base else ("columns", name)
+        if name not in known:
+            expected = (
+                f"expected a score for all candidates{', as in the training lists' if scored else ' or for none'}"
+            )
+            if others := ", ".join(repr(other) for other in names if other != base):
+                expected += f", and the columns {others}, which a dict has under their names"
+            raise _error(k, f" has no {what}; {expected}", *keys)
+        row.append(_finite(known[name], k, what, *keys))
+    return row
 
 
-def _number(known: Mapping[str, Any], name: str, k: int, columns: ScoreColumns, *, scored: bool) -> float:
-    """The number of candidate ``k`` in a column, among those that are ``known`` of it."""
-    base = columns.base or SCORE
-    what = f"score ({name!r}, the base score)" if name == base else f"column {name!r}"
-    place = _place(k, "score") if name == base else _place(k, "columns", name)
-    if name not in known:
-        expected = f"expected a score for all candidates{', as in the training lists' if scored else ' or for none'}"
-        if others := ", ".join(repr(other) for other in columns.names if other != base):
-            expected += f", and the columns {others}, which a dict has under their names"
-        raise GivenError(f"candidate {k} has no {what}; {expected}", place)
-    try:
-        return float(array("d", [known[name]])[0])
-    except (TypeError, OverflowError):
-        message = f"candidate {k}: found {known[name]!r} as {what}; expected a number"
-        raise GivenError(message, place) from None
+def _finite(value: Any, k: int, what: str, *keys: str) -> float:
+    with suppress(TypeError, OverflowError):
+        number: float = array("d", [value])[0]
+        if isfinite(number):
+            return number
+    raise _error(k, f": found {value!r} as {what}; expected a finite number", *keys)
 
 
-def _sparse(candidates: Sequence[Candidate], names: Sequence[str]) -> SparseScores | None:
+def _sparse(features: Sequence[Mapping[str, Any]], columns: set[str]) -> SparseScores | None:
     """The features of all candidates, without those that are columns."""
-    if not any(candidate.features for candidate in candidates):
+    if not any(features):
         return None
-    columns, first, keys, values = set(names), [0], list[bytes](), array("d")
-    for k, candidate in enumerate(candidates, start=1):
-        for feature, value in candidate.features.items():
-            if feature in columns:
-                continue
-            try:
-                values.append(value)
-            except (TypeError, OverflowError):
-                values.append(np.nan)
-            if not isfinite(values[-1]):
-                message = f"candidate {k}: found {value!r} as the feature {feature!r}; expected a finite number"
-                raise GivenError(message, _place(k, "features", str(feature)))
-            keys.append(encoded(str(feature)))
+    first, keys, values = [0], list[bytes](), list[float]()
+    for k, own in enumerate(features, start=1):
+        for name, value in own.items():
+            if name not in columns:
+                values.append(_finite(value, k, f"the feature {name!r}", "features", str(name)))
+                keys.append(encoded(str(name)))
         first.append(len(keys))
-    return SparseScores(np.array(first, np.int64), keys, np.frombuffer(values, np.float64))
+    return SparseScores(np.array(first, np.int64), keys, np.array(values, np.float64))

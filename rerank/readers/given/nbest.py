@@ -156,16 +156,8 @@ def is_tree(value: Any) -> bool:
 def used(items: Iterable[Item], on_bad_list: OnBadList) -> Iterator[NBestList | ListBlock]:
     """The lists that can be used; the others are errors, or are left out and logged."""
     count = SkipCount(on_bad_list)
-    lists: Iterator[NBestList | ListBlock] = usable(items, _counted, count)
-    yield from lists
+    yield from usable(items, counted, count)
     count.warn()
-
-
-def _counted(item: Item, count: SkipCount) -> NBestList | ListBlock | None:
-    if not isinstance(item, ListBlock):
-        return counted(item, count)
-    count.good_block(item)
-    return item
 
 
 def nbests(items: Iterable[NBestList | ListBlock], rule: str | None = None) -> Iterator[NBest]:
@@ -185,13 +177,13 @@ class ObjectLists:
 
     def __iter__(self) -> Iterator[NBest]:
         with told():
-            yield from nbests(self.items(), self.answer)
+            yield from nbests(used(self.blocks(), self.on_bad_list), self.answer)
 
-    def items(self) -> Iterator[NBestList | ListBlock]:
-        """The lists that can be used, in blocks where the reader gives some."""
+    def blocks(self, *, gains: bool = True) -> Iterator[Item]:  # noqa: ARG002 - the objects have them
+        """The lists, bad ones in their places, in blocks where the reader gives some."""
         lines = LineReader(InputStream(cast(IO[bytes], _ObjectLines(self.objects)), ""))
         records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
-        yield from used(self.reader.blocks_of(lines, records), self.on_bad_list)
+        return self.reader.blocks_of(lines, records)
 
 
 class _ObjectLines:

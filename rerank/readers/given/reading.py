@@ -14,7 +14,7 @@ from rerank.readers import several
 from rerank.readers.base import NBestList, OnBadList, Reader, SkippedList, check_choice, lists_of
 from rerank.readers.block import Item
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame, is_table, table
-from rerank.readers.given.lists import candidate_of, columns_shown, list_given
+from rerank.readers.given.lists import TWO_GAINS, candidate_of, list_given
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, check_for_files, each_of, is_tree, nbests, used
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, check_encoding, read_in
@@ -119,8 +119,14 @@ def read(
     answer = check_rule(columns.get("answer"))
     if not isinstance(given, str | os.PathLike):
         check_for_files("dicts", references=references, sources=sources, encoding=encoding)
-        return _of_objects(given, format, on_bad_list, answer)
-    settings = _settings("letor" if format is None and LETOR.search(os.fspath(given)) else format, answer)
+        if not isinstance(given, Iterable):
+            raise DataError(f"found {type(given).__name__}; expected a path, a data frame, or several dicts")
+        settings, reader = _reader(format, answer)
+        if not isinstance(reader, JsonReader):
+            message = f"{settings.get('name')!r} is no format of JSON lines, which dicts could have"
+            raise RecipeError(f"{message}; expected jsonl, preferences or parallel", key="format")
+        return ObjectLists(given, reader, on_bad_list, answer)
+    settings, reader = _reader("letor" if format is None and LETOR.search(os.fspath(given)) else format, answer)
     try:
         encoding = None if encoding is None else check_encoding(encoding)
     except ValueError as error:
@@ -128,28 +134,15 @@ def read(
     many = [references] if isinstance(references, str | os.PathLike) else references
     right_files = None if many is None else tuple(map(os.fspath, many))
     source_file = None if sources is None else os.fspath(sources)
-    reader = several.make_reader(settings, "format")
     return ListFile(os.fspath(given), reader, settings, right_files, source_file, form, on_bad_list, encoding, answer)
 
 
-def _settings(format: str | Mapping[str, Any] | None, answer: str | None) -> dict[str, Any]:
-    """Those of a reader: by default the one of all JSON, which looks for right answers itself."""
+def _reader(format: str | Mapping[str, Any] | None, answer: str | None) -> tuple[dict[str, Any], Reader]:
+    """The settings of a reader, by default those of all JSON, which looks for right answers itself; and the reader."""
     settings = several.settings_of("jsonl" if format is None else format, "format")
-    return {"answer": answer, **settings} if answer is not None and settings.get("name") == "jsonl" else settings
-
-
-def _of_objects(
-    given: Any, format: str | Mapping[str, Any] | None, on_bad_list: OnBadList, answer: str | None
-) -> ObjectLists:
-    """Dicts as lists."""
-    if not isinstance(given, Iterable):
-        raise DataError(f"found {type(given).__name__}; expected a path, a data frame, or several dicts")
-    settings = _settings(format, answer)
-    reader = several.make_reader(settings, "format")
-    if not isinstance(reader, JsonReader):
-        message = f"{settings.get('name')!r} is no format of JSON lines, which dicts could have"
-        raise RecipeError(f"{message}; expected jsonl, preferences or parallel", key="format")
-    return ObjectLists(given, reader, on_bad_list, answer)
+    if answer is not None and settings.get("name") == "jsonl":
+        settings = {"answer": answer, **settings}
+    return settings, several.make_reader(settings, "format")
 
 
 def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
@@ -166,7 +159,15 @@ def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
     return read(every) if isinstance(first, Mapping) else every
 
 
-_TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it"
+def blocks_given(
+    lists: Iterable[Any], *, texts: bool, gains: bool, columns: ScoreColumns | None = None
+) -> Iterator[Item]:
+    """``lists_given``, in blocks where there are some, and those that were read with the bad ones in their places."""
+    if isinstance(lists, ListFile):
+        return lists.blocks()
+    if isinstance(lists, FrameLists | ObjectLists) and texts and lists.answer is None:
+        return lists.blocks(gains=gains)
+    return lists_given(lists, texts=texts, gains=gains, columns=columns)
 
 
 def lists_given(
@@ -177,10 +178,11 @@ def lists_given(
     columns: those that the lists must have; by default those of the first list's first candidate.
     """
     for nbest in map(_nbest, lists):
-        if columns is None and nbest.rows is None and len(nbest):
-            columns = columns_shown([candidate_of(given, k) for k, given in enumerate(nbest.candidates, start=1)])
         try:
             rows = _rows(nbest, texts, columns)
+            if columns is None and nbest.rows is None and len(nbest):
+                shown = rows.named()
+                columns = ScoreColumns(shown.names, shown.names[shown.column])
             yield _with_gains(rows, nbest) if gains else rows
         except DataError as error:
             raise DataError(error.message, list_id=nbest.id) from None
@@ -219,10 +221,10 @@ def holds_trees(nbest: NBest) -> bool:
 def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> NBestList:
     rows = nbest.rows
     if rows is None:
-        _check_columns(nbest, columns)
-        if columns is not None and nbest.gains is not None:
-            columns = columns.without({GAIN})
-        rows = list_given(nbest.candidates, columns, texts=texts, name=nbest.id)
+        rows = list_given(nbest.candidates, columns, texts=texts, name=nbest.id, gains=nbest.gains)
+        if unknown := set(rows.others) - {GAIN}:
+            message = f"a candidate has the column {min(unknown)!r}, which the very first candidate lacks"
+            raise DataError(f"{message}; numbers that few candidates have are 'features'")
     elif isinstance(rows, TextList) != texts:
         message = "found a list of trees; expected lists of texts" if texts else "found a list of texts, not trees"
         raise DataError(message)
@@ -236,20 +238,6 @@ def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> NBestList:
     return rows
 
 
-def _check_columns(nbest: NBest, columns: ScoreColumns | None) -> None:
-    """Refuse columns that nobody would learn from: those that the first list does not have, and a second "gain"."""
-    known = set() if columns is None else {*columns.names, GAIN}
-    gains = nbest.gains or ()
-    for k, given in enumerate(nbest.candidates, start=1):
-        candidate = candidate_of(given, k)
-        numbers = {**candidate.columns, **getattr(candidate, "numbers", {})}
-        if GAIN in numbers and k <= len(gains) and numbers[GAIN] != gains[k - 1]:
-            raise DataError(f"candidate {k}: {_TWO_GAINS}")
-        if unknown := candidate.columns.keys() - known:
-            message = f"candidate {k} has the column {min(unknown)!r}, which the very first candidate lacks"
-            raise DataError(f"{message}; numbers that few candidates have are 'features'")
-
-
 def _with_gains(rows: NBestList, nbest: NBest) -> NBestList:
     """The list with its gains as the column "gain"."""
     if nbest.gains is None:
@@ -259,7 +247,7 @@ def _with_gains(rows: NBestList, nbest: NBest) -> NBestList:
         raise DataError(f"found {gains.size} gains for {len(rows)} candidates; expected one for each")
     if GAIN in rows.names:
         if not np.array_equal(rows.scores[:, rows.names.index(GAIN)], gains):
-            raise DataError(_TWO_GAINS)
+            raise DataError(TWO_GAINS)
         return rows
     named = rows.named()
     sources = {source: (*names, GAIN) for source, names in named.by_source.items()}

@@ -34,38 +34,27 @@ class SparseScores(NamedTuple):
 class TextCandidate(ListCandidate):
     """A candidate of a list of texts, which has no ``tree``."""
 
-    __slots__ = ()
-    _list: "TextList"
+    nbest: "TextList"
+
+    def __init__(self, nbest: "TextList", index: int) -> None:
+        super().__init__(nbest, index)
+        if (sparse := nbest.sparse) is not None:
+            span = slice(int(sparse.first[index]), int(sparse.first[index + 1]))
+            self.features = dict(zip(map(decoded, sparse.names[span]), sparse.values[span].tolist(), strict=True))
+        if nbest.segmentation is not None:
+            self.segmentation = decoded(nbest.segmentation[index])
+        if nbest.alignment is not None and not nbest.ended:  # ends of sentences would be words
+            self.alignment = decoded(nbest.alignment[index])
 
     @property
     def tokens(self) -> list[str]:
         """The words, separated by ASCII white space, as in the built-in templates."""
-        return [decoded(word) for word in self._list.texts[self.index].split()]
-
-    @property
-    def features(self) -> Mapping[str, float]:
-        sparse = self._list.sparse
-        if sparse is None:
-            return {}
-        span = slice(int(sparse.first[self.index]), int(sparse.first[self.index + 1]))
-        return dict(zip(map(decoded, sparse.names[span]), sparse.values[span].tolist(), strict=True))
-
-    @property
-    def segmentation(self) -> str | None:
-        return self._derivation(self._list.segmentation)
-
-    @property
-    def alignment(self) -> str | None:
-        """The word alignment, if it is known; not one with ends of sentences, which would be words."""
-        return None if self._list.ended else self._derivation(self._list.alignment)
-
-    def _derivation(self, texts: list[bytes] | None) -> str | None:
-        return None if texts is None else decoded(texts[self.index])
+        return [decoded(word) for word in self.nbest.texts[self.index].split()]
 
     @property
     def source(self) -> str | None:
         """The input, if it is known."""
-        return None if self._list.source is None else decoded(self._list.source)
+        return None if self.nbest.source is None else decoded(self.nbest.source)
 
 
 @dataclass(frozen=True, eq=False)
