@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.encoding import encoded
+from rerank.data.corpus import offsets
 from rerank.readers.given.nbest import GAIN, CandidateLike, GivenError, is_tree
 from rerank.readers.nbest import NOTHING, Candidate, NBestList, answers_of, plain_texts, stripped
 from rerank.readers.problems import NUL, Problem
@@ -123,27 +124,24 @@ def list_given(
     columns = _columns_shown(candidates) if columns is None else columns
     columns = columns if gains is None else columns.without({GAIN})
     base, known = columns.base or SCORE, {*columns.names, columns.base or SCORE}
-    named = [_numbers(candidate, known) for candidate in candidates]
-    others = dict.fromkeys(chain(*(own for own, _ in named if not known.issuperset(own))))
-    unscored = base == SCORE and all(
-        one.score is None and SCORE not in own for one, (own, _) in zip(candidates, named, strict=True)
-    )
-    zeros = {base: 0.0} if unscored and not scored else {}
+    named = [_numbers(candidate, k, base, known) for k, candidate in enumerate(candidates, start=1)]
+    unscored = base == SCORE and not any(SCORE in own for own, _ in named)
+    for own, _ in named if unscored and not scored else ():
+        own[SCORE] = 0.0
     for k, ((own, _), gain) in enumerate(zip(named, gains or (), strict=False), start=1):
         if own.get(GAIN, gain) != gain:
             raise _error(k, f": {TWO_GAINS}")
-    values = array("d")
-    for k, (one, numbers) in enumerate(zip(candidates, named, strict=True), start=1):
-        values.extend(_row(one, *numbers, k, columns, zeros, scored=scored))
-    parts = ("answer", "segmentation", "alignment") if texts else ("answer",)
-    found = {part: _derivations([getattr(one, part) for one in candidates], part) for part in parts}
+    others = dict.fromkeys(chain(*(own for own, _ in named if not known.issuperset(own))))
+    parts = {part: _texts([getattr(one, part) for one in candidates], part) for part in KEYS[-3:]}
     more: dict[str, Any] = {"unscored": unscored, "others": tuple(key for key in others if key not in known)}
-    more["answers"] = answers_of(found.pop("answer") or ())
+    more["answers"] = answers_of(parts.pop("answer") or ())
     if texts:
-        more["sparse"] = _sparse([features for _, features in named], known)
+        more |= parts | {"sparse": _sparse([features for _, features in named], known)}
         more["source"] = None if source is None else checked_text(source, "the source", "source").strip()
-    scores = np.frombuffer(values, np.float64).reshape(len(candidates), len(columns.names))
-    return list_of(_texts(candidates), scores, columns, name, texts=texts, **found, **more)
+    written = [candidate.text for candidate in candidates]
+    found = plain_texts(written)
+    found = found or [checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(written, start=1)]
+    return list_of(found, _scores(named, columns, scored=scored), columns, name, texts=texts, **more)
 
 
 def list_of(
@@ -160,13 +158,17 @@ def list_of(
     )  # fmt: skip
 
 
-def _numbers(candidate: Candidate, known: set[str]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The columns of a candidate, and its features."""
-    if not isinstance(candidate, FlatCandidate):
-        return candidate.columns, candidate.features
-    columns = {name: value for name, value in candidate.numbers.items() if name in known or name in NUMBERS}
-    features = {name: value for name, value in candidate.numbers.items() if name not in columns}
-    return {**candidate.columns, **columns}, {**features, **candidate.features}
+def _numbers(one: Candidate, k: int, base: str, known: set[str]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """The columns of candidate ``k``, its base score among them if it has one, and its features."""
+    own, features = dict(one.columns), one.features
+    if isinstance(one, FlatCandidate):
+        own |= {name: value for name, value in one.numbers.items() if name in known or name in NUMBERS}
+        features = {**{name: value for name, value in one.numbers.items() if name not in own}, **features}
+    if one.score is not None:
+        if own.setdefault(base, one.score) != one.score:
+            message = f" has the score {one.score!r}, and another, {own[base]!r}, among its columns as {base!r}"
+            raise _error(k, f"{message}; give one", "score")
+    return own, features
 
 
 def _columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
@@ -187,7 +189,7 @@ def checked_text(value: Any, what: str, field: str) -> bytes:
     return encoded(value)
 
 
-def _derivations(given: Sequence[str | None], what: str) -> list[bytes] | None:
+def _texts(given: Sequence[str | None], what: str) -> list[bytes] | None:
     """The values of candidates under ``what``, empty for those without it; None if no candidate has it."""
     if not any(given):
         return None
@@ -197,40 +199,41 @@ def _derivations(given: Sequence[str | None], what: str) -> list[bytes] | None:
     ]
 
 
-def _texts(candidates: Sequence[Candidate]) -> list[bytes]:
-    texts = [candidate.text for candidate in candidates]
-    plain = plain_texts(texts)
-    return plain or [checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(texts, start=1)]
+def _scores(
+    named: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], columns: ScoreColumns, *, scored: bool
+) -> np.ndarray:
+    """float64 [N, K]: the columns of all candidates; scored: see ``list_given``."""
+    try:
+        values = _sound([own[name] for own, _ in named for name in columns.names])
+    except KeyError:  # something is missing, or is among the features
+        values = None
+    if values is None:
+        rows = enumerate(({**features, **own} for own, features in named), start=1)
+        values = array(
+            "d", [_number(row, name, k, columns, scored=scored) for k, row in rows for name in columns.names]
+        )
+    return np.frombuffer(values, np.float64).reshape(len(named), len(columns.names))
 
 
-def _row(
-    one: Candidate, own: Mapping[str, Any], features: Mapping[str, Any], k: int, columns: ScoreColumns,
-    zeros: Mapping[str, float], *, scored: bool,
-) -> Iterable[float]:  # fmt: skip
-    """The columns of candidate ``k``, which has its ``own`` and ``features``; zeros: the base score if there is none;
-    scored: see ``list_given``."""
-    base, score, names = columns.base or SCORE, one.score, columns.names
-    if score is not None and own.get(base, score) != score:
-        message = f" has the score {score!r}, and another, {own[base]!r}, among its columns as {base!r}; give one"
-        raise _error(k, message, "score")
-    known = {**features, **own, **(zeros if score is None else {base: score})}
-    with suppress(KeyError, TypeError, OverflowError):
-        values = array("d", [known[name] for name in names])
-        if isfinite(sum(values)):
-            return values
-    row = []
-    for name in names:
-        what = f"score ({name!r}, the base score)" if name == base else f"column {name!r}"
-        keys = ("score",) if name == base else ("columns", name)
-        if name not in known:
-            expected = (
-                f"expected a score for all candidates{', as in the training lists' if scored else ' or for none'}"
-            )
-            if others := ", ".join(repr(other) for other in names if other != base):
-                expected += f", and the columns {others}, which a dict has under their names"
-            raise _error(k, f" has no {what}; {expected}", *keys)
-        row.append(_finite(known[name], k, what, *keys))
-    return row
+def _number(row: Mapping[str, Any], name: str, k: int, columns: ScoreColumns, *, scored: bool) -> float:
+    """The number that candidate ``k`` has in a column, of all in its ``row``; scored: see ``list_given``."""
+    is_base = name == (columns.base or SCORE)
+    what = f"score ({name!r}, the base score)" if is_base else f"column {name!r}"
+    keys = ("score",) if is_base else ("columns", name)
+    if name in row:
+        return _finite(row[name], k, what, *keys)
+    expected = f"expected a score for all candidates{', as in the training lists' if scored else ' or for none'}"
+    if others := ", ".join(repr(other) for other in columns.names if other != (columns.base or SCORE)):
+        expected += f", and the columns {others}, which a dict has under their names"
+    raise _error(k, f" has no {what}; {expected}", *keys)
+
+
+def _sound(values: list[Any]) -> "array[float] | None":
+    """``values`` as float64; None unless their sum is a finite number."""
+    with suppress(TypeError, OverflowError):
+        numbers = array("d", values)
+        return numbers if isfinite(sum(numbers)) else None
+    return None
 
 
 def _finite(value: Any, k: int, what: str, *keys: str) -> float:
@@ -245,11 +248,10 @@ def _sparse(features: Sequence[Mapping[str, Any]], columns: set[str]) -> SparseS
     """The features of all candidates, without those that are columns."""
     if not any(features):
         return None
-    first, keys, values = [0], list[bytes](), list[float]()
-    for k, own in enumerate(features, start=1):
-        for name, value in own.items():
-            if name not in columns:
-                values.append(_finite(value, k, f"the feature {name!r}", "features", str(name)))
-                keys.append(encoded(str(name)))
-        first.append(len(keys))
-    return SparseScores(np.array(first, np.int64), keys, np.array(values, np.float64))
+    kept = [[(str(name), value) for name, value in own.items() if name not in columns] for own in features]
+    values = _sound([value for own in kept for _, value in own])
+    if values is None:
+        every = ((k, *pair) for k, own in enumerate(kept, start=1) for pair in own)
+        values = array("d", [_finite(value, k, f"the feature {name!r}", "features", name) for k, name, value in every])
+    keys = [encoded(name) for own in kept for name, _ in own]
+    return SparseScores(offsets(list(map(len, kept))), keys, np.array(values, np.float64))
