@@ -93,8 +93,9 @@ def lengths_of(
     texts: Sequence[bytes], base: np.ndarray, references: Sequence[bytes] | None, answers: Sequence[bytes | None] | None
 ) -> tuple[int, int]:
     """Bytes of the best candidate by base score, and of the first reference; (0, 0) without one, or with answers."""
-    known = texts and references and not any(answers or ())
-    return (len(texts[int(base.argmax())]), len(references[0])) if known else (0, 0)
+    if not texts or not references or any(answers or ()):
+        return 0, 0
+    return len(texts[int(base.argmax())]), len(references[0])
 
 
 class SeenLists:
