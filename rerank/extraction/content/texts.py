@@ -94,14 +94,14 @@ class TextContent(Content[TextView]):
 
     def measured_block(self, block: ListBlock) -> Measured | None:
         try:
-            rows = with_answers(cast(TextList, block.rows), self.answer)
+            block = replace(block, rows=with_answers(block.rows, self.answer))
         except Problem:  # of one of the lists
             return None
-        held = self.hold(self._measured_aside(rows))
+        held = self.hold(self._measured_aside(cast(TextList, block.rows)))
         if not self.flat or isinstance(held, SkippedList) or unfit(held):
             return None
         try:
-            return Measured(block, held, *cast(ColumnMetric, self.metric).block_stats(replace(block, rows=rows)), None)
+            return Measured(block, held, *cast(ColumnMetric, self.metric).block_stats(block), None)
         except DataError:  # of one of the lists
             return None
 
