@@ -10,7 +10,7 @@ from rerank.base.registry import imported
 from rerank.cli.answer import out, show
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.tasks import task_named
-from rerank.runs.report.headline import headline, results_on_terminal, signatures
+from rerank.runs.report.headline import crossed, headline, results_on_terminal, signatures
 from rerank.runs.report.list_tables import reported_table
 from rerank.runs.report.table import plain_text
 from rerank.runs.stages import Metrics
@@ -58,6 +58,7 @@ def show_results(recipe: TaskRecipe, result: Metrics) -> None:
     for split in result["splits"]:
         show(fitting(results_on_terminal(result, split, wide=not out.is_terminal)), *after)
     show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
+    show(*filter(None, [crossed(result)]))
     if said := headline(result):
         show(said["sentence"], headline=said["sentence"])
     if reported := reported_table(result):

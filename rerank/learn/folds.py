@@ -180,9 +180,14 @@ def held_out(lists: Lists) -> Iterator[tuple[Lists, Lists]]:
         lists = whole(lists)
     count = min(FOLDS, lists.list_count)
     few = count if lists.free == lists.width else int(np.clip(BUDGET // max(1, lists.nonzeros), 1, count))
-    for first, last in list(pairwise(np.linspace(0, lists.list_count, count + 1).astype(int).tolist()))[-few:]:
+    for first, last in sections(lists.list_count, count)[-few:]:
         rest = np.concatenate([np.arange(first), np.arange(last, lists.list_count)])
         yield lists.take(rest), section(lists, first, last)
+
+
+def sections(count: int, folds: int = FOLDS) -> list[tuple[int, int]]:
+    """The sections of ``count`` lists, each from its first list to the one after its last."""
+    return list(pairwise(np.linspace(0, count, folds + 1).astype(int).tolist()))
 
 
 def padded(weights: Weights, width: int) -> Weights:

@@ -38,6 +38,7 @@ from rerank.recipes.settings import (
     changed,
     grid_points,
     literal,
+    named,
     one_or_many,
     part,
     validate,
@@ -45,11 +46,44 @@ from rerank.recipes.settings import (
 from rerank.storage.bounded_yaml import as_yaml
 
 TREES = "lambdamart"  # the learner whose predictor is no sum of weights
+AUTO = "auto"  # a set of templates: the one that suits the lists
+# What the tasks over lists set unless their recipe says otherwise, beside the defaults of sections: nowhere else.
+# docs/results.md has the figures that chose them. A learner or metric that a recipe names has its own defaults.
+TASKS: dict[str, Settings] = {
+    "parse": {
+        "metric": {"name": "parseval"},
+        "features": {"set": "extended"},
+        "learner": {"name": "vrda", "loss": "hinge"},
+        "training": {"epochs": 14},
+    },
+    "translation": {
+        "metric": {"name": "bleu"},
+        "features": {"set": AUTO, "min_lists": 2},
+        "oracle": {"corpus_share": 0.25},
+        "learner": {"name": "arda", "loss": "bayes", "eta": 1, "base_rate": 0.1},
+    },
+    "speech": {
+        "metric": {"name": "wer"},
+        "features": {"set": "speech", "min_lists": 2},
+        "learner": {"name": "maxent"},
+    },
+    "ranking": {"metric": {"name": "gain"}, "features": {"set": "text"}, "learner": {"name": "maxent"}},
+}
 # How lists of a task are decoded unless their recipe says otherwise.
 DECODERS: dict[str, tuple[str, ...]] = {"parse": ("mbr", "fuse"), "translation": ("mbr",), "speech": ("mbr",)}
 
 
 S = TypeVar("S", bound="Single[Any]")
+
+
+def of_task(values: Settings, task: str) -> Settings:
+    """The settings of a recipe with those of its task, which they come before."""
+    filled = dict(values)
+    for key, usual in TASKS[task].items():
+        given = named(values.get(key, {}), key="set" if key == "features" else "name")
+        if isinstance(given, dict):
+            filled[key] = given if "name" in given else usual | given
+    return filled
 
 
 class TaskRecipe(Section):
@@ -164,7 +198,7 @@ class ListRecipe(TaskRecipe):
     data: SplitSettings
     features: TemplateSettings
     oracle: OracleSettings = OracleSettings()
-    learner: Annotated[Settings, part("vrda"), AfterValidator(with_base)] = Field(default={}, validate_default=True)
+    learner: Annotated[Settings, part(), AfterValidator(with_base)]
     training: TrainingSettings = TrainingSettings()
     decode: DecodeSettings = DecodeSettings()
     significance: SignificanceSettings = SignificanceSettings()
@@ -176,6 +210,13 @@ class ListRecipe(TaskRecipe):
 
     common: ClassVar[Collection[str]] = ("data", "features", "metric", "decode")  # what the corpora are made of
     refusal: ClassVar[str] = "a run may not change data, features, metric or decode"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_task(cls, values: Any) -> Any:
+        """A task brings its own metric, templates and learner."""
+        known = isinstance(values, dict) and (task := values.get("task", cls.model_fields["task"].default)) in TASKS
+        return of_task(values, task) if known else values
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:
@@ -264,7 +305,7 @@ class FeatureSettings(TemplateSettings):
     *"]}}``: steps tried in order, ``<`` from the left or ``>`` from the right, then the labels to look for.
     """
 
-    set: str | None = "cj2005"
+    set: str | None
     heads: dict[Literal["syntactic", "semantic"], dict[str, list[str]]] = Field(default_factory=dict)
 
 
@@ -273,5 +314,4 @@ class Recipe(ListRecipe):
 
     task: Literal["parse"] = "parse"
     data: DataSettings = DataSettings()
-    features: Annotated[FeatureSettings, part(key="set")] = FeatureSettings()
-    metric: Annotated[Settings, part("parseval")] = Field(default={}, validate_default=True)
+    features: Annotated[FeatureSettings, part(key="set")]

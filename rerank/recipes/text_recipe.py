@@ -9,15 +9,12 @@ from pydantic import AfterValidator, Field, model_validator
 from rerank.readers.several import make_reader
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.letor import LETOR
-from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.sections import SplitName, SplitSettings, TemplateSettings
 from rerank.recipes.settings import Section, Settings, literal, named, one_or_many, part
 
-# What a task measures, looks at and learns with unless its recipe says otherwise.
-LEARNERS = {"translation": "vrda", "speech": "maxent", "ranking": "maxent"}
-METRICS = {"translation": "bleu", "speech": "wer", "ranking": "gain"}
-AUTO, DERIVED, UNDERIVED = "auto", "dptm", "text"  # the set of translations: what stands for one of the other two
-SETS = {"translation": AUTO, "speech": "speech", "ranking": "text"}
+METRICS = {task: TASKS[task]["metric"]["name"] for task in ("translation", "speech", "ranking")}
+DERIVED, UNDERIVED = "translation", "text"  # the sets that AUTO stands for
 NAMES_ALONE = ("letor", "trec")  # readers whose texts are names of documents, which are nothing to learn from
 _JSON = re.compile(r"\.jsonl?(\.\w+)?$")  # by the name of a file, compressed or not
 
@@ -85,10 +82,8 @@ def _names_alone(values: dict[str, Any]) -> bool:
 
 
 class TextFeatureSettings(TemplateSettings):
-    """Templates of texts: the sets are dense, dptm, translation, text and speech; auto is dptm for lists with
+    """Templates of texts: the sets are dense, dptm, translation, text and speech; auto is translation for lists with
     segmentations, text for others."""
-
-    set: str | None = AUTO
 
 
 class MertStage(Section):
@@ -116,23 +111,16 @@ class TextRecipe(ListRecipe):
 
     task: Literal["translation", "speech", "ranking"] = "translation"
     data: TextDataSettings = TextDataSettings()
-    features: Annotated[TextFeatureSettings, part(key="set")] = TextFeatureSettings()
-    metric: Annotated[Settings, part()] = Field(default_factory=lambda: {"name": "bleu"})
+    features: Annotated[TextFeatureSettings, part(key="set")]
     metrics: tuple[Literal["ter"], ...] = ()
     mert: MertStage | None = None
 
     @model_validator(mode="before")
     @classmethod
-    def _of_task(cls, values: Any) -> Any:
-        """A task brings its own metric, templates and learner."""
-        if not isinstance(values, dict) or (task := values.get("task", "translation")) not in METRICS:
-            return values
-        return {
-            **values,
-            "metric": named(values.get("metric", {}), METRICS[task]),
-            "features": named(values.get("features", {}), "dense" if _names_alone(values) else SETS[task], "set"),
-            "learner": named(values.get("learner", {}), LEARNERS[task]),
-        }
+    def _of_names(cls, values: Any) -> Any:
+        """Names of documents are nothing to learn from."""
+        alone = isinstance(values, dict) and _names_alone(values)
+        return values | {"features": named(values.get("features", {}), "dense", "set")} if alone else values
 
     @property
     def splits(self) -> tuple[str, ...]:

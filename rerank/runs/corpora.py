@@ -128,7 +128,7 @@ def set_apart(extracted: Extracted, settings: HoldoutSettings) -> tuple[Extracte
         documents = [str(match[1]) for match in matches if match]
     chosen = apart(documents, settings.share, settings.seed)
     about = f"{extracted.key} {settings.model_dump_json()}"
-    return _part(extracted, ~chosen, about), _part(extracted, chosen, f"{about} {HOLDOUT}")
+    return part_of(extracted, ~chosen, about), part_of(extracted, chosen, f"{about} {HOLDOUT}")
 
 
 def shared_lists(extracted: Extracted, share: float, seed: int) -> Extracted:
@@ -137,17 +137,17 @@ def shared_lists(extracted: Extracted, share: float, seed: int) -> Extracted:
         return extracted
     chosen = np.zeros(extracted.corpus.list_count, np.bool_)
     chosen[share_of(chosen.size, share, seed)] = True
-    return _part(extracted, chosen, f"{extracted.key} {share!r} {seed}")
+    return part_of(extracted, chosen, f"{extracted.key} {share!r} {seed}")
 
 
 def last_lists(extracted: Extracted, candidates: int) -> Extracted:
     """The last lists, which have this many candidates together."""
     sizes = list_sizes(extracted.corpus)
-    return _part(extracted, np.cumsum(sizes[::-1])[::-1] <= candidates, f"{extracted.key} last {candidates}")
+    return part_of(extracted, np.cumsum(sizes[::-1])[::-1] <= candidates, f"{extracted.key} last {candidates}")
 
 
-def _part(extracted: Extracted, chosen: np.ndarray, key: str) -> Extracted:
-    """The lists where ``chosen`` (bool [L]) holds, with their sources."""
+def part_of(extracted: Extracted, chosen: np.ndarray, key: str) -> Extracted:
+    """The lists of a split where ``chosen`` (bool [L]) holds, with their sources."""
     corpus = extracted.corpus.take(np.flatnonzero(chosen))
     if sources := extracted.corpus.about.get("sources"):
         names, lists = zip(*sources, strict=True)

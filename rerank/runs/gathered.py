@@ -25,6 +25,7 @@ from rerank.runs.doubts import SAMPLE, doubt_of_base, written_apart
 from rerank.runs.ways import Samples
 
 log = logging.getLogger("rerank")
+WORDS = "words"  # their number, which the scores of recognisers need beside them
 
 
 class Gathered(NamedTuple):
@@ -72,9 +73,11 @@ def gathered(
     seed: int,
     columns: Mapping[str, Any] | None = None,
     least: int = 2,
+    *,
+    counted: bool = False,
 ) -> Gathered:
     """The data of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``, and the
-    ``least`` number of folds."""
+    ``least`` number of folds; counted: the WORDS of transcripts are a column too."""
     use = [use] if isinstance(use, str) else use
     several = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
     every_one = lists if several else [lists_from(lists, columns or {})]
@@ -95,6 +98,7 @@ def gathered(
     content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
     base = None if first.unscored else content.held[0]
     names = [name for name in content.held if name in shown.names and (base is not None or name != content.held[0])]
+    names += [WORDS] if counted and content.metric.name == "wer" and WORDS not in names else []
     if unknown := set(use or ()) - set(names):
         raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
     names = [name for name in names if use is None or name in use]
@@ -104,9 +108,8 @@ def gathered(
         seen += [] if found.pair is None else [nbest][: SAMPLE - len(seen)]
         if not len(nbest):
             continue
-        values = nbest.scores[:, [nbest.names.index(name) for name in names]]
         scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
-        parts.append((numbered(nbest), values.T, scores, found.stats))
+        parts.append((numbered(nbest), _columns(nbest, names), scores, found.stats))
         references += list(found.reference)
         sizes += np.diff(found.block.lists).tolist()
     count.warn()
@@ -126,3 +129,9 @@ def gathered(
         log.warning("%s", line)
     about = content.metric, statistics, reference, base, np.concatenate(scores)
     return Gathered(every, tuple(names), *about, told=isinstance(file, ListFile) and says_scores(file.settings))
+
+
+def _columns(nbest: NBestList, names: Sequence[str]) -> np.ndarray:
+    """float64 [K, n]: the numbers of these names, and how many WORDS candidates have where they do not say so."""
+    held = nbest.scores[:, [nbest.names.index(name) for name in names if name in nbest.names]].T
+    return held if len(held) == len(names) else np.vstack([held, [len(text.split()) for text in nbest.texts]])

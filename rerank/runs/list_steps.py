@@ -6,6 +6,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rerank.data.shards import parts
 from rerank.engines.workers import check_visible
 from rerank.extraction.content import content_of, metric_of, with_set
@@ -13,6 +15,7 @@ from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
 from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING
+from rerank.learn.folds import FOLDS, sections
 from rerank.learn.scoring import choices, weighed_rows
 from rerank.models.dense_line import NAME as LINE
 from rerank.models.dense_line import dense_line
@@ -27,7 +30,7 @@ from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.callbacks import watched
 from rerank.runs.checks import check_single, check_sizes
 from rerank.runs.choice import blind, choose
-from rerank.runs.corpora import Data, digest_of, open_files
+from rerank.runs.corpora import Data, digest_of, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
 from rerank.runs.doubts import doubt_of_base, doubts
 from rerank.runs.ensembles import train_ensemble
@@ -43,6 +46,7 @@ from rerank.runs.training import RunTask, train_run, trained_on
 from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
+FEWEST_CROSSED = 4 * FOLDS  # lists, without others to test on, from which on they are cross-validated
 OFTEN = 0.05  # the share of candidates that repeat another from which on it is said
 
 
@@ -113,13 +117,20 @@ class ListSteps(Steps[ListRecipe]):
         return self.corpora
 
     def train(self, work: Stages) -> dict[str, int]:
-        tasks = [self._task(single.name, single.recipe, f"{number:04d}") for number, single in enumerate(self.singles)]
-        self._train(tasks)
-        self.runs = [task.load() for task in tasks]
-        for task, run in zip(tasks, self.runs, strict=True):
-            join_base(run, self.data.table)
-            work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
+        self.runs = self._trained(self.data, "{:04d}")
+        for run in self.runs:
+            work.append({"run": run.name, "seed": run.recipe.seed, **line} for line in run.history)
         return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
+
+    def _trained(self, data: Data, place: str) -> list[Run]:
+        """All single runs on some data; place: the pattern of their names."""
+        each = enumerate(self.singles)
+        tasks = [self._task(data, single.name, single.recipe, place.format(number)) for number, single in each]
+        self._train(tasks)
+        runs = [task.load() for task in tasks]
+        for run in runs:
+            join_base(run, data.table)
+        return runs
 
     def _train(self, tasks: Sequence[RunTask]) -> None:
         """Train and store all runs that are not stored already, side by side where there are workers."""
@@ -140,9 +151,9 @@ class ListSteps(Steps[ListRecipe]):
             log.info("%s", line)
             train_task(task)
 
-    def _task(self, name: str, single: ListRecipe, place: str) -> RunTask:
+    def _task(self, data: Data, name: str, single: ListRecipe, place: str) -> RunTask:
         """A run with what it needs of the data."""
-        data, mert = self.data, single.mert if isinstance(single, TextRecipe) else None
+        mert = single.mert if isinstance(single, TextRecipe) else None
         dev = data.others[single.data.dev].corpus if single.data.dev else None
         tuned = None if mert is None else data.others[mert.split].corpus
         table = None if tuned is None and not single.training.prior else data.table
@@ -186,24 +197,15 @@ class ListSteps(Steps[ListRecipe]):
 
     def evaluate(self) -> Metrics:
         recipe, data, metric, chosen = self.recipe, self.data, self.metric, self.chosen
-        for run in self.runs:
-            for split in self.tested:
-                run.evaluate(split, data.others[split], data.training.corpus, metric)
-            run.forget_votes()
-        decoding = recipe, data, self.runs, chosen
-        decoded = {split: evaluate_decoding(*decoding, split, metric, self.engine) for split in self.tested}
-        for split, answers in decoded.items():
-            if answers is not None:
-                write_answers(self.directory, split, answers)
-        line = dense_line(data.training.corpus, data.table, metric) if self.tested else None
-        if line is not None:
-            for split in self.tested:
-                lists = data.others[split].corpus
-                selected = choices(lists, line.weights)
-                chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), metric, selected)
-        signatures = {split: describe(recipe, split, data.others[split], chosen, self.content) for split in self.tested}
+        line = self._measure(data, self.runs, self.tested)
+        alone = self.tests and not self.tested and recipe.data.dev is None
+        crossed = alone and data.training.corpus.list_count >= FEWEST_CROSSED
+        if crossed:
+            self._cross_validate()
+        every = {**data.others, **({recipe.data.training: data.training} if crossed else {})}
+        signatures = {split: describe(recipe, split, every[split], chosen, self.content) for split in chosen.splits}
         for run in self.runs if self.base_doubt else ():  # nothing is claimed against such a base
-            run.significance = {split: {} for split in self.tested}
+            run.significance = {split: {} for split in run.significance}
         entries, entry = [run.entry() for run in self.runs], chosen.entry()
         return self.head(chosen.recipe.seed, metric.signature) | {
             "measure": metric.primary,
@@ -218,7 +220,8 @@ class ListSteps(Steps[ListRecipe]):
             "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
             **chosen.decision.model_dump(),
             "decision": chosen.decision.model_dump(),
-            LINE: line.about if line is not None else None,
+            LINE: line,
+            "folds": FOLDS if crossed else None,
             "training": entry["training"],
             "splits": entry["splits"],
             "significance": entry["significance"],
@@ -227,10 +230,50 @@ class ListSteps(Steps[ListRecipe]):
             "blind": blind(recipe, self.choice),
         }
 
+    def _measure(self, data: Data, runs: list[Run], splits: Sequence[str]) -> dict[str, Any] | None:
+        """Evaluate runs on splits, in all ways to decode and beside the line of dense columns, about which it returns
+        the entry of metrics.json."""
+        chosen = next(one for one, run in zip(runs, self.runs, strict=True) if run is self.chosen)
+        metric = self.metric
+        for run in runs:
+            for split in splits:
+                run.evaluate(split, data.others[split], data.training.corpus, metric)
+            run.forget_votes()
+        for split in splits:
+            answers = evaluate_decoding(self.recipe, data, runs, chosen, split, metric, self.engine)
+            if answers is not None and data is self.data:
+                write_answers(self.directory, split, answers)
+        line = dense_line(data.training.corpus, data.table, metric) if splits else None
+        if line is None:
+            return None
+        for split in splits:
+            lists = data.others[split].corpus
+            rows, selected = weighed_rows(lists, line.weights, metric), choices(lists, line.weights)
+            chosen.add_selection(split, LINE, rows, metric, selected)
+        return line.about
+
+    def _cross_validate(self) -> None:
+        """Measure the runs on the training lists: sections of them, by trainings on all other sections."""
+        split, every, parts = self.recipe.data.training, self.data.training, list[list[Run]]()
+        for first, last in sections(every.corpus.list_count):
+            apart = np.zeros(every.corpus.list_count, np.bool_)
+            apart[first:last] = True
+            rest = part_of(every, ~apart, f"{every.key} without {first} to {last}")
+            data = Data(
+                rest, self.data.table, rest.key, {split: part_of(every, apart, f"{every.key} {first} to {last}")}
+            )
+            log.info("cross-validation: trained without the lists from %s to %s", f"{first + 1:,}", f"{last:,}")
+            runs = self._trained(data, f"without-{first}-{{:04d}}")
+            tune_decoding(self.recipe, data, runs, self.metric, self.engine)
+            self._measure(data, runs, (split,))
+            parts.append(runs)
+        for run, own in zip(self.runs, zip(*parts, strict=True), strict=True):
+            run.take_over(split, every, own, self.metric)
+
     def predict(self) -> None:
         write_predictions(self.recipe, self.directory, self.data, self.served, self.chosen, self.tested)
-        for split in self.tested:
-            self.chosen.selections[split].save(output_file(self.directory, "predictions", prediction_files(split)[1]))
+        for split, selections in self.chosen.selections.items():
+            selections.save(output_file(self.directory, "predictions", prediction_files(split)[1]))
 
     def curve(self) -> dict[str, Any]:
         chosen, data, metric, tests = self.chosen, self.data, self.metric, self.tested
@@ -238,7 +281,7 @@ class ListSteps(Steps[ListRecipe]):
         def train(share: float) -> Run:
             """The run of a share of the training lists, unless it is stored already."""
             single = chosen.recipe.changed({"training.share": share})
-            task = self._task(chosen.name, single, f"share-{share:g}")
+            task = self._task(data, chosen.name, single, f"share-{share:g}")
             if not task.stored:
                 log.info("learning curve: %g %% of the training lists", 100 * share)
                 train_task(task)

@@ -2,9 +2,10 @@
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from rerank import __version__
 from rerank.base.errors import DataError
 from rerank.base.progress import counting
-from rerank.data.shards import Lists, selected
+from rerank.data.shards import Lists, list_sizes, selected
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
@@ -126,9 +127,42 @@ class Run:
             if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
                 worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)
                 bound[f"vote_error_{split}"] = float(np.mean(worse))
-        selections = Selections.of(corpus, extracted.ids, metric, rows)
-        settings = self.recipe.significance
-        pairs = [(name, "base") for name in choices if name not in ("base", "oracle")]
+        self._keep(split, extracted, choices, rows, metric)
+
+    def take_over(self, split: str, extracted: Extracted, parts: Sequence["Run"], metric: Metric) -> None:
+        """Score on a split what runs like this one, trained without a section of it each, selected from theirs.
+
+        Where one has no such predictor, as where nothing was learned, its best candidates take the place.
+        """
+        starts = np.concatenate([[0], np.cumsum(list_sizes(extracted.corpus))])
+        rows, choices, first = list[dict[str, np.ndarray]](), list[dict[str, np.ndarray]](), 0
+        for part in parts:
+            rows.append(part.selections[split].rows)
+            choices.append({name: np.where(y < 0, -1, y + starts[first]) for name, y in part.choices[split].items()})
+            first += len(rows[-1]["base"])
+        self._keep(split, extracted, self._joined(choices), self._joined(rows), metric)
+        if "votes" in parts[0].training:
+            self.training["votes"] = parts[0].training["votes"]
+
+    def _joined(self, parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """Arrays by predictor, one after the other."""
+        usual = {"first": "base"}
+        return {
+            name: np.concatenate([part.get(name, part[usual.get(name, self.recipe.predictor)]) for part in parts])
+            for name in dict.fromkeys(chain(*parts))
+        }
+
+    def _keep(
+        self,
+        split: str,
+        extracted: Extracted,
+        choices: dict[str, np.ndarray],
+        rows: dict[str, np.ndarray],
+        metric: Metric,
+    ) -> None:
+        """Score selections of a split, and test the predictors against the base."""
+        selections, settings = Selections.of(extracted.corpus, extracted.ids, metric, rows), self.recipe.significance
+        pairs = [(name, "base") for name in rows if name not in ("base", "oracle")]
         self.choices[split], self.selections[split] = choices, selections
         self.splits[split] = selections.reports(metric)
         self.significance[split] = selections.significance(

@@ -51,9 +51,9 @@ def test_defaults(load):
     assert recipe.data.files("dev") == {"nbest": ["./dev.nbest.gz"], "gold": ["./dev.gold.gz"]}
     assert recipe.data.reader == {"name": "charniak"}
     assert recipe.metric == {"name": "parseval"}
-    assert recipe.learner == {"name": "vrda", "base": "auto"}
-    assert (recipe.features.set, recipe.features.min_lists, recipe.features.hash_bits) == ("cj2005", 5, None)
-    assert (recipe.training.epochs, recipe.training.predictor, recipe.training.vote) == (10, "average", False)
+    assert recipe.learner == {"name": "vrda", "loss": "hinge", "base": "auto"}
+    assert (recipe.features.set, recipe.features.min_lists, recipe.features.hash_bits) == ("extended", 5, None)
+    assert (recipe.training.epochs, recipe.training.predictor, recipe.training.vote) == (14, "average", False)
 
 
 def test_the_resolved_recipe_is_the_recipe(load, tmp_path):

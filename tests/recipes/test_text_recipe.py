@@ -12,8 +12,8 @@ from rerank.features.sets import SETS
 from rerank.metrics.text import TextMetric
 from rerank.models.model import Model, recipe_of
 from rerank.recipes.loading import load_recipe
+from rerank.recipes.recipe import TASKS
 from rerank.recipes.text_recipe import METRICS, TextRecipe
-from rerank.recipes.text_recipe import SETS as SET_OF_TASK
 from rerank.runs.mert import make_mert
 
 
@@ -32,7 +32,11 @@ def load(tmp_path: Path, text: str, *overrides: str) -> TextRecipe:
 @pytest.mark.parametrize("task", METRICS)
 def test_a_task_brings_metric_and_templates(task: str, tmp_path: Path) -> None:
     found = load(tmp_path, f"task: {task}")
-    assert (found.task, found.metric["name"], found.features.set) == (task, METRICS[task], SET_OF_TASK[task])
+    assert (found.task, found.metric["name"], found.features.set) == (
+        task,
+        METRICS[task],
+        TASKS[task]["features"]["set"],
+    )
     assert isinstance(metric_of(found), TextMetric)
     every = SETS["text" if found.features.set == "auto" else found.features.set or ""]
     assert content_of(found).names == content_of(recipe(task=task, features={"set": None, "templates": every})).names

@@ -21,8 +21,7 @@ from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.inputs import Inputs
 from rerank.readers.streams import open_stream
-from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.text_recipe import AUTO
+from rerank.recipes.recipe import AUTO, ListRecipe
 from rerank.runs import pipeline
 
 OPENED: list[str] = []

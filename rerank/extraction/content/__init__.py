@@ -10,8 +10,8 @@ from rerank.metrics.order import measures_orders
 from rerank.readers.base import NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList
-from rerank.recipes.recipe import ListRecipe, Recipe, TaskRecipe
-from rerank.recipes.text_recipe import AUTO, DERIVED, UNDERIVED, TextRecipe
+from rerank.recipes.recipe import AUTO, ListRecipe, Recipe, TaskRecipe
+from rerank.recipes.text_recipe import DERIVED, UNDERIVED, TextRecipe
 
 log = logging.getLogger("rerank")
 
@@ -53,7 +53,7 @@ def metric_of(recipe: TaskRecipe) -> Metric:
 
 def with_set(recipe: ListRecipe) -> ListRecipe:
     """``recipe`` with what the first training list with candidates decides: a named set in place of ``auto``, that of
-    phrase pairs if it has segmentations, and a source that they are of, else one that needs nothing but words; and
+    derivations if it has segmentations, and a source that they are of, else one that needs nothing but words; and
     decoding by answers, if it is a ranking and has any.
 
     Lists that cannot be read are left to those who read them all.

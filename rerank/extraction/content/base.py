@@ -24,8 +24,9 @@ from rerank.readers.inputs import in_memory
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import read_in
 from rerank.readers.texts.text_list import SCORE
+from rerank.recipes.recipe import AUTO
 from rerank.recipes.sections import SplitSettings, TemplateSettings
-from rerank.recipes.text_recipe import AUTO, UNDERIVED
+from rerank.recipes.text_recipe import UNDERIVED
 
 T = TypeVar("T")
 N = TypeVar("N", bound=NBestList)

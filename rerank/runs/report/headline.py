@@ -215,12 +215,24 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
     tests = dict.fromkeys(name.replace("_", " ") for row in rows if row.test for name in row.test.names)
     several = any(row.seeds > 1 for row in rows)
     lines = [f"Warning: {line}." for line in metrics.get("doubts", [])]
+    lines += filter(None, [crossed(metrics)])
     if several:
         lines.append("± is the standard deviation over seeds; the other numbers of several seeds are means.")
     if tests:
         seeds = " Of several seeds: the widest interval, the largest p." if several else ""
         lines.append(f"Δ, interval and verdict compare a predictor with the base ({', '.join(tests)}).{seeds}")
     return [*lines, *filter(None, [blind_note(metrics)])]
+
+
+def crossed(metrics: Mapping[str, Any]) -> str:
+    """How figures on training lists came about; empty where there are none."""
+    if (folds := metrics.get("folds")) is None:
+        return ""
+    split = splits_of(metrics)[0]
+    return (
+        f"Cross-validated: the lists of {split} are cut into {folds} sections, and each is ranked by what was learned "
+        "from the others; the model learns from all of them."
+    )
 
 
 def next_steps(metrics: Mapping[str, Any]) -> list[str]:
