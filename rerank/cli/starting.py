@@ -11,6 +11,8 @@ from rerank.base.errors import RecipeError
 from rerank.cli.answer import show
 from rerank.cli.application import command
 
+SHOWN = 5  # lines of a file that is there
+
 
 @command()
 def new(
@@ -44,12 +46,25 @@ def new(
         else re.sub(r"\W+", "-", Path(files[0]).resolve().parent.name).strip("-") or "lists"
     )
     place = output if output is not None else Path(f"{name}.yaml")
-    if place.exists():
-        raise RecipeError("there is such a file already; choose another with --output", path=str(place))
     made = new_recipe(name, files, references or [], sources or [])
+    if place.exists():
+        kept = place.read_text(encoding="utf-8", errors="replace").splitlines()
+        lost = [line for line in kept if line.strip() and line not in made.text.splitlines()]
+        what = (
+            f"these lines of it would be lost: {' / '.join(lost[:SHOWN])}" if lost else "the same that was written now"
+        )
+        message = f"there is such a file already, {what}; choose another with --output, or remove it"
+        raise RecipeError(message, path=str(place))
     write_text(place, made.text)
     model, tried = shlex.quote(f"runs/{name}/model"), shlex.quote(made.tried)
     uses = {"tagging": [f"rerank tag {model} {tried}"], "classification": []}
     lists = [f"rerank rank {model} {tried}", f"rerank inspect {model}"]
     commands = [f"rerank run {shlex.quote(str(place))}", *uses.get(made.task, lists)]
-    show(f"{place}: {made.found}", "next:", *(f"  {line}" for line in commands), recipe=str(place), next=commands)
+    show(
+        f"{place}: {made.found}",
+        "afterwards:",
+        *(f"  {line}" for line in commands[1:]),
+        recipe=str(place),
+        next=commands,
+    )
+    show(f"now: {commands[0]}  # {made.shows}")

@@ -253,8 +253,8 @@ class ListRecipe(TaskRecipe):
             kinds = self.decode.kinds
         elif getattr(self.data, "answer", None) is not None or (self.decode.margin > 0 and self.task == "ranking"):
             kinds = ("mbr",)
-        if self.data.dev is None and self.decode.sharpness is None:  # rankings are tuned on lists held out
-            kinds = tuple(kind for kind in kinds if kind == "mbr" and self.task == "ranking")
+        if self.data.dev is None and self.decode.sharpness is None:  # it is then tuned on lists held out
+            kinds = tuple(kind for kind in kinds if kind == "mbr")
         return kinds
 
     def expand(self) -> list[Single[Self]]:

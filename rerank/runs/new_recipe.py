@@ -9,6 +9,8 @@ from itertools import islice
 
 from rerank.base.encoding import decoded, is_name
 from rerank.base.errors import DataError
+from rerank.extraction.content import content_of
+from rerank.learn.folds import FOLDS
 from rerank.readers.base import NBestList, lists_of, readers
 from rerank.readers.detection import recognised
 from rerank.readers.given.nbest import GAIN
@@ -18,7 +20,8 @@ from rerank.readers.several import make_reader
 from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
-from rerank.runs.doubts import UNSPACED
+from rerank.recipes.recipe import TASKS, ListRecipe
+from rerank.runs.doubts import UNSPACED, written_apart
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
 from rerank.storage.strict_json import as_json
@@ -28,18 +31,35 @@ SPEECH = "kaldi", "espnet"  # readers of transcripts
 JUDGED = "trec"  # the reader of search results that are judged in a file beside
 SEARCH = "letor", JUDGED
 SENTENCES = "conllu", "slash", "conll"  # readers of sentences with labels, the pickiest first
+MEASURES = {
+    "parseval": "PARSEVAL F", "gain": "the gain", "ndcg": "NDCG", "bleu": "BLEU", "wer": "the word error rate",
+    "cer": "the character error rate",
+}  # fmt: skip
+MARKED = re.compile(rb"\w[.,!?;:](?:\s|$)")  # a mark that no blank parts from its word
+BESIDE = {
+    "features": "  # {set: dense}: the numbers of the lists alone",
+    "learner": "  # the weight of the base score is found on held-out lists",
+}
+LEARNED = (
+    "# decode: {kinds: [mbr, fuse, learned]}  # brackets judged by trees: about .5 F better and, with 9,500 lists, 3 "
+    "minutes longer; needs scikit-learn"
+)
 EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
+PACKERS, PACKED = (".gz", ".bz2", ".xz", ".zst"), 6  # how much smaller files are
+SPEED = 60 * 3e6  # bytes a minute: 29,000 lists of translations and 9,500 of parses, on two cores
 LOOK = 50  # lines or sentences
 
 
 @dataclass(frozen=True)
 class NewRecipe:
-    """A recipe as text, with comments, and its task; what it was made of, in words; and a file to try its model on."""
+    """A recipe as text, with comments, and its task; what it was made of, in words; a file to try its model on; and how
+    long a run takes and what it shows."""
 
     text: str
     task: str
     found: str
     tried: str
+    shows: str
 
 
 def new_recipe(
@@ -82,6 +102,7 @@ def new_recipe(
         "  dev: null         # a part of the training lists takes its place",
         f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]",
     ]  # fmt: skip
+    lines[-1] += "" if tests or dev else f"  # so the training lists are cross-validated, in {FOLDS} parts"
     gains = not trees and (GAIN in shown.names or judged)
     source = sources or (isinstance(shown, TextList) and shown.source)
     spoken = format_name in SPEECH or (format_name == "jsonl" and not source)  # translations have a source
@@ -106,26 +127,41 @@ def new_recipe(
             lines.append(
                 "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
             )
-    unspaced = task == "speech" and any(UNSPACED.search(decoded(text)) for text in shown.texts)
-    about = {
-        "parse": "PARSEVAL F",
-        "ranking": "NDCG" if format_name in SEARCH else "the gain",
-        "translation": "BLEU",
-        "speech": "the character error rate" if unspaced else "the word error rate",
-    }
     others = {"translation": "  # or speech, for word error rates", "speech": "  # or translation, for BLEU"}
-    order = ["metric: ndcg@10  # or map, mrr, recall@100; gain: of the first alone"] if format_name in SEARCH else []
-    order += ["metric: cer  # as blanks do not tell words apart; or wer"] if unspaced else []
-    lines[2:2] = [f"task: {task}{others.get(task, '')}", *order]
-    lines += [
-        "",
-        "# What else may be set, with what it is by default: rerank list; docs/recipes.md",
-        "# features: {set: dense}  # the numbers alone" if not trees else "# features: {set: cj2005}",
-        "# learner: {name: maxent}" if task in ("ranking", "speech") else "# learner: {name: vrda, loss: hinge}",
-        "# training: {epochs: 10}",
-    ]
-    kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {about[task]}"
-    return _settled(lines, kind, train, tests)
+    lines[2:2] = [f"task: {task}{others.get(task, '')}", *_measure(task, format_name, shown)]
+    recipe = read_settings(read_yaml("\n".join(lines)))
+    assert isinstance(recipe, ListRecipe)
+    content = content_of(recipe)
+    if apart := "" if trees else written_apart(content.metric, content.read(recipe.data, recipe.data.training)):
+        lines.insert(3, f"# {apart}")
+    lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
+    measure = MEASURES[recipe.metric["name"]]
+    kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {measure}"
+    return _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests, dev)
+
+
+def _task_lines(recipe: ListRecipe) -> list[str]:
+    """The settings that the recipe's task brings, a line each."""
+    settings, lines = recipe.model_dump(mode="json"), list[str]()
+    for key, usual in TASKS[recipe.task].items():
+        if key != "metric":
+            held = ", ".join(f"{name}: {settings[key][name]}" for name in usual)
+            lines.append(f"{key}: {{{held}}}" + BESIDE.get(key, ""))
+    return [*lines, *([LEARNED] if recipe.task == "parse" else [])]
+
+
+def _measure(task: str, format_name: str, shown: NBestList) -> list[str]:
+    """The line of the measure, where it is not that of the task."""
+    unspaced = any(UNSPACED.search(decoded(text)) for text in shown.texts)
+    marked = 2 * sum(MARKED.search(text) is not None for text in shown.texts) > len(shown)
+    if format_name in SEARCH:
+        return ["metric: ndcg@10  # or map, mrr, recall@100; gain: of the first alone"]
+    if task == "speech" and unspaced:
+        return ["metric: cer  # as blanks do not tell words apart; or wer"]
+    if task == "translation" and (unspaced or marked):
+        cut = "char" if unspaced else "13a"
+        return [f"metric: {{name: bleu, tokenize: {cut}}}  # as blanks do not tell words apart; none: they do"]
+    return []
 
 
 def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRecipe | None:
@@ -142,7 +178,7 @@ def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRec
         )
         lines = [*head, "task: classification", "", "data:", *where, "", "learner: {name: arow}  # or one that suits:",
                  "# rerank list learners; docs/choosing.md"]  # fmt: skip
-        return _settled(lines, "examples in the format svmlight, measured by errors", train, others)
+        return _settled(lines, "examples in the format svmlight, measured by errors", [train, *others])
     reader = next((each for each in SENTENCES if all(_holds_sentences(each, path) for path in files)), None)
     if reader is None or any(recognised(path, readers) for path in files):
         return None
@@ -154,13 +190,27 @@ def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRec
         f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]", "",
         "# training: {epochs: 10}", "# rerank: {n: 20, folds: 5}  # a second stage: features of whole sequences",
     ]  # fmt: skip
-    return _settled(lines, f"sentences with labels in the format {reader}", train, tests)
+    return _settled(lines, f"sentences with labels in the format {reader}", files, tests, dev)
 
 
-def _settled(lines: list[str], found: str, train: str, tests: list[str]) -> NewRecipe:
+def _settled(
+    lines: list[str], found: str, files: Sequence[str], tests: Sequence[str] = (), dev: str | None = None
+) -> NewRecipe:
     """A recipe of these lines, which are checked."""
     text = "\n".join(lines) + "\n"
-    return NewRecipe(text, read_settings(read_yaml(text)).task, found, (tests or [train])[0])
+    recipe = read_settings(read_yaml(text))
+    table = f"on {', '.join(map(os.path.basename, tests))}" if tests else "on parts of the file, by what the others teach"
+    table = "on dev, on which settings are chosen: a test needs another file" if dev and not tests else table
+    if recipe.task != "classification":
+        table = f"base, {'' if recipe.task == 'tagging' else 'best possible choice '}and model {table}"
+    return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{_time(files)}; its table: {table}")
+
+
+def _time(files: Sequence[str]) -> str:
+    """About how long a run over files takes: reading is most of it."""
+    sizes = [os.path.getsize(path) * (PACKED if path.endswith(PACKERS) else 1) for path in files if not is_url(path)]
+    minutes = round(sum(sizes) / SPEED)
+    return f"about {minutes} minutes" if minutes > 1 else "a minute or less"
 
 
 def _starts_with_examples(path: str) -> bool:

@@ -240,7 +240,7 @@ def _judge_base(recipe: ListRecipe, training: Training, split: str | None, metri
     if folds.get("lists"):
         beaten = folds["beaten"]
     # What is decoded may beat the base though best candidates do not: that is then found out when decoding is tuned.
-    later = recipe.task == "ranking" and recipe.data.dev is None and bool(recipe.decoders)
+    later = recipe.data.dev is None and bool(recipe.decoders)
     kept = beaten is False and setting == AUTO and not later
     start = getattr(training.learner, "base", 0.0)
     moved = training.weights["last"].base - training.learner.last(training.state).base

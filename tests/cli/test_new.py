@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from rerank.recipes.loading import load_recipe
 
@@ -35,10 +36,89 @@ def test_a_recipe_runs_as_it_is_written(tmp_path: Path, rerank: Any, monkeypatch
     data = load_recipe("mine.yaml").data
     assert (data.train, data.dev, data.tests) == (("train",), "dev", ("test_a",))
     assert rerank("run", "mine.yaml", "--set", "features=base").code == 0
-    assert (rerank("new", *files).code, (tmp_path / "mine.yaml").exists()) == (2, True)  # nothing is replaced
+    assert "the same that was written now" in " ".join(rerank("new", *files).err.split())
+    (tmp_path / "mine.yaml").write_text("task: ranking\nseed: 7\n")
+    again = rerank("new", *files)
+    assert (again.code, "these lines of it would be lost: seed: 7;" in " ".join(again.err.split())) == (2, True), again
     named = rerank("new", files[0], "--output", "other.yaml", "--json")
     assert json.loads(named.out)["next"][0] == "rerank run other.yaml"
     assert load_recipe("other.yaml").data.dev is None
+
+
+@pytest.mark.parametrize(
+    ("shipped", "file", "more"),
+    [
+        ("translation", "translation.nbest", ("--references", "translation.ref")),
+        ("parse", "parse.nbest", ("--references", "parse.gold")),
+        ("asr", "asr.jsonl", ()),
+        ("llm", "llm.jsonl", ()),
+    ],
+)
+def test_the_settings_are_those_of_the_task_and_of_the_shipped_recipe(
+    shipped: str, file: str, more: tuple[str, ...], tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    both = [{"text": text, "score": -1.0} for text in ("the house", "a house")]
+    write(tmp_path, "translation.nbest", "0 ||| a b ||| lm= -1 ||| -1\n")
+    write(tmp_path, "translation.ref", "a b\n")
+    write(tmp_path, "parse.nbest", f"1\ts\n-1.5\n{GOOD}\n\n")
+    write(tmp_path, "parse.gold", f"{GOOD}\n")
+    write(tmp_path, "asr.jsonl", json.dumps({"reference": "the house", "candidates": both}) + "\n")
+    write(tmp_path, "llm.jsonl", samples(gain=True))
+    assert rerank("new", file, *more, "-o", "made.yaml").code == 0
+    made, given = load_recipe("made.yaml"), load_recipe(shipped)
+    (tmp_path / "task.yaml").write_text(f"task: {made.task}\n")
+    alone = load_recipe("task.yaml")
+    written = yaml.safe_load((tmp_path / "made.yaml").read_text())
+    assert {"features", "learner"} <= written.keys()
+    for section in ("metric", "features", "oracle", "learner", "training", "decode"):
+        assert getattr(made, section) == getattr(alone, section)
+        if section != "learner":  # the weight of the base score is in the unit of a recipe's lists
+            assert getattr(given, section) == getattr(alone, section)
+    names = ("base", "name") if shipped == "asr" else ("base",)
+    kept = [{key: value for key, value in one.learner.items() if key not in names} for one in (given, alone)]
+    assert kept[0] == kept[1]
+
+
+def test_one_file_of_labelled_lists_is_cross_validated(
+    tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = Path(__file__).parents[2] / "data" / "asr" / "train.jsonl.gz"
+    write(tmp_path, "one.jsonl", "\n".join(gzip.decompress(shipped.read_bytes()).decode().splitlines()[:60]) + "\n")
+    made = rerank("new", "one.jsonl", "-o", "one.yaml")
+    assert "rerank run one.yaml # a minute or less; its table: base, best possible" in " ".join(made.out.split())
+    made = rerank("run", "one.yaml", "--json")
+    metrics = json.loads(made.out)["metrics"]
+    found, corpus = metrics["splits"]["one"], metrics["corpora"]["one"]["statistics"]
+    assert metrics["folds"] == 5
+    for name in ("base", "oracle"):
+        assert found[name]["wer"] == pytest.approx(corpus[name]["wer"])  # every list counts once
+    assert found["oracle"]["wer"] < found["average"]["wer"] < found["base"]["wer"]
+    assert metrics["significance"]["one"]["average_vs_base"]["p"] < 0.05
+    assert {"average", "mbr", "logistic"} <= found.keys()
+    assert "each is ranked by what was learned from the others" in rerank("run", "one.yaml").out
+
+
+@pytest.mark.parametrize(
+    ("texts", "task", "metric", "said"),
+    [
+        (("A dog, a cat.", "The dog."), "translation", {"name": "bleu", "tokenize": "13a"}, ""),
+        (("a dog , a cat .", "the dog ."), "translation", {"name": "bleu"}, ""),
+        (("猫は魚を食べる", "猫は"), "translation", {"name": "bleu", "tokenize": "char"}, ""),
+        (("The dog, it barks.", "the dog it barked"), "speech", {"name": "wer"}, "without capitals and punctuation"),
+    ],
+)
+def test_how_words_are_written_decides_the_measure(
+    texts: tuple[str, str], task: str, metric: dict[str, str], said: str, tmp_path: Path, rerank: Any
+) -> None:
+    reference = texts[0].lower().replace(",", "").replace(".", "") if said else texts[0]
+    source = {"source": "ein Hund"} if task == "translation" else {}
+    line = {"reference": reference, "candidates": [{"text": text, "score": -float(k)} for k, text in enumerate(texts)]}
+    made = rerank("new", write(tmp_path, "x.jsonl", json.dumps(source | line) + "\n"), "-o", tmp_path / "r.yaml")
+    recipe = load_recipe(tmp_path / "r.yaml")
+    assert (made.code, recipe.task, recipe.metric) == (0, task, metric), made
+    assert ("written in different ways" in made.out, said in made.out) == (bool(said), True), made
 
 
 def test_trees_and_texts_with_references(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,11 +112,15 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
     assert [one["cost"] for one in chosen] == [one["cost"] for one in best]
     order = json.loads(rerank("weigh", place, *how, "--metric", "ndcg@3", "--columns", "cost", "--json").out)
     assert (order["margin"], [line["column"] for line in order["weights"]]) == (None, ["cost"])
-    texts = [{"candidates": [{"text": t, "score": s} for t, s in (("a c", 1.0), ("a b", 0.5))]}] * 6
+    texts = [{"candidates": [{"text": t, "score": s} for t, s in (("a", 1.0), ("a b", 0.5))]}] * 6
     place.write_text("".join(f"{json.dumps(line)}\n" for line in texts))
     (tmp_path / "ref").write_text("a b\n" * 6)
-    words = json.loads(rerank("weigh", place, tmp_path / "ref", "--metric", "wer", *how, "--json").out)
-    assert [row["score"] for row in words["rows"]] == [0.5, 0.0, 0.0, 0.0, 0.0]
+    asked = ("weigh", place, tmp_path / "ref", "--metric", "wer", *how, "--json", "--save", tmp_path / "counting")
+    words = json.loads(rerank(*asked).out)
+    assert [row["score"] for row in words["rows"]] == [0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert [row["name"] for row in words["rows"]][1] == "words alone"  # how many there are is a column of transcripts
+    ranked = rerank("rank", tmp_path / "counting", place, "--n-best", 1).out
+    assert [json.loads(line)["candidates"][0]["text"] for line in ranked.splitlines()] == ["a b"] * 6
     for wrong in (("--columns", "costs"), ("--folds", "2"), ("--metric", "nonsense"), ("--metric", "wer")):
         assert rerank("weigh", place, *wrong).code == 2
 
