@@ -64,7 +64,7 @@ TASKS: dict[str, Settings] = {
     },
     "speech": {
         "metric": {"name": "wer"},
-        "features": {"set": "speech", "min_lists": 2},
+        "features": {"set": "speech", "templates": ("Length(binned=False)",), "min_lists": 2},
         "learner": {"name": "maxent"},
     },
     "ranking": {"metric": {"name": "gain"}, "features": {"set": "text"}, "learner": {"name": "maxent"}},

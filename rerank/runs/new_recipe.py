@@ -199,7 +199,9 @@ def _settled(
     """A recipe of these lines, which are checked."""
     text = "\n".join(lines) + "\n"
     recipe = read_settings(read_yaml(text))
-    table = f"on {', '.join(map(os.path.basename, tests))}" if tests else "on parts of the file, by what the others teach"
+    table = (
+        f"on {', '.join(map(os.path.basename, tests))}" if tests else "on parts of the file, by what the others teach"
+    )
     table = "on dev, on which settings are chosen: a test needs another file" if dev and not tests else table
     if recipe.task != "classification":
         table = f"base, {'' if recipe.task == 'tagging' else 'best possible choice '}and model {table}"
