@@ -50,21 +50,21 @@ def new(
     if place.exists():
         kept = place.read_text(encoding="utf-8", errors="replace").splitlines()
         lost = [line for line in kept if line.strip() and line not in made.text.splitlines()]
-        what = (
-            f"these lines of it would be lost: {' / '.join(lost[:SHOWN])}" if lost else "the same that was written now"
+        what = f"and would lose: {' / '.join(lost[:SHOWN])}" if lost else "the same that would be written"
+        raise RecipeError(
+            f"there is already a file, {what}; choose another with --output, or remove it", path=str(place)
         )
-        message = f"there is such a file already, {what}; choose another with --output, or remove it"
-        raise RecipeError(message, path=str(place))
     write_text(place, made.text)
     model, tried = shlex.quote(f"runs/{name}/model"), shlex.quote(made.tried)
     uses = {"tagging": [f"rerank tag {model} {tried}"], "classification": []}
     lists = [f"rerank rank {model} {tried}", f"rerank inspect {model}"]
     commands = [f"rerank run {shlex.quote(str(place))}", *uses.get(made.task, lists)]
+    later = [f"  {line}" for line in commands[1:]]
     show(
         f"{place}: {made.found}",
-        "afterwards:",
-        *(f"  {line}" for line in commands[1:]),
+        "later:",
+        *later,
+        f"now: {commands[0]}  # {made.shows}",
         recipe=str(place),
         next=commands,
     )
-    show(f"now: {commands[0]}  # {made.shows}")

@@ -51,39 +51,24 @@ AUTO = "auto"  # a set of templates: the one that suits the lists
 # docs/results.md has the figures that chose them. A learner or metric that a recipe names has its own defaults.
 TASKS: dict[str, Settings] = {
     "parse": {
-        "metric": {"name": "parseval"},
-        "features": {"set": "extended"},
-        "learner": {"name": "vrda", "loss": "hinge"},
+        "metric": "parseval", "features": {"set": "extended"}, "learner": {"name": "vrda", "loss": "hinge"},
         "training": {"epochs": 14},
     },
     "translation": {
-        "metric": {"name": "bleu"},
-        "features": {"set": AUTO, "min_lists": 2},
-        "oracle": {"corpus_share": 0.25},
+        "metric": "bleu", "features": {"set": AUTO, "min_lists": 2}, "oracle": {"corpus_share": 0.25},
         "learner": {"name": "arda", "loss": "bayes", "eta": 1, "base_rate": 0.1},
     },
     "speech": {
-        "metric": {"name": "wer"},
-        "features": {"set": "speech", "templates": ("Length(binned=False)",), "min_lists": 2},
-        "learner": {"name": "maxent"},
+        "metric": "wer", "features": {"set": "speech", "templates": ("Length(binned=False)",), "min_lists": 2},
+        "learner": "maxent",
     },
-    "ranking": {"metric": {"name": "gain"}, "features": {"set": "text"}, "learner": {"name": "maxent"}},
-}
+    "ranking": {"metric": "gain", "features": {"set": "text"}, "learner": "maxent"},
+}  # fmt: skip
 # How lists of a task are decoded unless their recipe says otherwise.
 DECODERS: dict[str, tuple[str, ...]] = {"parse": ("mbr", "fuse"), "translation": ("mbr",), "speech": ("mbr",)}
 
 
 S = TypeVar("S", bound="Single[Any]")
-
-
-def of_task(values: Settings, task: str) -> Settings:
-    """The settings of a recipe with those of its task, which they come before."""
-    filled = dict(values)
-    for key, usual in TASKS[task].items():
-        given = named(values.get(key, {}), key="set" if key == "features" else "name")
-        if isinstance(given, dict):
-            filled[key] = given if "name" in given else usual | given
-    return filled
 
 
 class TaskRecipe(Section):
@@ -215,8 +200,13 @@ class ListRecipe(TaskRecipe):
     @classmethod
     def _of_task(cls, values: Any) -> Any:
         """A task brings its own metric, templates and learner."""
-        known = isinstance(values, dict) and (task := values.get("task", cls.model_fields["task"].default)) in TASKS
-        return of_task(values, task) if known else values
+        task = values.get("task", cls.model_fields["task"].default) if isinstance(values, dict) else None
+        brought = dict[str, Any]()
+        for key, usual in TASKS.get(task, {}).items() if isinstance(task, str) else ():
+            given = named(values.get(key, {}), key="set" if key == "features" else "name")
+            if isinstance(given, dict) and "name" not in given:
+                brought[key] = {**named(usual), **given}
+        return {**values, **brought} if brought else values
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:

@@ -13,7 +13,7 @@ from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.sections import SplitName, SplitSettings, TemplateSettings
 from rerank.recipes.settings import Section, Settings, literal, named, one_or_many, part
 
-METRICS = {task: TASKS[task]["metric"]["name"] for task in ("translation", "speech", "ranking")}
+METRICS = {task: TASKS[task]["metric"] for task in ("translation", "speech", "ranking")}
 DERIVED, UNDERIVED = "translation", "text"  # the sets that AUTO stands for
 NAMES_ALONE = ("letor", "trec")  # readers whose texts are names of documents, which are nothing to learn from
 _JSON = re.compile(r"\.jsonl?(\.\w+)?$")  # by the name of a file, compressed or not

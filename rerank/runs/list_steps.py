@@ -198,11 +198,10 @@ class ListSteps(Steps[ListRecipe]):
     def evaluate(self) -> Metrics:
         recipe, data, metric, chosen = self.recipe, self.data, self.metric, self.chosen
         line = self._measure(data, self.runs, self.tested)
-        alone = self.tests and not self.tested and recipe.data.dev is None
-        crossed = alone and data.training.corpus.list_count >= FEWEST_CROSSED
-        if crossed:
+        crossed = self.tests and not self.tested and recipe.data.dev is None
+        if crossed := crossed and data.training.corpus.list_count >= FEWEST_CROSSED:
             self._cross_validate()
-        every = {**data.others, **({recipe.data.training: data.training} if crossed else {})}
+        every = {recipe.data.training: data.training, **data.others}
         signatures = {split: describe(recipe, split, every[split], chosen, self.content) for split in chosen.splits}
         for run in self.runs if self.base_doubt else ():  # nothing is claimed against such a base
             run.significance = {split: {} for split in run.significance}
@@ -233,8 +232,7 @@ class ListSteps(Steps[ListRecipe]):
     def _measure(self, data: Data, runs: list[Run], splits: Sequence[str]) -> dict[str, Any] | None:
         """Evaluate runs on splits, in all ways to decode and beside the line of dense columns, about which it returns
         the entry of metrics.json."""
-        chosen = next(one for one, run in zip(runs, self.runs, strict=True) if run is self.chosen)
-        metric = self.metric
+        chosen, metric = runs[[run is self.chosen for run in self.runs].index(True)], self.metric
         for run in runs:
             for split in splits:
                 run.evaluate(split, data.others[split], data.training.corpus, metric)
@@ -258,10 +256,8 @@ class ListSteps(Steps[ListRecipe]):
         for first, last in sections(every.corpus.list_count):
             apart = np.zeros(every.corpus.list_count, np.bool_)
             apart[first:last] = True
-            rest = part_of(every, ~apart, f"{every.key} without {first} to {last}")
-            data = Data(
-                rest, self.data.table, rest.key, {split: part_of(every, apart, f"{every.key} {first} to {last}")}
-            )
+            rest, held = (part_of(every, taken, f"{every.key} {first}") for taken in (~apart, apart))
+            data = Data(rest, self.data.table, rest.key, {**self.data.others, split: held})
             log.info("cross-validation: trained without the lists from %s to %s", f"{first + 1:,}", f"{last:,}")
             runs = self._trained(data, f"without-{first}-{{:04d}}")
             tune_decoding(self.recipe, data, runs, self.metric, self.engine)

@@ -21,6 +21,7 @@ from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TASKS, ListRecipe
+from rerank.recipes.settings import named
 from rerank.runs.doubts import UNSPACED, written_apart
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
@@ -135,8 +136,7 @@ def new_recipe(
     if apart := "" if trees else written_apart(content.metric, content.read(recipe.data, recipe.data.training)):
         lines.insert(3, f"# {apart}")
     lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
-    measure = MEASURES[recipe.metric["name"]]
-    kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {measure}"
+    kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
     return _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests, dev)
 
 
@@ -145,7 +145,7 @@ def _task_lines(recipe: ListRecipe) -> list[str]:
     settings, lines = recipe.model_dump(mode="json"), list[str]()
     for key, usual in TASKS[recipe.task].items():
         if key != "metric":
-            held = ", ".join(f"{name}: {settings[key][name]}" for name in usual)
+            held = ", ".join(f"{name}: {settings[key][name]}" for name in named(usual))
             lines.append(f"{key}: {{{held}}}" + BESIDE.get(key, ""))
     return [*lines, *([LEARNED] if recipe.task == "parse" else [])]
 
@@ -199,13 +199,10 @@ def _settled(
     """A recipe of these lines, which are checked."""
     text = "\n".join(lines) + "\n"
     recipe = read_settings(read_yaml(text))
-    table = (
-        f"on {', '.join(map(os.path.basename, tests))}" if tests else "on parts of the file, by what the others teach"
-    )
-    table = "on dev, on which settings are chosen: a test needs another file" if dev and not tests else table
-    if recipe.task != "classification":
-        table = f"base, {'' if recipe.task == 'tagging' else 'best possible choice '}and model {table}"
-    return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{_time(files)}; its table: {table}")
+    table = "on " + ", ".join(map(os.path.basename, tests)) if tests else "no figures: a test needs another file"
+    if recipe.task == "classification" or (isinstance(recipe, ListRecipe) and not tests and not dev):
+        table = "by cross-validation"
+    return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{_time(files)}; base, model and more {table}")
 
 
 def _time(files: Sequence[str]) -> str:

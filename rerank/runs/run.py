@@ -127,7 +127,7 @@ class Run:
             if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
                 worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)
                 bound[f"vote_error_{split}"] = float(np.mean(worse))
-        self._keep(split, extracted, choices, rows, metric)
+        self._keep(split, choices, Selections.of(corpus, extracted.ids, metric, rows), metric)
 
     def take_over(self, split: str, extracted: Extracted, parts: Sequence["Run"], metric: Metric) -> None:
         """Score on a split what runs like this one, trained without a section of it each, selected from theirs.
@@ -140,29 +140,21 @@ class Run:
             rows.append(part.selections[split].rows)
             choices.append({name: np.where(y < 0, -1, y + starts[first]) for name, y in part.choices[split].items()})
             first += len(rows[-1]["base"])
-        self._keep(split, extracted, self._joined(choices), self._joined(rows), metric)
-        if "votes" in parts[0].training:
-            self.training["votes"] = parts[0].training["votes"]
-
-    def _joined(self, parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """Arrays by predictor, one after the other."""
         usual = {"first": "base"}
-        return {
-            name: np.concatenate([part.get(name, part[usual.get(name, self.recipe.predictor)]) for part in parts])
-            for name in dict.fromkeys(chain(*parts))
-        }
+        every, chosen = (
+            {
+                name: np.concatenate([one.get(name, one[usual.get(name, self.recipe.predictor)]) for one in each])
+                for name in dict.fromkeys(chain(*each))
+            }
+            for each in (rows, choices)
+        )
+        self._keep(split, chosen, Selections.of(extracted.corpus, extracted.ids, metric, every), metric)
+        self.training |= {key: value for key, value in parts[0].training.items() if key == "votes"}
 
-    def _keep(
-        self,
-        split: str,
-        extracted: Extracted,
-        choices: dict[str, np.ndarray],
-        rows: dict[str, np.ndarray],
-        metric: Metric,
-    ) -> None:
+    def _keep(self, split: str, choices: dict[str, np.ndarray], selections: Selections, metric: Metric) -> None:
         """Score selections of a split, and test the predictors against the base."""
-        selections, settings = Selections.of(extracted.corpus, extracted.ids, metric, rows), self.recipe.significance
-        pairs = [(name, "base") for name in rows if name not in ("base", "oracle")]
+        settings = self.recipe.significance
+        pairs = [(name, "base") for name in selections.rows if name not in ("base", "oracle")]
         self.choices[split], self.selections[split] = choices, selections
         self.splits[split] = selections.reports(metric)
         self.significance[split] = selections.significance(

@@ -36,10 +36,10 @@ def test_a_recipe_runs_as_it_is_written(tmp_path: Path, rerank: Any, monkeypatch
     data = load_recipe("mine.yaml").data
     assert (data.train, data.dev, data.tests) == (("train",), "dev", ("test_a",))
     assert rerank("run", "mine.yaml", "--set", "features=base").code == 0
-    assert "the same that was written now" in " ".join(rerank("new", *files).err.split())
+    assert "the same that would be written" in " ".join(rerank("new", *files).err.split())
     (tmp_path / "mine.yaml").write_text("task: ranking\nseed: 7\n")
     again = rerank("new", *files)
-    assert (again.code, "these lines of it would be lost: seed: 7;" in " ".join(again.err.split())) == (2, True), again
+    assert (again.code, "and would lose: seed: 7;" in " ".join(again.err.split())) == (2, True), again
     named = rerank("new", files[0], "--output", "other.yaml", "--json")
     assert json.loads(named.out)["next"][0] == "rerank run other.yaml"
     assert load_recipe("other.yaml").data.dev is None
@@ -87,7 +87,9 @@ def test_one_file_of_labelled_lists_is_cross_validated(
     shipped = Path(__file__).parents[2] / "data" / "asr" / "train.jsonl.gz"
     write(tmp_path, "one.jsonl", "\n".join(gzip.decompress(shipped.read_bytes()).decode().splitlines()[:60]) + "\n")
     made = rerank("new", "one.jsonl", "-o", "one.yaml")
-    assert "rerank run one.yaml # a minute or less; its table: base, best possible" in " ".join(made.out.split())
+    assert "rerank run one.yaml # a minute or less; base, model and more by cross-validation" in " ".join(
+        made.out.split()
+    )
     made = rerank("run", "one.yaml", "--json")
     metrics = json.loads(made.out)["metrics"]
     found, corpus = metrics["splits"]["one"], metrics["corpora"]["one"]["statistics"]

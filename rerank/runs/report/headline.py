@@ -226,13 +226,9 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
 
 def crossed(metrics: Mapping[str, Any]) -> str:
     """How figures on training lists came about; empty where there are none."""
-    if (folds := metrics.get("folds")) is None:
-        return ""
-    split = splits_of(metrics)[0]
-    return (
-        f"Cross-validated: the lists of {split} are cut into {folds} sections, and each is ranked by what was learned "
-        "from the others; the model learns from all of them."
-    )
+    cut = f"are cut into {metrics.get('folds')} sections, and each is ranked by what was learned from the others"
+    said = f"Cross-validated: the lists of {', '.join(splits_of(metrics))} {cut}; the model learns from all of them."
+    return said if metrics.get("folds") else ""
 
 
 def next_steps(metrics: Mapping[str, Any]) -> list[str]:
