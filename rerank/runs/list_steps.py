@@ -117,20 +117,14 @@ class ListSteps(Steps[ListRecipe]):
         return self.corpora
 
     def train(self, work: Stages) -> dict[str, int]:
-        self.runs = self._trained(self.data, "{:04d}")
-        for run in self.runs:
-            work.append({"run": run.name, "seed": run.recipe.seed, **line} for line in run.history)
-        return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
-
-    def _trained(self, data: Data, place: str) -> list[Run]:
-        """All single runs on some data; place: the pattern of their names."""
         each = enumerate(self.singles)
-        tasks = [self._task(data, single.name, single.recipe, place.format(number)) for number, single in each]
+        tasks = [self._task(self.data, single.name, single.recipe, f"{number:04d}") for number, single in each]
         self._train(tasks)
-        runs = [task.load() for task in tasks]
-        for run in runs:
-            join_base(run, data.table)
-        return runs
+        self.runs = [task.load() for task in tasks]
+        for task, run in zip(tasks, self.runs, strict=True):
+            join_base(run, self.data.table)
+            work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
+        return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
 
     def _train(self, tasks: Sequence[RunTask]) -> None:
         """Train and store all runs that are not stored already, side by side where there are workers."""
@@ -197,9 +191,9 @@ class ListSteps(Steps[ListRecipe]):
 
     def evaluate(self) -> Metrics:
         recipe, data, metric, chosen = self.recipe, self.data, self.metric, self.chosen
-        line = self._measure(data, self.runs, self.tested)
-        crossed = self.tests and not self.tested and recipe.data.dev is None
-        if crossed := crossed and data.training.corpus.list_count >= FEWEST_CROSSED:
+        line = self._measure(data, self.runs, chosen, self.tested)
+        crossed = self.tests and not self.tested and data.training.corpus.list_count >= FEWEST_CROSSED
+        if crossed:
             self._cross_validate()
         every = {recipe.data.training: data.training, **data.others}
         signatures = {split: describe(recipe, split, every[split], chosen, self.content) for split in chosen.splits}
@@ -229,42 +223,43 @@ class ListSteps(Steps[ListRecipe]):
             "blind": blind(recipe, self.choice),
         }
 
-    def _measure(self, data: Data, runs: list[Run], splits: Sequence[str]) -> dict[str, Any] | None:
+    def _measure(self, data: Data, runs: list[Run], chosen: Run, splits: Sequence[str]) -> dict[str, Any] | None:
         """Evaluate runs on splits, in all ways to decode and beside the line of dense columns, about which it returns
         the entry of metrics.json."""
-        chosen, metric = runs[[run is self.chosen for run in self.runs].index(True)], self.metric
+        metric = self.metric
         for run in runs:
             for split in splits:
                 run.evaluate(split, data.others[split], data.training.corpus, metric)
             run.forget_votes()
-        for split in splits:
-            answers = evaluate_decoding(self.recipe, data, runs, chosen, split, metric, self.engine)
+        decoding = self.recipe, data, runs, chosen
+        decoded = {split: evaluate_decoding(*decoding, split, metric, self.engine) for split in splits}
+        for split, answers in decoded.items():
             if answers is not None and data is self.data:
                 write_answers(self.directory, split, answers)
         line = dense_line(data.training.corpus, data.table, metric) if splits else None
-        if line is None:
-            return None
-        for split in splits:
+        for split in splits if line is not None else ():
+            assert line is not None
             lists = data.others[split].corpus
-            rows, selected = weighed_rows(lists, line.weights, metric), choices(lists, line.weights)
-            chosen.add_selection(split, LINE, rows, metric, selected)
-        return line.about
+            selected = choices(lists, line.weights)
+            chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), metric, selected)
+        return line.about if line is not None else None
 
     def _cross_validate(self) -> None:
-        """Measure the runs on the training lists: sections of them, by trainings on all other sections."""
-        split, every, parts = self.recipe.data.training, self.data.training, list[list[Run]]()
+        """Measure the chosen run on the training lists: sections of them, by trainings on all other sections."""
+        split, every, chosen, parts = self.recipe.data.training, self.data.training, self.chosen, list[Run]()
         for first, last in sections(every.corpus.list_count):
+            log.info("cross-validation: without the training lists from %s to %s", f"{first + 1:,}", f"{last:,}")
             apart = np.zeros(every.corpus.list_count, np.bool_)
             apart[first:last] = True
             rest, held = (part_of(every, taken, f"{every.key} {first}") for taken in (~apart, apart))
             data = Data(rest, self.data.table, rest.key, {**self.data.others, split: held})
-            log.info("cross-validation: trained without the lists from %s to %s", f"{first + 1:,}", f"{last:,}")
-            runs = self._trained(data, f"without-{first}-{{:04d}}")
-            tune_decoding(self.recipe, data, runs, self.metric, self.engine)
-            self._measure(data, runs, (split,))
-            parts.append(runs)
-        for run, own in zip(self.runs, zip(*parts, strict=True), strict=True):
-            run.take_over(split, every, own, self.metric)
+            task = self._task(data, chosen.name, chosen.recipe, f"without-{first}")
+            self._train([task])
+            parts.append(task.load())
+            join_base(parts[-1], data.table)
+            tune_decoding(self.recipe, data, parts[-1:], self.metric, self.engine)
+            self._measure(data, parts[-1:], parts[-1], (split,))
+        chosen.take_over(split, every, parts, self.metric)
 
     def predict(self) -> None:
         write_predictions(self.recipe, self.directory, self.data, self.served, self.chosen, self.tested)

@@ -103,7 +103,7 @@ def new_recipe(
         "  dev: null         # a part of the training lists takes its place",
         f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]",
     ]  # fmt: skip
-    lines[-1] += "" if tests or dev else f"  # so the training lists are cross-validated, in {FOLDS} parts"
+    lines[-1] += "" if tests else f"  # so the training lists are cross-validated, in {FOLDS} parts"
     gains = not trees and (GAIN in shown.names or judged)
     source = sources or (isinstance(shown, TextList) and shown.source)
     spoken = format_name in SPEECH or (format_name == "jsonl" and not source)  # translations have a source
@@ -137,7 +137,7 @@ def new_recipe(
         lines.insert(3, f"# {apart}")
     lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
     kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
-    return _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests, dev)
+    return _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests)
 
 
 def _task_lines(recipe: ListRecipe) -> list[str]:
@@ -190,17 +190,15 @@ def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRec
         f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]", "",
         "# training: {epochs: 10}", "# rerank: {n: 20, folds: 5}  # a second stage: features of whole sequences",
     ]  # fmt: skip
-    return _settled(lines, f"sentences with labels in the format {reader}", files, tests, dev)
+    return _settled(lines, f"sentences with labels in the format {reader}", files, tests)
 
 
-def _settled(
-    lines: list[str], found: str, files: Sequence[str], tests: Sequence[str] = (), dev: str | None = None
-) -> NewRecipe:
+def _settled(lines: list[str], found: str, files: Sequence[str], tests: Sequence[str] = ()) -> NewRecipe:
     """A recipe of these lines, which are checked."""
     text = "\n".join(lines) + "\n"
     recipe = read_settings(read_yaml(text))
     table = "on " + ", ".join(map(os.path.basename, tests)) if tests else "no figures: a test needs another file"
-    if recipe.task == "classification" or (isinstance(recipe, ListRecipe) and not tests and not dev):
+    if recipe.task == "classification" or (isinstance(recipe, ListRecipe) and not tests):
         table = "by cross-validation"
     return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{_time(files)}; base, model and more {table}")
 

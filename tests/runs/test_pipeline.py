@@ -243,7 +243,8 @@ def test_splits_that_share_lists_are_named(small_data, caplog, splits, said):
 
 def test_no_test_split(small_data, workspace):
     metrics = pipeline.run(small.recipe(small_data, data={"tests": []}), workspace / "none")
-    assert metrics["splits"] == metrics["significance"] == {}
+    assert metrics["splits"]["train"]["base"]["f1"] == metrics["corpora"]["train"]["statistics"]["base"]["f1"]
+    assert metrics["splits"]["train"].keys() >= {"average", "voted", "mbr", "fuse"}  # as dev tuned them
     assert (workspace / "none" / "report.html").exists()
 
 

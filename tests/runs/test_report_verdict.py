@@ -2,7 +2,7 @@
 
 import pytest
 
-from rerank.runs.report.headline import given_up, headline, unbeaten
+from rerank.runs.report.headline import given_up, unbeaten
 from rerank.runs.report.rows import verdict
 
 
@@ -69,24 +69,3 @@ def test_what_a_decision_gives_up_is_said() -> None:
         )
         assert bool(said) == (predictor == "learned")
     assert given_up({"splits": {"test": {"average": {}}}}, "test") == ""
-
-
-def test_without_a_test_split_the_headline_is_about_dev() -> None:
-    """What was chosen there is no blind figure, and the sentence says so."""
-    training = {"base": {"dev": 0.7, "beaten": True, "kept": False}, "reached": {"dev": 0.75}, "nonzero_weights": 3}
-    metrics = {"measure": "f1", "predictor": "average", "splits": {}, "training": training, "dev_split": "dev"}
-    said = headline(metrics)
-    assert said is not None
-    assert said["sentence"] == (
-        "On dev, on which it was chosen, the model reaches F 75.00 with its average predictor; the base has 70.00. No "
-        "list was kept for a test: name some in data.tests."
-    )
-    decoded = {"use": "mbr", "mbr": {"dev": 0.8}}
-    said = headline(metrics | {"predictor": "mbr", "training": training | {"decode": decoded}})
-    assert said is not None
-    assert "reaches F 80.00 with its mbr predictor" in said["sentence"]
-    kept = training | {"base": {"dev": 0.7, "beaten": False, "kept": True, "split": "dev"}, "reached": {"dev": 0.69}}
-    said = headline(metrics | {"training": kept})
-    assert said is not None
-    assert "reaches F 70.00" in said["sentence"]  # the model is the base, whatever the learner had reached
-    assert headline({"splits": {}, "training": {}}) is None

@@ -31,14 +31,13 @@ _NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four meas
 
 
 def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Base, chosen run and oracle on the first test split, as tiles and one sentence; without one, base and chosen run
-    on dev; None without either."""
+    """Base, chosen run and oracle on the first test split, as tiles and one sentence; None without one."""
     measure, predictor = primary_of(metrics), decided_by(metrics)
     split = next(iter(splits_of(metrics)), "")
     systems = metrics.get("splits", {}).get(split, {})
     base, score, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", predictor, "oracle"))
     if base is None or score is None:
-        return None if split else _untested(metrics)
+        return None
     chosen, runs = chosen_of(metrics), len(runs_of(metrics))
     test = compare_with_base([metrics], split, predictor)
     closed = None if oracle is None else share_closed(measure, base, score, oracle)
@@ -66,29 +65,6 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
         f"with its {predictor} predictor; the base has {measure.text(base)}{said}{' ' if lost else ''}{lost}"
     )
     return {"tiles": tiles, "sentence": sentence}
-
-
-def _untested(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
-    """``headline`` of a run without a test split."""
-    measure, training, dev = primary_of(metrics), metrics.get("training") or {}, dev_of(metrics)
-    about_base, decoded = training.get("base") or {}, training.get("decode") or {"use": ""}
-    base, reached = about_base.get("dev"), (training.get("reached") or {}).get("dev")
-    score = decoded[decoded["use"]]["dev"] if decoded["use"] else base if about_base.get("kept") else reached
-    if base is None or score is None:
-        return None
-    tiles = [
-        (f"Base {measure.heading}", measure.text(base), f"on {dev}"),
-        (f"Reranked {measure.heading}", measure.text(score), f"on {dev}, on which it was chosen"),
-        ("Nonzero weights", count(training.get("nonzero_weights")), ""),
-    ]
-    name = chosen_of(metrics).get("name", "the model")
-    sentence = (
-        f"On {dev}, on which it was chosen, {name} reaches {measure.heading} {measure.text(score)} with its "
-        f"{decided_by(metrics)} predictor; the base has {measure.text(base)}. No list was kept for a test: name some "
-        "in data.tests."
-    )
-    said = [sentence, metrics.get("base_doubt"), unbeaten(metrics)]
-    return {"tiles": tiles, "sentence": " ".join(filter(None, said))}
 
 
 def unbeaten(metrics: Mapping[str, Any]) -> str:
