@@ -74,10 +74,10 @@ def gathered(
     columns: Mapping[str, Any] | None = None,
     least: int = 2,
     *,
-    counted: bool = False,
+    with_words: bool = False,
 ) -> Gathered:
     """The data of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``, and the
-    ``least`` number of folds; counted: the WORDS of transcripts are a column too."""
+    ``least`` number of folds; with_words: the WORDS of transcripts are a column too."""
     use = [use] if isinstance(use, str) else use
     several = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
     every_one = lists if several else [lists_from(lists, columns or {})]
@@ -98,7 +98,7 @@ def gathered(
     content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
     base = None if first.unscored else content.held[0]
     names = [name for name in content.held if name in shown.names and (base is not None or name != content.held[0])]
-    names += [WORDS] if counted and content.metric.name == "wer" and WORDS not in names else []
+    names += [WORDS] if with_words and content.metric.name == "wer" and WORDS not in names else []
     if unknown := set(use or ()) - set(names):
         raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
     names = [name for name in names if use is None or name in use]

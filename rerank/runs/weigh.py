@@ -277,7 +277,7 @@ def table_of_weights(
     for key, number in (("folds", folds), ("resamples", resamples), ("restarts", restarts), ("samples", samples)):
         if number < LEAST[key]:
             raise RecipeError(f"found {number}; expected {LEAST[key]} or more", key=key)
-    found = gathered(lists, metric, use, folds, seed, columns, LEAST["folds"], counted=True)
+    found = gathered(lists, metric, use, folds, seed, columns, LEAST["folds"], with_words=True)
     if len(found.names) > MOST_COLUMNS:
         message = (
             f"found {len(found.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model (`rerank run`)"
