@@ -45,6 +45,13 @@ class LineReader:
         self._at += count
         self.number += count
 
+    def some(self) -> list[bytes]:
+        """Advance past all lines that have been read, at least one, and return them; [] at the end of the stream."""
+        self.ahead(1)
+        lines = self._lines[self._at :]
+        self.take(len(lines))
+        return lines
+
     def skip_blank(self) -> bool:
         """Advance past empty lines; returns whether anything follows."""
         while line := self.ahead(1):
@@ -91,8 +98,8 @@ class LineReader:
             self._carry.append(data)
             if sum(map(len, self._carry)) > LONGEST:
                 number = self.number + len(self._lines) - self._at + 1
-                message = f"a line of more than {LONGEST >> 20} MiB; expected a text file with one tree or sentence "
-                raise DataError(f"{message}per line", path=self.path, line=number)
+                message = f"a line of more than {LONGEST >> 20} MiB; expected a text file with one tree, sentence "
+                raise DataError(f"{message}or candidate per line", path=self.path, line=number)
             return True
         text = b"".join([*self._carry, data])
         lines = text.split(b"\n")

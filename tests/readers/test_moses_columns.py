@@ -55,6 +55,11 @@ def test_a_label_that_comes_twice_is_none(tmp_path: Path) -> None:
     assert lists_of(tmp_path / "lists", lines)[0].names == ("lm_0", "tm_0", "score")
 
 
+def test_a_label_that_comes_twice_where_another_candidate_lacks_it_is_not_shared_by_all(tmp_path: Path) -> None:
+    lines = [f"0 ||| w{y} ||| lm= -1{' T_a= 1' * (2 if y == 0 else y > 1)} ||| {-y}" for y in range(4)]
+    assert lists_of(tmp_path / "lists", lines)[0].names == ("lm", "score")
+
+
 def test_what_was_decided_in_training_holds_for_other_files(tmp_path: Path) -> None:
     known = ScoreColumns(("lm_0", "gap", "score"), "score")
     lines = [joshua(i, y, " gap=2" * (i == 1 and y > 0)) for i in range(3) for y in range(3)]

@@ -1,150 +1,117 @@
 """A Moses-style file being read: its blocks, and the lists in them."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.data.corpus import offsets
 from rerank.readers.base import LARGEST_GAP, Problem, SkippedList, excerpt
-from rerank.readers.decimal_kernel import POWERS
-from rerank.readers.moses.kernel import BEGIN, COUNT, FIRST, NUMBER, Entries, fill_columns, parse_entries, parse_totals
-from rerank.readers.moses.layout import (
-    FIRST_LISTS,
-    TOTAL,
-    WORD_SCORES,
-    Columns,
-    Layout,
-    MosesBlock,
-    Options,
-    as_number,
-    ask_for,
-    entry_name,
-    find_columns,
-    find_labels,
-    find_layout,
-    find_role,
-    look_again,
-    unmark,
-)
+from rerank.readers.lines import LineReader
+from rerank.readers.moses.labels import TOTAL, Columns, Values, ask_for, find_columns, find_labels, read_values
+from rerank.readers.moses.layout import WORD_SCORES, Layout, Line, as_number, fields_of, find_layout, find_role, unmark
 from rerank.readers.problems import NUL
+from rerank.readers.streams import InputStream
 from rerank.readers.texts.text_list import OF_WORDS, Pieces, SparseScores, TextList
 
-
-class Values(NamedTuple):
-    """The labelled values and totals of n lines."""
-
-    entries: Entries
-    length: int  # number of entries
-    totals: np.ndarray  # float64 [n]: 0 if there is none
-    words: np.ndarray  # float64 [n, 4]: the columns ``OF_WORDS``; [n, 0] if the lines have no scores of words
-    problems: dict[int, Problem]  # the lines with something that is not a number
+CHUNK = 1 << 20  # bytes read at a time
+FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first block has at least this many lists, unless they are this large
+STRAYS = 1 << 16  # lines of a list without an id; more are not a damaged list but another kind of file
+LARGEST_LIST = 1 << 30  # bytes of a list
+MOST = 1 << 20  # candidates of a list; each takes half a kilobyte of memory
+LONGEST_ID = 18  # digits: any 18 fit an int64
 
 
-def read_values(block: MosesBlock, layout: Layout, right: np.ndarray) -> Values:
-    """The numbers of the lines that have the ``layout`` (``right``, bool [n])."""
-    n, problems = len(block.rows), dict[int, Problem]()  # the first problem of a line stays
-    entries, count = _entries(block, layout.features, right, problems)
-    words = np.empty((n, 0))
-    if layout.words >= 0 and layout.words == layout.features:
-        _, at, which = np.unique(entries.hashes[:count], return_index=True, return_inverse=True)
-        labels = [block.data[begin:end] for begin, end in entries.labels[at].tolist()]
-        own = np.array([label + b"=" == WORD_SCORES for label in labels], np.bool_)[which]
-        (words_alone, number), (entries, count) = _some(entries, own), _some(entries, ~own)
-        words = _of_words(words_alone, number)
-        for line in np.flatnonzero(right & (words[:, -1] == 0)).tolist():
-            message = f"found no {WORD_SCORES.decode()} in {excerpt(block.line_text(line), 200)}; expected it"
-            problems.setdefault(line, Problem("columns", f"{message}, as in the file's first lists"))
-    elif layout.words >= 0:
-        words = _of_words(*_entries(block, layout.words, right, problems))
-    totals, slow = np.zeros(n), np.empty((n, 4), np.int64)
-    if layout.score >= 0:
-        data, scores = np.frombuffer(block.data, np.uint8), _spans(block, layout.score, right)
-        undecided = parse_totals(data, scores, right, POWERS, totals, slow)
-        _decide(block, slow[:undecided], totals, problems, "the candidate's score")
-    return Values(entries, count, totals, words, problems)
+class Options(Protocol):
+    """The options of a reader of such files."""
+
+    @property
+    def base(self) -> str: ...
+    @property
+    def duplicates(self) -> Literal["keep", "drop"]: ...
+    @property
+    def ids(self) -> Literal["file", "ordinal"]: ...
+    @property
+    def first_id(self) -> int: ...
+    @property
+    def features(self) -> Literal["auto", "dense", "sparse"]: ...
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    @property
+    def asked(self) -> tuple[str, ...] | None: ...
 
 
-def _entries(block: MosesBlock, field: int, right: np.ndarray, problems: dict[int, Problem]) -> tuple[Entries, int]:
-    """The labelled values in a field of every line, and how many there are."""
-    # Lines of another layout have empty spans: they have no entries, and their fields are reported as the problem.
-    spans = _spans(block, field, right)
-    # Kernels cannot allocate, so the arrays have room for as many entries as the bytes may hold.
-    room = _room(spans, block.pieces)
-    entries = Entries(
-        np.empty(len(spans) + 1, np.int64), np.empty(room, np.uint64), np.empty(room, np.float64),
-        np.empty((room, 2), np.int64), np.empty(room, np.int32), np.empty(room, np.bool_),
-    )  # fmt: skip
-    slow = np.empty((room, 4), np.int64)
-    count, undecided = parse_entries(np.frombuffer(block.data, np.uint8), spans, POWERS, entries, slow)
-    _decide(block, slow[:undecided], entries.values, problems, "a number")
-    return entries, count
+class Block(NamedTuple):
+    """Some whole lists of a file."""
+
+    lines: list[Line]
+    starts: list[int]  # the lines of list i are starts[i]..starts[i + 1]
+    nul: bool  # whether there may be a NUL byte
 
 
-def _some(entries: Entries, chosen: np.ndarray) -> tuple[Entries, int]:
-    """Those of the entries that are ``chosen`` (bool), and how many these are."""
-    first = np.concatenate([[0], np.cumsum(chosen)])[entries.first]
-    return Entries(first, *(array[: chosen.size][chosen] for array in entries[1:])), int(first[-1])
+def read_blocks(stream: InputStream, numbered: bool) -> Iterator[Block]:
+    """The lists of ``stream`` in blocks of whole lists; ``numbered``: their ids are whole numbers.
 
-
-def _of_words(entries: Entries, count: int) -> np.ndarray:
-    """float64 [n, 4]: sum, mean, least and number of the values of every line."""
-    sizes, values = np.diff(entries.first), entries.values[:count]
-    sums = np.zeros((len(sizes), len(OF_WORDS)))
-    sums[:, 0] = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values, len(sizes))
-    sums[:, 1] = sums[:, 0] / np.maximum(sizes, 1)
-    if count:
-        sums[sizes > 0, 2] = np.minimum.reduceat(values, entries.first[:-1][sizes > 0])
-    sums[:, 3] = sizes
-    return sums
-
-
-def _spans(block: MosesBlock, field: int, right: np.ndarray) -> np.ndarray:
-    """int64 [n, 2]: the bounds of a field in every line; empty for lines that do not have the layout."""
-    spans = np.zeros((len(right), 2), np.int64)
-    if field >= 0:
-        spans[right] = block.rows[right, FIRST + 2 * field : FIRST + 2 * field + 2]
-    return spans
-
-
-def _room(spans: np.ndarray, pieces: int) -> int:
-    """At least the number of pieces in ``spans``, plus one per span, for a label without values.
-
-    ``pieces``: an upper bound for the whole lines.
+    The lines of a list are consecutive and have the same id. A line without an id (no number, or no second field)
+    belongs to the list before it; at the beginning, to the first. Memory holds a chunk and the longest list.
     """
-    # A piece takes a byte at least, and another separates two. ``pieces`` is the lower bound where labels are long.
-    return min(pieces, int(((spans[:, 1] - spans[:, 0] + 1) // 2).sum())) + len(spans)
+    reader, wanted = LineReader(stream, chunk=CHUNK), FIRST_LISTS
+    lines, starts, held, strays, last = list[Line](), list[int](), 0, 0, None
+    while texts := reader.some():
+        for number, text in enumerate(texts, reader.number + 1 - len(texts)):
+            fields = fields_of(text)
+            name = fields[0]
+            if not name and len(fields) == 1:
+                continue
+            whole = int(name) if name.isdigit() and len(name) <= LONGEST_ID else -1
+            own: int | bytes = whole if numbered else name
+            stray = whole < 0 if numbered else len(fields) < 2
+            if not lines or not (stray or last is None or own == last):
+                starts.append(len(lines))
+                strays = 0
+            strays += stray
+            last = last if stray else own
+            lines.append(Line(number, text, fields, whole))
+        held += sum(map(len, texts))
+        _check_lists(stream.path, lines, starts, numbered, strays, held)
+        if len(starts) > wanted or (len(starts) > 1 and held > FIRST_BYTES):
+            cut = starts.pop()
+            yield Block(lines[:cut], [*starts, cut], reader.nul)
+            lines, starts, wanted = lines[cut:], [0], 1
+            held = sum(len(line.text) for line in lines)
+    if lines:
+        yield Block(lines, [*starts, len(lines)], reader.nul)
 
 
-def _decide(
-    block: MosesBlock, slow: np.ndarray, values: np.ndarray, problems: dict[int, Problem], expected: str
-) -> None:
-    """Read the numbers that the kernels left aside, or note that they are not numbers."""
-    for entry, line, begin, end in slow.tolist():
-        text = block.data[begin:end]
-        value = as_number(text) if entry >= 0 else None
-        if value is not None:
-            values[entry] = value
-        elif line not in problems:
-            shown = excerpt(text) if text else "an empty field"
-            where = " after it" if entry < 0 else ""
-            problems[line] = Problem("score", f"found {shown}; expected {expected}{where}")
+def _check_lists(path: str, lines: list[Line], starts: list[int], numbered: bool, strays: int, held: int) -> None:
+    """Refuse lists with too many candidates, and a last one that grows without end; ``strays``: its lines without an
+    id; ``held``: bytes of all lines."""
+    for begin, end in pairwise([*starts, len(lines)]):
+        if end - begin > MOST:
+            message = f"a list of more than {MOST:,} candidates; do its lines have the ids they should?"
+            raise DataError(message, path=path, line=lines[begin].number)
+    if strays > STRAYS:
+        line = next(line for line in lines[starts[-1] :] if (line.id < 0 if numbered else len(line.fields) < 2))
+        message = f"found {excerpt(line.text)} and more than {STRAYS:,} such lines; expected candidates, "
+        message += "'id ||| text ||| features ||| score'" + ", with whole numbers as ids" * numbered
+        raise DataError(message, path=path, line=line.number)
+    if held > LARGEST_LIST:
+        message = f"a list of more than {LARGEST_LIST >> 30} GiB"
+        raise DataError(message, path=path, line=lines[starts[-1]].number)
 
 
-class _Parsed(NamedTuple):
+class Parsed(NamedTuple):
     """A block with its numbers read; n lines."""
 
-    block: MosesBlock
-    values: Values
-    owners: np.ndarray  # int32, one per entry: its column, or -1
+    lines: list[Line]
+    problems: dict[int, Problem]  # of the bad ones
     scores: np.ndarray  # float64 [n, K + 1]
-    columns: np.ndarray  # int64 [n]: 0, or k + 1 if column k is missing, or -k - 1 if it is there twice
-    bad: np.ndarray  # bool [n]
-    filled: np.ndarray | None  # bool [n, K]: where a value is 0 because it is missing, if that is so anywhere
+    filled: np.ndarray  # bool [n, K]: where a value is 0 because it is missing
     fields: dict[str, list[bytes]]  # by role; one value per line
-    numbers: list[int]  # the line numbers in the file
+    sparse: SparseScores  # the values that belong to no column
 
 
 class File:
@@ -153,108 +120,135 @@ class File:
     def __init__(self, reader: Options, path: str) -> None:
         self.reader, self.path = reader, path
         self.layout: Layout | None = None
-        self.columns = Columns((), np.empty(0, np.uint64), np.empty(0, np.bool_))
+        self.columns = Columns()
         self.names: tuple[str, ...] = ()
         self.words: list[int] = []  # which of ``OF_WORDS`` are columns
         self.base = 0
         self.roles: dict[int, str] = {}
         self.next = reader.first_id
 
-    def lists(self, block: MosesBlock) -> Iterator[TextList | SkippedList]:
+    def lists(self, block: Block) -> Iterator[TextList | SkippedList]:
         """The lists of a block, and empty ones for ids that are left out."""
-        self.layout = self.layout or find_layout(block)
+        self.layout = self.layout or find_layout(block.lines[: block.starts[: FIRST_LISTS + 1][-1]])
         parsed = self._parse(block, self.layout or Layout(4, 2, 3))
-        bad = np.add.reduceat(parsed.bad, block.starts[:-1]) > 0
-        for (begin, end), damaged in zip(pairwise(block.starts.tolist()), bad.tolist(), strict=True):
+        for begin, end in pairwise(block.starts):
             if self.reader.ids == "file":
-                yield from self._gap(parsed, begin, end)
+                yield from self._gap(block.lines[begin:end])
             name = str(self.next)
             self.next += 1
-            yield self._list(parsed, name, begin, end, damaged=damaged)
+            yield self._list(parsed, name, begin, end)
 
-    def _parse(self, block: MosesBlock, layout: Layout) -> _Parsed:
-        n, rows = len(block.rows), block.rows
-        right = rows[:, COUNT] == layout.fields
-        if self.reader.ids == "file":
-            right &= block.ids >= 0
-        values = read_values(block, layout, right)
-        unread = np.zeros(n, np.bool_)
-        unread[list(values.problems)] = True
-        if not self.names:
-            self._name_columns(block, values, right & ~unread)
-        elif not self.columns.hashes.all():
-            self.columns = look_again(self.columns, find_labels(block, values.entries, right & ~unread))
-        first, hashes, numbers = values.entries.first, values.entries.hashes, values.entries.values[: values.length]
-        infinite = ~np.isfinite(values.totals) | ~np.isfinite(values.words).all(axis=1)
-        infinite[np.searchsorted(first, np.flatnonzero(~np.isfinite(numbers)), side="right") - 1] = True
-        wanted, missing, owners = self.columns.hashes, np.empty(n, np.int64), np.empty(values.length, np.int32)
-        scores = np.full((n, max(1, len(self.names))), np.nan)
-        fill_columns(first, hashes, numbers, wanted, np.empty(len(wanted), np.int64), scores, owners, missing)
-        filled = self._fill(scores[:, : len(wanted)], missing, right & ~unread & ~infinite)
-        scores[:, len(wanted) : -1] = values.words[:, self.words]
-        scores[:, -1] = values.totals
-        bad = ~right | unread | (missing != 0) | infinite
-        if b"\0" in block.data:
-            bad |= np.array([b"\0" in block.line_text(line) for line in range(n)])
-        lines = (rows[:, NUMBER] + (block.line + 1)).tolist()
-        fields = self._fields(block, layout, right)
-        return _Parsed(block, values, owners, scores, missing, bad, filled, fields, lines)
+    def _parse(self, block: Block, layout: Layout) -> Parsed:
+        lines, n = block.lines, len(block.lines)
+        problems = self._misfits(lines, layout)
+        right = [y not in problems for y in range(n)]
+        fields = self._fields(lines, right, layout)
+        values = read_values(_column(lines, right, layout.features), problems)
+        words = np.empty((n, 0))
+        if layout.words >= 0 and layout.words == layout.features:
+            own = np.array([key.label == WORD_SCORES for key in values.keys], np.bool_)[values.which]
+            words, values = sums_of_words(values.some(own), n), values.some(~own)
+            for y in np.flatnonzero(right & (words[:, -1] == 0)).tolist():
+                message = f"found no {WORD_SCORES.decode()}= in {excerpt(lines[y].text, 200)}; expected it"
+                problems.setdefault(y, Problem("columns", f"{message}, as in the file's first lists"))
+        elif layout.words >= 0:
+            words = sums_of_words(read_values(_column(lines, right, layout.words), problems), n)
+        totals = _totals(lines, right, layout.score, problems)
+        usable = np.array([y not in problems for y in range(n)])
+        shown = values.some(usable[values.rows])
+        if self.names:
+            self.columns = self.columns.completed(shown)
+        elif usable.any():
+            self._name_columns(block.starts, shown, usable, OF_WORDS[: words.shape[1]])
+        finite = np.isfinite(totals) & np.isfinite(words).all(axis=1)
+        finite[values.rows[~np.isfinite(values.values)]] = False
+        places = {key: k for k, key in enumerate(self.columns.keys)}
+        owners = np.array([places.get(key, -1) for key in values.keys], np.int64)[values.which]
+        width, scores = len(self.columns.names), np.full((n, max(1, len(self.names))), np.nan)
+        filled = self._fill(scores[:, :width], values, owners, finite & usable, lines, problems)
+        scores[:, width:-1] = words[:, self.words]
+        scores[:, -1] = totals
+        for y in np.flatnonzero(~finite).tolist():
+            message = f"found NaN or an infinite value in {excerpt(lines[y].text, 200)}"
+            problems.setdefault(y, Problem("infinite score", message))
+        if block.nul:
+            problems |= {y: Problem("nul", NUL) for y, line in enumerate(lines) if b"\0" in line.text}
+        return Parsed(lines, problems, scores, filled, fields, _sparse(values.some(owners < 0), n))
 
-    def _fill(self, scores: np.ndarray, missing: np.ndarray, readable: np.ndarray) -> np.ndarray | None:
-        """Set values that are not there (NaN, on ``readable`` lines) to 0, or note that they are ``missing``."""
-        holes = np.isnan(scores) & readable[:, None]
-        if not holes.any():
-            return None
-        lacking = holes & ~self.columns.optional
-        partly = lacking.any(axis=1) & (missing == 0)
-        missing[partly] = np.argmax(lacking[partly], axis=1) + 1
-        scores[holes] = 0.0
-        return np.asarray(holes & self.columns.optional)
+    def _misfits(self, lines: list[Line], layout: Layout) -> dict[int, Problem]:
+        """The problems of lines that do not have the layout, or the id, which they should."""
+        problems = dict[int, Problem]()
+        for y, line in enumerate(lines):
+            if len(line.fields) != layout.fields:
+                form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
+                found = f"found {len(line.fields)} fields in {excerpt(line.text)}"
+                problems[y] = Problem("fields", f"{found}; expected {layout.fields}, {form}")
+            elif line.id < 0 and self.reader.ids == "file":
+                message = f"found the id {excerpt(line.fields[0])}; expected a whole number"
+                problems[y] = Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
+        return problems
 
-    def _name_columns(self, block: MosesBlock, values: Values, usable: np.ndarray) -> None:
+    def _name_columns(self, starts: list[int], shown: Values, usable: np.ndarray, of_words: tuple[str, ...]) -> None:
         """Decide what the columns are from the first lists or, if these are damaged, up to the first that is not."""
-        if not usable.any():
-            return
-        count = int(np.searchsorted(block.starts, np.argmax(usable), side="right"))  # number of lists up to that one
-        first = usable.copy()
-        first[int(block.starts[min(max(FIRST_LISTS, count), len(block.starts) - 1)]) :] = False
-        labels, asked = find_labels(block, values.entries, first), self.reader.asked
-        given = OF_WORDS[: values.words.shape[1]] if self.reader.features != "sparse" else ()
-        if asked is not None:
-            given = tuple(name for name in given if name in asked or not self.reader.columns)
-            self.columns = ask_for(tuple(name for name in asked if name not in given), labels)
-            if not self.columns.hashes.all():
-                self.columns = look_again(self.columns, find_labels(block, values.entries, usable))
-            if self.reader.columns or self.reader.features != "auto":
+        lists = max(FIRST_LISTS, bisect_right(starts, int(np.argmax(usable))))
+        end, reader = starts[: lists + 1][-1], self.reader
+        labels = find_labels(shown.some(shown.rows < end), int(np.count_nonzero(usable[:end])))
+        given = of_words if reader.features != "sparse" else ()
+        if (asked := reader.asked) is not None:
+            given = tuple(name for name in given if name in asked or not reader.columns)
+            self.columns = ask_for(tuple(name for name in asked if name not in given), labels).completed(shown)
+            if reader.columns or reader.features != "auto":
                 self.columns = self.columns._replace(others=())
         else:
-            self.columns = find_columns(labels, self.reader.features)
+            self.columns = find_columns(labels, reader.features)
         self.names = (*self.columns.names, *given, TOTAL)
         self.words = [OF_WORDS.index(name) for name in given]
-        if self.reader.base not in self.names:
-            message = f"no column {self.reader.base!r} for the base score; the columns are {', '.join(self.names)}"
+        if reader.base not in self.names:
+            message = f"no column {reader.base!r} for the base score; the columns are {', '.join(self.names)}"
             raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
-        self.base = self.names.index(self.reader.base)
+        self.base = self.names.index(reader.base)
 
-    def _fields(self, block: MosesBlock, layout: Layout, right: np.ndarray) -> dict[str, list[bytes]]:
+    def _fill(
+        self, scores: np.ndarray, values: Values, owners: np.ndarray, readable: np.ndarray, lines: list[Line],
+        problems: dict[int, Problem],
+    ) -> np.ndarray:  # fmt: skip
+        """Put values into their columns, of which a line should have one each, and 0 where they may be missing; returns
+        where that is so."""
+
+        def misplaced(y: int, column: int, found: str) -> None:
+            why = "is a column in the file's first lists" if self.reader.asked is None else "column is asked for"
+            message = f"found {found} value of {self.columns.names[column]!r} in {excerpt(lines[y].text)}; expected "
+            message += f"one, as that {why} (the reader's option columns can name those that are meant)"
+            problems.setdefault(y, Problem("columns", message))
+
+        rows, columns = values.rows[owners >= 0], owners[owners >= 0]
+        scores[rows, columns] = values.values[owners >= 0]
+        cells = rows * scores.shape[1] + columns
+        if np.count_nonzero(np.bincount(cells)) < cells.size:
+            again = np.ones(cells.size, np.bool_)
+            again[np.unique(cells, return_index=True)[1]] = False
+            for y, column in zip(rows[again].tolist()[::-1], columns[again].tolist()[::-1], strict=True):
+                misplaced(y, column, "more than one")
+        holes, optional = np.isnan(scores) & readable[:, None], np.array(self.columns.optional, np.bool_)
+        for y in np.flatnonzero((holes & ~optional).any(axis=1)).tolist():
+            misplaced(y, int(np.argmax(holes[y] & ~optional)), "no")
+        scores[holes] = 0.0
+        return np.asarray(holes & optional)
+
+    def _fields(self, lines: list[Line], right: list[bool], layout: Layout) -> dict[str, list[bytes]]:
         """Texts and derivations; empty ones for lines that do not have the layout."""
-        rows = block.rows
-        if not right.all():
-            rows = rows.copy()
-            rows[~right, FIRST:] = 0
-        columns = {"text": block._replace(rows=rows).column(layout.text)}
-        for field in layout.extra:
-            column = block._replace(rows=rows).column(field)
-            role = self.roles.get(field) or find_role(column)
+        columns = {"text": _column(lines, right, layout.text)}
+        for place in layout.extra:
+            column = _column(lines, right, place)
+            role = self.roles.get(place) or find_role(column)
             if role:
-                self.roles[field] = role
-            columns.setdefault(role or layout.role(field), column)
+                self.roles[place] = role
+            columns.setdefault(role or layout.role(place), column)
         return columns
 
-    def _gap(self, parsed: _Parsed, begin: int, end: int) -> Iterator[TextList]:
-        """Empty lists for ids that are left out before this list."""
-        ids = parsed.block.ids[begin:end]
-        number, line = int(ids[np.argmax(ids >= 0)]), parsed.numbers[begin]
+    def _gap(self, lines: list[Line]) -> Iterator[TextList]:
+        """Empty lists for ids that are left out before the list of these lines."""
+        number, line = next((line.id for line in lines if line.id >= 0), -1), lines[0].number
         if number < 0:  # no line has an id: the list is bad, and takes the next place
             return
         advice = "set the reader's option first_id, or number the lists with ids: ordinal"
@@ -269,52 +263,31 @@ class File:
             self.next += 1
             yield self._empty(name, line)
 
-    def _fault(self, parsed: _Parsed, line: int) -> Problem:
-        """The problem with a line."""
-        block, fields = parsed.block, (self.layout or Layout(4, 2, 3)).fields
-        text, count = block.line_text(line), int(block.rows[line, COUNT])
-        if b"\0" in text:
-            return Problem("nul", NUL)
-        if count != fields:
-            form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
-            return Problem("fields", f"found {count} fields in {excerpt(text)}; expected {fields}, {form}")
-        if self.reader.ids == "file" and block.ids[line] < 0:
-            message = f"found the id {excerpt(block.field(line, 0))}; expected a whole number"
-            return Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
-        if line in parsed.values.problems:
-            return parsed.values.problems[line]
-        column = int(parsed.columns[line])
-        if column:
-            what = f"{'no' if column > 0 else 'more than one'} value of {self.columns.names[abs(column) - 1]!r}"
-            why = "is a column in the file's first lists" if self.reader.asked is None else "column is asked for"
-            message = f"found {what} in {excerpt(text)}; expected one, as that {why}"
-            return Problem("columns", f"{message} (the reader's option columns can name those that are meant)")
-        return Problem("infinite score", f"found NaN or an infinite value in {excerpt(text, 200)}")
-
-    def _list(self, parsed: _Parsed, name: str, begin: int, end: int, *, damaged: bool) -> TextList | SkippedList:
-        """A list without its bad lines, of which there are some if ``damaged``."""
-        block, fields = parsed.block, parsed.fields
-        if damaged and end - begin == 1 and _is_marker(block, begin):
-            return self._empty(name, parsed.numbers[begin])
-        bad = np.flatnonzero(parsed.bad[begin:end]).tolist() if damaged else []
+    def _list(self, parsed: Parsed, name: str, begin: int, end: int) -> TextList | SkippedList:
+        """A list without its bad lines."""
+        lines, fields = parsed.lines[begin:end], parsed.fields
+        bad = (
+            {y - begin: parsed.problems[y] for y in range(begin, end) if y in parsed.problems}
+            if parsed.problems
+            else {}
+        )
+        if bad and len(lines) == 1 and len(lines[0].fields) == 2 and not lines[0].fields[1]:
+            return self._empty(name, lines[0].number)
         segmentation = fields["segmentation"][begin:end] if "segmentation" in fields else None
         alignment = fields["alignment"][begin:end] if "alignment" in fields else None
-        every = TextList(
-            name, self.path, parsed.numbers[begin], fields["text"][begin:end], parsed.numbers[begin:end],
+        nbest = TextList(
+            name, self.path, lines[0].number, fields["text"][begin:end], [line.number for line in lines],
             parsed.scores[begin:end], self.base, form="moses", names=self.names or (TOTAL,),
-            sparse=_sparse(parsed, begin, end), segmentation=segmentation, alignment=alignment,
-            raw=Pieces(self.layout, block.texts(slice(begin, end), BEGIN)),
+            sparse=_part(parsed.sparse, begin, end), segmentation=segmentation, alignment=alignment,
+            raw=Pieces(self.layout, [line.text for line in lines]),
             others=self.columns.others, absent=self._absent(parsed, begin, end),
             ended=self.layout is not None and self.layout.ended,
-        )  # fmt: skip
-        nbest = every.without({place: self._fault(parsed, begin + place) for place in bad})
-        if isinstance(nbest, SkippedList):
-            return nbest
-        return (_unmarked(nbest) if block.marked else nbest).repeated(self.reader.duplicates)
+        ).without(bad)  # fmt: skip
+        return nbest if isinstance(nbest, SkippedList) else _unmarked(nbest).repeated(self.reader.duplicates)
 
-    def _absent(self, parsed: _Parsed, begin: int, end: int) -> dict[str, int]:
+    def _absent(self, parsed: Parsed, begin: int, end: int) -> dict[str, int]:
         """The number of values in a list that are 0 because they are missing, by column."""
-        if parsed.filled is None:
+        if not parsed.filled.size:
             return {}
         counts = parsed.filled[begin:end].sum(axis=0).tolist()
         return {name: count for name, count in zip(self.columns.names, counts, strict=True) if count}
@@ -325,24 +298,52 @@ class File:
         return TextList(name, self.path, line, [], [], np.empty((0, len(names))), self.base, form="moses", names=names)
 
 
-def _is_marker(block: MosesBlock, line: int) -> bool:
-    """Whether the line consists of an id and an empty text."""
-    return int(block.rows[line, COUNT]) == 2 and not block.field(line, 1)
+def _column(lines: list[Line], right: list[bool], field: int) -> list[bytes]:
+    """A field of every line; b"" for those that are not right, or where there is no such field."""
+    if field < 0:
+        return [b""] * len(lines)
+    return [line.fields[field] if known else b"" for line, known in zip(lines, right, strict=True)]
+
+
+def sums_of_words(words: Values, n: int) -> np.ndarray:
+    """float64 [n, 4]: the columns ``OF_WORDS`` of n lines."""
+    sizes, sums = np.bincount(words.rows, minlength=n), np.zeros((n, len(OF_WORDS)))
+    sums[:, 0] = np.bincount(words.rows, words.values, n)
+    sums[:, 1] = sums[:, 0] / np.maximum(sizes, 1)
+    if words.values.size:
+        sums[sizes > 0, 2] = np.minimum.reduceat(words.values, offsets(sizes)[:-1][sizes > 0])
+    sums[:, 3] = sizes
+    return sums
+
+
+def _totals(lines: list[Line], right: list[bool], field: int, problems: dict[int, Problem]) -> np.ndarray:
+    """float64 [n]: the totals; 0 where there is none."""
+    totals = np.zeros(len(lines))
+    for y, text in enumerate(_column(lines, right, field)) if field >= 0 else ():
+        value = as_number(text)
+        if value is not None:
+            totals[y] = value
+        elif right[y]:
+            shown = excerpt(text) if text else "an empty field"
+            problems.setdefault(y, Problem("score", f"found {shown}; expected the candidate's score"))
+    return totals
+
+
+def _sparse(values: Values, n: int) -> SparseScores:
+    """Values that belong to no column."""
+    names = [key.name for key in values.keys]
+    first = offsets(np.bincount(values.rows, minlength=n))
+    return SparseScores(first, [names[k] for k in values.which.tolist()], values.values)
+
+
+def _part(sparse: SparseScores, begin: int, end: int) -> SparseScores | None:
+    """The values of the lines from ``begin`` to ``end``; None if they have none."""
+    first = sparse.first[begin : end + 1]
+    own = slice(int(first[0]), int(first[-1]))
+    return SparseScores(first - own.start, sparse.names[own], sparse.values[own]) if own.stop > own.start else None
 
 
 def _unmarked(nbest: TextList) -> TextList:
     """A list whose texts may contain phrase marks, without these."""
     texts, marks = unmark(nbest.texts)
-    return replace(nbest, texts=texts, segmentation=marks if nbest.segmentation is None else nbest.segmentation)
-
-
-def _sparse(parsed: _Parsed, begin: int, end: int) -> SparseScores | None:
-    """The values of a list that belong to no column."""
-    entries = parsed.values.entries
-    first = entries.first[begin : end + 1]
-    places = np.flatnonzero(parsed.owners[first[0] : first[-1]] < 0)
-    if not len(places):
-        return None
-    places += first[0]
-    names = [entry_name(parsed.block.data, entries, entry) for entry in places.tolist()]
-    return SparseScores(np.searchsorted(places, first).astype(np.int64), names, entries.values[places])
+    return nbest.changed(texts=texts, segmentation=marks if nbest.segmentation is None else nbest.segmentation)

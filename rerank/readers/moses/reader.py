@@ -28,15 +28,15 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked, Range
 from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
-from rerank.readers.moses.file import File
-from rerank.readers.moses.layout import TOTAL, Layout, as_number, layout_of, read_blocks
+from rerank.readers.moses.file import File, read_blocks
+from rerank.readers.moses.labels import TOTAL
+from rerank.readers.moses.layout import BAR, Layout, as_number, layout_of, parts_of
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import InputStream, PathLike, Writable, open_stream
 from rerank.readers.texts.text_list import Pieces, TextList
 
 OLD = b"BaseScore"  # the label of the total that a list had before it was reranked
 
-_BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
 _OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
 
 
@@ -54,9 +54,7 @@ def _known_layout(nbest: NBestList) -> Layout | None:
 
 def rescored(nbest: NBestList, line: bytes, score: float) -> bytes:
     """``line`` with another total; the old one is added to the features, unless they hold an earlier one."""
-    name = line[: len(line) - len(line.lstrip(b"0123456789"))]  # a whole number, which a bar may follow directly
-    parts = _BAR.split(line[len(name) :])
-    parts[0] = name + parts[0]
+    parts = parts_of(line)
     layout = _layout(nbest, parts)
     new = repr(score).encode()
     if layout.score < 0:
@@ -122,7 +120,7 @@ def _composed(nbest: NBestList, i: int) -> bytes:
     features = b" ".join((b"_".join(name.split()) or b"_") + b"= " + repr(value).encode() for name, value in values)
     base = repr(float(nbest.base[i])).encode()
     fields = [encoded(nbest.id), nbest.written(i), features, base, *derivations]
-    if any(b"\n" in field or _BAR.search(field) for field in fields):
+    if any(b"\n" in field or BAR.search(field) for field in fields):
         message = f"candidate {i + 1} cannot be written on a line: there is a line break or '|||' in it"
         raise DataError(message, path=nbest.path, line=nbest.lines[i], list_id=nbest.id)
     return b" ||| ".join(fields)
