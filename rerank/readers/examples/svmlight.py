@@ -8,24 +8,24 @@ Joachims (1999); also what libsvm, liblinear and Vowpal Wabbit's converters writ
 """
 
 import re
-from typing import Any, Literal, NoReturn
+from collections import Counter
+from typing import Any, Literal
 
 import numpy as np
 
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError
+from rerank.data.corpus import offsets
 from rerank.data.labelled import MOST_COLUMNS, Labelled, canonical, canonical_order
-from rerank.data.symbols import SymbolTable
-from rerank.readers.decimal_kernel import FLOAT32_MAX, POWERS
-from rerank.readers.examples import svmlight_kernel as stop
-from rerank.readers.examples.svmlight_kernel import parse
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import InputStream, PathLike, open_stream
 
-CHUNK = 1 << 18  # bytes that are read at a time: a chunk stays in the cache while it is parsed
+CHUNK = 1 << 18  # bytes that are read at a time
 LONGEST = 1 << 20  # bytes of a label or a feature; a file with more is not an svmlight file
 SHOWN = 40  # characters of what was found in a message
-_MARGIN = 8  # bytes after the text that the kernel may look at
+_NUMBER = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
+_DECIMAL, _QID = re.compile(_NUMBER), re.compile(rb"qid:-?\d{1,18}")
+_ROW = re.compile(rb"\s*([^\s:]++)(?:\s+qid:(-?\d{1,18})(?!\S))?((?:\s+\d+:%s(?!\S))*+)\s*" % _NUMBER)
 _NAMED = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
@@ -34,7 +34,7 @@ def read_svmlight(
 ) -> Labelled:
     """Read a plain or compressed file or, as "-", standard input, in one pass.
 
-    It takes the memory of the arrays that it returns; values take none as long as all of them are equal.
+    It takes up to twice the memory of the arrays that it returns; values take none as long as all of them are equal.
 
     Parameters
     ----------
@@ -55,16 +55,15 @@ def read_svmlight(
 
 
 def parse_svmlight(
-    stream: InputStream, room: int, highest: int, faults: dict[int, str] | None = None
+    stream: InputStream, highest: int, faults: dict[int, str] | None = None
 ) -> tuple[Labelled, np.ndarray]:
     """``read_svmlight`` of an open file, with the ids as columns, up to ``highest``, and its values before they are
-    rounded to float32 (float64 [nnz]; of more than 15 digits, the last may differ). ``room``: how many nonzeros there
-    are, about; ``faults`` gets the messages about malformed lines, which are then left out, by their numbers."""
-    reading = _Reading(stream, 0, None, room, np.float64)
+    rounded to float32 (float64 [nnz]). ``faults`` gets the messages about malformed lines, which are then left out, by
+    their numbers."""
+    reading = _Reading(stream, 0, None, np.float64)
     reading.highest, reading.faults = highest, faults
     examples = reading.run(CHUNK)
-    values = np.full(examples.nonzeros, reading.constant[0]) if reading.state[stop.UNIFORM] else reading.values.array
-    return examples, values
+    return examples, reading.all_values
 
 
 def read_folds(path: PathLike, n: int) -> np.ndarray:
@@ -98,38 +97,30 @@ def _shown(text: str) -> str:
     return start if len(text) <= SHOWN else f"{start}..."
 
 
-def _label_fault(label: str) -> str:
-    """The label that is expected instead; empty if it is fine."""
+def _decoded(token: bytes) -> str:
+    return token.decode(errors="backslashreplace")
+
+
+def _label_fault(token: bytes) -> str:
+    """What is wrong with a label; empty if it is fine."""
+    if b":" in token:
+        return f"found {_shown(_decoded(token))} where the label is expected; expected LABEL ID:VALUE ..."
+    try:
+        label = token.decode()
+    except UnicodeDecodeError:
+        return "found a label that is not UTF-8; expected a number or a string, then id:value pairs"
+    expected = ""
     if "," in label:
-        return "one label; files with several labels per example are not read"
-    if _NAMED.fullmatch(label) or canonical(label) in ("inf", "-inf"):
-        return "a finite number or a string"
-    if not label or not label.isprintable() or re.search(r"[\s:#]", label):
-        return "a number or a string without blanks, colons and control characters"
-    return ""
-
-
-class _Growing:
-    """A one-dimensional array that grows in place.
-
-    ``resize`` moves memory by pages where the system can, so that the old and the new array do not exist at the same
-    time; it clears what it adds, so spare room has a cost and is kept small.
-    """
-
-    def __init__(self, dtype: type, size: int) -> None:
-        self.array: np.ndarray = np.zeros(size, dtype)
-
-    def grow(self) -> None:
-        """Make room for an eighth more."""
-        self.resize(self.array.size + self.array.size // 8 + (1 << 16))
-
-    def resize(self, size: int) -> None:
-        """Give it exactly ``size`` entries; nobody else may hold the array."""
-        self.array.resize(size, refcheck=False)
+        expected = "one label; files with several labels per example are not read"
+    elif _NAMED.fullmatch(label) or canonical(label) in ("inf", "-inf"):
+        expected = "a finite number or a string"
+    elif not label.isprintable() or re.search(r"\s", label):
+        expected = "a number or a string without blanks, colons and control characters"
+    return f"found label {_shown(label)}; expected {expected}" if expected else ""
 
 
 class _Reading:
-    """One file being read: what the kernel fills, and what it asks for when it stops."""
+    """One file being read, in blocks of whole lines."""
 
     faults: dict[int, str] | None = None  # see ``parse_svmlight``
 
@@ -138,163 +129,166 @@ class _Reading:
         stream: InputStream,
         index_base: Literal["auto", 0, 1],
         width: int | None,
-        room: int = 0,
         kind: type[np.floating[Any]] = np.float32,
     ) -> None:
-        self.stream, self.index_base, self.width = stream, index_base, width
+        self.stream, self.index_base, self.width, self.kind = stream, index_base, width, kind
         self.lowest = 1 if index_base == 1 else 0
         most = MOST_COLUMNS if width is None else width
         self.highest = most - 1 if index_base == 0 else most - (width is None)
-        self.state = np.zeros(stop.STATE, np.int64)
-        self.state[[stop.LINE, stop.UNIFORM, stop.LOWEST]] = 1, 1, 1 << 40
-        self.state[[stop.QIDS, stop.HIGHEST, stop.GIVEN]] = -1
-        self.constant, self.given = np.zeros(1, kind), np.zeros(1, kind)
-        self.symbols, self.classes = SymbolTable(), dict[str, int]()
-        self.class_of_symbol = np.zeros(0, np.int64)  # from 1; 0: no label, but one in lower case that the table adds
-        self.rows, self.labels = _Growing(np.int64, 1 << 12), _Growing(np.int64, 1 << 12)
-        self.columns, self.values = _Growing(np.int32, max(room, 1 << 16)), _Growing(kind, 0)
-        self.groups = _Growing(np.int64, 0)
-        self.data = np.zeros(1, np.uint8)
+        self.grouped: bool | None = None  # whether examples have a qid, once one has been read
+        self.least, self.largest, self.largest_line = 1, -1, 0  # of the ids so far
+        self.classes, self.class_of = dict[str, int](), dict[bytes, int]()
+        self.sizes, self.labels, self.groups = list[int](), list[int](), list[int]()
+        self.columns, self.values = list[np.ndarray](), list[np.ndarray]()
 
     def run(self, chunk: int) -> Labelled:
         """Read to the end."""
-        left = b""
-        while True:
-            piece = self.stream.read(chunk)
-            end = len(left) + len(piece)
-            if self.data.size < end + _MARGIN:
-                self.data = np.zeros(end + _MARGIN, np.uint8)
-            self.data[: len(left)] = np.frombuffer(left, np.uint8)
-            self.data[len(left) : end] = np.frombuffer(piece, np.uint8)
-            self.data[end] = stop.LINE_FEED
-            self.state[stop.POSITION], self.state[stop.GIVEN] = 0, -1
-            self._parse(end, not piece)
-            if not piece:
-                return self._finish()
-            left = self.data[self.state[stop.POSITION] : end].tobytes()
-            if len(left) > LONGEST:
-                message = f"found {_shown(self._token())}, without a blank for {LONGEST >> 20} MiB; expected an "
-                self._fail(f"{message}svmlight file")
+        left, line = b"", 1
+        while piece := self.stream.read(max(chunk, len(left))):
+            *lines, left = (left + piece).split(b"\n")
+            self._read(lines, line)
+            line += len(lines)
+            if len(left) - max(left.rfind(b" "), left.rfind(b"\t")) > LONGEST:
+                message = f"found {_shown(_decoded(left.split()[-1]))}, without a blank for {LONGEST >> 20} MiB; "
+                raise DataError(f"{message}expected an svmlight file", path=self.stream.path, line=line)
+        self._read([left], line)
+        return self._finish()
 
-    def _parse(self, end: int, final: bool) -> None:
-        """Parse data[:end], except for a last token that may be incomplete."""
-        while True:
-            index = self.symbols.index
-            reason = parse(
-                self.data, end, final, self.lowest, self.highest, self.state, self.constant, self.given,
-                index.keys, index.number, self.class_of_symbol,
-                self.rows.array, self.labels.array, self.groups.array, self.columns.array, self.values.array, POWERS,
-            )  # fmt: skip
-            if reason == stop.MORE:
-                return
-            self._provide(reason)
-
-    def _provide(self, reason: int) -> None:
-        """Provide what the kernel stopped for; a DataError if that is impossible."""
-        if reason == stop.GROW_ROWS:
-            self.rows.grow()
-            self.labels.resize(self.rows.array.size)
-        elif reason == stop.GROW_GROUPS:
-            self.groups.resize(self.rows.array.size)
-        elif reason == stop.GROW_NONZEROS:
-            self.columns.grow()
-            if not self.state[stop.UNIFORM]:
-                self.values.resize(self.columns.array.size)
-        elif reason == stop.NOT_UNIFORM:
-            self.state[stop.UNIFORM] = 0
-            self.values = _Growing(self.constant.dtype.type, self.columns.array.size)
-            self.values.array[: self.state[stop.NONZEROS]] = self.constant[0]
-        elif reason == stop.NEW_LABEL:
-            first, last = self.state[stop.POSITION], self.state[stop.FOUND]
-            self._new_label(self.data[first:last])
-        elif reason == stop.ROUND:
-            value = float(self._token().partition(":")[2])
-            with np.errstate(over="ignore"):
-                self.given[0], single = value, np.float32(value)
-            if not np.isfinite(single):
-                return self._stop(stop.OVERFLOW)
-            self.state[stop.GIVEN] = self.state[stop.POSITION]
-        else:
-            self._stop(reason)
-
-    def _new_label(self, token: np.ndarray) -> None:
-        try:
-            label = token.tobytes().decode()
-        except UnicodeDecodeError:
-            self._fail("found a label that is not UTF-8; expected a number or a string, then id:value pairs")
-        fault = _label_fault(label)
-        if fault:
-            self._fail(f"found label {_shown(label)}; expected {fault}")
-        symbol, room = self.symbols.intern(label), self.class_of_symbol.size
-        if len(self.symbols) > room:
-            more = np.zeros(room + len(self.symbols), np.int64)
-            self.class_of_symbol = np.concatenate([self.class_of_symbol, more])
-        self.class_of_symbol[symbol] = self.classes.setdefault(canonical(label), len(self.classes)) + 1
-
-    def _stop(self, reason: int) -> None:
-        """An error about a line, or a note, with the rest of it passed over as a comment."""
-        token, state = _shown(self._token()), self.state
-        last = f"{self.highest:,}"
-        if self.width is not None:
-            last += f", as there are {self.width:,} columns"
-        messages = {
-            stop.BAD_LABEL: f"found {token} where the label is expected; expected LABEL ID:VALUE ...",
-            stop.BAD_FEATURE: f"found {token}; expected ID:VALUE, the id a number from {self.lowest}",
-            stop.BAD_VALUE: f"found {token}; expected a finite decimal number after the colon",
-            stop.BAD_QID: f"found {token}; expected qid: and a whole number of at most 18 digits",
-            stop.OVERFLOW: f"found {token}; expected a value of at most {FLOAT32_MAX:.4g} (single precision)",
-            stop.LOW_ID: f"found {token}; expected ids from 1, or read the file with index base 0",
-            stop.HIGH_ID: f"found {token}; expected ids up to {last}",
-            stop.DUPLICATE: f"found id {state[stop.FOUND]} twice; expected every id once in an example",
-            stop.MIXED_QID: f"found an example {'with' if state[stop.HAS_QID] else 'without'} a qid after others "
-            f"{'without' if state[stop.HAS_QID] else 'with'}; expected all or none",
-        }
+    def _read(self, lines: list[bytes], first: int) -> None:
+        """Read lines, the first of which has the number ``first``."""
+        bare = ((number, line.partition(b"#")[0]) for number, line in enumerate(lines, first))
+        found = {number: line for number, line in bare if line and not line.isspace()}
+        if self._add(found):
+            return
+        faults = self._faults(found)
         if self.faults is None:
-            self._fail(messages[reason])
-        self.faults[int(state[stop.LINE])] = messages[reason]
-        state[stop.IN_ROW], state[stop.IN_COMMENT] = 0, 1
-        state[stop.NONZEROS] = self.rows.array[state[stop.ROWS]]
+            number = min(faults)
+            raise DataError(faults[number], path=self.stream.path, line=number)
+        self.faults |= faults
+        self._add({number: line for number, line in found.items() if number not in faults})
 
-    def _token(self) -> str:
-        """The text at which the kernel stopped, up to a blank."""
-        text = self.data[self.state[stop.POSITION] :][: LONGEST + CHUNK].tobytes()
-        match = re.match(rb"[^\s#]*", text)
-        return match[0].decode(errors="backslashreplace") if match else ""
+    def _add(self, lines: dict[int, bytes]) -> bool:
+        """Add the examples on lines, by their numbers; False if anything is wrong with one."""
+        matches = list(map(_ROW.fullmatch, lines.values()))
+        rows = [match.groups() for match in matches if match]
+        if len(rows) < len(lines) or not all(self._knows(label) for label in dict.fromkeys(row[0] for row in rows)):
+            return False
+        grouped = {qid is not None for _, qid, _ in rows} | ({bool(self.groups)} if self.labels else set())
+        ids, numbers = _pairs(b"".join([features for _, _, features in rows]) + b" ")
+        sizes = [features.count(b":") for _, _, features in rows]
+        owner = np.repeat(np.arange(len(rows)), sizes)
+        inside = np.diff(owner) == 0
+        if (inside & (np.diff(ids) <= 0)).any():
+            order = np.lexsort((ids, owner))
+            ids, numbers = ids[order], numbers[order]
+        with np.errstate(over="ignore"):
+            single = numbers.astype(np.float32)
+        least, largest = ids.min(initial=self.highest), ids.max(initial=-1)
+        sound = np.isfinite(single).all() and self.lowest <= least and largest <= self.highest and len(grouped) < 2
+        if not sound or (inside & (np.diff(ids) == 0)).any():
+            return False
+        if largest > self.largest:
+            self.largest, self.largest_line = int(largest), list(lines)[owner[np.argmax(ids)]]
+        self.least = min(self.least, int(least))
+        self.sizes += sizes
+        self.labels += [self.class_of[label] for label, _, _ in rows]
+        self.groups += [int(qid) for _, qid, _ in rows if qid is not None]
+        self.columns.append(ids.astype(np.int32))
+        self.values.append(_constant(single if self.kind is np.float32 else numbers))
+        return True
 
-    def _fail(self, message: str) -> NoReturn:
-        raise DataError(message, path=self.stream.path, line=int(self.state[stop.LINE]))
+    def _knows(self, label: bytes) -> bool:
+        """Whether a label is fine; it gets its class."""
+        if label not in self.class_of and not _label_fault(label):
+            self.class_of[label] = self.classes.setdefault(canonical(label.decode()), len(self.classes))
+        return label in self.class_of
+
+    def _faults(self, lines: dict[int, bytes]) -> dict[int, str]:
+        """What is wrong with lines, by their numbers."""
+        faults, grouped = dict[int, str](), bool(self.groups) if self.labels else None
+        for number, line in lines.items():
+            label, *tokens = line.split()
+            has = bool(tokens) and tokens[0].startswith(b"qid:")
+            if fault := _label_fault(label) or self._feature_fault(tokens, has):
+                faults[number] = fault
+            elif grouped is not None and has != grouped:
+                with_, others = ("with", "without") if has else ("without", "with")
+                faults[number] = f"found an example {with_} a qid after others {others}; expected all or none"
+            else:
+                grouped = has
+        return faults
+
+    def _feature_fault(self, tokens: list[bytes], has_qid: bool) -> str:
+        """What is wrong with what follows a label; empty if nothing is."""
+        previous, seen = -1, Counter[int]()
+        if has_qid and not _QID.fullmatch(tokens[0]):
+            return f"found {_shown(_decoded(tokens[0]))}; expected qid: and a whole number of at most 18 digits"
+        for token in tokens[has_qid:]:
+            name, colon, value = token.partition(b":")
+            found = f"found {_shown(_decoded(token))}; expected"
+            if not name.isdigit() or not colon:
+                return f"{found} ID:VALUE, the id a number from {self.lowest}"
+            if not _DECIMAL.fullmatch(value):
+                return f"{found} a finite decimal number after the colon"
+            with np.errstate(over="ignore"):
+                if not np.isfinite(np.float32(float(value))):
+                    return f"{found} a value of at most {np.finfo(np.float32).max:.4g} (single precision)"
+            feature = int(name.lstrip(b"0")[:12] or b"0")  # more digits are too high in any case
+            if feature < self.lowest:
+                return f"{found} ids from 1, or read the file with index base 0"
+            if feature > self.highest:
+                columns = "" if self.width is None else f", as there are {self.width:,} columns"
+                return f"{found} ids up to {self.highest:,}{columns}"
+            if feature == previous:
+                return f"found id {feature} twice; expected every id once in an example"
+            previous = max(previous, feature)
+            seen[feature] += 1
+        twice = min((feature for feature, count in seen.items() if count > 1), default=None)
+        return "" if twice is None else f"found id {twice} twice; expected every id once in an example"
 
     def _finish(self) -> Labelled:
-        """The arrays at their true sizes."""
-        state = self.state
-        n, nnz = int(state[stop.ROWS]), int(state[stop.NONZEROS])
-        if not n and self.faults is None:
+        """The arrays of all blocks together."""
+        if not self.labels and self.faults is None:
             raise DataError("no examples; expected a line LABEL ID:VALUE ... for each", path=self.stream.path)
-        base = (0 if state[stop.LOWEST] == 0 else 1) if self.index_base == "auto" else self.index_base
-        width = max(int(state[stop.HIGHEST]) + 1 - base, 0)
+        base = min(self.least, 1) if self.index_base == "auto" else self.index_base
+        width = max(self.largest + 1 - base, 0)
         if self.width is not None and width > self.width:
-            message = f"found id {state[stop.HIGHEST]} in a file with the id 0; expected ids up to {self.width - 1:,}"
-            raise DataError(message, path=self.stream.path, line=int(state[stop.HIGHEST_LINE]))
-        for growing, size in ((self.rows, n + 1), (self.labels, n), (self.columns, nnz)):
-            growing.resize(size)
-        columns = self.columns.array
+            message = f"found id {self.largest} in a file with the id 0; expected ids up to {self.width - 1:,}"
+            raise DataError(message, path=self.stream.path, line=self.largest_line)
+        columns = np.concatenate(self.columns or [np.zeros(0, np.int32)])
+        self.columns.clear()
         columns -= np.int32(base)
-        if state[stop.UNIFORM]:
-            values = np.broadcast_to(self.constant[0], nnz)
+        firsts = {float(values[0]) for values in self.values if values.size}
+        if len(firsts) < 2 and all(values.strides == (0,) for values in self.values):
+            self.all_values = np.broadcast_to(self.kind(min(firsts, default=0)), columns.size)
         else:
-            self.values.resize(nnz)
-            values = self.values.array
-        self.groups.resize(n if state[stop.QIDS] == 1 else 0)
+            self.all_values = np.concatenate(self.values)
+        self.values.clear()
         classes = canonical_order(self.classes)
         place = {name: c for c, name in enumerate(classes)}
         order = np.array([place[name] for name in self.classes], dtype=np.int64)
         return Labelled(
-            rows=self.rows.array,
+            rows=offsets(self.sizes),
             columns=columns,
-            values=values,
-            label=order[self.labels.array],
+            values=self.all_values,
+            label=order[self.labels],
             classes=classes,
-            group=self.groups.array,
-            weight=np.ones(n),
+            group=np.array(self.groups, np.int64),
+            weight=np.ones(len(self.labels)),
             width=width if self.width is None else self.width,
         )
+
+
+def _pairs(text: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """The ids and the values (float64) of ``id:value id:value ``, with any white space."""
+    first = re.search(rb":\S+\s", text)
+    if first and text.count(first[0]) == text.count(b":"):  # all values are that of the first, which is often 1
+        ids = np.array(text.replace(first[0], b" ").split(), np.float64)
+        return ids, np.full(ids.size, float(first[0][1:]))
+    ids, values = np.array(text.replace(b":", b" ").split(), np.float64).reshape(-1, 2).T
+    return ids, values
+
+
+def _constant(values: np.ndarray) -> np.ndarray:
+    """The same values; if all are equal, they take no memory."""
+    return values if (values != values[:1]).any() else np.broadcast_to(values[:1].copy(), values.shape)

@@ -23,7 +23,6 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import offsets
 from rerank.data.labelled import Labelled
-from rerank.kernels.compile import kernel
 from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, nameless
 from rerank.readers.block import MOST, Item, ListBlock
 from rerank.readers.examples.svmlight import parse_svmlight
@@ -37,7 +36,6 @@ GAIN = "gain"
 FORM = "GRADE qid:QUERY ID:VALUE ..."
 WIDEST = 20_000  # features, each of which is a number of every candidate
 LARGEST = 1 << 22  # numbers in a block
-BYTES = 10  # of a feature and its value, about
 HIGHEST = 99_999_999  # id of a feature, as in SVMrank
 LOOK = 1 << 20  # bytes that are looked through at a time
 LETOR = re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$")  # how names of files end
@@ -90,7 +88,7 @@ class LetorReader(TextReader):
         # Queries may have any names, and grades are looked at later: what is parsed are the features.
         bare = b"\n".join((b"0 qid:0" if _GRADE.fullmatch(head[1]) else b":") + head[3] for _, _, head in found)
         faults = dict[int, str]()
-        examples, values = parse_svmlight(_Held(bare, lines.path), len(bare) // BYTES, HIGHEST, faults)
+        examples, values = parse_svmlight(_Held(bare, lines.path), HIGHEST, faults)
         columns = self._columns(np.unique(examples.columns).tolist(), lines.path)
         names = [head[2] and _name(head[2]) for _, _, head in found]
         if not any(names) and (sizes := _sizes_beside(lines.path, len(names))) is not None:
@@ -132,7 +130,7 @@ class LetorReader(TextReader):
             data = LineReader(stream).rest()
         held = _Held(data, stream_name(path))
         try:
-            examples, values = parse_svmlight(_Held(data, held.path), len(data) // BYTES, HIGHEST)
+            examples, values = parse_svmlight(_Held(data, held.path), HIGHEST)
             grades = np.array([_grade(encoded(name)) for name in examples.classes])[examples.label]
             lines, group = _lines_of(data), examples.group
             b"\n".join(lines[1]).decode()
@@ -165,8 +163,10 @@ class LetorReader(TextReader):
         rows = examples.rows[a : b + 1]
         place = np.full(examples.width, -1)
         place[list(columns.place)] = list(columns.place.values())
+        own = slice(int(rows[0]), int(rows[-1]))
+        owners, documents = place[examples.columns[own]], np.repeat(np.arange(b - a), np.diff(rows))
         scores = np.zeros((b - a, len(columns.names)))
-        fill_columns(rows, examples.columns, values, place, scores)
+        scores[documents[owners >= 0], owners[owners >= 0]] = values[own][owners >= 0]
         scores[:, columns.names.index(GAIN)] = grades[a:b]
         numbers, texts, sizes = lines[0][a:b], lines[1][a:b], offsets(np.diff(first))
         whole = TextList(
@@ -225,19 +225,6 @@ class FeatureColumns(NamedTuple):
     place: dict[int, int]
     others: tuple[str, ...]
     absent: tuple[str, ...]
-
-
-@kernel
-def fill_columns(
-    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, place: np.ndarray, scores: np.ndarray
-) -> None:
-    """Put the nonzeros rows[y]..rows[y + 1] of every row into ``scores`` (float64 [n, K]), each at the ``place`` (int64
-    [D]) of its column; -1: nowhere."""
-    for y in range(rows.shape[0] - 1):
-        for p in range(rows[y], rows[y + 1]):
-            at = place[columns[p]]
-            if at >= 0:
-                scores[y, at] = values[p]
 
 
 def _entry(row: DocumentLine, columns: FeatureColumns, examples: Labelled, values: np.ndarray) -> Entry:
