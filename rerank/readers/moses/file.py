@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,31 +17,15 @@ from rerank.readers.problems import NUL
 from rerank.readers.streams import InputStream
 from rerank.readers.texts.text_list import OF_WORDS, Pieces, SparseScores, TextList
 
+if TYPE_CHECKING:
+    from rerank.readers.moses.reader import Moses
+
 CHUNK = 1 << 20  # bytes read at a time
 FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first block has at least this many lists, unless they are this large
 STRAYS = 1 << 16  # lines of a list without an id; more are not a damaged list but another kind of file
 LARGEST_LIST = 1 << 30  # bytes of a list
 MOST = 1 << 20  # candidates of a list; each takes half a kilobyte of memory
 LONGEST_ID = 18  # digits: any 18 fit an int64
-
-
-class Options(Protocol):
-    """The options of a reader of such files."""
-
-    @property
-    def base(self) -> str: ...
-    @property
-    def duplicates(self) -> Literal["keep", "drop"]: ...
-    @property
-    def ids(self) -> Literal["file", "ordinal"]: ...
-    @property
-    def first_id(self) -> int: ...
-    @property
-    def features(self) -> Literal["auto", "dense", "sparse"]: ...
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-    @property
-    def asked(self) -> tuple[str, ...] | None: ...
 
 
 class Block(NamedTuple):
@@ -117,7 +101,7 @@ class Parsed(NamedTuple):
 class File:
     """The findings about a file so far."""
 
-    def __init__(self, reader: Options, path: str) -> None:
+    def __init__(self, reader: "Moses", path: str) -> None:
         self.reader, self.path = reader, path
         self.layout: Layout | None = None
         self.columns = Columns()
@@ -266,11 +250,8 @@ class File:
     def _list(self, parsed: Parsed, name: str, begin: int, end: int) -> TextList | SkippedList:
         """A list without its bad lines."""
         lines, fields = parsed.lines[begin:end], parsed.fields
-        bad = (
-            {y - begin: parsed.problems[y] for y in range(begin, end) if y in parsed.problems}
-            if parsed.problems
-            else {}
-        )
+        bad = {y - begin: problem for y in range(begin, end) if (problem := parsed.problems.get(y)) is not None}
+        counts = parsed.filled[begin:end].sum(axis=0).tolist()
         if bad and len(lines) == 1 and len(lines[0].fields) == 2 and not lines[0].fields[1]:
             return self._empty(name, lines[0].number)
         segmentation = fields["segmentation"][begin:end] if "segmentation" in fields else None
@@ -280,17 +261,15 @@ class File:
             parsed.scores[begin:end], self.base, form="moses", names=self.names or (TOTAL,),
             sparse=_part(parsed.sparse, begin, end), segmentation=segmentation, alignment=alignment,
             raw=Pieces(self.layout, [line.text for line in lines]),
-            others=self.columns.others, absent=self._absent(parsed, begin, end),
+            others=self.columns.others,
+            absent={name: count for name, count in zip(self.columns.names, counts, strict=True) if count},
             ended=self.layout is not None and self.layout.ended,
         ).without(bad)  # fmt: skip
-        return nbest if isinstance(nbest, SkippedList) else _unmarked(nbest).repeated(self.reader.duplicates)
-
-    def _absent(self, parsed: Parsed, begin: int, end: int) -> dict[str, int]:
-        """The number of values in a list that are 0 because they are missing, by column."""
-        if not parsed.filled.size:
-            return {}
-        counts = parsed.filled[begin:end].sum(axis=0).tolist()
-        return {name: count for name, count in zip(self.columns.names, counts, strict=True) if count}
+        if isinstance(nbest, SkippedList):
+            return nbest
+        texts, marks = unmark(nbest.texts)
+        derived = marks if nbest.segmentation is None else nbest.segmentation
+        return nbest.changed(texts=texts, segmentation=derived).repeated(self.reader.duplicates)
 
     def _empty(self, name: str, line: int) -> TextList:
         """A list without candidates."""
@@ -341,9 +320,3 @@ def _part(sparse: SparseScores, begin: int, end: int) -> SparseScores | None:
     first = sparse.first[begin : end + 1]
     own = slice(int(first[0]), int(first[-1]))
     return SparseScores(first - own.start, sparse.names[own], sparse.values[own]) if own.stop > own.start else None
-
-
-def _unmarked(nbest: TextList) -> TextList:
-    """A list whose texts may contain phrase marks, without these."""
-    texts, marks = unmark(nbest.texts)
-    return nbest.changed(texts=texts, segmentation=marks if nbest.segmentation is None else nbest.segmentation)

@@ -72,19 +72,19 @@ def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
                 break
             texts += match.groups()
         else:  # all have the labels of the first
-            which, inline = (np.tile(array[: first.size], len(fields)) for array in (two.which, two.inline))
-            rows = np.repeat(np.arange(len(fields)), first.size)
-            return Values(two.keys, which, rows, np.array(texts, np.float64), inline)
+            values, wrong = _numbers(texts)
+            if not wrong:
+                which, inline = (np.tile(array[: first.size], len(fields)) for array in (two.which, two.inline))
+                return Values(two.keys, which, np.repeat(np.arange(len(fields)), first.size), values, inline)
     return _read_words(fields, problems)
 
 
 def _pattern(field: bytes) -> re.Pattern[bytes]:
     """Matches the fields with the labels of this one, which has no semicolon; its groups are the values."""
-    pieces = [piece if piece.endswith((b"=", b":", b" ")) else b"" for piece in _pieces([field])[0]]
-    words = [
-        re.escape(label.rstrip()) + rb"\s+" * (label[-1:] != b" ") if label else rb"(%s)\s+" % _NUMBER
-        for label in pieces
-    ]
+    words = []
+    for word in _pieces([field])[0]:
+        label = re.escape(word.rstrip()) if word.endswith((b"=", b":", b" ")) else rb"([-+.\deE]++)"
+        words.append(label if word.endswith(b" ") else label + rb"\s+")
     return re.compile(b"".join(words).removesuffix(rb"\s+"))
 
 
@@ -108,14 +108,11 @@ def _read_words(fields: list[bytes], problems: dict[int, Problem]) -> Values:
     kinds, kind = np.unique(name * most + counts, return_inverse=True)
     ahead = offsets(kinds % most)[kind] - offsets(counts)[:-1]
     values, wrong = _numbers(texts)
-    faults = [(int(np.flatnonzero(~opens)[k]), f"found {excerpt(texts[k])}; expected a number") for k in wrong]
-    for k in first[counts == 0].tolist():
-        faults.append((k, f"found {excerpt(words[k])}; expected a number after it"))
-    for k in np.flatnonzero(opens).tolist() if not {b"=", b":"}.isdisjoint(known) else ():
-        if len(words[k]) == 1:
-            faults.append((k, f"found {excerpt(words[k])}; expected a number"))
-    for k, message in sorted(faults):
-        problems.setdefault(int(rows[k]), Problem("score", message))
+    bare = [] if {b"=", b":"}.isdisjoint(known) else [k for k, word in enumerate(words) if word in (b"=", b":")]
+    faults = dict.fromkeys(first[counts == 0].tolist(), " after it")
+    faults |= dict.fromkeys([*np.flatnonzero(~opens)[np.array(wrong, np.int64)].tolist(), *bare], "")
+    for k, where in sorted(faults.items()):
+        problems.setdefault(int(rows[k]), Problem("score", f"found {excerpt(words[k])}; expected a number{where}"))
     return Values(
         [Key(every[k // most], place, k % most) for k in kinds.tolist() for place in range(k % most)],
         np.repeat(ahead, counts) + np.arange(len(texts)), rows[~opens], values,

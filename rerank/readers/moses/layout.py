@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
     number: int
     text: bytes
-    fields: list[bytes]
+    fields: tuple[bytes, ...]
     id: int  # the whole number in its first field, or -1
 
 
@@ -62,10 +62,10 @@ def parts_of(line: bytes) -> list[bytes]:
     return BAR.split(line)
 
 
-def fields_of(line: bytes) -> list[bytes]:
+def fields_of(line: bytes) -> tuple[bytes, ...]:
     """The fields of a line. Texts may contain bars too: only three that stand alone separate."""
     plain = line.count(b"|||") == line.count(b" ||| ")
-    return list(map(bytes.strip, line.split(b" ||| ") if plain else parts_of(line)))
+    return tuple(map(bytes.strip, line.split(b" ||| ") if plain else parts_of(line)))
 
 
 def find_layout(lines: Sequence[Line]) -> Layout | None:
@@ -79,7 +79,7 @@ def find_layout(lines: Sequence[Line]) -> Layout | None:
     return counts.most_common(1)[0][0] if counts else None
 
 
-def layout_of(fields: list[bytes]) -> Layout:
+def layout_of(fields: Sequence[bytes]) -> Layout:
     """The layout of one line, given its fields (at least three) without the white space around them.
 
     The score is after the features, before them (Travatar), or missing. An alignment and the scores of words may come
