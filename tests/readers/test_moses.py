@@ -14,7 +14,7 @@ from outcomes import good, outline, problem_of
 
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
-from rerank.readers.moses import file as moses_file
+from rerank.readers.moses import reader as moses_reader
 from rerank.readers.moses.layout import as_number, unmark
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.text_list import SparseScores, TextList
@@ -326,7 +326,7 @@ def test_errors_that_stop(tmp_path: Path, data: bytes, reader: Moses, message: s
 @pytest.mark.parametrize("most", [2, 3])
 @pytest.mark.parametrize("more", [b"", b"1 ||| x ||| F= 1 ||| 0\n"])
 def test_lists_of_too_many_candidates(tmp_path: Path, most: int, more: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moses_file, "MOST", most)
+    monkeypatch.setattr(moses_reader, "MOST", most)
     data = b"\n0 ||| a ||| F= 1 ||| 0\n" + b"1 ||| b ||| F= 1 ||| 0\n" * 3 + more
     if most == 3 and not more:
         assert outline(read(tmp_path, data)) == [("0", 1), ("1", 3)]
@@ -465,7 +465,7 @@ def test_lists_are_those_of_a_plain_parser(
 ) -> None:
     data, names, sparse = made
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moses_file, "CHUNK", chunk)
+        patch.setattr(moses_reader, "CHUNK", chunk)
         found = list(map(good, read(tmp_path_factory.mktemp("x"), data)))
     assert [nbest.id for nbest in found] == [str(i) for i in range(len(found))]
     expected = list(naive_lists(data))

@@ -20,7 +20,7 @@ BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
 _ID = re.compile(rb"\d{1,18}(?=\|\|\|(?!\S))")  # a whole number that bars follow directly, as old Moses writes it
 
 
-class Line(NamedTuple):
+class MosesLine(NamedTuple):
     """A line that is not blank: its number in the file, and its fields without the white space around them."""
 
     number: int
@@ -68,7 +68,7 @@ def fields_of(line: bytes) -> tuple[bytes, ...]:
     return tuple(map(bytes.strip, line.split(b" ||| ") if plain else parts_of(line)))
 
 
-def find_layout(lines: Sequence[Line]) -> Layout | None:
+def find_layout(lines: Sequence[MosesLine]) -> Layout | None:
     """The layout of most of the first lines; None if no line has at least three fields."""
     counts: Counter[Layout] = Counter()
     for line in lines[:_LINES]:

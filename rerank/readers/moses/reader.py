@@ -18,112 +18,113 @@ without an id is a bad candidate of the list before it. A line with an id and an
 without candidates.
 """
 
-import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Annotated, ClassVar, Literal
+from itertools import pairwise
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from rerank.base.encoding import encoded
+import numpy as np
+
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked, Range
-from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
-from rerank.readers.moses.file import File, read_blocks
-from rerank.readers.moses.labels import TOTAL
-from rerank.readers.moses.layout import BAR, Layout, as_number, layout_of, parts_of
+from rerank.data.corpus import offsets
+from rerank.readers.base import LARGEST_GAP, NBestList, Order, Problem, Reader, Scores, SkippedList, excerpt
+from rerank.readers.lines import LineReader
+from rerank.readers.moses.labels import TOTAL, Columns, Values, ask_for, find_columns, find_labels, read_values
+from rerank.readers.moses.layout import (
+    WORD_SCORES,
+    Layout,
+    MosesLine,
+    as_number,
+    fields_of,
+    find_layout,
+    find_role,
+    unmark,
+)
+from rerank.readers.moses.writing import line_of, marker, rescored
+from rerank.readers.problems import NUL
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import InputStream, PathLike, Writable, open_stream
-from rerank.readers.texts.text_list import Pieces, TextList
+from rerank.readers.texts.text_list import OF_WORDS, Pieces, SparseScores, TextList
 
-OLD = b"BaseScore"  # the label of the total that a list had before it was reranked
-
-_OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
-
-
-def line_of(nbest: NBestList, i: int) -> bytes:
-    """The line of candidate i: as it was read or, for a list of another format, composed."""
-    known = _known_layout(nbest)
-    return _composed(nbest, i) if known is None else bytes(nbest.raw.candidates[i])
+CHUNK = 1 << 20  # bytes read at a time
+FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first block has at least this many lists, unless they are this large
+STRAYS = 1 << 16  # lines of a list without an id; more are not a damaged list but another kind of file
+LARGEST_LIST = 1 << 30  # bytes of a list
+MOST = 1 << 20  # candidates of a list; each takes half a kilobyte of memory
+LONGEST_ID = 18  # digits: any 18 fit an int64
 
 
-def _known_layout(nbest: NBestList) -> Layout | None:
-    """The layout of a list's own file; None if it is of another format."""
-    head = nbest.raw.head if isinstance(nbest, TextList) and isinstance(nbest.raw, Pieces) else None
-    return head if isinstance(head, Layout) else None
+class MosesBlock(NamedTuple):
+    """Some whole lists of a file."""
+
+    lines: list[MosesLine]
+    starts: list[int]  # the lines of list i are starts[i]..starts[i + 1]
+    nul: bool  # whether there may be a NUL byte
 
 
-def rescored(nbest: NBestList, line: bytes, score: float) -> bytes:
-    """``line`` with another total; the old one is added to the features, unless they hold an earlier one."""
-    parts = parts_of(line)
-    layout = _layout(nbest, parts)
-    new = repr(score).encode()
-    if layout.score < 0:
-        parts.insert(layout.features + 1, b" " + new + b" " * (layout.features + 1 < len(parts)))
-        parts[layout.features] = parts[layout.features].rstrip() + b" "
-        return b"|||".join(parts)
-    old = parts[layout.score].strip()
-    last = layout.score == len(parts) - 1
-    if layout.features < 0:
-        new = OLD + b"= " + old + b" ||| " + new
-    elif not _OLD_LABEL.search(parts[layout.features]):
-        features = parts[layout.features].strip()
-        features += _separator(features) + OLD + _mark(features) + old
-        parts[layout.features] = _padded(parts[layout.features], features, layout.features == len(parts) - 1)
-    parts[layout.score] = _padded(parts[layout.score], new, last)
-    return b"|||".join(parts)
+def read_blocks(stream: InputStream, numbered: bool) -> Iterator[MosesBlock]:
+    """The lists of ``stream`` in blocks of whole lists; ``numbered``: their ids are whole numbers.
+
+    The lines of a list are consecutive and have the same id. A line without an id (no number, or no second field)
+    belongs to the list before it; at the beginning, to the first. Memory holds a chunk and the longest list.
+    """
+    reader, wanted = LineReader(stream, chunk=CHUNK), FIRST_LISTS
+    lines, starts, held, strays, last = list[MosesLine](), list[int](), 0, 0, None
+    while texts := reader.some():
+        for number, text in enumerate(texts, reader.number + 1 - len(texts)):
+            fields = fields_of(text)
+            name = fields[0]
+            if not name and len(fields) == 1:
+                continue
+            whole = int(name) if name.isdigit() and len(name) <= LONGEST_ID else -1
+            own: int | bytes = whole if numbered else name
+            stray = whole < 0 if numbered else len(fields) < 2
+            if not lines or not (stray or last is None or own == last):
+                starts.append(len(lines))
+                strays = 0
+            strays += stray
+            last = last if stray else own
+            lines.append(MosesLine(number, text, fields, whole))
+        held = held + sum(map(len, texts)) if lines else 0
+        _check_lists(stream.path, lines, starts, numbered, strays, held)
+        if len(starts) > wanted or (len(starts) > 1 and held > FIRST_BYTES):
+            cut = starts.pop()
+            yield MosesBlock(lines[:cut], [*starts, cut], reader.nul)
+            lines, starts, wanted = lines[cut:], [0], 1
+            held = sum(len(line.text) for line in lines)
+    if lines:
+        yield MosesBlock(lines, [*starts, len(lines)], reader.nul)
 
 
-def _layout(nbest: NBestList, parts: list[bytes]) -> Layout:
-    """The layout of the file that the line is from; lists of several files may have several layouts."""
-    fields = [part.strip() for part in parts]
-    known = _known_layout(nbest)
-    if known is None or known.fields != len(fields):
-        return layout_of(fields)
-    return known if known.score < 0 or as_number(fields[known.score]) is not None else layout_of(fields)
+def _check_lists(path: str, lines: list[MosesLine], starts: list[int], numbered: bool, strays: int, held: int) -> None:
+    """Refuse lists with too many candidates, and a last one that grows without end; ``strays``: its lines without an
+    id; ``held``: bytes of all lines."""
+    for begin, end in pairwise([*starts, len(lines)]):
+        if end - begin > MOST:
+            message = f"a list of more than {MOST:,} candidates; do its lines have the ids they should?"
+            raise DataError(message, path=path, line=lines[begin].number)
+    if strays > STRAYS:
+        line = next(line for line in lines[starts[-1] :] if (line.id < 0 if numbered else len(line.fields) < 2))
+        message = f"found {excerpt(line.text)} and more than {STRAYS:,} such lines; expected candidates, "
+        message += "'id ||| text ||| features ||| score'" + ", with whole numbers as ids" * numbered
+        raise DataError(message, path=path, line=line.number)
+    if held > LARGEST_LIST:
+        message = f"a list of more than {LARGEST_LIST >> 30} GiB"
+        raise DataError(message, path=path, line=lines[starts[-1]].number)
 
 
-def _padded(part: bytes, text: bytes, last: bool) -> bytes:
-    """``text`` with the white space around ``part``."""
-    if not part.strip():
-        return b" " + text + b" " * (not last)
-    body = part.strip()
-    at = part.index(body)
-    return part[:at] + text + part[at + len(body) :]
+class Parsed(NamedTuple):
+    """A block with its numbers read; n lines."""
 
-
-def _separator(features: bytes) -> bytes:
-    """The separator of labelled values: a blank or, as cdec writes them, a semicolon."""
-    if not features:
-        return b""
-    return b";" if b";" in features and len(features.split()) == 1 else b" "
-
-
-def _mark(features: bytes) -> bytes:
-    """The separator of a label from its value."""
-    mark = b":" if b":" in features and b"=" not in features else b"="
-    joined = mark in features and not any(word.endswith(mark) for word in features.split())
-    return mark if joined else mark + b" "
-
-
-def _composed(nbest: NBestList, i: int) -> bytes:
-    """A line for a candidate of another format: all scores except the base score become labelled values."""
-    names = nbest.names if isinstance(nbest, TextList) else ()
-    names = names or tuple(map(str, range(nbest.scores.shape[1])))
-    values = list(zip(map(encoded, names), nbest.scores[i].tolist(), strict=True))
-    del values[nbest.column]
-    derivations: list[bytes] = []
-    if isinstance(nbest, TextList):
-        if nbest.sparse is not None:
-            begin, end = nbest.sparse.first[i : i + 2].tolist()
-            values += zip(nbest.sparse.names[begin:end], nbest.sparse.values[begin:end].tolist(), strict=True)
-        derivations = [column[i] for column in (nbest.segmentation, nbest.alignment) if column is not None]
-    features = b" ".join((b"_".join(name.split()) or b"_") + b"= " + repr(value).encode() for name, value in values)
-    base = repr(float(nbest.base[i])).encode()
-    fields = [encoded(nbest.id), nbest.written(i), features, base, *derivations]
-    if any(b"\n" in field or BAR.search(field) for field in fields):
-        message = f"candidate {i + 1} cannot be written on a line: there is a line break or '|||' in it"
-        raise DataError(message, path=nbest.path, line=nbest.lines[i], list_id=nbest.id)
-    return b" ||| ".join(fields)
+    lines: list[MosesLine]
+    problems: dict[int, Problem]  # of the bad ones
+    scores: np.ndarray  # float64 [n, K + 1]
+    filled: np.ndarray  # bool [n, K]: where a value is 0 because it is missing
+    fields: dict[str, list[bytes]]  # by role; one value per line
+    sparse: SparseScores  # the values that belong to no column
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ class Moses(Checked, Reader):
         """
         chosen = range(len(nbest)) if order is None else order
         if not len(nbest) and self.ids == "ordinal":
-            out.write(_marker(f"list-{nbest.id}"))
+            out.write(marker(f"list-{nbest.id}"))
         lines = [line_of(nbest, int(i)) for i in chosen]
         if scores is not None:
             lines = [rescored(nbest, line, float(scores[i])) for line, i in zip(lines, chosen, strict=True)]
@@ -197,9 +198,228 @@ class Moses(Checked, Reader):
 
     def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
         """Writes a line with an id, an empty text, and nothing else."""
-        out.write(_marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
+        out.write(marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
 
 
-def _marker(name: str) -> bytes:
-    """The line that stands for a list without candidates."""
-    return encoded(f"{name} |||\n")
+class File:
+    """The findings about a file so far."""
+
+    def __init__(self, reader: Moses, path: str) -> None:
+        self.reader, self.path = reader, path
+        self.layout: Layout | None = None
+        self.columns = Columns()
+        self.names: tuple[str, ...] = ()
+        self.words: list[int] = []  # which of ``OF_WORDS`` are columns
+        self.base = 0
+        self.roles: dict[int, str] = {}
+        self.next = reader.first_id
+
+    def lists(self, block: MosesBlock) -> Iterator[TextList | SkippedList]:
+        """The lists of a block, and empty ones for ids that are left out."""
+        self.layout = self.layout or find_layout(block.lines[: block.starts[: FIRST_LISTS + 1][-1]])
+        parsed = self._parse(block, self.layout or Layout(4, 2, 3))
+        for begin, end in pairwise(block.starts):
+            if self.reader.ids == "file":
+                yield from self._gap(block.lines[begin:end])
+            name = str(self.next)
+            self.next += 1
+            yield self._list(parsed, name, begin, end)
+
+    def _parse(self, block: MosesBlock, layout: Layout) -> Parsed:
+        lines, n = block.lines, len(block.lines)
+        problems = self._misfits(lines, layout)
+        right = [y not in problems for y in range(n)]
+        fields = self._fields(lines, right, layout)
+        values = read_values(_column(lines, right, layout.features), problems)
+        words = np.empty((n, 0))
+        if layout.words >= 0 and layout.words == layout.features:
+            own = np.array([key.label == WORD_SCORES for key in values.keys], np.bool_)[values.which]
+            words, values = sums_of_words(values.some(own), n), values.some(~own)
+            for y in np.flatnonzero(right & (words[:, -1] == 0)).tolist():
+                message = f"found no {WORD_SCORES.decode()}= in {excerpt(lines[y].text, 200)}; expected it"
+                problems.setdefault(y, Problem("columns", f"{message}, as in the file's first lists"))
+        elif layout.words >= 0:
+            words = sums_of_words(read_values(_column(lines, right, layout.words), problems), n)
+        totals = _totals(lines, right, layout.score, problems)
+        usable = np.array([y not in problems for y in range(n)])
+        shown = values.some(usable[values.rows])
+        if self.names:
+            self.columns = self.columns.completed(shown)
+        elif usable.any():
+            self._name_columns(block.starts, shown, usable, OF_WORDS[: words.shape[1]])
+        finite = np.isfinite(totals) & np.isfinite(words).all(axis=1)
+        finite[values.rows[~np.isfinite(values.values)]] = False
+        places = {key: k for k, key in enumerate(self.columns.keys)}
+        owners = np.array([places.get(key, -1) for key in values.keys], np.int64)[values.which]
+        width, scores = len(self.columns.names), np.full((n, max(1, len(self.names))), np.nan)
+        filled = self._fill(scores[:, :width], values, owners, finite & usable, lines, problems)
+        scores[:, width:-1] = words[:, self.words]
+        scores[:, -1] = totals
+        for y in np.flatnonzero(~finite).tolist():
+            message = f"found NaN or an infinite value in {excerpt(lines[y].text, 200)}"
+            problems.setdefault(y, Problem("infinite score", message))
+        if block.nul:
+            problems |= {y: Problem("nul", NUL) for y, line in enumerate(lines) if b"\0" in line.text}
+        return Parsed(lines, problems, scores, filled, fields, _sparse(values.some(owners < 0), n))
+
+    def _misfits(self, lines: list[MosesLine], layout: Layout) -> dict[int, Problem]:
+        """The problems of lines that do not have the layout, or the id, which they should."""
+        problems = dict[int, Problem]()
+        for y, line in enumerate(lines):
+            if len(line.fields) != layout.fields:
+                form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
+                found = f"found {len(line.fields)} fields in {excerpt(line.text)}"
+                problems[y] = Problem("fields", f"{found}; expected {layout.fields}, {form}")
+            elif line.id < 0 and self.reader.ids == "file":
+                message = f"found the id {excerpt(line.fields[0])}; expected a whole number"
+                problems[y] = Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
+        return problems
+
+    def _name_columns(self, starts: list[int], shown: Values, usable: np.ndarray, of_words: tuple[str, ...]) -> None:
+        """Decide what the columns are from the first lists or, if these are damaged, up to the first that is not."""
+        lists = max(FIRST_LISTS, bisect_right(starts, int(np.argmax(usable))))
+        end, reader = starts[: lists + 1][-1], self.reader
+        labels = find_labels(shown.some(shown.rows < end), int(np.count_nonzero(usable[:end])))
+        given = of_words if reader.features != "sparse" else ()
+        if (asked := reader.asked) is not None:
+            given = tuple(name for name in given if name in asked or not reader.columns)
+            self.columns = ask_for(tuple(name for name in asked if name not in given), labels).completed(shown)
+            if reader.columns or reader.features != "auto":
+                self.columns = self.columns._replace(others=())
+        else:
+            self.columns = find_columns(labels, reader.features)
+        self.names = (*self.columns.names, *given, TOTAL)
+        self.words = [OF_WORDS.index(name) for name in given]
+        if reader.base not in self.names:
+            message = f"no column {reader.base!r} for the base score; the columns are {', '.join(self.names)}"
+            raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
+        self.base = self.names.index(reader.base)
+
+    def _fill(
+        self, scores: np.ndarray, values: Values, owners: np.ndarray, readable: np.ndarray, lines: list[MosesLine],
+        problems: dict[int, Problem],
+    ) -> np.ndarray:  # fmt: skip
+        """Put values into their columns, of which a line should have one each, and 0 where they may be missing; returns
+        where that is so."""
+
+        def misplaced(y: int, column: int, found: str) -> None:
+            why = "is a column in the file's first lists" if self.reader.asked is None else "column is asked for"
+            message = f"found {found} value of {self.columns.names[column]!r} in {excerpt(lines[y].text)}; expected "
+            message += f"one, as that {why} (the reader's option columns can name those that are meant)"
+            problems.setdefault(y, Problem("columns", message))
+
+        rows, columns = values.rows[owners >= 0], owners[owners >= 0]
+        scores[rows, columns] = values.values[owners >= 0]
+        cells = rows * scores.shape[1] + columns
+        if np.count_nonzero(np.bincount(cells)) < cells.size:
+            again = np.ones(cells.size, np.bool_)
+            again[np.unique(cells, return_index=True)[1]] = False
+            for y, column in zip(rows[again].tolist()[::-1], columns[again].tolist()[::-1], strict=True):
+                misplaced(y, column, "more than one")
+        holes, optional = np.isnan(scores) & readable[:, None], np.array(self.columns.optional, np.bool_)
+        for y in np.flatnonzero((holes & ~optional).any(axis=1)).tolist():
+            misplaced(y, int(np.argmax(holes[y] & ~optional)), "no")
+        scores[holes] = 0.0
+        return np.asarray(holes & optional)
+
+    def _fields(self, lines: list[MosesLine], right: list[bool], layout: Layout) -> dict[str, list[bytes]]:
+        """Texts and derivations; empty ones for lines that do not have the layout."""
+        columns = {"text": _column(lines, right, layout.text)}
+        for place in layout.extra:
+            column = _column(lines, right, place)
+            role = self.roles.get(place) or find_role(column)
+            if role:
+                self.roles[place] = role
+            columns.setdefault(role or layout.role(place), column)
+        return columns
+
+    def _gap(self, lines: list[MosesLine]) -> Iterator[TextList]:
+        """Empty lists for ids that are left out before the list of these lines."""
+        number, line = next((line.id for line in lines if line.id >= 0), -1), lines[0].number
+        if number < 0:  # no line has an id: the list is bad, and takes the next place
+            return
+        advice = "set the reader's option first_id, or number the lists with ids: ordinal"
+        if number < self.next:
+            message = f"found the id {number}; expected {self.next} or more, as ids must rise: sort the lists, {advice}"
+            raise DataError(message, path=self.path, line=line, list_id=str(number))
+        if number - self.next > LARGEST_GAP:
+            message = f"found the id {number}; expected {self.next}, or at most {LARGEST_GAP:,} more: {advice}"
+            raise DataError(message, path=self.path, line=line, list_id=str(number))
+        while self.next < number:
+            name = str(self.next)
+            self.next += 1
+            yield self._empty(name, line)
+
+    def _list(self, parsed: Parsed, name: str, begin: int, end: int) -> TextList | SkippedList:
+        """A list without its bad lines."""
+        lines, fields = parsed.lines[begin:end], parsed.fields
+        bad = {y - begin: problem for y in range(begin, end) if (problem := parsed.problems.get(y)) is not None}
+        counts = parsed.filled[begin:end].sum(axis=0).tolist()
+        if bad and len(lines) == 1 and len(lines[0].fields) == 2 and not lines[0].fields[1]:
+            return self._empty(name, lines[0].number)
+        segmentation = fields["segmentation"][begin:end] if "segmentation" in fields else None
+        alignment = fields["alignment"][begin:end] if "alignment" in fields else None
+        nbest = TextList(
+            name, self.path, lines[0].number, fields["text"][begin:end], [line.number for line in lines],
+            parsed.scores[begin:end], self.base, form="moses", names=self.names or (TOTAL,),
+            sparse=_part(parsed.sparse, begin, end), segmentation=segmentation, alignment=alignment,
+            raw=Pieces(self.layout, [line.text for line in lines]),
+            others=self.columns.others,
+            absent={name: count for name, count in zip(self.columns.names, counts, strict=True) if count},
+            ended=self.layout is not None and self.layout.ended,
+        ).without(bad)  # fmt: skip
+        if isinstance(nbest, SkippedList):
+            return nbest
+        texts, marks = unmark(nbest.texts)
+        derived = marks if nbest.segmentation is None else nbest.segmentation
+        return nbest.changed(texts=texts, segmentation=derived).repeated(self.reader.duplicates)
+
+    def _empty(self, name: str, line: int) -> TextList:
+        """A list without candidates."""
+        names = self.names or (TOTAL,)
+        return TextList(name, self.path, line, [], [], np.empty((0, len(names))), self.base, form="moses", names=names)
+
+
+def _column(lines: list[MosesLine], right: list[bool], field: int) -> list[bytes]:
+    """A field of every line; b"" for those that are not right, or where there is no such field."""
+    if field < 0:
+        return [b""] * len(lines)
+    return [line.fields[field] if known else b"" for line, known in zip(lines, right, strict=True)]
+
+
+def sums_of_words(words: Values, n: int) -> np.ndarray:
+    """float64 [n, 4]: the columns ``OF_WORDS`` of n lines."""
+    sizes, sums = np.bincount(words.rows, minlength=n), np.zeros((n, len(OF_WORDS)))
+    sums[:, 0] = np.bincount(words.rows, words.values, n)
+    sums[:, 1] = sums[:, 0] / np.maximum(sizes, 1)
+    if words.values.size:
+        sums[sizes > 0, 2] = np.minimum.reduceat(words.values, offsets(sizes)[:-1][sizes > 0])
+    sums[:, 3] = sizes
+    return sums
+
+
+def _totals(lines: list[MosesLine], right: list[bool], field: int, problems: dict[int, Problem]) -> np.ndarray:
+    """float64 [n]: the totals; 0 where there is none."""
+    totals = np.zeros(len(lines))
+    for y, text in enumerate(_column(lines, right, field)) if field >= 0 else ():
+        value = as_number(text)
+        if value is not None:
+            totals[y] = value
+        elif right[y]:
+            shown = excerpt(text) if text else "an empty field"
+            problems.setdefault(y, Problem("score", f"found {shown}; expected the candidate's score"))
+    return totals
+
+
+def _sparse(values: Values, n: int) -> SparseScores:
+    """Values that belong to no column."""
+    names = [key.name for key in values.keys]
+    first = offsets(np.bincount(values.rows, minlength=n))
+    return SparseScores(first, [names[k] for k in values.which.tolist()], values.values)
+
+
+def _part(sparse: SparseScores, begin: int, end: int) -> SparseScores | None:
+    """The values of the lines from ``begin`` to ``end``; None if they have none."""
+    first = sparse.first[begin : end + 1]
+    own = slice(int(first[0]), int(first[-1]))
+    return SparseScores(first - own.start, sparse.names[own], sparse.values[own]) if own.stop > own.start else None
