@@ -14,6 +14,7 @@ from rerank.base.ranges import Checked
 from rerank.readers.base import NBestList, Problem, Reader, SkippedList, excerpt
 from rerank.readers.streams import InputStream, PathLike, open_stream
 
+DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
 LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
 
 

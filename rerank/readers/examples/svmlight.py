@@ -8,7 +8,6 @@ Joachims (1999); also what libsvm, liblinear and Vowpal Wabbit's converters writ
 """
 
 import re
-from collections import Counter
 from typing import Any, Literal
 
 import numpy as np
@@ -17,15 +16,14 @@ from rerank.base.encoding import plain
 from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
 from rerank.data.labelled import MOST_COLUMNS, Labelled, canonical, canonical_order
-from rerank.readers.lines import LineReader
+from rerank.readers.lines import DECIMAL, LineReader
 from rerank.readers.streams import InputStream, PathLike, open_stream
 
 CHUNK = 1 << 18  # bytes that are read at a time
 LONGEST = 1 << 20  # bytes of a label or a feature; a file with more is not an svmlight file
 SHOWN = 40  # characters of what was found in a message
-_NUMBER = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
-_DECIMAL, _QID = re.compile(_NUMBER), re.compile(rb"qid:-?\d{1,18}")
-_ROW = re.compile(rb"\s*([^\s:]++)(?:\s+qid:(-?\d{1,18})(?!\S))?((?:\s+\d+:%s(?!\S))*+)\s*" % _NUMBER)
+_DECIMAL, _QID = re.compile(DECIMAL), re.compile(rb"qid:-?\d{1,18}")
+_ROW = re.compile(rb"\s*([^\s:]++)(?:\s+qid:(-?\d{1,18})(?!\S))?((?:\s+\d+:%s(?!\S))*+)\s*" % DECIMAL)
 _NAMED = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
@@ -73,38 +71,29 @@ def read_folds(path: PathLike, n: int) -> np.ndarray:
     ------
     DataError: a line is not a whole number from 0, or there are not ``n`` lines.
     """
-    folds = np.empty(n, np.int64)
+    folds = list[int]()
     with open_stream(path, strict=False) as stream:
-        count = 0
         for line, text in LineReader(stream):
             if not re.fullmatch(rb"\s*\d{1,9}\s*", text):
-                message = (
-                    f"found {_shown(text.decode(errors='replace')) or 'a blank line'}; expected the number of a fold"
-                )
-                raise DataError(f"{message}, 0 or higher", path=stream.path, line=line)
-            if count < n:
-                folds[count] = int(text)
-            count += 1
-    if count != n:
-        message = f"found {count:,} fold numbers for {n:,} examples; expected one for each, on a line of its own"
+                message = f"found {_shown(text) or 'a blank line'}; expected the number of a fold, 0 or higher"
+                raise DataError(message, path=stream.path, line=line)
+            folds.append(int(text))
+    if len(folds) != n:
+        message = f"found {len(folds):,} fold numbers for {n:,} examples; expected one for each, on a line of its own"
         raise DataError(message, path=stream.path)
-    return folds
+    return np.array(folds, np.int64)
 
 
-def _shown(text: str) -> str:
+def _shown(token: bytes) -> str:
     """The beginning of a text for a message, without characters that a terminal would obey."""
-    start = plain(text[:SHOWN])
-    return start if len(text) <= SHOWN else f"{start}..."
-
-
-def _decoded(token: bytes) -> str:
-    return token.decode(errors="backslashreplace")
+    text = token.decode(errors="backslashreplace")
+    return plain(text[:SHOWN]) + "..." * (len(text) > SHOWN)
 
 
 def _label_fault(token: bytes) -> str:
     """What is wrong with a label; empty if it is fine."""
     if b":" in token:
-        return f"found {_shown(_decoded(token))} where the label is expected; expected LABEL ID:VALUE ..."
+        return f"found {_shown(token)} where the label is expected; expected LABEL ID:VALUE ..."
     try:
         label = token.decode()
     except UnicodeDecodeError:
@@ -116,7 +105,7 @@ def _label_fault(token: bytes) -> str:
         expected = "a finite number or a string"
     elif not label.isprintable() or re.search(r"\s", label):
         expected = "a number or a string without blanks, colons and control characters"
-    return f"found label {_shown(label)}; expected {expected}" if expected else ""
+    return f"found label {_shown(token)}; expected {expected}" if expected else ""
 
 
 class _Reading:
@@ -125,17 +114,12 @@ class _Reading:
     faults: dict[int, str] | None = None  # see ``parse_svmlight``
 
     def __init__(
-        self,
-        stream: InputStream,
-        index_base: Literal["auto", 0, 1],
-        width: int | None,
-        kind: type[np.floating[Any]] = np.float32,
+        self, stream: InputStream, index_base: Literal["auto", 0, 1], width: int | None, kind: type[Any] = np.float32
     ) -> None:
         self.stream, self.index_base, self.width, self.kind = stream, index_base, width, kind
         self.lowest = 1 if index_base == 1 else 0
         most = MOST_COLUMNS if width is None else width
         self.highest = most - 1 if index_base == 0 else most - (width is None)
-        self.grouped: bool | None = None  # whether examples have a qid, once one has been read
         self.least, self.largest, self.largest_line = 1, -1, 0  # of the ids so far
         self.classes, self.class_of = dict[str, int](), dict[bytes, int]()
         self.sizes, self.labels, self.groups = list[int](), list[int](), list[int]()
@@ -149,7 +133,7 @@ class _Reading:
             self._read(lines, line)
             line += len(lines)
             if len(left) - max(left.rfind(b" "), left.rfind(b"\t")) > LONGEST:
-                message = f"found {_shown(_decoded(left.split()[-1]))}, without a blank for {LONGEST >> 20} MiB; "
+                message = f"found {_shown(left.split()[-1])}, without a blank for {LONGEST >> 20} MiB; "
                 raise DataError(f"{message}expected an svmlight file", path=self.stream.path, line=line)
         self._read([left], line)
         return self._finish()
@@ -220,12 +204,12 @@ class _Reading:
 
     def _feature_fault(self, tokens: list[bytes], has_qid: bool) -> str:
         """What is wrong with what follows a label; empty if nothing is."""
-        previous, seen = -1, Counter[int]()
+        seen = set[int]()
         if has_qid and not _QID.fullmatch(tokens[0]):
-            return f"found {_shown(_decoded(tokens[0]))}; expected qid: and a whole number of at most 18 digits"
+            return f"found {_shown(tokens[0])}; expected qid: and a whole number of at most 18 digits"
         for token in tokens[has_qid:]:
             name, colon, value = token.partition(b":")
-            found = f"found {_shown(_decoded(token))}; expected"
+            found = f"found {_shown(token)}; expected"
             if not name.isdigit() or not colon:
                 return f"{found} ID:VALUE, the id a number from {self.lowest}"
             if not _DECIMAL.fullmatch(value):
@@ -239,12 +223,10 @@ class _Reading:
             if feature > self.highest:
                 columns = "" if self.width is None else f", as there are {self.width:,} columns"
                 return f"{found} ids up to {self.highest:,}{columns}"
-            if feature == previous:
+            if feature in seen:
                 return f"found id {feature} twice; expected every id once in an example"
-            previous = max(previous, feature)
-            seen[feature] += 1
-        twice = min((feature for feature, count in seen.items() if count > 1), default=None)
-        return "" if twice is None else f"found id {twice} twice; expected every id once in an example"
+            seen.add(feature)
+        return ""
 
     def _finish(self) -> Labelled:
         """The arrays of all blocks together."""
@@ -268,15 +250,10 @@ class _Reading:
         place = {name: c for c, name in enumerate(classes)}
         order = np.array([place[name] for name in self.classes], dtype=np.int64)
         return Labelled(
-            rows=offsets(self.sizes),
-            columns=columns,
-            values=self.all_values,
-            label=order[self.labels],
-            classes=classes,
-            group=np.array(self.groups, np.int64),
-            weight=np.ones(len(self.labels)),
-            width=width if self.width is None else self.width,
-        )
+            rows=offsets(self.sizes), columns=columns, values=self.all_values, label=order[self.labels],
+            classes=classes, group=np.array(self.groups, np.int64), weight=np.ones(len(self.labels)),
+            width=self.width or width,
+        )  # fmt: skip
 
 
 def _pairs(text: bytes) -> tuple[np.ndarray, np.ndarray]:

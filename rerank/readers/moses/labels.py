@@ -9,13 +9,13 @@ import numpy as np
 
 from rerank.data.corpus import offsets
 from rerank.readers.base import Problem, excerpt
+from rerank.readers.lines import DECIMAL
 from rerank.readers.moses.layout import as_number
 
 TOTAL = "score"  # the column of totals
 
-_NUMBER = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
-_DECIMAL = re.compile(_NUMBER)
-_PIECE = re.compile(rb"(\S+?=%s);+|(\S+)" % _NUMBER)  # a semicolon after a whole label=value separates
+_DECIMAL = re.compile(DECIMAL)
+_PIECE = re.compile(rb"(\S+?=%s);+|(\S+)" % DECIMAL)  # a semicolon after a whole label=value separates
 _EQUALS, _COLON, _JOINED = b"=: "
 
 

@@ -91,7 +91,7 @@ def layout_of(fields: Sequence[bytes]) -> Layout:
     if _is_number(one):
         return Layout(count, -1 if count == 3 or _is_derivation(two) else 3, 2)
     words = next((k for k in (2, 3) if k < count and fields[k].startswith(WORD_SCORES + b"=")), -1)
-    features = words + 1 or 2 + (_is_derivation(one) or _is_soft(one))
+    features = words + 1 or 2 + bool(_is_derivation(one) or (b"," in one and _SOFT.fullmatch(one)))
     if 2 < features < count - 1 and _is_number(fields[features + 1]):
         return Layout(count, features, features + 1, words=words)
     if count > 4 and _is_labelled(two) and not _is_labelled(one) and _is_number(fields[4]):
@@ -105,10 +105,6 @@ def _is_number(text: bytes) -> bool:
 
 def _is_derivation(text: bytes) -> bool:
     return bool(SEGMENTATION.fullmatch(text) or ALIGNMENT.fullmatch(text))
-
-
-def _is_soft(text: bytes) -> bool:
-    return b"," in text and bool(_SOFT.fullmatch(text))
 
 
 def _is_labelled(text: bytes) -> bool:

@@ -26,7 +26,7 @@ from rerank.data.labelled import Labelled
 from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, nameless
 from rerank.readers.block import MOST, Item, ListBlock
 from rerank.readers.examples.svmlight import parse_svmlight
-from rerank.readers.lines import LineReader, Make, Record, score_of
+from rerank.readers.lines import DECIMAL, LineReader, Make, Record, score_of
 from rerank.readers.nbest import repeats_of
 from rerank.readers.problems import NUL
 from rerank.readers.streams import InputStream, PathLike, Writable, open_stream, stream_name
@@ -37,15 +37,13 @@ FORM = "GRADE qid:QUERY ID:VALUE ..."
 WIDEST = 20_000  # features, each of which is a number of every candidate
 LARGEST = 1 << 22  # numbers in a block
 HIGHEST = 99_999_999  # id of a feature, as in SVMrank
-LOOK = 1 << 20  # bytes that are looked through at a time
 LETOR = re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$")  # how names of files end
 _HEAD = re.compile(rb"\s*(\S+)(?:\s+qid:(\S+))?(.*)", re.DOTALL)  # of a line: grade, query, features
-_GRADE = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_GRADE = re.compile(DECIMAL)
 _SIZE = re.compile(rb"\d{1,18}")
 _NUMBER = re.compile(rb"-?\d{1,18}")
 _SCORE = re.compile(rb" score = (\S+)\s*$")  # what ``write`` adds to comments, the base score of lists read again
 _DOCUMENT = re.compile(rb"doc(?:id|no)?\s*[=:]\s*(\S+)")
-_DOCUMENTS = re.compile(rb"#[^\n]*?doc(?:id|no)?[^\S\n]*[=:][^\S\n]*(\S+)")  # the same, in the lines of a file
 
 
 class DocumentLine(NamedTuple):
@@ -243,7 +241,7 @@ def _entry(row: DocumentLine, columns: FeatureColumns, examples: Labelled, value
         comment = comment[: scored.start()]
         if columns.names[0] == SCORE:
             numbers[0] = score_of(scored[1])
-    return Entry(_document(comment, row.number, 0, len(comment)), numbers)
+    return Entry(_document(comment, row.number), numbers)
 
 
 def _grade(text: bytes) -> float:
@@ -256,37 +254,15 @@ def _grade(text: bytes) -> float:
 
 def _lines_of(data: bytes) -> tuple[list[int], list[bytes]]:
     """The documents of a file: the numbers of their lines, and their names."""
-    if not data:
-        return [], []
-    raw = np.frombuffer(data, np.uint8)
-    ends = _places(raw, b"\n")
-    ends = ends if data.endswith(b"\n") else np.append(ends, raw.size)
-    starts, marks = np.append(0, ends[:-1] + 1)[: ends.size], np.append(_places(raw, b"#"), raw.size)
-    heads = np.minimum(marks[np.searchsorted(marks, starts)], ends)  # where comments begin, or lines end
-    plain = raw[starts] > ord(" ")
-    if plain.all() and (starts < heads).all() and (heads < ends).all() and marks.size == ends.size + 1:
-        names = _DOCUMENTS.findall(data)  # every line is a document's, with one comment
-        if len(names) == ends.size:
-            return list(range(1, ends.size + 1)), names
-    lines = enumerate(zip(starts.tolist(), heads.tolist(), ends.tolist(), strict=True), 1)
-    found = [
-        (number, _document(data, number, head + 1, end))
-        for number, (start, head, end) in lines
-        if head > start and (data[start] > ord(" ") or not data[start:head].isspace())
-    ]
+    split = ((number, *line.partition(b"#")) for number, line in enumerate(data.split(b"\n"), 1))
+    found = [(number, _document(comment, number)) for number, head, _, comment in split if head.strip()]
     return [number for number, _ in found], [name for _, name in found]
 
 
-def _places(raw: np.ndarray, byte: bytes) -> np.ndarray:
-    """int64: where a byte is in ``raw`` (uint8), piece by piece: the pages of large arrays cost more than the look."""
-    pieces = range(0, raw.size, LOOK)
-    return np.concatenate([at + np.flatnonzero(raw[at : at + LOOK] == ord(byte)) for at in pieces])
-
-
-def _document(text: bytes, number: int, first: int, end: int) -> bytes:
-    """The name of a document by its comment, text[first:end], the number of its line where it has none."""
-    found = _DOCUMENT.search(text, first, end)
-    return found[1] if found else text[first:end].strip() or b"%d" % number
+def _document(comment: bytes, number: int) -> bytes:
+    """The name of a document by its comment, the number of its line where it has none."""
+    found = _DOCUMENT.search(comment)
+    return found[1] if found else comment.strip() or b"%d" % number
 
 
 def _name(query: bytes) -> str:
