@@ -23,7 +23,7 @@ CHUNK = 1 << 18  # bytes that are read at a time
 LONGEST = 1 << 20  # bytes of a label or a feature; a file with more is not an svmlight file
 SHOWN = 40  # characters of what was found in a message
 _DECIMAL, _QID = re.compile(DECIMAL), re.compile(rb"qid:-?\d{1,18}")
-_ROW = re.compile(rb"\s*([^\s:]++)(?:\s+qid:(-?\d{1,18})(?!\S))?((?:\s+\d+:%s(?!\S))*+)\s*" % DECIMAL)
+_ROW = re.compile(rb"\s*([^\s:]++)(?:\s+qid:(-?[0-9]{1,18})(?!\S))?((?:\s++[0-9]++:[-+.0-9eE]++)*+)\s*")
 _NAMED = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
@@ -158,7 +158,10 @@ class _Reading:
         if len(rows) < len(lines) or not all(self._knows(label) for label in dict.fromkeys(row[0] for row in rows)):
             return False
         grouped = {qid is not None for _, qid, _ in rows} | ({bool(self.groups)} if self.labels else set())
-        ids, numbers = _pairs(b"".join([features for _, _, features in rows]) + b" ")
+        try:
+            ids, numbers = _pairs(b"".join([features for _, _, features in rows]) + b" ")
+        except ValueError:  # something like 1e or +.
+            return False
         sizes = [features.count(b":") for _, _, features in rows]
         owner = np.repeat(np.arange(len(rows)), sizes)
         inside = np.diff(owner) == 0
@@ -178,7 +181,9 @@ class _Reading:
         self.labels += [self.class_of[label] for label, _, _ in rows]
         self.groups += [int(qid) for _, qid, _ in rows if qid is not None]
         self.columns.append(ids.astype(np.int32))
-        self.values.append(_constant(single if self.kind is np.float32 else numbers))
+        values = single if self.kind is np.float32 else numbers
+        equal = not (values != values[:1]).any()  # then they take no memory
+        self.values.append(np.broadcast_to(values[:1].copy(), values.shape) if equal else values)
         return True
 
     def _knows(self, label: bytes) -> bool:
@@ -264,8 +269,3 @@ def _pairs(text: bytes) -> tuple[np.ndarray, np.ndarray]:
         return ids, np.full(ids.size, float(first[0][1:]))
     ids, values = np.array(text.replace(b":", b" ").split(), np.float64).reshape(-1, 2).T
     return ids, values
-
-
-def _constant(values: np.ndarray) -> np.ndarray:
-    """The same values; if all are equal, they take no memory."""
-    return values if (values != values[:1]).any() else np.broadcast_to(values[:1].copy(), values.shape)

@@ -83,9 +83,9 @@ def _pattern(field: bytes) -> re.Pattern[bytes]:
     """Matches the fields with the labels of this one, which has no semicolon; its groups are the values."""
     words = []
     for word in _pieces([field])[0]:
-        label = re.escape(word.rstrip()) if word.endswith((b"=", b":", b" ")) else rb"([-+.\deE]++)"
-        words.append(label if word.endswith(b" ") else label + rb"\s+")
-    return re.compile(b"".join(words).removesuffix(rb"\s+"))
+        label = re.escape(word.rstrip()) if word.endswith((b"=", b":", b" ")) else rb"([-+.0-9eE]++)"
+        words.append(label if word.endswith(b" ") else label + rb"\s++")
+    return re.compile(b"".join(words).removesuffix(rb"\s++"))
 
 
 def _read_words(fields: list[bytes], problems: dict[int, Problem]) -> Values:
