@@ -98,6 +98,18 @@ def says_scores(spec: Any) -> bool:
     return any("scores" in settings for settings in _within(spec))
 
 
+def learns_from(name: str, spec: Any) -> bool:
+    """Whether the description of a reader, or of one that it reads through, names a column to learn from."""
+    every = list(_within(spec))
+    asked = [given for settings in every if isinstance(given := settings.get("dense"), list | tuple)]
+    roles = [given for settings in every if isinstance(given := settings.get("roles"), Mapping)]
+    return (
+        any(name in names for names in asked)
+        or any(settings.get("base") == name for settings in every)
+        or any(given.get(name) in ("column", "base") for given in roles)
+    )
+
+
 def drops_duplicates(reader: Reader) -> bool:
     """Whether a reader, or one that it reads through, drops duplicates."""
     return getattr(reader, "duplicates", "keep") == "drop" or any(map(drops_duplicates, reader.within))

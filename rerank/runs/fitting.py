@@ -241,7 +241,7 @@ def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
     columns = columns or ScoreColumns(names, names[first.column])
     data: Settings = {}
     if kind.texts:
-        dense = [name for name in columns.names if name not in (columns.base, kind.gains and GAIN)]
+        dense = [name for name in columns.names if name not in (columns.base, GAIN)]
         data = {"nbest": "{root}/{split}.jsonl.gz", "reader": {"name": "jsonl", "base": columns.base, "dense": dense}}
         data |= {"sources": None, "references": None}
     return Held(lambda *_: iter(rows), data, columns)

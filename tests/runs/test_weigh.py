@@ -150,3 +150,18 @@ def test_pairs_are_those_with_the_largest_differences_in_gain(monkeypatch: pytes
     assert two.first.tolist() == list(range(0, 2 * at + 1, 2))
     alike = found.samples._replace(gain=np.ones(gain.size))
     assert pairs(alike).gain.size == 0
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_gain_is_no_column_unless_it_is_named(named: bool, tmp_path: Path) -> None:
+    lists = [
+        {"reference": "a b", "candidates": [{"text": text, "lm": k * i % 3, "gain": text == "a b"}
+                                            for k, text in enumerate(("a c", "a b", "b"))]}
+        for i in range(12)
+    ]  # fmt: skip
+    path = tmp_path / "lists.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in lists))
+    format = {"name": "jsonl", "dense": ["lm", "gain"]} if named else "jsonl"
+    more = ["gain"] if named else []
+    assert [weight.column for weight in weigh(rerank.read(path, format), "wer", **FAST).weights] == ["lm", *more]
+    assert rerank.fit(rerank.read(path, format), metric="wer", features="dense").columns == ("score", "lm", *more)

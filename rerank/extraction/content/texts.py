@@ -22,8 +22,10 @@ from rerank.metrics.text import TextMetric
 from rerank.metrics.wer import Match
 from rerank.readers.base import NBestList, SkipCount, SkippedList, lists_of
 from rerank.readers.block import Item, ListBlock
+from rerank.readers.given.nbest import GAIN
 from rerank.readers.problems import Problem
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import learns_from
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import complete, lists_of_texts, settle, text_list
@@ -53,8 +55,10 @@ class TextContent(Content[TextView]):
         templates, user = make_templates(settings, "texts")
         self.user = bool(user)
         self.metric = make_text_metric(recipe.metric)
-        if columns is not None:  # what the metric measures is no feature: where a model works it is unknown
-            self.columns = columns.without(self.metric.measured)
+        named = learns_from(GAIN, recipe.data.reader)
+        self.gains = {*self.metric.measured, *(() if named else (GAIN,))}
+        if columns is not None:  # gains are no features: where a model works they are unknown
+            self.columns = columns.without(self.gains)
         self.final = final_metrics(recipe.task, self.metric, recipe.metrics)
         self.task, self.answer = recipe.task, recipe.data.answer
         self.extractor = TextExtractor(
@@ -97,7 +101,7 @@ class TextContent(Content[TextView]):
             block = replace(block, rows=with_answers(block.rows, self.answer))
         except Problem:  # of one of the lists
             return None
-        held = self.hold(self._measured_aside(cast(TextList, block.rows)))
+        held = self.hold(self._gains_aside(cast(TextList, block.rows)))
         if not self.flat or isinstance(held, SkippedList) or unfit(held):
             return None
         try:
@@ -114,23 +118,23 @@ class TextContent(Content[TextView]):
             texts = with_answers(text_list(nbest), self.answer)
         except Problem as problem:
             return SkippedList.of(problem, nbest.id, nbest.path, nbest.line)
-        held = self.hold(texts if self.columns is None else self._measured_aside(texts))
+        held = self.hold(texts if self.columns is None else self._gains_aside(texts))
         if isinstance(held, SkippedList):
             return held
         return texts.opened(self._view)
 
     def _view(self, nbest: TextList) -> TextView:
         """The view that templates have of a list. Raises Problem."""
-        lists = self._measured_aside(nbest)
+        lists = self._gains_aside(nbest)
         if self.columns is not None:
             lists = cast(TextList, hold(self.columns, lists))
         if lists.source is None and (lists.segmentation is not None or lists.alignment is not None):
             lists = replace(lists, segmentation=None, alignment=None)
         return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
 
-    def _measured_aside(self, nbest: TextList) -> TextList:
-        """``nbest`` without the score columns that the metric measures."""
-        return without_columns(nbest, self.metric.measured)
+    def _gains_aside(self, nbest: TextList) -> TextList:
+        """``nbest`` without the columns that are gains."""
+        return without_columns(nbest, self.gains)
 
     def extract(self, nbest: NBestList, content: TextView) -> ListFeatures:
         return self.extractor.features(content, nbest.candidates if self.user else (), names=self.keeps_texts)

@@ -226,8 +226,8 @@ def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
 
 
 def number_of(value: Any, what: str, reason: str = "score") -> float:
-    """A JSON number. Raises Problem, with ``reason``, if it is not one."""
-    if type(value) is not float and type(value) is not int:  # bool is a subclass of int
+    """A JSON number; true and false are 1 and 0. Raises Problem, with ``reason``, if it is not one."""
+    if not isinstance(value, int | float):
         raise Problem(reason, f"found {shown(value)}; expected {what} as a number")
     try:
         number = float(value)

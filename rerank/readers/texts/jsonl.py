@@ -162,7 +162,7 @@ def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
     for name, value in entry.items():
         if name == "answer":
             continue
-        if type(value) is float or type(value) is int or (name in NUMBERS and value is not None):
+        if isinstance(value, float | int) or (name in NUMBERS and value is not None):
             numbers[name] = number_of(value, f"{name!r} of candidate {k}")
     for key in ("columns", "features"):
         nested = entry.get(key)

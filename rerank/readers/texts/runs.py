@@ -19,7 +19,7 @@ from rerank.readers.texts.text_list import NUMBERS, Pieces, TextList
 LARGEST = 1 << 22  # bytes of texts in a block
 # Keys of a candidate that say more than a number: whoever adds one names it here, or takes it to the rows of the block.
 _SPECIAL = {"columns", "features", "segmentation", "alignment"}
-_TEXT, _ANSWER, _NUMERIC = itemgetter("text"), itemgetter("answer"), {float, int}
+_TEXT, _ANSWER, _NUMERIC = itemgetter("text"), itemgetter("answer"), {float, int, bool}
 
 
 class ListShape(NamedTuple):
