@@ -29,6 +29,8 @@ class LineReader:
         self.path = stream.path
         self.number = 0
         self.nul = False
+        self.roles: Any = None  # what the keys of objects are,
+        self.columns: tuple[set[str], set[str]] | None = None  # the names of numbers, and of columns, once looked at
         self._stream, self._chunk = stream, chunk
         self._lines: list[bytes] = []
         self._at = 0
@@ -72,6 +74,12 @@ class LineReader:
             text = b"\n".join([*self._lines[self._at :], *self._carry]).lstrip()
             if text or not self._fill():
                 return text[:1]
+
+    @property
+    def two_arrays(self) -> bool:
+        """Whether each of the next two lines, as far as they have been read, is an array of JSON."""
+        two = self._lines[self._at : self._at + 2]
+        return len(two) == 2 and all(line.startswith(b"[") and line.rstrip().endswith(b"]") for line in two)
 
     def rest(self) -> bytes:
         """All that follows, in memory at once, with lines of any length."""

@@ -105,6 +105,11 @@ REWARD_BENCH = {"prompt": "2+2?", "chosen": "4", "chosen_model": "a", "rejected"
                 "subset": "math", "id": 7}  # fmt: skip
 REWARD_BENCH_2 = {"id": "7", "prompt": "2+2?", "chosen": ["4"], "rejected": ["5", "6", "7"], "num_correct": 1,
                   "num_incorrect": 3, "total_completions": 4, "models": ["human"], "subset": "Math"}  # fmt: skip
+# https://huggingface.co/datasets/lmsys/chatbot_arena_conversations and stanfordnlp/SHP
+ARENA = {"question_id": "7", "model_a": "a", "model_b": "b", "winner": "model_b",
+         "conversation_a": [USER, {"role": "assistant", "content": "4"}],
+         "conversation_b": [USER, {"role": "assistant", "content": "5"}]}  # fmt: skip
+SHP = {"history": "2+2?", "human_ref_A": "4", "human_ref_B": "5", "labels": 1, "score_A": 7, "score_B": 2}
 CHAT = {"id": "c", "choices": [{"index": 0, "message": {"role": "assistant", "content": "4"}, "finish_reason": "stop"}]}
 
 # Ids, texts, columns, scores of the first list, its answers, source and reference.
@@ -140,6 +145,10 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
     "reward-bench": ([REWARD_BENCH], (["7"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, "2+2?", ())),
     "reward-bench-2": ([REWARD_BENCH_2], (
         ["7"], ["4", "5", "6", "7"], ("score", "gain"), [[0, 1], [0, 0], [0, 0], [0, 0]], None, "2+2?", ())),
+    "hyporadise 2": ([{"source": ["it is", "it"], "target": "it rains", "source_score": [1, 2.5]}], (
+        ["0"], ["it is", "it"], ("score", "source_score"), [[0, 1], [0, 2.5]], None, None, ("it rains",))),
+    "chatbot arena": ([ARENA], (["7"], ["4", "5"], ("score", "gain"), [[0, 0], [0, 1]], None, "2+2?", ())),
+    "shp": ([SHP], (["0"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, "2+2?", ())),
     "chat": ([CHAT], (["c"], ["4"], ("score", "finish_length"), [[0, 0]], None, None, ())),
     "parallel": ([{"prompt": "2+2?", "responses": ["4"], "scores": [1]}], (
         ["0"], ["4"], ("score",), [[1]], None, "2+2?", ())),

@@ -1,37 +1,15 @@
 """Files of other programs whose JSON objects hold samples or hypotheses under keys of their own: one table of forms.
 
-* [lm-evaluation-harness](https://github.com/EleutherAI/lm-evaluation-harness), `--log_samples` (`doc_id`, `resps`): the
-  responses to a document, with the answers of the first `filter` if it gives one for each; the right answer is the
-  `target`, the gain a logged metric that has a value for each response.
-* [search-and-learn](https://github.com/huggingface/search-and-learn) (`problem`, `completions`): with the `scores` of
-  steps, `agg_scores` and `completion_tokens`; the right answer is `answer`.
-* [verifiers](https://github.com/PrimeIntellect-ai/verifiers) (`prompt`, `completion`, `reward`): rows with the same
-  prompt are a list. The gain is the `reward`, the right answer `answer`. Scores of rubrics, which may know it, are
-  columns only if the reader's option `dense` names them.
-* [vLLM](https://docs.vllm.ai/en/latest/api/vllm/outputs/) and others, outputs of `generate` (`prompt`, `outputs`): the
-  base score is `cumulative_logprob`, a column the number of tokens. The right answer, if there is one, is `answer`.
-* [SGLang](https://docs.sglang.io/), outputs of `generate` (`text`, `meta_info`): rows with the same `prompt`, which the
-  file needs beside them, are a list; the same, with `output_token_logprobs`.
-* [OpenAI's responses](https://platform.openai.com/docs/api-reference/responses) (`object: response`): the text of each;
-  those with the same `metadata` are a list, and an `answer` in it is the right one.
-* [UltraFeedback](https://huggingface.co/datasets/openbmb/UltraFeedback) (`instruction`, `completions`): the gain is the
-  `overall_score`.
-* [HyPoradise](https://github.com/Hypotheses-Paradise/Hypo2Trans) (`input`, a list, and `output`): the hypotheses, with
-  `ac_score` if there is one for each, and their reference.
-* [NeMo](https://github.com/NVIDIA/NeMo), manifests (`audio_filepath`, `pred_text`): rows of one recording, as several
-  models transcribe it, are a list; `text` is the reference. Beams (`.tsv`) are read as
-  [opennmt](formats-texts.md#opennmt).
-* [sherpa-onnx](https://github.com/k2-fsa/sherpa-onnx/pull/3953) (`hypotheses`): with `score` and `ys_log_probs`; the
-  reference, if there is one, is `reference`.
-
 Where the right answer is known, that of a candidate is what the rule for [answers](#answers) finds or, without a rule,
 what is of its kind: what is in `\\boxed{}`, else the last number or letter, else the whole text. The gain, unless the
 file has one, is 1 if they are equal. A right answer may stand at the end of a solution: `#### 42`.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from rerank.readers.problems import Problem
@@ -45,72 +23,131 @@ Paths = tuple[str, ...]  # of keys with dots between them; ``a#`` is the length 
 
 
 @dataclass(frozen=True)
-class Form:
-    """The places in a program's objects that hold the parts of a list. Of several paths the first that exists counts.
+class Roles:
+    """What the keys of a source's objects are: the places that hold the parts of a list. Of several paths the first
+    that exists counts.
 
+    form: the name of a known form, empty where roles were inferred; about: what it is, with its address.
     keys: what tells the form: an object has them all, with values of these kinds.
     many: the key of the list of candidates; empty if an object is one candidate.
     group: the paths of what the objects of one list have in common; empty: each is a list.
     text, columns: paths in a candidate. One that is a text needs none.
-    along: keys of lists with an entry for each of ``many``.
-    source, reference, right, id: paths in an object, ``right`` that of the right answer.
+    along: the keys of lists with an entry for each of ``many``, by what they are called.
+    source, reference, right, id: paths in an object, ``right`` that of the right answer, ``truth`` that of the
+        candidate that is right, or of its place.
     prepared: makes of an object one that has all of this. Raises Problem.
+    whole: whether candidates keep all that stands in them, but for ``dropped``; plain: whether nothing is changed.
+    gains: the keys that could be the gain, where that is not sure.
+    unused: the keys without a role, with their kind and count; doubtful: those of numbers that vary within lists.
     """
 
-    keys: Mapping[str, type]
+    form: str = ""
+    keys: Mapping[str, type] = field(default_factory=dict)
     many: str = ""
     group: Paths = ()
     text: Paths = ("text",)
     columns: Mapping[str, Paths] = field(default_factory=dict)
-    along: tuple[str, ...] = ()
+    along: Mapping[str, str] = field(default_factory=dict)
     source: Paths = ("prompt",)
     reference: Paths = ()
     right: Paths = ()
+    truth: Paths = ()
     id: Paths = ("id",)
     prepared: Callable[[Object], Object] = dict
+    about: str = ""
+    whole: bool = False
+    plain: bool = False
+    dropped: frozenset[str] = frozenset()
+    gains: tuple[str, ...] = ()
+    unused: Mapping[str, str] = field(default_factory=dict)
+    doubtful: tuple[str, ...] = ()
+
+    def fits(self, item: Object) -> bool:
+        """Whether an object is of this form."""
+        return all(item.get(key) is not None and isinstance(item[key], kind) for key, kind in self.keys.items())
 
     def list_of(self, rows: Sequence[Object], rule: str | None, named: Iterable[str]) -> Object:
         """The list that objects are, in the format ``jsonl``. Raises Problem.
 
         rule: the one for answers; named: what else is kept of candidates.
         """
-        made = [self.prepared(row) for row in rows]
-        head, keep = made[0], {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in named)}
-        right = _first(head, self.right)
+        every = [self.prepared(row) for row in rows]
+        head, keep = every[0], {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in named)}
+        right = first_of(head, self.right)
+        candidates = [one for row in every for one in self._candidates(row, {**keep, **self.columns})]
         find, answers = (None, set()) if right in (None, "") else _finder_of(str(right), rule)
-        candidates = [one for row in made for one in self._candidates(row, {**keep, **self.columns})]
+        if find is not None and PROGRAM.search(str(right)) and not any("gain" in one for one in candidates):
+            key = self.right[0]
+            message = (
+                f"{key!r} is a program, which no text equals; run it, and add its verdicts, one for each candidate"
+            )
+            raise Problem("text", f'{message}, as "passed": [true, false, ...]')
         for one in candidates:
             if find is not None and isinstance(one["text"], str):
                 found = find(one.get("answer", one["text"]))
                 one |= {"answer": found, "gain": one.get("gain", float(found in answers))}
-        whole = {"id": _first(head, self.id), "source": _said(_first(head, self.source), every=True)}
-        whole |= {"reference": _said(_first(head, self.reference)), "candidates": candidates}
-        kind = Doubtful if any(isinstance(row, Doubtful) for row in rows) else dict
-        return kind({key: value for key, value in whole.items() if value is not None})
+        if self.truth and candidates and "gain" not in candidates[0]:
+            truth = first_of(head, self.truth)
+            truth = truth[0] if isinstance(truth, list) and len(truth) == 1 else truth
+            for k, one in enumerate(candidates):
+                one["gain"] = int(truth == k if isinstance(truth, int) else truth == one["text"])
+        once = {"id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
+        reference = first_of(head, self.reference)
+        once["references" if isinstance(reference, list) else "reference"] = reference
+        made = {key: value for key, value in head.items() if key != self.many} if self.whole else {}
+        made |= {key: value for key, value in once.items() if value is not None} | {"candidates": candidates}
+        return Doubtful(made) if any(isinstance(row, Doubtful) for row in rows) else made
 
     def _candidates(self, row: Object, columns: Mapping[str, Paths]) -> Iterator[Object]:
         """The candidates of an object."""
         entries = row[self.many] if self.many else [row]
-        for key in self.along:
-            values = row.get(key)
-            if values is not None and (not isinstance(values, list) or len(values) != len(entries)):
-                found = f"{len(values)} entries" if isinstance(values, list) else shown(values)
+        along = {name: row[key] for name, key in self.along.items() if row.get(key) is not None}
+        for name, of_list in along.items():
+            if not isinstance(of_list, list) or len(of_list) != len(entries):
+                found = f"{len(of_list)} entries" if isinstance(of_list, list) else shown(of_list)
+                key = self.along[name]
                 raise Problem("columns", f"found {found} under {key!r}; expected one for each of {len(entries)} texts")
-        along = [key for key in self.along if row.get(key) is not None]
         for k, entry in enumerate(entries):
-            numbers = {name: _first(entry, paths) for name, paths in columns.items()} | {
-                key: row[key][k] for key in along
-            }
-            text = _said(_first(entry, self.text)) if isinstance(entry, dict) else entry
-            yield {"text": text} | {name: value for name, value in numbers.items() if value is not None}
+            inner = isinstance(entry, dict) or self.text[:1] == ("0",)
+            values = {name: first_of(entry, paths) for name, paths in columns.items()}
+            values |= {name: of_list[k] for name, of_list in along.items()}
+            numbers = {name: value if name == "answer" else as_number(value) for name, value in values.items()}
+            kept = entry if self.whole and isinstance(entry, dict) else {}
+            kept = {key: value for key, value in kept.items() if key not in self.dropped}
+            text = said_of(first_of(entry, self.text)) if inner else said_of(entry)
+            made = {**kept, "text": text, **{name: value for name, value in numbers.items() if value is not None}}
+            if text is None and self.group:
+                del made["text"]
+            yield made
 
 
-def _first(item: Any, paths: Paths) -> Any:
+PROGRAM = re.compile(r"^\s*(def|class|assert|import|from) ?\w", re.MULTILINE)
+NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?\s*")
+VERDICTS = {"pass": 1, "passed": 1, "true": 1, "correct": 1, "yes": 1,
+            "fail": 0, "failed": 0, "false": 0, "incorrect": 0, "no": 0, "timeout": 0}  # fmt: skip
+
+
+def as_number(value: Any) -> Any:
+    """The number that a value stands for: one written as a text, true and false, a verdict, or one alone in a list;
+    other values as they are."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], int | float):
+        value = value[0]
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, str) and NUMERAL.fullmatch(value):
+        return float(value.strip().rstrip("% "))
+    return VERDICTS.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def first_of(item: Any, paths: Paths) -> Any:
     """The value under the first path that leads somewhere, None if none does."""
     for path in paths:
         value = item
         for key in path.rstrip("#+").split("."):
-            value = value.get(key) if isinstance(value, dict) else None
+            if isinstance(value, list) and key.isdigit():
+                value = value[int(key)] if int(key) < len(value) else None
+            else:
+                value = value.get(key) if isinstance(value, dict) else None
         if path[-1] in "#+":
             value = None if not isinstance(value, list) else len(value) if path[-1] == "#" else _sum(value)
         if value is not None:
@@ -127,8 +164,11 @@ def _sum(values: list[Any]) -> Any:
         return values
 
 
-def _said(value: Any, *, every: bool = False) -> Any:
-    """The text of the last message of a conversation, or of every one, a line each; other values as they are."""
+def said_of(value: Any, *, every: bool = False) -> Any:
+    """The text of the last message of a conversation, or of every one, a line each; tokens with blanks between them;
+    other values as they are."""
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value) and not every:
+        return " ".join(value)
     if not is_conversation(value):
         return value
     return "\n".join(_content(message.get("content")) for message in (value if every else value[-1:]))
@@ -198,7 +238,7 @@ def _response(item: Object) -> Object:
     """The text of a response of OpenAI's."""
     if item.get("error"):
         raise Problem(
-            "text", f"the request has no response: {shown(_first(item, ('error.message', 'error')))}; send it again"
+            "text", f"the request has no response: {shown(first_of(item, ('error.message', 'error')))}; send it again"
         )
     contents = [one.get("content") for one in item["output"] if isinstance(one, dict)]
     parts = [part for content in contents if isinstance(content, list) for part in content]
@@ -209,76 +249,86 @@ def _response(item: Object) -> Object:
 _ENDS = {FINISH: (FINISH, f"meta_info.{FINISH}"), "length": ("token_ids#", "meta_info.completion_tokens")}
 _GENERATED = {SCORE: ("cumulative_logprob", "meta_info.output_token_logprobs+"), **_ENDS}
 
+
+def _of_two(item: Object, texts: tuple[str, str], verdict: str, best: tuple[Any, Any]) -> Object:
+    """An object with the list of two answers under keys of their own; ``best``: the verdicts for each, any other is for
+    none."""
+    pairs = zip(texts, best, strict=True)
+    two = [{"text": said_of(item[key]), "gain": int(item.get(verdict) == one)} for key, one in pairs]
+    return {**item, "two": two}
+
+
+def same(*keys: str) -> dict[str, str]:
+    """Keys under their own names."""
+    return {key: key for key in keys}
+
+
+_GITHUB, _HUB = "https://github.com/", "https://huggingface.co/datasets/"
+
 FORMS = (
-    Form(
-        {"doc_id": object, "resps": list}, many="texts", group=("doc_id", "doc_hash"), along=("answer", "gain"),
-        right=("target",), prepared=_logged,
+    Roles(
+        "lm-evaluation-harness", {"doc_id": object, "resps": list}, many="texts", group=("doc_id", "doc_hash"),
+        along=same("answer", "gain"), right=("target",), prepared=_logged,
+        about=f"{_GITHUB}EleutherAI/lm-evaluation-harness, `--log_samples`: the answers are those of the first filter",
     ),
-    Form(
-        {"problem": str, "completions": list}, many="completions", source=("problem",), right=("answer",),
-        along=("scores", "agg_scores", "completion_tokens"), id=("unique_id", "id"),
+    Roles(
+        "search-and-learn", {"problem": str, "completions": list}, many="completions", source=("problem",),
+        right=("answer",), along=same("scores", "agg_scores", "completion_tokens"), id=("unique_id", "id"),
+        about=f"{_GITHUB}huggingface/search-and-learn",
     ),
-    Form(
-        {"prompt": object, "completion": object, "reward": object}, group=("prompt",), text=("completion",),
-        columns={"gain": ("reward",)}, right=("answer",), id=("example_id", "id"),
+    Roles(
+        "verifiers", {"prompt": object, "completion": object, "reward": object}, group=("prompt",),
+        text=("completion",), columns={"gain": ("reward",)}, right=("answer",), id=("example_id", "id"),
+        about=f"{_GITHUB}PrimeIntellect-ai/verifiers: scores of rubrics, which may know what is right, are columns "
+        "only if `dense` or `roles` name them",
     ),
-    Form({"outputs": list}, many="outputs", columns=_GENERATED, right=("answer",), id=("request_id", "id")),
-    Form(
-        {"prompt": object, "text": str, "meta_info": dict}, group=("prompt",), columns=_GENERATED,
-        right=("answer",), id=(),
+    Roles(
+        "vllm", {"outputs": list}, many="outputs", columns=_GENERATED, right=("answer",), id=("request_id", "id"),
+        about="https://docs.vllm.ai/en/latest/api/vllm/outputs/ and others",
     ),
-    Form(
-        {"object": str, "output": list}, group=("metadata",), columns={FINISH: (FINISH,)}, source=(),
+    Roles(
+        "sglang", {"prompt": object, "text": str, "meta_info": dict}, group=("prompt",), columns=_GENERATED,
+        right=("answer",), id=(), about="https://docs.sglang.io/: the file needs the prompt beside",
+    ),
+    Roles(
+        "responses", {"object": str, "output": list}, group=("metadata",), columns={FINISH: (FINISH,)}, source=(),
         right=("metadata.answer",), prepared=_response,
+        about="https://platform.openai.com/docs/api-reference/responses",
     ),
-    Form(
-        {"instruction": str, "completions": list}, many="completions", text=("response",), source=("instruction",),
-        columns={"gain": ("overall_score",)},
+    Roles(
+        "ultrafeedback", {"instruction": str, "completions": list}, many="completions", text=("response",),
+        source=("instruction",), columns={"gain": ("overall_score",)}, about=f"{_HUB}openbmb/UltraFeedback",
     ),
-    Form({"input": list, "output": str}, many="input", along=("ac_score",), source=(), reference=("output",)),
-    Form(
-        {"audio_filepath": str, "pred_text": str}, group=("audio_filepath",), text=("pred_text",), reference=("text",),
-        columns={SCORE: (SCORE,)}, source=(), id=("audio_filepath",),
+    Roles(
+        "hyporadise", {"input": list, "output": str}, many="input", along=same("ac_score"), source=(),
+        reference=("output",), about=f"{_GITHUB}Hypotheses-Paradise/Hypo2Trans",
     ),
-    Form(
-        {"hypotheses": list}, many="hypotheses", columns={SCORE: (SCORE,), "ys_log_probs": ("ys_log_probs",)},
-        reference=("reference",), source=(),
+    Roles(
+        "hyporadise 2", {"source": list, "target": str}, many="source", along=same("source_score"), source=(),
+        reference=("target",), about=f"{_GITHUB}Hypotheses-Paradise/Hypo2Trans, later files",
+    ),
+    Roles(
+        "nemo", {"audio_filepath": str, "pred_text": str}, group=("audio_filepath",), text=("pred_text",),
+        reference=("text",), columns={SCORE: (SCORE,)}, source=(), id=("audio_filepath",),
+        about=f"{_GITHUB}NVIDIA/NeMo, manifests that several models transcribed; beams (`.tsv`) are read as "
+        "[opennmt](formats-texts.md#opennmt)",
+    ),
+    Roles(
+        "sherpa-onnx", {"hypotheses": list, "tokens": list}, many="hypotheses",
+        columns={SCORE: (SCORE,), "ys_log_probs": ("ys_log_probs",)}, reference=("reference",), source=(),
+        about=f"{_GITHUB}k2-fsa/sherpa-onnx/pull/3953",
+    ),
+    Roles(
+        "chatbot arena", {"conversation_a": list, "conversation_b": list, "winner": str}, many="two",
+        prepared=partial(
+            _of_two, texts=("conversation_a", "conversation_b"), verdict="winner", best=("model_a", "model_b")
+        ),
+        columns={"gain": ("gain",)}, source=("conversation_a.0.content",), id=("question_id",),
+        about=f"{_HUB}lmsys/chatbot_arena_conversations: a tie has no gain",
+    ),
+    Roles(
+        "shp", {"human_ref_A": str, "human_ref_B": str, "labels": int}, many="two", columns={"gain": ("gain",)},
+        prepared=partial(_of_two, texts=("human_ref_A", "human_ref_B"), verdict="labels", best=(1, 0)),
+        source=("history",), id=(), about=f"{_HUB}stanfordnlp/SHP: the votes made the label, so they are no column",
     ),
 )  # fmt: skip
-
-
-def form_of(item: Object) -> tuple[Form, Object] | None:
-    """The form of an object, and the object without what a batch has put around it."""
-    body = _first(item, ("response.body",))
-    if isinstance(body, dict) and "output" in body:
-        item = type(item)(body)
-    for form in FORMS:
-        if all(item.get(key) is not None and isinstance(item[key], kind) for key, kind in form.keys.items()):
-            return form, item
-    return None
-
-
-def as_lists(
-    objects: Iterable[tuple[int, Object | Problem]], rule: str | None, named: Iterable[str]
-) -> Iterator[tuple[int, Object | Problem]]:
-    """Objects of ``FORMS`` as lists of the format ``jsonl``; all others as they are. Rows of one list may be anywhere:
-    those that have something in common are kept to the end."""
-    groups = dict[str, tuple[int, Form, list[Object]]]()
-
-    def made(form: Form, rows: list[Object]) -> Object | Problem:
-        try:
-            return form.list_of(rows, rule, named)
-        except Problem as problem:
-            return problem
-
-    for number, item in objects:
-        found = None if isinstance(item, Problem) or "candidates" in item else form_of(item)
-        if found is None:
-            yield number, item
-        elif shared := [value for path in found[0].group if (value := _first(found[1], (path,))) not in (None, {})]:
-            groups.setdefault(repr(shared), (number, found[0], []))[2].append(found[1])
-        else:
-            yield number, made(found[0], [found[1]])
-    for number, form, rows in groups.values():
-        first = repr(rows[0].get("filter"))
-        yield number, made(form, [row for row in rows if repr(row.get("filter")) == first])

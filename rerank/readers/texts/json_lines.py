@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -41,18 +42,25 @@ class JsonReader(TextReader):
         """The contents of an object without candidates besides its id."""
         return {"candidates": []}
 
+    @property
+    def look(self) -> int:
+        """How many objects tell what all hold: one where a model says it, whose lists are answered as they come."""
+        return LOOK if self.known is None else 1
+
     def records(self, lines: LineReader) -> Iterator[Record]:
-        named: bool | None = None  # whether lists have ids, as the first one shows
+        objects = iter(self.objects(lines))
+        head: list[tuple[int, Any]] = list(islice(objects, self.look))
+        sound = [item for _, item in head if not isinstance(item, Problem)]
+        named = self.ids == "file" and 2 * sum(item.get(self.id_key) is not None for item in sound) >= len(sound) > 0
         item: Any
-        for number, item in self.objects(lines):
+        for number, item in chain(head, objects):
             name = None if named is False else nameless(number)
             try:
                 if isinstance(item, Problem):
                     raise item
                 given = list_id(item, self.id_key) if self.ids == "file" else None
-                named = given is not None if named is None else named
                 if named != (given is not None):
-                    message = f"there is {'no' if named else 'a'} {self.id_key!r} here, unlike in the file's first list"
+                    message = f"there is {'no' if named else 'a'} {self.id_key!r} here, unlike in most lists"
                     raise Problem("id", f"{message}; the reader's option ids: ordinal ignores ids")
                 name = given
             except Problem as problem:
@@ -61,10 +69,12 @@ class JsonReader(TextReader):
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The objects of a file, or what is wrong with them, each with the line where it begins."""
-        for number, text in array_items(lines) if lines.begins() == b"[" else lines:
+        array = lines.begins() == b"[" and not (self.general and lines.two_arrays)
+        for number, text in array_items(lines) if array else lines:
             if text.strip():
+                listed = self.general and text.lstrip().startswith(b"[")  # an array is the candidates of a list
                 try:
-                    yield number, parse_object(text)
+                    yield number, parse_object(b'{"candidates":' + text + b"}" if listed else text)
                 except Problem as problem:
                     yield number, problem
 
@@ -83,6 +93,7 @@ class Doubtful(dict[str, Any]):
     """An object on a line that only Python's own parser takes: one with NaN, or with text that is not UTF-8."""
 
 
+LOOK = 1000  # objects that tell what those of a file hold
 _DECODER = msgspec.json.Decoder()
 # The end of a key, as it may stand in a text too, and as it may not. A repeated key would hide a value: the line has
 # then more keys than the object. What tells is tried from the fastest on.

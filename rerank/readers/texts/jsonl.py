@@ -8,14 +8,16 @@ Three lines this reads::
 
 An object needs only ``candidates``. A candidate is a text, or an object with the key ``text``. Its numbers are
 the values of its other keys that are numbers (``score``, ``gain``, whatever there is) and those under ``columns`` and
-``features``. A number that all candidates of a file's first list have is a dense column, which all candidates of the
-file must then have; the others are sparse features. Texts under ``segmentation`` and ``alignment`` are derivations, the
-one under ``answer`` is what the candidate comes to.
+``features``. A number that all candidates have, in nearly all of a file's first 1,000 lists, is a dense column, which
+all candidates of the file must then have; the others are sparse features. Texts under ``segmentation`` and
+``alignment`` are derivations, the one under ``answer`` is what the candidate comes to.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from typing import Any, ClassVar, cast
 
 from rerank.base.encoding import decoded
@@ -26,8 +28,9 @@ from rerank.readers.lines import LineReader, Place, Record
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.answers import check_rule, plain
-from rerank.readers.texts.forms import as_lists
+from rerank.readers.texts.forms import Roles
 from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, texts_of, written
+from rerank.readers.texts.roles import MOSTLY, as_lists, check_roles
 from rerank.readers.texts.runs import AlikeLists, ListShape
 from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, TextList, each
@@ -47,8 +50,10 @@ class JsonlReader(SampleReader):
     ----------
     duplicates, ids, steps, labels: see ``SampleReader``.
     base: the name of the number that is the base score; in a file without any "score", all base scores are 0.
-    dense: the names of the dense columns in addition to the base score; by default the file's first list decides.
+    dense: the names of the dense columns in addition to the base score; by default the file's first lists decide.
     answer: the rule for answers where the right one is known; by default as that suggests.
+    roles: what keys are, where their names and kinds do not tell: ``{samples: candidates, response: text, passed:
+        gain, reward: column}``.
     """
 
     form: ClassVar[str] = "jsonl"
@@ -57,6 +62,7 @@ class JsonlReader(SampleReader):
     base: str = SCORE
     dense: tuple[str, ...] | None = None
     answer: str | None = None
+    roles: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,6 +71,9 @@ class JsonlReader(SampleReader):
         if self.dense is not None:
             check_names(self.dense, "dense")
         check_rule(self.answer)
+        check_roles(self.roles)
+        more = (key for key, role in (self.roles or {}).items() if role == "label")
+        object.__setattr__(self, "labels", tuple(dict.fromkeys([*self.labels, *more])))
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """A new score is "score", the old one "base_score" unless there is one already.
@@ -83,7 +92,19 @@ class JsonlReader(SampleReader):
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         known = () if self.known is None else self.known.names
-        return as_lists(super().objects(lines), self.answer, {*(self.dense or ()), *known, *self.labels})
+        named = [*dict.fromkeys([*(self.dense or ()), *known, *self.labels])]
+
+        def told(roles: Roles) -> None:
+            lines.roles = roles
+
+        return as_lists(super().objects(lines), self.roles or {}, told, self.answer, named, self.look)
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        records = super().records(lines)
+        head = list(islice(records, self.look))
+        if self.known is None:
+            lines.columns = columns_shown([record.content for record in head], self.base)
+        return chain(head, records)
 
     def blocks(self, path: PathLike) -> Iterator[Item]:
         with open_stream(path, strict=False) as stream:
@@ -176,6 +197,30 @@ def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
                 raise Problem("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
             numbers[name] = number_of(value, f"{what} {name!r} of candidate {k}", "columns")
     return numbers
+
+
+def columns_shown(items: Iterable[Any], base: str) -> tuple[set[str], set[str]]:
+    """The names of candidates' numbers in lists, and of those that are columns: nearly all lists have them for all
+    candidates with a base score; what is never a sparse feature, half of the lists."""
+    names, lists, every = set[str](), Counter[str](), 0
+    for item in items:
+        entries = item.get("candidates") if isinstance(item, dict) else None
+        if isinstance(entries, list) and entries:
+            found = [_names(entry) for entry in entries]
+            names.update(*found)
+            lists.update(set.intersection(*([one for one in found if base in one] or found)))
+            every += 1
+    return names, {name for name, count in lists.items() if count >= (0.5 if name in NUMBERS else MOSTLY) * every}
+
+
+def _names(entry: Any) -> set[str]:
+    """The names of a candidate's numbers."""
+    if not isinstance(entry, dict):
+        return set()
+    nested = [entry[key] for key in ("columns", "features") if isinstance(entry.get(key), dict)]
+    return {key for one in (entry, *nested) for key, value in one.items() if isinstance(value, float | int)} - {
+        "answer"
+    }
 
 
 def _part(entry: dict[str, Any], key: str) -> bytes | None:

@@ -71,6 +71,7 @@ class TextList(NBestList):
     | references   | tuple of bytes        | references, if they are known |
     | unlisted     | tuple of floats       | grades of documents that should be in the list, but are not |
     | missing      | Problem or None       | why an empty list takes the place of one that should be there |
+    | roles        | Roles or None         | what keys were taken for, where that had to be found |
     """
 
     kind: ClassVar[type[ListCandidate]] = TextCandidate
@@ -83,6 +84,7 @@ class TextList(NBestList):
     ended: bool = False
     unlisted: tuple[float, ...] = ()
     missing: Problem | None = None
+    roles: Any = None
 
     @property
     def by_source(self) -> Mapping[str, tuple[str, ...]]:
@@ -174,7 +176,7 @@ def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Problem]:
 
 
 def text_list(
-    draft: Draft, name: str, path: str, line: int, form: str, others: tuple[str, ...]
+    draft: Draft, name: str, path: str, line: int, form: str, others: tuple[str, ...], roles: Any = None
 ) -> TextList | SkippedList:
     """The list that a draft with ``names`` describes, without its bad candidates; a bad list if all of them are bad."""
     names = draft.names or ()
@@ -203,7 +205,7 @@ def text_list(
         alignment=_derivations([one.alignment for one in good]),
         answers=answers_of([one.answer for one in good]),
         source=draft.source, references=draft.references, unscored=draft.unscored,
-        raw=Pieces(draft.head, pieces),
+        raw=Pieces(draft.head, pieces), roles=roles,
     )  # fmt: skip
 
 
@@ -240,6 +242,8 @@ class NamedColumns:
     optional: whether the user of the reader chooses base and dense, and is told so.
     """
 
+    shown: tuple[set[str], set[str]] | None = None  # the names of numbers and of columns, where many lists tell
+
     def __init__(self, base: str, dense: tuple[str, ...] | None, known: ScoreColumns | None, *, optional: bool) -> None:
         self.base, self.asked, self.trained, self.optional = base, dense is not None, known is not None, optional
         self.dense = known.names if dense is None and known is not None else dense
@@ -252,7 +256,7 @@ class NamedColumns:
         named = [one.numbers for one in draft.candidates if isinstance(one, Entry) and isinstance(one.numbers, dict)]
         scored = any(self.base in numbers for numbers in named)
         if named and self.scored is None and (scored or self.base == SCORE):
-            self.scored = scored
+            self.scored = scored if self.shown is None else self.base in self.shown[1]
         if not scored:
             if named and (self.base != SCORE or self.scored):
                 advice = "; the reader's option base names another" if self.optional else ""
@@ -261,7 +265,7 @@ class NamedColumns:
             for numbers in named:
                 numbers[SCORE] = 0.0
         if self.names is None and named:
-            self.names = self._decide([numbers for numbers in named if self.base in numbers])
+            self.names = self._decide([numbers for numbers in named if self.base in numbers] or named)
         for place, one in enumerate(draft.candidates):
             if isinstance(one, Entry) and isinstance(one.numbers, dict):
                 draft.candidates[place] = self._misfit(one.numbers, place + 1, scored=scored) or one
@@ -274,20 +278,23 @@ class NamedColumns:
         names = self.names or ()
         for name in names:
             if name not in numbers:
-                like = "the training lists" if self.trained else "the file's first list"
+                like = "all of the training lists" if self.trained else "nearly all of the file's first lists"
                 advice = "; name the dense columns in the reader's option dense" if self.optional else ""
-                message = f"candidate {k} does not have the number {name!r}, as all of {like} do{advice}"
+                message = f"candidate {k} does not have the number {name!r}, as {like} do{advice}"
                 return Problem("columns", message)
         for name in NUMBERS:
             if name in numbers and (name not in names or (name == self.base and scored and not self.scored)):
-                message = f"candidate {k} has the number {name!r}, which no candidate of the file's first list has"
+                message = f"candidate {k} has the number {name!r}, which the file's first lists do not have"
                 return Problem("columns", message)
         return None
 
     def _decide(self, found: list[dict[str, float]]) -> tuple[str, ...]:
         """The names of the columns, from the numbers of the file's first list: the base score, then in their order."""
-        shared = set(found[0]).intersection(*found).union(NUMBERS)
-        names = [name for numbers in found for name in numbers if name in shared]
+        shared = set(found[0]).intersection(*found)
+        if self.shown is not None:
+            shared = shared - self.shown[0] | self.shown[1]
+        names = [name for numbers in found for name in numbers if name in shared.union(NUMBERS)]
+        names += sorted(shared.difference(names))
         if self.dense is not None:
             if not self.asked:
                 known = {*self.dense, *NUMBERS, self.base}
@@ -328,8 +335,9 @@ class TextReader(ListReader):
             nonlocal names
             draft = self.draft(record.content, names)
             if draft.names is None:
+                columns.shown = lines.columns
                 columns.settle(draft)
-            nbest = text_list(draft, name, lines.path, record.line, self.form, columns.others)
+            nbest = text_list(draft, name, lines.path, record.line, self.form, columns.others, lines.roles)
             names = nbest.names if isinstance(nbest, TextList) and len(nbest) else names
             return nbest
 
