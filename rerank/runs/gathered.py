@@ -81,9 +81,11 @@ def gathered(
     use = [use] if isinstance(use, str) else use
     several = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
     every_one = lists if several else [lists_from(lists, columns or {})]
-    file, rule = every_one[0], getattr(every_one[0], "answer", None)
+    file = every_one[0]
     path = file.path if isinstance(file, ListFile) else ""
-    settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": {"answer": rule}}
+    data = {"answer": getattr(file, "answer", None)}
+    data |= {"reader": dict(file.settings)} if isinstance(file, ListFile) else {}
+    settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": data}
     recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
     assert isinstance(recipe, ListRecipe)
     count = SkipCount(getattr(file, "on_bad_list", "error"))

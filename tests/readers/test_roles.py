@@ -77,7 +77,7 @@ def found(path: Path, rows: Any, **options: Any) -> list[NBestList | SkippedList
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes(name: str, tmp_path: Path) -> None:
     rows, columns, scores, unused, gains = SHAPES[name]
-    first, second = found(tmp_path / "lists", rows)
+    first, second, *_ = found(tmp_path / "lists", rows)
     assert isinstance(first, TextList)
     assert isinstance(second, TextList)
     assert first.names == ("score", *columns) == second.names
@@ -122,7 +122,7 @@ def test_roles_that_are_named(tmp_path: Path) -> None:
     [
         ([{"a": ["x", "y"], "b": ["x", "z"]}] * 2, "'a' or 'b' could be the candidates; say which, as --roles a=cand"),
         (
-            [{"text": f"{k}", "a": k // 2, "b": k // 3} for k in range(6)],
+            [{"text": f"{k}", "a": f"a{k // 2}", "b": f"b{k // 3}"} for k in range(6)],
             "'a' or 'b' could tell the lists; say which, ",
         ),
     ],

@@ -71,8 +71,11 @@ class Roles:
 
         rule: the one for answers; named: what else is kept of candidates.
         """
-        every = [self.prepared(row) for row in rows]
-        head, keep = every[0], {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in named)}
+        every = [self.prepared(row) if self.fits(row) else {} for row in rows]
+        head, keep = (
+            next(filter(None, every), rows[0]),
+            {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in named)},
+        )
         right = first_of(head, self.right)
         candidates = [one for row in every for one in self._candidates(row, {**keep, **self.columns})]
         find, answers = (None, set()) if right in (None, "") else _finder_of(str(right), rule)
@@ -83,14 +86,14 @@ class Roles:
             )
             raise Problem("text", f'{message}, as "passed": [true, false, ...]')
         for one in candidates:
-            if find is not None and isinstance(one["text"], str):
+            if find is not None and isinstance(one.get("text"), str):
                 found = find(one.get("answer", one["text"]))
                 one |= {"answer": found, "gain": one.get("gain", float(found in answers))}
         if self.truth and candidates and "gain" not in candidates[0]:
             truth = first_of(head, self.truth)
             truth = truth[0] if isinstance(truth, list) and len(truth) == 1 else truth
             for k, one in enumerate(candidates):
-                one["gain"] = int(truth == k if isinstance(truth, int) else truth == one["text"])
+                one["gain"] = int(truth == k if isinstance(truth, int) else truth == one.get("text"))
         once = {"id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
         reference = first_of(head, self.reference)
         once["references" if isinstance(reference, list) else "reference"] = reference
@@ -100,7 +103,7 @@ class Roles:
 
     def _candidates(self, row: Object, columns: Mapping[str, Paths]) -> Iterator[Object]:
         """The candidates of an object."""
-        entries = row[self.many] if self.many else [row]
+        entries = row.get(self.many, [{}]) if self.many else [row]
         along = {name: row[key] for name, key in self.along.items() if row.get(key) is not None}
         for name, of_list in along.items():
             if not isinstance(of_list, list) or len(of_list) != len(entries):
@@ -128,10 +131,8 @@ VERDICTS = {"pass": 1, "passed": 1, "true": 1, "correct": 1, "yes": 1,
 
 
 def as_number(value: Any) -> Any:
-    """The number that a value stands for: one written as a text, true and false, a verdict, or one alone in a list;
-    other values as they are."""
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], int | float):
-        value = value[0]
+    """The number that a value stands for: one written as a text, true and false, a verdict; other values as they
+    are."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str) and NUMERAL.fullmatch(value):

@@ -199,9 +199,9 @@ def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
     return numbers
 
 
-def columns_shown(items: Iterable[Any], base: str) -> tuple[set[str], set[str]]:
+def columns_shown(items: Iterable[Any], base: str) -> tuple[set[str], set[str]] | None:
     """The names of candidates' numbers in lists, and of those that are columns: nearly all lists have them for all
-    candidates with a base score; what is never a sparse feature, half of the lists."""
+    candidates with a base score; what is never a sparse feature, half of the lists. None without lists."""
     names, lists, every = set[str](), Counter[str](), 0
     for item in items:
         entries = item.get("candidates") if isinstance(item, dict) else None
@@ -210,7 +210,8 @@ def columns_shown(items: Iterable[Any], base: str) -> tuple[set[str], set[str]]:
             names.update(*found)
             lists.update(set.intersection(*([one for one in found if base in one] or found)))
             every += 1
-    return names, {name for name, count in lists.items() if count >= (0.5 if name in NUMBERS else MOSTLY) * every}
+    dense = {name for name, count in lists.items() if count >= (0.5 if name in NUMBERS else MOSTLY) * every}
+    return (names, dense) if every else None
 
 
 def _names(entry: Any) -> set[str]:

@@ -88,7 +88,11 @@ def as_lists(
     rest = chain.from_iterable(map(_spread, objects))
     head = list(_sound(rest, look))
     shown = [unwrapped(item) for _, item in head if not isinstance(item, Problem)]
-    roles = roles_of(shown, asked, named) if shown else None
+    try:
+        roles = roles_of(shown, asked, named) if shown else None
+    except Problem as problem:
+        yield from ((number, problem) for number, _ in chain(head, rest))
+        return
     if roles is not None:
         told(roles)
     groups = dict[str, tuple[int, Roles, list[Object]]]()
@@ -295,7 +299,7 @@ def kind_of(value: Any) -> str:
     return "" if value is None else "object"
 
 
-_NUMBERS = {"number", "true or false", "number written as text", "number in a list"}
+_NUMBERS = {"number", "true or false", "number written as text"}
 
 
 def _kinds(entries: Iterable[Any], key: str) -> Counter[str]:
@@ -303,7 +307,12 @@ def _kinds(entries: Iterable[Any], key: str) -> Counter[str]:
 
 
 def _is_numeric(kinds: Counter[str], more: Iterable[str] = ()) -> bool:
-    return sum(kinds[kind] for kind in {*_NUMBERS, *more}) >= MOSTLY * kinds.total() > 0
+    return sum(kinds[kind] for kind in {*_NUMBERS, *more}) >= MOSTLY * kinds.total() > 0 or _alone(kinds)
+
+
+def _alone(kinds: Counter[str]) -> bool:
+    """Whether each number is in a list of its own, as R writes them."""
+    return kinds["number in a list"] == kinds.total() > 0
 
 
 def singular(key: str) -> str:
@@ -333,7 +342,10 @@ def _settled(form: Roles, objects: Sequence[Object], asked: Mapping[str, str], n
     steady = set() if form.many or form.form else {key for key in free if not _varies(fitting, form.group, key)}
     names = {key: name for key in free if (name := _name(key, free[key], form, asked, gain, key in along))
              and (key in asked or key == gain or key not in {*gains, *steady})}  # fmt: skip
-    columns = {**form.columns, **{name: (key,) for key, name in names.items() if key not in along}}
+    columns = {
+        **form.columns,
+        **{name: (f"{key}.0" if _alone(kinds[key]) else key,) for key, name in names.items() if key not in along},
+    }
     dropped = set[str]()
     if form.whole:
         dropped = {
@@ -395,8 +407,8 @@ def _name(key: str, kind: Counter[str], form: Roles, asked: Mapping[str, str], g
         return ""
     if along and singular(key) == SCORE:
         return SCORE
-    steps = not along and kind["list of numbers"] >= MOSTLY * kind.total() > 0
-    return key if _is_numeric(kind) or steps else ""
+    steps = kind["list of numbers"] + kind["number in a list"] >= MOSTLY * kind.total() > 0
+    return key if _is_numeric(kind) or (steps and not along) else ""
 
 
 def _is_gain(key: str) -> bool:
