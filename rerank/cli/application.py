@@ -119,6 +119,17 @@ def model_for(nbest: str, model: str, trust: bool) -> "Model":
     return Model.load(model, trust)
 
 
+def reader_of(path: str, given: Any, roles: str | None, usual: str = "jsonl") -> dict[str, Any]:
+    """The settings of the reader of a file: the one that is ``given``, or that the file is recognised as."""
+    from rerank.readers import several
+    from rerank.readers.base import readers
+    from rerank.readers.detection import format_of
+    from rerank.readers.texts.roles import roles_given
+
+    settings = several.settings_of(given or format_of(path, readers, usual), "--reader")
+    return settings if roles is None else settings | {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
+
+
 def check_files(nbest: str, sources: str | None, output: str, model: str | None) -> None:
     """Refuse a command's files where standard input is named twice, or the output is an input."""
     from rerank.models.model import model_files
@@ -151,6 +162,15 @@ ListReader = Annotated[
         help="Format of the lists, by name or with options, as moses or {name: moses, scores: cost}.",
         show_default=False,
         callback=allow_local_imports,
+    ),
+]
+Roles = Annotated[
+    str | None,
+    typer.Option(
+        "--roles",
+        metavar="KEY=ROLE,...",
+        help="What keys of JSON are, as samples=candidates,response=text,passed=gain,reward=column; see `rerank look`.",
+        show_default=False,
     ),
 ]
 Trusted = Annotated[

@@ -9,7 +9,7 @@ import typer
 from rerank.base.errors import DataError
 from rerank.base.progress import track
 from rerank.cli.answer import show
-from rerank.cli.application import Encoding, ListReader, OnBadList, command
+from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, command, reader_of
 from rerank.cli.measuring import Measuring, of_trees
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def oracle(
     ] = None,
     *,
     reader: ListReader = None,
+    roles: Roles = None,
     measuring: Measuring,
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
@@ -63,7 +64,8 @@ def oracle(
 
     measure, references = measuring.make(), measuring.references
     count, lengths, shown = SkipCount(on_bad_list), list[tuple[int, int]](), list[TextList]()
-    form_of_lists = make_reader(reader or ("moses" if isinstance(measure, TextMetric) else "charniak"))
+    usual = "moses" if isinstance(measure, TextMetric) else "charniak"
+    form_of_lists = make_reader(reader_of(nbest, reader, roles, usual))
     if isinstance(measure, TextMetric):
         golds = None if reference is None else [reference, *(references or [])]
         if golds is None and references:

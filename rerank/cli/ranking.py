@@ -18,11 +18,13 @@ from rerank.cli.application import (
     OnBadList,
     OutputFile,
     Predictor,
+    Roles,
     Trusted,
     allow_local_imports,
     check_files,
     command,
     model_for,
+    reader_of,
 )
 from rerank.cli.measuring import ORDERS, Measured, Option, metric_settings
 
@@ -65,6 +67,7 @@ def rank_(
     metric: Measured = "parseval",
     option: Option = None,
     reader: ListReader = None,
+    roles: Roles = None,
     trust: Trusted = False,
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
@@ -99,7 +102,10 @@ def rank_(
         if option or metric != "parseval":
             raise RecipeError("--metric and --option are for lists without a model; a model has its own metric")
         scorer = _scorer(model_for(nbest, model, trust), predictor)
-    form = scorer.reader if reader is None else make_reader(reader)
+    form, trained = scorer.reader, scorer.recipe.data.reader
+    if model == BASE or reader is not None or roles is not None:
+        known = None if model == BASE else trained
+        form = make_reader(reader_of(nbest, reader or known, roles, trained["name"]))
     if n_best is not None and scorer.predictor in ("fuse", "learned") and not shown_as_json():
         log.warning(
             "the candidates are in the order of their scores by %s; the model's own choices are trees that it fuses, "

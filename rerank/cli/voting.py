@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from rerank.cli.answer import show
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, command
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, Roles, command
 from rerank.cli.measuring import Compared, metric_settings
 
 
@@ -16,6 +16,7 @@ def vote(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists with gains.")],
     *,
     reader: ListReader = None,
+    roles: Roles = None,
     answer: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +61,7 @@ def vote(
         check_output(output)
     measure = None if metric is None else metric_settings(metric)
     chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
-    lists = [read(path, reader, on_bad_list=on_bad_list, **chosen) for path in files]
+    lists = [read(path, reader, on_bad_list=on_bad_list, roles=roles, **chosen) for path in files]
     kept = save is None or (len(lists) == 1 and not read_once(files[0]))
     every: Any = lists if kept else list(chain.from_iterable(lists))
     how: dict[str, Any] = {"folds": folds, "samples": samples, "seed": seed}

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from rerank.cli.answer import show
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, command
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, Roles, command
 from rerank.cli.measuring import Compared, Option, metric_settings
 
 
@@ -20,6 +20,7 @@ def weigh(
     metric: Compared = None,
     option: Option = None,
     reader: ListReader = None,
+    roles: Roles = None,
     columns: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Scores to weigh, with commas.", show_default="all")
     ] = None,
@@ -47,7 +48,7 @@ def weigh(
 
     single_stdin(file, *(references or []))
     measure = metric_settings(metric or "gain", option)
-    lists: Any = read(file, reader, references=references or None, on_bad_list=on_bad_list)
+    lists: Any = read(file, reader, references=references or None, on_bad_list=on_bad_list, roles=roles)
     if save is not None and read_once(file):
         lists = list(lists)
     use = columns.split(",") if columns else None

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 from rerank.base.errors import DataError, RerankError
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import SkippedList
-from rerank.readers.streams import START, InputStream, PathLike, encoding, held, open_file, standard_input
+from rerank.readers.streams import START, InputStream, PathLike, encoding, held, open_file, read_once, standard_input
 from rerank.storage.remote import is_url
 
 MOST = 1000  # lists that are looked at
@@ -84,6 +84,16 @@ def advice_on(reader: Reads, others: Readers, path: str) -> str:
 def recognised(path: str, readers: Readers) -> str | None:
     """The name of the reader, of those without options that have to be given, that a file is for; None: nobody's."""
     return _meant(_fitting(path, _start(path), readers))
+
+
+def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
+    """The name of the reader that a file is for; the ``usual`` one where nobody can tell, or it can be read only
+    once and has not begun."""
+    if read_once(path) and standard_input.get() is None:
+        return usual
+    if (_start(path) or b"").lstrip()[:1] in (b"{", b"["):
+        return "jsonl"
+    return recognised(path, readers) or usual
 
 
 def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[Reads]]:

@@ -28,12 +28,14 @@ class TextDataSettings(SplitSettings):
     lines.
     answer: how the answer is found in the text of a candidate that does not have one under ``answer``: ``boxed``,
     ``last-number``, ``letter``, ``text``, ``json:KEY`` or ``regex:PATTERN``; null: it has none.
+    roles: what keys of JSON are, where their names and kinds do not tell: ``{samples: candidates, passed: gain}``.
     """
 
     sources: str | None = "{root}/{split}.src.gz"
     references: Annotated[tuple[str, ...] | None, one_or_many(str)] = ("{root}/{split}.ref.gz",)
     form: Literal["lines", "tab", "id"] = "lines"
     answer: Annotated[str | None, AfterValidator(check_rule)] = None
+    roles: dict[str, str] | None = None
     reader: Annotated[Settings, part("moses")] = Field(default={}, validate_default=True)
 
     @model_validator(mode="before")
@@ -50,8 +52,9 @@ class TextDataSettings(SplitSettings):
             values = {"sources": None, "references": None, **values, "reader": reader}
         if reader.get("name") in NAMES_ALONE:
             values = {"sources": None, "references": None, **values, "reader": reader}
-        if reader.get("name") == "jsonl" and values.get("answer") is not None:
-            values = {**values, "reader": {"answer": values["answer"], **reader}}
+        for key in ("answer", "roles"):
+            if reader.get("name") == "jsonl" and values.get(key) is not None:
+                values = {**values, "reader": (reader := {key: values[key], **reader})}
         return values
 
     def files_of(self, source: str) -> dict[str, list[str]]:

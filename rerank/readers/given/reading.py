@@ -10,8 +10,8 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers import several
-from rerank.readers.base import NBestList, OnBadList, Reader, SkippedList, check_choice, lists_of
+from rerank.readers import detection, several
+from rerank.readers.base import NBestList, OnBadList, Reader, SkippedList, check_choice, lists_of, readers
 from rerank.readers.block import Item
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame, is_table, table
 from rerank.readers.given.lists import TWO_GAINS, candidate_of, list_given
@@ -21,6 +21,7 @@ from rerank.readers.streams import PathLike, check_encoding, read_in
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.letor import LETOR
+from rerank.readers.texts.roles import roles_given
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import lists_of_texts
 from rerank.readers.trees.pairs import lists_of_trees
@@ -83,6 +84,7 @@ def read(
     form: str = "lines",
     encoding: str | None = None,
     on_bad_list: OnBadList = "error",
+    roles: str | Mapping[str, str] | None = None,
     **columns: Unpack[FrameNames],
 ) -> ListFile | FrameLists | ObjectLists:
     """Lists from a file, a data frame or dicts, as a stream of ``NBest`` that begins again whenever it is gone through.
@@ -93,7 +95,7 @@ def read(
         pandas, polars, pyarrow or another library, where a row is a candidate (a lazy one is collected); or a file of
         one, by its ending: .parquet, .arrow or .feather. Or dicts, each what a line of a JSON format holds.
     format: the name of the format ("charniak", "moses", "jsonl", ...) or a mapping of name and options; by default
-        "jsonl", which reads all forms of JSON, and "letor" for files that end in .letor, .svm, .svmlight or .libsvm.
+        the one that the file is recognised as, "jsonl" for all forms of JSON.
     references: the files of references or, for lists of trees, of gold trees; not for lists that hold their own. Of a
         data frame, the column of references.
     sources: a file with the input of every list, one per line; not for lists that hold their own.
@@ -101,6 +103,8 @@ def read(
     encoding: that of the files, if it is not UTF-8, as Python calls it: "latin-1".
     on_bad_list: whether a list that cannot be used is an "error", or is left out ("skip"), and logged; in a data frame
         it is an error.
+    roles: what keys of JSON are, where their names and kinds do not tell: ``{"samples": "candidates", "passed":
+        "gain"}`` or "samples=candidates,passed=gain".
     columns: of a data frame; its ``group`` and ``text`` (or ``tree``) are needed, or ``chosen`` and ``rejected``, and
         the others are ``score``, ``gain``, ``source``, ``answer`` and, for those to learn from, ``columns``. Of what is
         no data frame, ``answer`` is the rule that finds the answer in a text, as ``data.answer`` of a recipe.
@@ -121,12 +125,15 @@ def read(
         check_for_files("dicts", references=references, sources=sources, encoding=encoding)
         if not isinstance(given, Iterable):
             raise DataError(f"found {type(given).__name__}; expected a path, a data frame, or several dicts")
-        settings, reader = _reader(format, answer)
+        settings, reader = _reader(format, answer, roles)
         if not isinstance(reader, JsonReader):
             message = f"{settings.get('name')!r} is no format of JSON lines, which dicts could have"
             raise RecipeError(f"{message}; expected jsonl, preferences or parallel", key="format")
         return ObjectLists(given, reader, on_bad_list, answer)
-    settings, reader = _reader("letor" if format is None and LETOR.search(os.fspath(given)) else format, answer)
+    path = os.fspath(given)
+    if format is None:
+        format = "letor" if LETOR.search(path) else detection.format_of(path, readers)
+    settings, reader = _reader(format, answer, roles)
     try:
         encoding = None if encoding is None else check_encoding(encoding)
     except ValueError as error:
@@ -137,9 +144,12 @@ def read(
     return ListFile(os.fspath(given), reader, settings, right_files, source_file, form, on_bad_list, encoding, answer)
 
 
-def _reader(format: str | Mapping[str, Any] | None, answer: str | None) -> tuple[dict[str, Any], Reader]:
+def _reader(
+    format: str | Mapping[str, Any] | None, answer: str | None, roles: str | Mapping[str, str] | None
+) -> tuple[dict[str, Any], Reader]:
     """The settings of a reader, by default those of all JSON, which looks for right answers itself; and the reader."""
     settings = several.settings_of("jsonl" if format is None else format, "format")
+    settings |= {} if roles is None else {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
     if answer is not None and settings.get("name") == "jsonl":
         settings = {"answer": answer, **settings}
     return settings, several.make_reader(settings, "format")

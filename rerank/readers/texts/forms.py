@@ -86,8 +86,8 @@ class Roles:
             )
             raise Problem("text", f'{message}, as "passed": [true, false, ...]')
         for one in candidates:
-            if find is not None and isinstance(one.get("text"), str):
-                found = find(one.get("answer", one["text"]))
+            if find is not None and isinstance(text := one.get("answer", one.get("text")), str):
+                found = find(text)
                 one |= {"answer": found, "gain": one.get("gain", float(found in answers))}
         if self.truth and candidates and "gain" not in candidates[0]:
             truth = first_of(head, self.truth)

@@ -71,6 +71,16 @@ def check_roles(roles: Mapping[str, Any] | None) -> None:
             raise RecipeError(f"found {role!r} as the role of {key!r}; expected one of {', '.join(WORDS)}", key="roles")
 
 
+def roles_given(given: str | Mapping[str, str]) -> dict[str, str]:
+    """Roles by key, also of ``samples=candidates,response=text``."""
+    if not isinstance(given, str):
+        return dict(given)
+    pairs = [part.strip().rpartition("=") for part in given.split(",")]
+    if wrong := [f"{key}{mark}{role}" for key, mark, role in pairs if not (key and role)]:
+        raise RecipeError(f"found {wrong[0]!r}; expected KEY=ROLE, several with commas between them", key="roles")
+    return {key: role for key, _, role in pairs}
+
+
 def as_lists(
     objects: Iterable[tuple[int, Object | Problem]],
     asked: Mapping[str, str],
