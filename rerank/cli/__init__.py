@@ -3,7 +3,7 @@
 from rerank.base.registry import Add
 
 COMMANDS = (  # modules, each of a command or several
-    "evaluating", "exporting", "inspecting", "listing", "ranking", "oracles", "running",
+    "evaluating", "exporting", "inspecting", "listing", "looking", "ranking", "oracles", "running",
     "starting", "tagging", "voting", "weighing",
 )  # fmt: skip
 

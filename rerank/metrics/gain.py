@@ -49,8 +49,11 @@ class ColumnMetric(TextMetric):
 def column_of(nbest: TextList, name: str, option: str) -> np.ndarray:
     """float64 [N]: the column that an ``option`` of the metric names, whose values are finite and not too large."""
     if name not in nbest.names:
+        likely = () if nbest.roles is None else nbest.roles.gains
         found = f"found the columns {', '.join(nbest.names) or '(none)'}, expected {name!r}"
-        message = f"{found}; add it to the list or name another one (in a recipe: metric.{option})"
+        found = f"{' and '.join(map(repr, likely))} could be the gain" if likely else found
+        message = f"{found}; add it to the list or name another one, as --roles {(*likely, 'KEY')[0]}=gain (in a recipe: "
+        message += f"data.roles, or metric.{option})"
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
     values = np.asarray(nbest.scores[:, nbest.names.index(name)], np.float64)
     bounds = f"a finite number from {-LARGEST_GAIN:g} to {LARGEST_GAIN:g}: divide the gains by a constant"

@@ -85,20 +85,20 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     for split, extracted in {recipe.data.training: train, **data.others}.items():
         if split == HOLDOUT:
             continue
-        amiss = references_amiss(metric, counts[split], extracted.seen.lengths, _again(recipe, split, content))
+        amiss = references_amiss(metric, counts[split], extracted.seen.lengths, again(recipe, split, content))
         found += [f"{split}: {line}" for line in amiss]
         if extracted is train:
             continue
         if split == recipe.data.dev and not metric.measured and below_dev(train.corpus, extracted.corpus):
             here, there = (metric.text(counts[name]["base"][metric.primary]) for name in (recipe.data.training, split))
             shown = f"{metric.primary} {here}, on {split} {there}"
-            why = written_apart(metric, _again(recipe, recipe.data.training, content)) or ASKED
+            why = written_apart(metric, again(recipe, recipe.data.training, content)) or ASKED
             found.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {why}")
         found += [f"{split}: {line}" for line in unlike_training(extracted.seen, content, known, train.seen.digests)]
     return found
 
 
-def _again(recipe: ListRecipe, split: str, content: Content[Any]) -> Iterable[NBestList | SkippedList]:
+def again(recipe: ListRecipe, split: str, content: Content[Any]) -> Iterable[NBestList | SkippedList]:
     """The lists of a split, which have been read before; none where they cannot be read twice."""
     return () if any(map(read_once, paths_of(recipe.data, split))) else content.read(recipe.data, split)
 

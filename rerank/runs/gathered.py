@@ -11,6 +11,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content import content_of
 from rerank.features.dense import said_of_all
 from rerank.metrics.base import Metric
+from rerank.readers.account import Account
 from rerank.readers.base import NBestList, SkipCount, counted, usable
 from rerank.readers.block import first_filled
 from rerank.readers.given.reading import ListFile, blocks_given, lists_from
@@ -22,6 +23,7 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
 from rerank.runs.doubts import SAMPLE, doubt_of_base, written_apart
+from rerank.runs.role_checks import doubts_of_lists
 from rerank.runs.ways import Samples
 
 log = logging.getLogger("rerank")
@@ -43,12 +45,16 @@ class Gathered(NamedTuple):
     base: str | None
     scores: np.ndarray
     told: bool
+    amiss: tuple[str, ...] = ()
+    account: Account | None = None
 
     @property
     def doubt(self) -> str:
-        """See ``doubt_of_base``; empty if there is no base score, or it was said what it is."""
+        """What speaks against claims: ``amiss``, see ``doubts_of_lists``, and ``doubt_of_base``, where there is a base
+        score and nobody has said what it is."""
         pieces = [(self.samples.first, self.samples.gain, self.scores)]
-        return "" if self.base is None or self.told else doubt_of_base(self.base, pieces)
+        of_base = "" if self.base is None or self.told else doubt_of_base(self.base, pieces)
+        return " ".join(filter(None, [*self.amiss, of_base]))
 
     def lists(self, chosen: np.ndarray) -> "Gathered":
         """The lists ``chosen`` (int64 [L'])."""
@@ -130,7 +136,17 @@ def gathered(
     for line in filter(None, [written_apart(content.metric, seen), *amiss]):
         log.warning("%s", line)
     about = content.metric, statistics, reference, base, np.concatenate(scores)
-    return Gathered(every, tuple(names), *about, told=isinstance(file, ListFile) and says_scores(file.settings))
+    return _told(Gathered(every, tuple(names), *about, told=False), file, seen)
+
+
+def _told(found: Gathered, file: Any, seen: Sequence[NBestList]) -> Gathered:
+    """The lists with what is said of them: an account of the first of them, ``seen``, and what is amiss."""
+    path, settings = (file.path, file.settings) if isinstance(file, ListFile) else ("lists", {})
+    account = Account.of(path, seen, measure=found.metric.signature)
+    for line in [] if account is None else account.lines:
+        log.info("%s", line)
+    amiss = tuple(doubts_of_lists(seen, found.metric, settings.get("roles")))
+    return found._replace(account=account, amiss=amiss, told=bool(settings) and says_scores(settings))
 
 
 def _columns(nbest: NBestList, names: Sequence[str]) -> np.ndarray:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,13 +11,14 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers import detection, several
+from rerank.readers.account import MOST, Account
 from rerank.readers.base import NBestList, OnBadList, Reader, SkippedList, check_choice, lists_of, readers
 from rerank.readers.block import Item
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame, is_table, table
 from rerank.readers.given.lists import TWO_GAINS, candidate_of, list_given
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, check_for_files, each_of, is_tree, nbests, used
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.streams import PathLike, check_encoding, read_in
+from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.letor import LETOR
@@ -45,6 +46,17 @@ class ListFile:
 
     def __iter__(self) -> Iterator[NBest]:
         yield from nbests(used(self.blocks(), self.on_bad_list), self.answer)
+
+    def first_items(self) -> list[NBestList]:
+        """The first usable lists, as many as an account looks at; none of what can be read only once."""
+        if any(map(read_once, self.files)):
+            return []
+        return list(islice((item for item in self.rows() if isinstance(item, NBestList)), MOST))
+
+    @property
+    def account(self) -> Account | None:
+        """What the lists are taken for; None where none has candidates, or they can be read only once."""
+        return Account.of(self.path, self.first_items(), str(self.settings["name"]))
 
     @property
     def trees(self) -> bool:

@@ -1,0 +1,132 @@
+"""What lists were taken for: their candidates, base scores, gains or references, columns, and what is not used."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from rerank.base.encoding import decoded
+from rerank.base.wording import amount
+from rerank.readers.block import Item, ListBlock
+from rerank.readers.nbest import NBestList
+from rerank.readers.texts.text_list import SCORE, TextList
+
+MOST = 1000  # lists that are looked at
+LENGTH = 60  # characters of an example
+GAIN = "gain"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the first lists of a file, MOST at most, were taken for.
+
+    | field      | meaning |
+    |------------|---------|
+    | format     | the format, and the form of JSON where it is one that is known |
+    | lists      | how many were looked at |
+    | candidates | where they are, and one of them |
+    | base       | the base score |
+    | right      | the gain or the references, with an example; empty if nothing says what is right |
+    | columns    | the names of the scores besides |
+    | unused     | the keys that were taken for nothing, with their kind and count |
+    | measure    | what is measured, and why |
+    """
+
+    format: str
+    lists: str
+    candidates: str
+    base: str
+    right: str
+    columns: str
+    unused: str
+    measure: str = ""
+
+    @staticmethod
+    def of(name: str, items: Iterable[Item], format: str = "", measure: str = "") -> "Account | None":
+        """That of lists called ``name``; None if none of them has candidates."""
+        every = list(islice(_lists(items), MOST))
+        if not every:
+            return None
+        first = next((nbest for nbest in every if len(nbest) > 1), every[0])
+        roles = getattr(first, "roles", None)
+        known = f" ({roles.form})" if roles is not None and roles.form else ""
+        sizes = [len(nbest) for nbest in every]
+        shown = f"{amount(len(every), 'list')}{' or more' * (len(every) == MOST)} of {min(sizes)} to {max(sizes)}"
+        key = "" if roles is None else ".".join(filter(None, (roles.many, *roles.text[: not roles.plain])))
+        where = f"{key}: " if key else ""
+        return Account(
+            f"{name}: {format or first.form or 'lists'}{known}", f"{shown} candidates",
+            f"{where}{_quoted(decoded(first.written(0)))}", _base(first), _right(first, every), _columns(first),
+            "" if roles is None else "; ".join(f"{key} ({what})" for key, what in roles.unused.items()), measure,
+        )  # fmt: skip
+
+    def as_data(self) -> dict[str, str]:
+        """The account as JSON has it, without what is empty."""
+        return {key: value for key, value in vars(self).items() if value}
+
+    @property
+    def lines(self) -> list[str]:
+        """It in words, six to eight lines."""
+        right = self.right or "not in the lists"
+        said = {"candidates": self.candidates, "base score": self.base, "what is right": right}
+        said |= {"columns": self.columns or "none", "not used": self.unused, "measure": self.measure}
+        return [f"{self.format}, {self.lists}", *(f"{what}: {text}" for what, text in said.items() if text)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def _lists(items: Iterable[Item]) -> Iterator[NBestList]:
+    """The lists with candidates."""
+    for item in items:
+        yield from (nbest for nbest in (item if isinstance(item, ListBlock) else [item])
+                    if isinstance(nbest, NBestList) and len(nbest))  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    text = " ".join(text.split())
+    return f'"{text[:LENGTH]}{"..." * (len(text) > LENGTH)}"'
+
+
+def _base(nbest: NBestList) -> str:
+    names = nbest.names
+    if getattr(nbest, "unscored", False) or not nbest.scores.shape[1]:
+        return "none; all are 0, and the first candidate is the base's choice"
+    name = names[nbest.column] if names else SCORE
+    return f"{name}, {nbest.base[0]:.6g} of this one; higher is better"
+
+
+def _right(first: NBestList, lists: Sequence[NBestList]) -> str:
+    if not isinstance(first, TextList):
+        return f"gold trees, {_quoted(decoded(first.gold.text))}" if first.gold is not None else ""
+    said = [f"references, {_quoted(decoded(first.references[0]))}"] if first.references else []
+    if GAIN in first.names:
+        columns = (nbest.scores[:, nbest.names.index(GAIN)] for nbest in lists if GAIN in nbest.names)
+        values = np.concatenate(list(columns))
+        much = f"from {values.min():g} to {values.max():g}"
+        if np.isin(values, (0, 1)).all():
+            much = f"{int(values.sum()):,} of {values.size:,} candidates are right"
+        key = "" if first.roles is None else _gain_key(first.roles)
+        said.append(f"gain{f' ({key})' * bool(key)}, {much}")
+    return "; ".join(said)
+
+
+def _gain_key(roles: Any) -> str:
+    """Where the gain of candidates is from."""
+    if GAIN in roles.along or GAIN in roles.columns:
+        return str(roles.along.get(GAIN) or roles.columns[GAIN][0])
+    return f"1 for the candidate that {roles.truth[0]} names" if roles.truth else (
+        f"1 for the answer that {roles.right[0]} has" if roles.right else "")  # fmt: skip
+
+
+def _columns(nbest: NBestList) -> str:
+    names = [name for k, name in enumerate(nbest.names) if k != nbest.column and name != GAIN]
+    sparse = getattr(nbest, "sparse", None)
+    few = sorted(set(map(decoded, sparse.names))) if sparse is not None else []
+    said = [", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")]
+    said += (
+        [f"sparse features that some candidates have: {', '.join(few[:5])}{', ...' * (len(few) > 5)}"] if few else []
+    )
+    return "; ".join(filter(None, said))

@@ -1,0 +1,107 @@
+"""Checks of what lists were taken for. While one fails, nothing is claimed of them; naming the role in question, as
+``--roles reference=reference``, lifts it."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from unicodedata import category, normalize
+
+from rerank.base.encoding import decoded
+from rerank.metrics.base import Metric
+from rerank.metrics.gain import Gain
+from rerank.readers.nbest import NBestList
+from rerank.readers.texts.text_list import TextList
+
+SAMPLE = 500  # lists that are looked at
+LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
+NEARLY = 0.9  # of lists
+REFERENCE = "reference"
+_CODE = re.compile(r"^\s*(select\b.*\bfrom\b|(def|class|import) \w)|[;{]\s*$|^\s*(public|static|return|#include)\b",
+                   re.IGNORECASE | re.MULTILINE)  # fmt: skip
+_GRAPH = re.compile(r"^\s*\(\s*\S+\s*(/|\(|:\w)|:ARG\d")
+
+# Changes of references or of both sides, with what it means that one of them makes up for most of what is lacking.
+_BOTH: Mapping[str, Callable[[str], str]] = {
+    "in lower case": str.lower,
+    "in the Unicode form NFKC": lambda text: normalize("NFKC", text),
+    "without punctuation marks": lambda text: "".join(letter for letter in text if category(letter)[0] != "P"),
+    "with pieces of words joined": lambda text: re.sub(
+        r"@@( |$)| ##", "", "".join(text.split()).replace("▁", " ") if "▁" in text else text
+    ),
+}
+_ENDS: Mapping[str, slice] = {
+    "without the first token of each reference (an id?)": slice(1, None),
+    "without the last token of each reference (an id, or the name of a database?)": slice(-1),
+}
+
+
+def doubts_of_lists(
+    lists: Iterable[NBestList], metric: Metric | None = None, roles: Mapping[str, str] | None = None
+) -> list[str]:
+    """A sentence for every check that the first lists fail: numbers that are not used, references that are written in
+    another way, or that a metric of words does not suit.
+
+    metric: what is measured, where that is known. roles: those that the user has named.
+    """
+    few = [nbest for nbest, _ in zip(lists, range(SAMPLE), strict=False) if isinstance(nbest, TextList) and len(nbest)]
+    found = [_unused(few[0])] if few else []
+    words = metric is None or not (isinstance(metric, Gain) or metric.name == "cer")
+    if REFERENCE not in (roles or {}).values():
+        sides = [([*map(decoded, nbest.texts)], decoded(nbest.references[0])) for nbest in few if nbest.references]
+        found += [_written(sides)] if not isinstance(metric, Gain) else []
+        found += [_unsuited([right for _, right in sides])] if words else []
+    return [line for line in found if line]
+
+
+def _unused(nbest: TextList) -> str:
+    if nbest.roles is None or not nbest.roles.doubtful:
+        return ""
+    shown = "; ".join(f"{key!r} ({nbest.roles.unused[key]})" for key in nbest.roles.doubtful)
+    key = nbest.roles.doubtful[0]
+    return (
+        f"Numbers that differ within lists are not used: {shown}. Say what they are: --roles {key}=column, or unused."
+    )
+
+
+def _written(sides: Sequence[tuple[list[str], str]]) -> str:
+    """What makes up for at least half of the tokens of references that no candidate has."""
+    lacking = _lacking([(texts, right.split()) for texts, right in sides])
+    if lacking < LACKING:
+        return ""
+    tried = {
+        what: _lacking([([*map(change, texts)], change(right).split()) for texts, right in sides])
+        for what, change in _BOTH.items()
+    } | {what: _lacking([(texts, right.split()[part]) for texts, right in sides]) for what, part in _ENDS.items()}
+    best = min(tried, key=lambda what: tried[what])
+    if tried[best] > lacking / 2:
+        return ""
+    before, after = (f"{100 * share:.0f} %" for share in (lacking, tried[best]))
+    return (
+        f"No candidate has {before} of the references' tokens, {best} {after}: write both in one way, or say that they "
+        f"are as they should be: --roles reference={REFERENCE}."
+    )
+
+
+def _lacking(sides: Sequence[tuple[list[str], list[str]]]) -> float:
+    """The share of the tokens of references that no candidate of their list has."""
+    missing, every = 0, 0
+    for texts, right in sides:
+        had = {token for text in texts for token in text.split()}
+        missing += sum(token not in had for token in right)
+        every += len(right)
+    return missing / every if every else 0.0
+
+
+def _unsuited(references: Sequence[str]) -> str:
+    """Why a metric of words does not suit references."""
+    if not references:
+        return ""
+    kinds = {
+        "are code": lambda text: _CODE.search(text) is not None,
+        "are graphs in brackets": lambda text: _GRAPH.search(text) is not None,
+        "have one token each": lambda text: len(text.split()) == 1,
+    }
+    what = next((what for what, is_so in kinds.items() if sum(map(is_so, references)) > NEARLY * len(references)), "")
+    if not what:
+        return ""
+    advice = "measure what is right: a gain of 0 and 1 for each candidate (--metric gain), or cer"
+    return f"The references {what}, which words do not measure; {advice}; or say --roles reference={REFERENCE}."
