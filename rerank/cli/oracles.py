@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
     from rerank.readers.base import NBestList, Reader, SkipCount
-    from rerank.readers.texts.text_list import TextList
 
     Measurements = Iterator[tuple[NBestList, np.ndarray, np.ndarray]]  # lists, statistics of references and of lists
 
@@ -56,14 +55,15 @@ def oracle(
     from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
-    from rerank.readers.base import SkipCount
+    from rerank.readers.account import Account, said_of
+    from rerank.readers.base import NBestList, SkipCount
     from rerank.readers.detection import reads
     from rerank.readers.streams import stream_name
-    from rerank.readers.texts.text_list import TextList
     from rerank.runs.doubts import references_amiss
+    from rerank.runs.role_checks import doubts_of_lists
 
     measure, references = measuring.make(), measuring.references
-    count, lengths, shown = SkipCount(on_bad_list), list[tuple[int, int]](), list[TextList]()
+    count, lengths, shown = SkipCount(on_bad_list), list[tuple[int, int]](), list[NBestList]()
     usual = "moses" if isinstance(measure, TextMetric) else "charniak"
     form_of_lists = make_reader(reader_of(nbest, reader, roles, usual))
     if isinstance(measure, TextMetric):
@@ -75,7 +75,7 @@ def oracle(
         assert isinstance(measure, Parseval)
         if reference is None:
             raise DataError("expected NBEST REF: parses are measured against gold trees", path=stream_name(nbest))
-        measured = _measured_trees(measure, form_of_lists, nbest, reference, count, measuring.normalize)
+        measured = _measured_trees(measure, form_of_lists, nbest, reference, count, measuring.normalize, shown)
     try:
         corpus = _measured_corpus(track(measured, "read"), measure)
     except DataError:
@@ -87,6 +87,12 @@ def oracle(
         raise count.nothing(stream_name(nbest))
     if isinstance(measure, Parseval):
         check_errors(measure, count.refused, count.lists, count.first_refused)
+    account = Account.of(stream_name(nbest), shown, measure=measure.signature)
+    for line in [] if account is None else account.lines:
+        log.info("%s", line)
+    show(**said_of(account))
+    amiss = doubts_of_lists(shown, measure, getattr(form_of_lists, "roles", None))
+    show(*amiss, doubts=amiss)
     statistics = ListStatistics.of(corpus, measure)
     _show_statistics(statistics, count, measure)
     for line in references_amiss(measure, asdict(statistics), np.array(lengths), shown):
@@ -116,7 +122,7 @@ def _measured_corpus(found: "Measurements", measure: "Metric") -> "Corpus | None
 
 def _measured_texts(
     measure: "TextMetric", reader: "Reader", nbest: str, golds: list[str] | None, form: str, count: "SkipCount",
-    lengths: list[tuple[int, int]], shown: "list[TextList]",
+    lengths: list[tuple[int, int]], shown: "list[NBestList]",
 ) -> "Measurements":  # fmt: skip
     """Lists of texts with their statistics; leaves how long they are in ``lengths``, and the first in ``shown``."""
     from rerank.extraction.seen import lengths_of
@@ -132,16 +138,24 @@ def _measured_texts(
 
 
 def _measured_trees(
-    measure: "Parseval", reader: "Reader", nbest: str, reference: str, count: "SkipCount", normalize: bool
+    measure: "Parseval",
+    reader: "Reader",
+    nbest: str,
+    reference: str,
+    count: "SkipCount",
+    normalize: bool,
+    seen: "list[NBestList]",
 ) -> "Measurements":
     from rerank.data.symbols import SymbolTable
     from rerank.metrics.evaluation import refused_list
     from rerank.readers.trees.pairs import read_pairs
+    from rerank.runs.doubts import SAMPLE
 
     symbols = SymbolTable()
     with of_trees(reference):
         for item, trees, gold in read_pairs(reader, nbest, reference, symbols, count=count, normalize=normalize):
             shared, stats = measure.stats(gold, trees, symbols)
+            seen += [item] if len(seen) < SAMPLE else []
             count.refuse(refused_list(measure, item, gold, trees, stats, symbols))
             yield item, shared, stats
 

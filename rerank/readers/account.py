@@ -78,6 +78,11 @@ class Account:
         return "\n".join(self.lines)
 
 
+def said_of(account: Account | None) -> dict[str, Any]:
+    """The account as a part of results."""
+    return {} if account is None else {"account": account.as_data()}
+
+
 def _lists(items: Iterable[Item]) -> Iterator[NBestList]:
     """The lists with candidates."""
     for item in items:

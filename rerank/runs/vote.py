@@ -18,8 +18,10 @@ from rerank.base.wording import amount
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.base import Metric
+from rerank.metrics.gain import Gain
 from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
+from rerank.readers.account import Account, said_of
 from rerank.runs.gathered import Gathered, gathered
 from rerank.runs.report.plot import Figure, FigureLine, draw, logarithmic
 from rerank.runs.report.table import TextTable, plain_text
@@ -43,7 +45,7 @@ from rerank.storage.strict_json import as_json
 GROWN = 2_000  # lists that trees are grown on, which take more time
 SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one that is best on what a fold learns from
 DRAWS = 4  # samples of k candidates of each list, for the curve
-ANY = "any (oracle, pass@n)"
+ANY, BEST = "any (oracle, pass@n)", "best possible (oracle)"  # of gains of 0 and 1, and of others
 LEARNED = "learned from "  # what scores of candidates are learned from
 
 
@@ -112,8 +114,8 @@ class VoteTable:
     """The scores of ways to choose from lists.
 
     rows: by name, the score, its interval, and the test against majority vote, or the first candidate where there are
-    no answers (None for that itself and for what cannot be chosen). doubt: what speaks against the base score as one.
-    curve: by the number of candidates.
+    no answers (None for that itself and for what cannot be chosen). doubt: what speaks against claims: then there is no
+    p. curve: by the number of candidates. account: what the lists were taken for.
     """
 
     metric: Metric
@@ -123,6 +125,7 @@ class VoteTable:
     rows: Mapping[str, tuple[float, tuple[float, float] | None, Significance | None]]
     doubt: str
     curve: VoteCurve | None = None
+    account: Account | None = None
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
@@ -133,7 +136,7 @@ class VoteTable:
         ]  # fmt: skip
         curve = {"curve": self.curve._asdict()} if self.curve is not None else {}
         counts = {"lists": self.lists, "candidates": self.candidates, "folds": self.folds, "doubt": self.doubt}
-        return {"metric": self.metric.signature, **counts, "rows": rows, **curve}
+        return {"metric": self.metric.signature, **counts, "rows": rows, **curve, **said_of(self.account)}
 
     def table(self) -> TextTable:
         """The table, and what is tested."""
@@ -143,9 +146,9 @@ class VoteTable:
             line = {"chosen by": name, self.metric.primary: self.metric.text(score)}
             line["95 % interval"] = "" if interval is None else " to ".join(map(self.metric.text, interval))
             line[f"less {reference}"] = "" if test is None else self.metric.signed(test.difference)
-            lines.append(line | {"p": "" if test is None else f"{test.p:.2g}"})
+            lines.append(line | {"p": "" if test is None or self.doubt else f"{test.p:.2g}"})
         note = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
-        note = f"{note} {self.doubt}".strip()
+        note = f"{self.doubt} {note}".strip()
         return TextTable.of(f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}", lines, note=note)
 
     def __str__(self) -> str:
@@ -195,7 +198,8 @@ def table_of_votes(
     against, rows = chosen.get(MAJORITY, chosen[FIRST]), dict[str, Any]()
     sign = -1.0 if found.metric.lower_is_better else 1.0
     oracle = found.stats[best_by(every, every.gain)]
-    rows[ANY] = found.score(oracle), None, None
+    passes = isinstance(found.metric, Gain) and np.isin(every.gain, (0, 1)).all()
+    rows[ANY if passes else BEST] = found.score(oracle), None, None
     for name, picked in chosen.items():
         interval = score_interval(found.metric, picked, found.reference, **how)
         tested = picked is not against
@@ -203,7 +207,8 @@ def table_of_votes(
         rows[name] = found.score(picked), interval, test
     ordered = dict(sorted(rows.items(), key=lambda item: -sign * item[1][0]))
     shown = curve_of(found, ways, seed) if curve else None
-    return VoteTable(found.metric, len(every.first) - 1, int(every.first[-1]), folds, ordered, found.doubt, shown)
+    shape = len(every.first) - 1, int(every.first[-1]), folds
+    return VoteTable(found.metric, *shape, ordered, found.doubt, shown, found.account)
 
 
 def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:

@@ -21,6 +21,7 @@ from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, rows_of_scores
 from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
+from rerank.readers.account import Account, said_of
 from rerank.readers.texts.trec import MINMAX
 from rerank.runs.gathered import Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
@@ -175,7 +176,7 @@ class WeightTable:
     rows: by name, the score, its interval, and the test against the base (None for that itself and the oracle). margin:
     by how much a candidate's score has to lead for another choice than the base's, None for a metric of an order; kept:
     the share of the lists in which the base's choice stays so, of those where another scores higher. doubt: what speaks
-    against the base score as one; nothing is claimed then.
+    against claims: then there are none. account: what the lists were taken for.
     """
 
     metric: Metric
@@ -189,6 +190,7 @@ class WeightTable:
     kept: float
     base: str | None
     doubt: str
+    account: Account | None = None
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
@@ -200,7 +202,13 @@ class WeightTable:
         keys = "lists", "candidates", "folds", "resamples", "margin", "kept", "doubt"
         counts = {key: getattr(self, key) for key in keys}
         weights = [line._asdict() for line in self.weights]
-        return {"metric": self.metric.signature, "base": self.base, **counts, "rows": rows, "weights": weights}
+        return {
+            "metric": self.metric.signature,
+            "base": self.base,
+            **counts,
+            "rows": rows,
+            "weights": weights,
+        } | said_of(self.account)
 
     def tables(self) -> tuple[TextTable, TextTable]:
         """The value of weighing, and the weights."""
@@ -209,7 +217,7 @@ class WeightTable:
             line = {"chosen by": name, self.metric.primary: self.metric.text(score)}
             line["95 % interval"] = " to ".join(map(self.metric.text, interval))
             line["less base"] = "" if test is None else self.metric.signed(test.difference)
-            lines.append(line | {"p": "" if test is None else f"{test.p:.2g}"})
+            lines.append(line | {"p": "" if test is None or self.doubt else f"{test.p:.2g}"})
         weights = [
             {"column": w.column, "weight": f"{w.weight:.4g}",
              "95 % interval": " to ".join(f"{end:.3g}" for end in w.interval),
@@ -218,7 +226,8 @@ class WeightTable:
             for w in self.weights
         ]  # fmt: skip
         caption = f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}"
-        worth = f"Cross-validated: the choices in each of {self.folds} folds are learned from the rest. {self.verdict}"
+        worth = f"Cross-validated: the choices in each of {self.folds} folds are learned from the rest."
+        worth = f"{self.verdict} {worth}" if self.doubt else f"{worth} {self.verdict}"
         about = (
             f"Weights of all lists, in the units of their columns; intervals from {self.resamples} resamples of lists."
         )
@@ -316,7 +325,7 @@ def table_of_weights(
         rows[name] = found.score(picked), score_interval(found.metric, picked, found.reference, **how), test
     weights = _weights(found, spread, by_fold, resamples, restarts, seed)
     shape = every.fold.size, int(every.first[-1]), folds, resamples
-    return WeightTable(found.metric, *shape, rows, weights, margin, kept, found.base, found.doubt)
+    return WeightTable(found.metric, *shape, rows, weights, margin, kept, found.base, found.doubt, found.account)
 
 
 def _weights(
