@@ -9,7 +9,7 @@ import typer
 
 from rerank.base.errors import RecipeError
 from rerank.cli.answer import show
-from rerank.cli.application import command
+from rerank.cli.application import ListReader, Roles, command
 
 SHOWN = 5  # lines of a file that is there
 
@@ -29,6 +29,11 @@ def new(
     sources: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="Inputs of each file in turn.", show_default=False)
     ] = None,
+    reader: ListReader = None,
+    roles: Roles = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What is measured.", show_default="as the lists suggest")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the recipe goes; NAME.yaml.", show_default=False)
     ] = None,
@@ -46,7 +51,7 @@ def new(
         else re.sub(r"\W+", "-", Path(files[0]).resolve().parent.name).strip("-") or "lists"
     )
     place = output if output is not None else Path(f"{name}.yaml")
-    made = new_recipe(name, files, references or [], sources or [])
+    made = new_recipe(name, files, references or [], sources or [], reader, roles, metric)
     if place.exists():
         kept = place.read_text(encoding="utf-8", errors="replace").splitlines()
         lost = [line for line in kept if line.strip() and line not in made.text.splitlines()]

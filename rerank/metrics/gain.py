@@ -1,5 +1,6 @@
 """Measures given by the user: score columns of the lists themselves."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from rerank.metrics.text import TextMetric, equality
 from rerank.readers.block import ListBlock
 from rerank.readers.texts.text_list import TextList
 
+LOWER = re.compile(r"(^|_)(rank|cost|loss|error|errors|[wct]er)$", re.IGNORECASE)  # columns of which lower is better
 LARGEST_GAIN = 1e30  # in absolute value; sums over lists and squares of such gains are finite
 
 
@@ -52,8 +54,9 @@ def column_of(nbest: TextList, name: str, option: str) -> np.ndarray:
         likely = () if nbest.roles is None else nbest.roles.gains
         found = f"found the columns {', '.join(nbest.names) or '(none)'}, expected {name!r}"
         found = f"{' and '.join(map(repr, likely))} could be the gain" if likely else found
-        message = f"{found}; add it to the list or name another one, as --roles {(*likely, 'KEY')[0]}=gain (in a recipe: "
-        message += f"data.roles, or metric.{option})"
+        message = f"{found}; add it to the list or name another one (in a recipe: metric.{option})"
+        if option == "column" and nbest.roles is not None:
+            message += f", or the key: --roles {(*likely, 'KEY')[0]}=gain (data.roles)"
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
     values = np.asarray(nbest.scores[:, nbest.names.index(name)], np.float64)
     bounds = f"a finite number from {-LARGEST_GAIN:g} to {LARGEST_GAIN:g}: divide the gains by a constant"
@@ -78,8 +81,9 @@ class Gain(ColumnMetric):
 
     Parameters
     ----------
-    column: the name of the score column; higher is better.
+    column: the name of the score column.
     best: the value that cannot be exceeded: a candidate that reaches it counts as entirely right.
+    lower: whether lower is better, as of ranks, costs and errors, of which it has to be said.
     """
 
     name: ClassVar[str] = "gain"
@@ -92,23 +96,33 @@ class Gain(ColumnMetric):
 
     column: str = "gain"
     best: float = 1.0
+    lower: bool | None = None
 
     @property
     def measured(self) -> Sequence[str]:  # type: ignore[override]
         return (self.column,)
 
+    @property
+    def lower_is_better(self) -> bool:  # type: ignore[override]
+        return bool(self.lower)
+
     def values(self, nbest: TextList) -> np.ndarray:
+        key = self.column if nbest.roles is None else nbest.roles.gain_key or self.column
+        if self.lower is None and LOWER.search(key):
+            message = f"{key!r} is the gain; of ranks, costs and errors lower is better: say lower: true, or false"
+            raise DataError(f"{message} (--option lower=true; in a recipe: metric.lower)", path=nbest.path)
         return column_of(nbest, self.column, "column").reshape(-1, 1).copy()
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         return np.asarray(stats[..., 0] / np.maximum(reference[..., 0], 1.0))
 
     def perfect(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        return np.asarray(self.gain(stats, reference) >= self.best - 1e-12)
+        best = -self.best if self.lower else self.best
+        return np.asarray(self.gain(stats, reference) >= best - 1e-12)
 
     @property
     def signature(self) -> str:
-        return f"gain|column:{self.column}|version:1"
+        return f"gain|column:{self.column}|{'lower is better|' if self.lower else ''}version:1"
 
 
 @dataclass(frozen=True)

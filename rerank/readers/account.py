@@ -120,10 +120,11 @@ def _right(first: NBestList, lists: Sequence[NBestList]) -> str:
 
 def _gain_key(roles: Any) -> str:
     """Where the gain of candidates is from."""
-    if GAIN in roles.along or GAIN in roles.columns:
-        return str(roles.along.get(GAIN) or roles.columns[GAIN][0])
-    return f"1 for the candidate that {roles.truth[0]} names" if roles.truth else (
-        f"1 for the answer that {roles.right[0]} has" if roles.right else "")  # fmt: skip
+    if roles.gain_key or not (roles.truth or roles.right):
+        return str(roles.gain_key)
+    return (
+        f"1 for the candidate that {roles.truth[0]} names" if roles.truth else f"1 for the answer of {roles.right[0]}"
+    )
 
 
 def _columns(nbest: NBestList) -> str:

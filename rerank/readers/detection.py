@@ -43,6 +43,28 @@ _NO_LISTS = (
 )
 
 
+# Files that three statements of Python make JSON lines of: how they start, their program, and how to
+# go through the lines of ``text`` as ids with pairs of a text and a score.
+_LINES = (
+    (rb"NBestList[12]\.0", "SRILM", "[('0', [(l.split(')')[1], float(l[1:].split(')')[0])) for l in text[1:]])]"),
+    (rb"(-?\d+(\.\d+)? ){2}\d+ (<s> )?\S", "SRILM",
+     "[('0', [(' '.join(l.split()[3:]), float(l.split()[0])) for l in text])]"),
+    (rb"#!MLF!#", "HTK", "[(b.split('\\n')[0], [(' '.join(l.split()[2] for l in n.splitlines() if l[:1].isdigit()), 0) "
+     "for n in b.split('///')]) for b in '\\n'.join(text[1:]).split('\\n.\\n') if b]"),
+    (rb"[^\t\n]+\t([^,\t\n]+,){4,}", "MeCab", "enumerate([(t, 0) for t in b.split('\\nEOS')] for b in "
+     "'\\n'.join(text).split('\\nEOS\\nEOS'))"),
+    (rb"(?s)\s*<.{0,400}(ocr_page|ocrx_word|PcGts)", "an OCR program (hOCR, PAGE)",
+     "enumerate([(t, float(c)) for c, t in re.findall(r'conf[= ]\"?([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
+    (rb"([^\t\n]+)\t[^\t\n]+\t-?\d+\.\d+\n\1\t", "hfst-lookup",
+     "enumerate([tuple(l.split('\\t')[1:]) for l in b.splitlines()] for b in '\\n'.join(text).split('\\n\\n'))"),
+)  # fmt: skip
+_MADE = (
+    "this looks like a file of {}, which Python makes JSON lines of: import json, re; text = open({!r}).read()"
+    '.splitlines(); [print(json.dumps({{"id": str(id), "candidates": [{{"text": t, "score": float(s)}} for t, s in '
+    "found]}})) for id, found in {}]"
+)
+
+
 class Reads(Protocol):
     """The part of a reader that is used; see ``Reader``."""
 
@@ -77,6 +99,9 @@ def advice_on(reader: Reads, others: Readers, path: str) -> str:
         return _looks_like(name, kinds[name], reader)
     if what := next((what for form, what in _NO_LISTS if re.match(form, start or b"")), ""):
         return what
+    for form, program, lists in _LINES:
+        if re.match(form, start or b""):
+            return _MADE.format(program, path, lists)
     needing = (name for name, other in _made(others, needing=True) if _share(other, path, start) > MOSTLY)
     return next((_looks_like(name, dict(others)[name], reader) for name in needing), "")
 
@@ -88,8 +113,8 @@ def recognised(path: str, readers: Readers) -> str | None:
 
 def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
     """The name of the reader that a file is for; the ``usual`` one where nobody can tell, or it can be read only
-    once and has not begun."""
-    if read_once(path) and standard_input.get() is None:
+    once."""
+    if read_once(path):
         return usual
     if (_start(path) or b"").lstrip()[:1] in (b"{", b"["):
         return "jsonl"

@@ -89,8 +89,7 @@ def gathered(
     every_one = lists if several else [lists_from(lists, columns or {})]
     file = every_one[0]
     path = file.path if isinstance(file, ListFile) else ""
-    data = {"answer": getattr(file, "answer", None)}
-    data |= {"reader": dict(file.settings)} if isinstance(file, ListFile) else {}
+    data = {"answer": getattr(file, "answer", None), **({"reader": dict(file.settings)} if path else {})}
     settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": data}
     recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
     assert isinstance(recipe, ListRecipe)
@@ -113,7 +112,7 @@ def gathered(
     sizes, parts, references, seen = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray](), list[NBestList]()
     for found in content.measured(rows, count):
         nbest = found.rows.named()
-        seen += [] if found.pair is None else [nbest][: SAMPLE - len(seen)]
+        seen += (list(found.block) if found.pair is None else [found.pair.nbest])[: SAMPLE - len(seen)]
         if not len(nbest):
             continue
         scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))

@@ -1,6 +1,7 @@
 """A recipe for somebody's files: what they hold is found out by looking at them."""
 
 import glob
+import logging
 import os
 import re
 from collections.abc import Sequence
@@ -11,22 +12,27 @@ from rerank.base.encoding import decoded, is_name
 from rerank.base.errors import DataError
 from rerank.extraction.content import content_of
 from rerank.learn.folds import FOLDS
+from rerank.readers.account import Account
 from rerank.readers.base import NBestList, lists_of, readers
 from rerank.readers.detection import recognised
 from rerank.readers.given.nbest import GAIN
+from rerank.readers.given.reading import ListFile, read
 from rerank.readers.lines import LineReader
 from rerank.readers.sequences.base import TaggedSentence, sequence_readers
-from rerank.readers.several import make_reader
+from rerank.readers.several import make_reader, settings_of
 from rerank.readers.streams import open_stream, read_once
+from rerank.readers.texts.roles import roles_given
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TASKS, ListRecipe
-from rerank.recipes.settings import named
+from rerank.recipes.settings import Settings, named
 from rerank.runs.doubts import UNSPACED, written_apart
+from rerank.runs.role_checks import doubt_of_labels, doubts_of_lists, measure_doubt
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
 from rerank.storage.strict_json import as_json
 
+log = logging.getLogger("rerank")
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits
 SPEECH = "kaldi", "espnet"  # readers of transcripts
 JUDGED = "trec"  # the reader of search results that are judged in a file beside
@@ -64,11 +70,18 @@ class NewRecipe:
 
 
 def new_recipe(
-    name: str, files: Sequence[str], references: Sequence[str] = (), sources: Sequence[str] = ()
+    name: str,
+    files: Sequence[str],
+    references: Sequence[str] = (),
+    sources: Sequence[str] = (),
+    reader: str | None = None,
+    roles: str | None = None,
+    metric: str | None = None,
 ) -> NewRecipe:
     """The recipe ``name`` for lists in ``files``, of which those are trained on that are called so, or the first.
 
     references, sources: files with the references (gold trees) and the inputs of each; of runs of TREC, the judgements.
+    reader, roles, metric: the format of the lists, what keys of JSON are, and what is measured, where that is known.
 
     Raises
     ------
@@ -81,15 +94,16 @@ def new_recipe(
     train, dev, tests = _splits(files, splits)
     if (made := _no_lists(name, files, splits)) is not None:
         return made
-    format_name, shown = _looked_at(files)
+    settings, shown = _looked_at(files, reader, roles)
+    format_name = str(settings["name"])
     trees = not isinstance(shown, TextList)
-    root, reader = _placed(files)[0], format_name
-    judged = format_name == JUDGED
+    root, form, judged = _placed(files)[0], reader or format_name, format_name == JUDGED
     if judged:
         if len(qrels := set(references)) != 1:
             message = "runs need their judgements; name one file of qrels, for all of them, with --references"
             raise DataError(message, path=files[0])
-        reader, references = f"{{name: {JUDGED}, qrels: {_quoted(qrels.pop())}}}", ()
+        form, references = f"{{name: {JUDGED}, qrels: {_quoted(qrels.pop())}}}", ()
+    named = [f"  roles: {as_json(settings['roles'])}"] if roles else []
     lines = [
         f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml",
         f"name: {_quoted(name)}",
@@ -97,7 +111,8 @@ def new_recipe(
         "data:",
         f"  root: {_quoted(root)}",
         f"  nbest: {_quoted(_pattern(files, splits))}",
-        f"  reader: {reader}",
+        f"  reader: {form}",
+        *named,
         f"  train: {_quoted(splits[train])}",
         f"  dev: {_quoted(splits[dev])}        # epochs and settings are chosen on it" if dev else
         "  dev: null         # a part of the training lists takes its place",
@@ -115,6 +130,9 @@ def new_recipe(
     else:
         assert isinstance(shown, TextList)
         if not (gains or references or shown.references):
+            if shown.roles is not None and len(likely := shown.roles.gains) > 1:
+                found = f"{' and '.join(map(repr, likely))} could be the gain"
+                raise DataError(f"{found}; say which: --roles {likely[0]}=gain", path=files[0])
             message = "the lists say neither which candidates are good (a gain) nor what is right (a reference)"
             raise DataError(f"{message}; add a gain to each candidate, or name --references", path=files[0])
         lacking = {"references": "not needed" if gains else "in the lists", "sources": "in the lists, or unknown"}
@@ -129,13 +147,14 @@ def new_recipe(
                 "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
             )
     others = {"translation": "  # or speech, for word error rates", "speech": "  # or translation, for BLEU"}
-    lines[2:2] = [f"task: {task}{others.get(task, '')}", *_measure(task, format_name, shown)]
+    lines[2:2] = [f"task: {task}{others.get(task, '')}", *_measure(task, format_name, shown, metric)]
     recipe = read_settings(read_yaml("\n".join(lines)))
     assert isinstance(recipe, ListRecipe)
     content = content_of(recipe)
     if apart := "" if trees else written_apart(content.metric, content.read(recipe.data, recipe.data.training)):
         lines.insert(3, f"# {apart}")
     lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
+    lines[1:1] = _said_of(files, settings, references, measured=gains or trees or metric is not None)
     kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
     return _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests)
 
@@ -150,8 +169,10 @@ def _task_lines(recipe: ListRecipe) -> list[str]:
     return [*lines, *([LEARNED] if recipe.task == "parse" else [])]
 
 
-def _measure(task: str, format_name: str, shown: NBestList) -> list[str]:
-    """The line of the measure, where it is not that of the task."""
+def _measure(task: str, format_name: str, shown: NBestList, chosen: str | None) -> list[str]:
+    """The line of the measure that is ``chosen``, or where it is not that of the task."""
+    if chosen is not None:
+        return [f"metric: {chosen}"]
     unspaced = any(UNSPACED.search(decoded(text)) for text in shown.texts)
     marked = 2 * sum(MARKED.search(text) is not None for text in shown.texts) > len(shown)
     if format_name in SEARCH:
@@ -182,6 +203,8 @@ def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRec
     reader = next((each for each in SENTENCES if all(_holds_sentences(each, path) for path in files)), None)
     if reader is None or any(recognised(path, readers) for path in files):
         return None
+    if amiss := doubt_of_labels(_sentences(reader, train)):
+        raise DataError(f"{amiss} If these are labels, write a recipe: docs/tagging.md", path=train)
     lines = [
         *head, "task: tagging", "", "data:", f"  root: {_quoted(root)}",
         f"  file: {_quoted(_pattern(files, splits))}",
@@ -217,6 +240,12 @@ def _starts_with_examples(path: str) -> bool:
     return bool(lines) and all(EXAMPLE.match(line) for line in lines)
 
 
+def _sentences(reader: str, path: str) -> list[TaggedSentence]:
+    """The first sentences of a file."""
+    found = islice(sequence_readers.get(reader)().read(path), LOOK)
+    return [each for each in found if isinstance(each, TaggedSentence)]
+
+
 def _holds_sentences(reader: str, path: str) -> bool:
     """Whether a reader finds sentences in a file, more than one, whose labels are fewer than their tokens."""
     try:
@@ -229,9 +258,24 @@ def _holds_sentences(reader: str, path: str) -> bool:
     return len(sentences) == len(found) > 1 and 2 * long > len(found) and 2 * len(set(labels)) < len(labels)
 
 
-def _looked_at(files: Sequence[str]) -> tuple[str, NBestList]:
-    """The format of the files, and their first list with candidates."""
-    names = {path: recognised(path, readers) for path in files}
+def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str], *, measured: bool) -> list[str]:
+    """What the first file is taken for, a line for each; checks that fail are logged, or end this where they leave no
+    measure, unless one is chosen."""
+    needed = references[: 1 if settings["name"] != JUDGED else 0] or None
+    lists = read(files[0], settings, references=needed, on_bad_list="skip")
+    assert isinstance(lists, ListFile)
+    first = lists.first_items()
+    if not measured and (unsuited := measure_doubt(first, settings.get("roles"))):
+        raise DataError(f"{unsuited} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
+    for line in doubts_of_lists(first, None, settings.get("roles")):
+        log.warning("%s", line)
+    account = Account.of(files[0], first, settings["name"])
+    return [] if account is None else [f"# {_listed([line])}" for line in account.lines]
+
+
+def _looked_at(files: Sequence[str], reader: str | None, roles: str | None) -> tuple[Settings, NBestList]:
+    """The reader of the files, and their first list with candidates."""
+    names = {path: recognised(path, readers) if reader is None else reader for path in files}
     for path, name in names.items():
         if name is None:
             other = next(lists_of(make_reader("jsonl", "reader"), path), None)  # says what it seems to be, or raises
@@ -240,10 +284,10 @@ def _looked_at(files: Sequence[str]) -> tuple[str, NBestList]:
     if len(found := set(names.values())) > 1:
         said = ", ".join(f"{path} {name}" for path, name in names.items())
         raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, found))))} ({said}); expected one")
-    name = str(names[files[0]])
-    for nbest in lists_of(make_reader(name, "reader"), files[0]):
+    settings = settings_of(names[files[0]], "--reader") | ({} if roles is None else {"roles": roles_given(roles)})
+    for nbest in lists_of(make_reader(settings, "reader"), files[0]):
         if isinstance(nbest, NBestList) and len(nbest):
-            return name, nbest
+            return settings, nbest
     raise DataError("no list with candidates", path=files[0])
 
 

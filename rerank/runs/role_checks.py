@@ -9,7 +9,9 @@ from rerank.base.encoding import decoded
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
 from rerank.readers.nbest import NBestList
+from rerank.readers.sequences.base import TaggedSentence
 from rerank.readers.texts.text_list import TextList
+from rerank.runs.doubts import UNSPACED
 
 SAMPLE = 500  # lists that are looked at
 LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
@@ -50,6 +52,42 @@ def doubts_of_lists(
         found += [_written(sides)] if not isinstance(metric, Gain) else []
         found += [_unsuited([right for _, right in sides])] if words else []
     return [line for line in found if line]
+
+
+def measure_doubt(lists: Iterable[NBestList], roles: Mapping[str, str] | None = None) -> str:
+    """The sentence of ``doubts_of_lists`` on a metric of words; empty where one suits."""
+    texts = (nbest for nbest, _ in zip(lists, range(SAMPLE), strict=False) if isinstance(nbest, TextList))
+    if REFERENCE in (roles or {}).values():
+        return ""
+    return _unsuited([decoded(nbest.references[0]) for nbest in texts if nbest.references])
+
+
+def doubt_of_labels(sentences: Iterable[TaggedSentence]) -> str:
+    """A sentence where labels do not look like those of the tokens of sentences; empty where they do."""
+    every = list(sentences)
+    ids = [each.id for each in every if each.id]
+    labels = [label for each in every for label in each.labels]
+    kinds = {
+        f"have one label for all, {labels[0]!r}": len(set(labels)) == 1,
+        "have labels that are numbers, and not whole": sum(map(_is_fraction, labels)) > len(labels) / 2,
+        "have labels with slashes between them": 10 * sum("/" in label for label in labels) > len(labels),
+        "repeat one token, with another label each": 2 * sum(map(_alternatives, every)) > len(every),
+        "begin with the token '#', as comments do: say comments: '#'": 10 * sum(
+            each.tokens[0][0].startswith("#") for each in every) > len(every),
+        "have ids that are repeated": len(set(ids)) < len(ids),
+    } if labels else {}  # fmt: skip
+    what = next((what for what, is_so in kinds.items() if is_so), "")
+    return (
+        f"The sentences {what}: these look like alternatives of words, or weights, and not like labels." if what else ""
+    )
+
+
+def _is_fraction(label: str) -> bool:
+    return re.fullmatch(r"[-+]?\d*\.\d+(e[-+]?\d+)?|inf", label) is not None
+
+
+def _alternatives(sentence: TaggedSentence) -> bool:
+    return len(sentence.tokens) > 1 and len({token[0] for token in sentence.tokens}) == 1
 
 
 def _unused(nbest: TextList) -> str:
@@ -98,7 +136,7 @@ def _unsuited(references: Sequence[str]) -> str:
     kinds = {
         "are code": lambda text: _CODE.search(text) is not None,
         "are graphs in brackets": lambda text: _GRAPH.search(text) is not None,
-        "have one token each": lambda text: len(text.split()) == 1,
+        "have one token each": lambda text: len(text.split()) == 1 and not UNSPACED.search(text),
     }
     what = next((what for what, is_so in kinds.items() if sum(map(is_so, references)) > NEARLY * len(references)), "")
     if not what:

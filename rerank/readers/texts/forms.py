@@ -62,6 +62,11 @@ class Roles:
     unused: Mapping[str, str] = field(default_factory=dict)
     doubtful: tuple[str, ...] = ()
 
+    @property
+    def gain_key(self) -> str:
+        """The key that the gain is under; empty where it is under none."""
+        return self.along.get("gain") or self.columns.get("gain", ("",))[0]
+
     def fits(self, item: Object) -> bool:
         """Whether an object is of this form."""
         return all(item.get(key) is not None and isinstance(item[key], kind) for key, kind in self.keys.items())

@@ -24,7 +24,7 @@ from typing import Any
 
 from rerank.base.errors import RecipeError
 from rerank.readers.problems import Problem
-from rerank.readers.texts.forms import FORMS, NUMERAL, VERDICTS, Object, Paths, Roles, first_of, said_of
+from rerank.readers.texts.forms import FORMS, NUMERAL, VERDICTS, Object, Paths, Roles, as_number, first_of, said_of
 from rerank.readers.texts.samples import FINISH
 from rerank.readers.texts.text_list import NUMBERS, SCORE
 
@@ -344,13 +344,14 @@ def _settled(form: Roles, objects: Sequence[Object], asked: Mapping[str, str], n
     inner, outer = _used(form)
     taken = {*inner, *named, *_SPECIAL} | (set() if form.many else outer)
     free = {key: kind for key, kind in kinds.items() if key in asked or not (key in taken or _ID.search(key))}
-    gain, gains = _gain(form, free, asked)
+    likely = {key for key in free if _is_gain(key) and not _counts(entries, fitting, key, key in along)}
+    gain, gains = _gain(form, free, asked, likely)
     if GAIN in form.columns and gain != form.columns[GAIN][0]:  # a reward beside verdicts
         form = replace(
             form, columns={form.columns[GAIN][0] if key == GAIN else key: paths for key, paths in form.columns.items()}
         )
     steady = set() if form.many or form.form else {key for key in free if not _varies(fitting, form.group, key)}
-    names = {key: name for key in free if (name := _name(key, free[key], form, asked, gain, key in along))
+    names = {key: name for key in free if (name := _name(key, free[key], form, asked, gain, likely, key in along))
              and (key in asked or key == gain or key not in {*gains, *steady})}  # fmt: skip
     columns = {
         **form.columns,
@@ -406,19 +407,30 @@ def _used(form: Roles) -> tuple[set[str], set[str]]:
     return heads(chain(form.text, *form.columns.values())), heads(outer) | set(form.along.values())
 
 
-def _name(key: str, kind: Counter[str], form: Roles, asked: Mapping[str, str], gain: str, along: bool) -> str:
+def _name(
+    key: str, kind: Counter[str], form: Roles, asked: Mapping[str, str], gain: str, likely: set[str], along: bool
+) -> str:
     """What the numbers of a key are called; empty if they are no column."""
     role = asked.get(key, "")
     if key == gain:
         return GAIN
     if role in ("column", "base"):
         return SCORE if role == "base" else key
-    if role or form.form or _is_gain(key):
+    if role or form.form or key in likely:
         return ""
     if along and singular(key) == SCORE:
         return SCORE
     steps = kind["list of numbers"] + kind["number in a list"] >= MOSTLY * kind.total() > 0
     return key if _is_numeric(kind) or (steps and not along) else ""
+
+
+def _counts(entries: Sequence[Any], lists: Sequence[Object], key: str, along: bool) -> bool:
+    """Whether numbers called like a gain are counts, which may be beyond 1."""
+    if key.lower() in (GAIN, "label", "labels"):
+        return False
+    values = chain.from_iterable(item.get(key) or () for item in lists) if along else (
+        entry.get(key) for entry in entries if isinstance(entry, dict))  # fmt: skip
+    return any(isinstance(value := as_number(one), int | float) and value > 1 for one in values)
 
 
 def _is_gain(key: str) -> bool:
@@ -456,13 +468,15 @@ def _varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
     return any(seen.setdefault(repr(first_of(row, group)), row.get(key)) != row.get(key) for row in rows)
 
 
-def _gain(form: Roles, kinds: Mapping[str, Counter[str]], asked: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """The key of the gain, empty where nothing is sure to be one, and those that could be it."""
-    if named := [key for key, role in asked.items() if role == GAIN]:
-        return named[0], ()
+def _gain(
+    form: Roles, kinds: Mapping[str, Counter[str]], asked: Mapping[str, str], named: set[str]
+) -> tuple[str, tuple[str, ...]]:
+    """The key of the gain, empty where nothing is sure to be one, and those that could be it; named: as gains are."""
+    if given := [key for key, role in asked.items() if role == GAIN]:
+        return given[0], ()
 
     def tells(key: str, kind: Counter[str]) -> bool:
-        return _is_numeric(kind, ["verdict"]) if _is_gain(key) else kind["verdict"] >= MOSTLY * kind.total() > 0
+        return _is_numeric(kind, ["verdict"]) if key in named else kind["verdict"] >= MOSTLY * kind.total() > 0
 
     likely = [key for key, kind in kinds.items() if key not in asked and tells(key, kind)]
     if GAIN in likely:

@@ -12,6 +12,7 @@ from rerank.readers.lines import LineReader, whole_number
 from rerank.readers.problems import NUL
 from rerank.readers.sides import Progress, Side, in_step
 from rerank.readers.streams import PathLike, open_stream, single_stdin
+from rerank.readers.texts.json_lines import is_object
 from rerank.readers.texts.text_list import TextList
 
 FORMS = ("lines", "tab", "id")
@@ -51,6 +52,9 @@ def _texts(lines: LineReader) -> Iterator[tuple[int, bytes]]:
     for number, line in lines:
         if lines.nul and b"\0" in line:
             raise DataError(NUL, path=lines.path, line=number)
+        if number == 1 and is_object(line):
+            message = "found an object of JSON; expected a text on each line: lists and manifests are no sentences"
+            raise DataError(message, path=lines.path, line=number)
         yield number, line.strip()
 
 

@@ -1,0 +1,93 @@
+"""Checks of what lists were taken for: that they find what is amiss, are lifted by a role, and silent elsewhere."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rerank
+from rerank.readers.sequences.base import TaggedSentence
+from rerank.runs.role_checks import doubt_of_labels, doubts_of_lists, measure_doubt
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def lists(path: Path, references: list[str], texts: list[list[str]], **more: Any) -> Any:
+    rows = [{"reference": right, "candidates": [{"text": text, **more} for text in few]}
+            for right, few in zip(references, texts, strict=True)]  # fmt: skip
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return rerank.read(path)
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "said"),
+    [
+        ("utt1 it rains here", "it rains here", "without the first token of each reference (an id?)"),
+        ("it rains here db", "it rains here", "without the last token of each reference (an id, or the name of"),
+        ("It Rains here", "it rains here", "in lower case"),
+        ("d\u00e9j\u00e0 vu la", "de\u0301ja\u0300 vu la", "in the Unicode form NFKC"),
+        ("it rains, here.", "it rains here", "without punctuation marks"),
+        ("it rains here", "\u2581it \u2581rain s \u2581here", "with pieces of words joined"),
+        ("select a from b", "select b from a", "The references are code, which words do not measure"),
+        ("(w / want-01 :ARG0 (b / boy))", "(b / boy)", "The references are graphs in brackets"),
+        ("tuesday", "monday", "The references have one token each"),
+    ],
+)
+def test_references(reference: str, text: str, said: str, tmp_path: Path) -> None:
+    found = lists(tmp_path / "lists.jsonl", [reference] * 3, [[text, f"{text} so"]] * 3)
+    assert any(said in line for line in doubts_of_lists(found.first_items()))
+    assert doubts_of_lists(found.first_items(), roles={"reference": "reference"}) == []
+
+
+def test_numbers_that_are_not_used(tmp_path: Path) -> None:
+    rows = [{"candidates": [{"text": "a", "gain": 1, "acc": k} for k in (0, 1)]}] * 2
+    (tmp_path / "lists.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (line,) = doubts_of_lists(rerank.read(tmp_path / "lists.jsonl").first_items())
+    assert line.startswith("Numbers that differ within lists are not used: 'acc' (numbers, 4 of 4). Say what they are")
+    assert not doubts_of_lists(rerank.read(tmp_path / "lists.jsonl", roles="acc=unused").first_items())
+
+
+@pytest.mark.parametrize("name", ["asr/dev", "asr/test", "llm/dev", "llm/test"])
+def test_they_are_silent_on_lists_that_come_with_the_program(name: str) -> None:
+    found = rerank.read(DATA / f"{name}.jsonl.gz").first_items()
+    assert doubts_of_lists(found) == []
+    assert measure_doubt(found) == ""
+
+
+def sentences(*rows: tuple[str, str]) -> list[TaggedSentence]:
+    return [TaggedSentence(tuple((word,) for word in words.split()), tuple(labels.split())) for words, labels in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("it rains", "A A")], "have one label for all, 'A'"),
+        ([("a a", "1.5 2.5"), ("b", "x")], "have labels that are numbers, and not whole"),
+        ([("a b", "n v/n")], "have labels with slashes between them"),
+        ([("a a", "x y")], "repeat one token, with another label each"),
+        ([("# a", "x y")], "begin with the token '#'"),
+        ([("it rains", "P V"), ("a dog", "D N")], ""),
+    ],
+)
+def test_labels(rows: list[tuple[str, str]], said: str) -> None:
+    assert (said in doubt_of_labels(sentences(*rows))) if said else not doubt_of_labels(sentences(*rows))
+
+
+def test_an_account(tmp_path: Path, rerank: Any) -> None:
+    rows = [{"qid": f"{i}", "samples": [{"response": f"{i + k}", "reward": k, "passed": k == 1, "model": "m"} for k in
+             range(3)]} for i in range(12)]  # fmt: skip
+    path = tmp_path / "lists.jsonl.gz"
+    path.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode()))
+    assert rerank("look", path).out.splitlines() == [
+        f"{path}: jsonl, 12 lists of 3 to 3 candidates", 'candidates: samples.response: "0"',
+        "base score: none; all are 0, and the first candidate is the base's choice",
+        "what is right: gain (passed), 12 of 36 candidates are right", "columns: reward",
+        "not used: model (texts, 36 of 36)",
+    ]  # fmt: skip
+    found = json.loads(rerank("vote", path, "--samples", "10", "--folds", "2", "--json").out)
+    assert found["account"]["right"] == "gain (passed), 12 of 36 candidates are right"
+    (tmp_path / "texts").write_text('{"text": "a"}\n')
+    refused = rerank("evaluate", tmp_path / "texts", tmp_path / "texts", "--metric", "bleu")
+    assert (refused.code, "lists and manifests are no sentences" in refused.err) == (2, True)
