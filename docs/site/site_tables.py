@@ -31,6 +31,7 @@ from rerank.metrics.base import metrics
 from rerank.readers import base
 from rerank.readers.base import readers
 from rerank.readers.sequences.base import sequence_readers
+from rerank.readers.texts.forms import FORMS
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.tagging_recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe
@@ -147,6 +148,19 @@ def format_section(name: str) -> str:
     return f"{text}\n\n{option_table('reader', name)}"
 
 
+def form_table() -> str:
+    """The known forms of JSON, with what tells them, and the roles of their keys."""
+    rows = []
+    for form in FORMS:
+        gain = [form.gain_key] if form.gain_key else []
+        roles = {"text": (form.many or "", *form.text), "gain": gain, "columns": [*form.columns, *form.along],
+                 "source": form.source, "reference": form.reference, "right answer": form.right}  # fmt: skip
+        said = "; ".join(f"{role}: {', '.join(f'`{key}`' for key in keys if key)}" for role, keys in roles.items()
+                         if any(keys))  # fmt: skip
+        rows.append([form.form, ", ".join(f"`{key}`" for key in form.keys), said, cell(form.about)])
+    return table(["form", "told by", "roles", "what it is"], rows)
+
+
 def loss_table() -> str:
     """Which losses a learner takes."""
     rows: dict[tuple[str, ...], list[str]] = {}
@@ -229,6 +243,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "source": source,
     "format": format_section,
     "losses": loss_table,
+    "forms": form_table,
     "templates": template_table,
     "outcomes": outcome_table,
     "commands": command_pages,
