@@ -46,7 +46,7 @@ class Account:
     @staticmethod
     def of(name: str, items: Iterable[Item], format: str = "", measure: str = "") -> "Account | None":
         """That of lists called ``name``; None if none of them has candidates."""
-        every = list(islice(_lists(items), MOST))
+        every = list(islice(filled(items), MOST))
         if not every:
             return None
         first = next((nbest for nbest in every if len(nbest) > 1), every[0])
@@ -83,7 +83,7 @@ def said_of(account: Account | None) -> dict[str, Any]:
     return {} if account is None else {"account": account.as_data()}
 
 
-def _lists(items: Iterable[Item]) -> Iterator[NBestList]:
+def filled(items: Iterable[Item]) -> Iterator[NBestList]:
     """The lists with candidates."""
     for item in items:
         yield from (nbest for nbest in (item if isinstance(item, ListBlock) else [item])

@@ -89,7 +89,10 @@ def gathered(
     every_one = lists if several else [lists_from(lists, columns or {})]
     file = every_one[0]
     path = file.path if isinstance(file, ListFile) else ""
-    data = {"answer": getattr(file, "answer", None), **({"reader": dict(file.settings)} if path else {})}
+    data = {
+        "answer": getattr(file, "answer", None),
+        **({"reader": dict(file.settings)} if isinstance(file, ListFile) else {}),
+    }
     settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": data}
     recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
     assert isinstance(recipe, ListRecipe)

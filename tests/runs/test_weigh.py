@@ -163,5 +163,9 @@ def test_a_gain_is_no_column_unless_it_is_named(named: bool, tmp_path: Path) -> 
     path.write_text("".join(json.dumps(one) + "\n" for one in lists))
     format = {"name": "jsonl", "dense": ["lm", "gain"]} if named else "jsonl"
     more = ["gain"] if named else []
-    assert [weight.column for weight in weigh(rerank.read(path, format), "wer", **FAST).weights] == ["lm", *more]
+    assert [weight.column for weight in weigh(rerank.read(path, format), "wer", **FAST).weights] == [
+        "lm",
+        *more,
+        "words",
+    ]
     assert rerank.fit(rerank.read(path, format), metric="wer", features="dense").columns == ("score", "lm", *more)

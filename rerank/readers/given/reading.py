@@ -11,7 +11,7 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers import detection, several
-from rerank.readers.account import MOST, Account
+from rerank.readers.account import MOST, Account, filled
 from rerank.readers.base import NBestList, OnBadList, Reader, SkippedList, check_choice, lists_of, readers
 from rerank.readers.block import Item
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame, is_table, table
@@ -51,7 +51,7 @@ class ListFile:
         """The first usable lists, as many as an account looks at; none of what can be read only once."""
         if any(map(read_once, self.files)):
             return []
-        return list(islice((item for item in self.rows() if isinstance(item, NBestList)), MOST))
+        return list(islice(filled(self.blocks()), MOST))
 
     @property
     def account(self) -> Account | None:
