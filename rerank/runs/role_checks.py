@@ -108,7 +108,12 @@ def _written(sides: Sequence[tuple[list[str], str]]) -> str:
     tried = {
         what: _lacking([([*map(change, texts)], change(right).split()) for texts, right in sides])
         for what, change in _BOTH.items()
-    } | {what: _lacking([(texts, right.split()[part]) for texts, right in sides]) for what, part in _ENDS.items()}
+    }
+    more = [len(right.split()) - sum(len(text.split()) for text in texts) / len(texts) for texts, right in sides]
+    if sum(more) > len(more) / 2:  # an id is a token that candidates do not have
+        tried |= {
+            what: _lacking([(texts, right.split()[part]) for texts, right in sides]) for what, part in _ENDS.items()
+        }
     best = min(tried, key=lambda what: tried[what])
     if tried[best] > lacking / 2:
         return ""

@@ -77,7 +77,7 @@ def test_lists_of_another_format_are_not_counted(tmp_path: Path, rerank: Command
     for references in ("x\n" * 4, "x\n" * 9):
         (tmp_path / "right").write_text(references)
         failed(
-            rerank("weigh", tmp_path / "lists", tmp_path / "right", "--metric", "bleu"), 2,
+            rerank("weigh", tmp_path / "lists", tmp_path / "right", "--metric", "bleu", "--reader", "jsonl"), 2,
             f"{tmp_path / 'lists'}:1: ", "this looks like moses: use --reader moses",
         )  # fmt: skip
 
@@ -128,6 +128,7 @@ def test_references_that_lists_hold(samples: Path, rerank: Command) -> None:
     samples.write_text(lists[0].replace('"references"', '"others"') + "\n")
     failed(rerank("oracle", samples, "--metric", "wer", "--reader", "jsonl"), 2, "list 0", "no references")
     failed(rerank("oracle", samples), 2, "expected NBEST REF: parses are measured against gold trees")
+    samples.write_text("a text\n")
     failed(rerank("evaluate", samples, samples, "--metric", "gain"), 2, "cannot be computed from texts")
 
 

@@ -36,7 +36,7 @@ def lists(path: Path, references: list[str], texts: list[list[str]], **more: Any
     ],
 )
 def test_references(reference: str, text: str, said: str, tmp_path: Path) -> None:
-    found = lists(tmp_path / "lists.jsonl", [reference] * 3, [[text, f"{text} so"]] * 3)
+    found = lists(tmp_path / "lists.jsonl", [reference] * 3, [[text, text]] * 3)
     assert any(said in line for line in doubts_of_lists(found.first_items()))
     assert doubts_of_lists(found.first_items(), roles={"reference": "reference"}) == []
 
