@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -119,14 +120,13 @@ def _evaluate_texts(
     from rich.table import Table
 
     from rerank.readers.streams import stream_name
-    from rerank.readers.texts.text_pairs import read_lines, read_references
+    from rerank.readers.texts.text_files import TextFile, paired, present
 
-    golds = list(read_references(references, form))
-    texts = [list(read_lines(path)) for path in systems]
-    for path, lines in zip(systems, texts, strict=True):
-        if len(lines) != len(golds):
-            message = f"{len(lines)} lines for {len(golds)} references of {references[0]}; expected one for each"
-            raise DataError(message, path=stream_name(path))
+    files = [TextFile(path, form) for path in references]
+    files += [TextFile(path, "lines" if form == "lines" else "auto") for path in systems]
+    found = paired(files[0], files[1:])
+    golds = [present(chain(*one)) for one in zip(*found[: len(references)], strict=True)]
+    texts = [[text for text, *_ in one] for one in found[len(references) :]]
     if not golds:
         raise DataError("no reference in the file", path=references[0])
     shown_golds = [[text.decode("utf-8", "surrogateescape") for text in gold] for gold in golds]

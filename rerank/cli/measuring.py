@@ -74,9 +74,12 @@ class Measuring:
         list[str] | None, typer.Option("--reference", metavar="FILE", help="Another file of references of texts.")
     ] = None
     form: Annotated[
-        Literal["lines", "tab", "id"],
-        typer.Option(help="References of texts: one per line, several separated by tabs, or `id ||| reference` lines."),
-    ] = "lines"
+        Literal["auto", "lines", "tab", "id"],
+        typer.Option(
+            help="References of texts: one on each line, several separated by tabs, or one with its id; auto: lines "
+            "that may have ids."
+        ),
+    ] = "auto"
     option: Option = None
     normalize: Annotated[
         bool, typer.Option("--normalize", help="Trees: bring escapes, quotes and brackets in words to one form.")
@@ -88,7 +91,7 @@ class Measuring:
         from rerank.extraction.content.texts import make_text_metric
         from rerank.extraction.content.trees import make_parseval
 
-        of_texts = {"--reference": bool(self.references), "--form": self.form != "lines"}
+        of_texts = {"--reference": bool(self.references), "--form": self.form != "auto"}
         given = {"--prm": self.prm, "--punctuation": self.punctuation}
         settings = metric_settings(self.metric, self.option)
         parses = settings["name"] == "parseval"

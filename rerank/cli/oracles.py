@@ -34,7 +34,7 @@ def oracle(
         str | None,
         typer.Argument(
             metavar="[REF]",
-            help="References in the same order; not for a gain, nor for lists that hold their own.",
+            help="References, by id or in the same order; not for a gain, nor for lists that hold their own.",
             show_default=False,
         ),
     ] = None,

@@ -181,7 +181,7 @@ class Scorer:
         sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
         hold theirs. What is unlike the training lists in their score columns is logged at the end.
         """
-        sides = [] if sources is None else [source_lines(sources)]
+        sides = [] if sources is None else [source_lines(sources, getattr(self.recipe.data, "form", "auto"))]
         told = reader.knowing(self.content.columns, normal=self.content.normalize)
         lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
         opened: Iterator[Opened | SkippedList] = usable(lists, self._counted, count)
@@ -190,7 +190,7 @@ class Scorer:
     def _counted(self, item: tuple[NBestList | SkippedList, tuple[Any, ...]], count: SkipCount) -> Opened | SkippedList:
         nbest, source = item
         if source and isinstance(nbest, TextList):
-            nbest = nbest.changed(source=source[0])
+            nbest = nbest.changed(source=source[0][0])
         opened = nbest if isinstance(nbest, SkippedList) else self.open(nbest)
         if isinstance(opened, SkippedList):
             count.bad(opened)

@@ -36,17 +36,18 @@ an id used before                                   bad list "duplicate id"; ``i
 whole numbers as ids, with a number left out        an empty list
 such ids that do not increase, or leave out 10^4    error: sources and references can no longer be told apart
 a list without references, where they are needed    bad list "no reference"
-sources or references after the last list           bad list "missing" for each; if skipped, an empty list
+an id that sources or references do not have         bad list "no source", "no reference"
+sources or references of no list                    bad list "missing" for each; if skipped, an empty list
 candidates with different words                     without gold trees bad list "words" (traces do not count)
 candidates with other words than the gold tree      used; counted as refused: see ``rerank.metrics.parseval``
 a failed parse, such as ``(())``                    a candidate, or gold tree, without words
 a balanced gold tree that is malformed              bad list "gold tree"
 unbalanced brackets or text outside gold trees      error: the trees that follow can no longer be told apart
 more or fewer gold trees than lists                 error, with both counts
-fewer sources or references than lists              error, with both counts
+fewer sources or references than lists, by place    error, with both counts
 a number of lines other than n for each list        error (opennmt): nothing tells which list lacks some
 joined scores after a list of unknown length        error: nothing tells whose they are
-keys of an archive that are not those of another    error: both need the same keys in the same order
+keys of an archive that are not those of another    error: both need the same keys
 a truncated or damaged archive, UTF-16              error
 a JSON array that is cut short or damaged           error: what follows cannot be told apart
 a line or tree of more than 16 MiB                  error

@@ -1,19 +1,46 @@
-"""Files that go with lists, such as gold trees, sources, references and scores: gone through in step with the lists.
+"""Files that go with lists, such as gold trees, sources, references and scores.
 
-A side file has an entry for every list, or for every candidate, in the same order. Nothing but the order tells what
-belongs together: bad lists use up their entries too, and a file with too few or too many is an error.
+A side file has an entry for every list, or for every candidate. Entries with the ids of lists are found by these, in
+any order; ids of lists in an order of their own (fairseq) are the places of the inputs. Others are gone through in step
+with the lists: bad lists use up their entries too, and a file with too few or too many is an error.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, TypeVar
+from itertools import chain, islice
+from typing import Any, Generic, TypeVar
 
 from rerank.base.errors import DataError
 from rerank.base.wording import amount
-from rerank.readers.base import NBestList, Problem, Reader, SkippedList, lists_of
-from rerank.readers.streams import PathLike, single_stdin, stream_name
+from rerank.readers.base import NBestList, Problem, Reader, SkippedList, lists_of, nameless
+from rerank.readers.streams import PathLike, must_wait, single_stdin, stream_name
 
 T = TypeVar("T", bound=NBestList)
+Item = TypeVar("Item")
+LOOK = 1000  # lists, the first, whose ids tell whether a file beside them has these
+
+
+class ById(Generic[Item]):
+    """What is in a stream, taken by ids in any order: what is passed on the way is held, and given back later."""
+
+    def __init__(self, items: Iterable[tuple[Any, Item]]) -> None:
+        self._items, self._passed = iter(items), dict[Any, list[Item]]()
+
+    def take(self, name: Any) -> Item | None:
+        """The next with an id; None if there is none left."""
+        if name in self._passed:
+            first, *more = self._passed.pop(name)
+            self._passed |= {name: more} if more else {}
+            return first
+        for other, item in self._items:
+            if other == name:
+                return item
+            self._passed.setdefault(other, []).append(item)
+        return None
+
+    def rest(self) -> Iterator[Item]:
+        """What nobody has taken."""
+        yield from chain(*self._passed.values())
+        yield from (item for _, item in self._items)
 
 
 class Progress:
@@ -24,28 +51,21 @@ class Progress:
         self.last: NBestList | SkippedList | None = None
         self.like: NBestList | None = None  # the last that is not bad
         self.bad: SkippedList | None = None  # the first that is
+        self.nameless = 0  # bad lists whose ids are unknown
         self.late = False  # whether the first list is empty, as are those whose ids are left out
 
     def add(self, nbest: NBestList | SkippedList) -> None:
         """Note the next list."""
         if isinstance(nbest, NBestList):
             self.like, self.late = nbest, self.late or (self.count == 0 and len(nbest) == 0)
-        elif self.bad is None:
-            self.bad = nbest
+        else:
+            self.bad, self.nameless = self.bad or nbest, self.nameless + (nbest.id == nameless(nbest.line))
         self.count, self.last = self.count + 1, nbest
 
     def check_form(self) -> None:
         """Refuse a file of which no list so far is any good, whose lists are then counted by a wrong format."""
         if self.like is None and self.bad is not None:
             raise self.bad.problem.advised()
-
-    def check_order(self, nbest: NBestList | SkippedList) -> None:
-        """Refuse a list whose id is not its place, where lists come in an order of their own."""
-        if self.reader.order == "file" and nbest.id != str(self.count - 1):
-            message = f"the list is number {self.count} of the file, but its id says {nbest.id}: lists come in the "
-            message += "order in which they were made, and what other files hold for them in that of the inputs; "
-            message += "set data.reader.order: id"
-            raise DataError(message, path=self.path, line=nbest.line, list_id=nbest.id)
 
 
 class Side:
@@ -65,19 +85,26 @@ class Side:
         self.paths, self.path, self.of = paths, ", ".join(map(stream_name, paths)), of
         self.one, self.many = what
         self.count, self.line = 0, 0  # of the entries taken so far, and of the last of them
-        self._entries = iter(entries)
+        self.by_id: dict[str, tuple[int, Any]] | None = None  # those not taken so far, where ids tell whose they are
+        self.entries = iter(entries)
+
+    def settle(self, reader: Reader, ids: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002
+        """Decide how lists and entries go together; ids: of the first lists, which are then read ahead."""
+        if reader.order == "file" and self.of == "list":
+            self.by_id = {str(k): entry for k, entry in enumerate(self.entries, start=reader.first_id)}
 
     def take(self, number: int = 1) -> list[Any]:
         """The next entries; fewer only at the end."""
-        entries = list(islice(self._entries, number))
+        entries = list(islice(self.entries, number))
         if entries:
             self.count, self.line = self.count + len(entries), entries[-1][0]
         return [entry for _, entry in entries]
 
     def take_for(self, nbest: NBestList | SkippedList, lists: Progress) -> Any:
-        """The entry of the last list read or, in a list, those of its candidates."""
-        if self.of == "list":
-            lists.check_order(nbest)
+        """The entry of the last list read, None if none has its id; or, in a list, those of its candidates."""
+        if self.by_id is not None:
+            self.line, entry = self.by_id.pop(nbest.id, (self.line, None))
+            return entry
         number = 1 if self.of == "list" else nbest.size
         if number is None:
             assert isinstance(nbest, SkippedList)
@@ -94,9 +121,9 @@ class Side:
         raise DataError(message, path=self.path, line=self.line or None)
 
     def finish(self, lists: Progress) -> None:
-        """Refuse an entry that is left over."""
+        """Refuse an entry that is left over, unless ids tell whose it is."""
         before = self.count
-        if self.take():
+        if self.by_id is None and self.take():
             lists.check_form()
             message = f"at least {self.count:,} {self.many} for {amount(before, self.of)} of {lists.path}; {self._rule}"
             raise DataError(message, path=self.path, line=self.line)
@@ -118,15 +145,45 @@ def in_step(
     missing: makes an empty list for the entries that are left over at the end; they are an error where it is None.
     """
     single_stdin(path, *[name for side in sides for name in side.paths])
-    lists = Progress(reader, path)
-    for nbest in lists_of(reader, path):
+    lists, found, ahead = Progress(reader, path), lists_of(reader, path), list[NBestList | SkippedList]()
+
+    def ids() -> list[str]:
+        while not (ahead and must_wait(path)) and len(ahead) < LOOK and (nbest := next(found, None)) is not None:
+            ahead.append(nbest)
+        return [nbest.id for nbest in ahead]
+
+    for side in sides:
+        side.settle(reader, ids)
+    for nbest in chain(ahead, found):
         lists.add(nbest)
-        yield nbest, tuple(side.take_for(nbest, lists) for side in sides)
-    if missing is None:
-        for side in sides:
-            side.finish(lists)
-    elif sides:
+        entries = tuple(side.take_for(nbest, lists) for side in sides)
+        lacking = next((side for side, entry in zip(sides, entries, strict=True) if entry is None), None)
+        if lacking is not None and isinstance(nbest, NBestList):
+            message = f"{lacking.path} has no {lacking.one} with the id of the list"
+            problem = Problem("no source" if lacking.one == "source" else "no reference", message)
+            nbest = SkippedList.of(problem, nbest.id, nbest.path, nbest.line)
+        yield nbest, entries
+    if missing is not None and sides and all(side.by_id is None for side in sides):
         yield from _rest(lists, sides, missing)
+        return
+    for side in sides:
+        side.finish(lists)
+    if missing is not None and sides and sides[-1].by_id:
+        yield from _left(lists, sides, missing)
+
+
+def _left(
+    lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], T]
+) -> Iterator[tuple[T, tuple[Any, ...]]]:
+    """The entries with ids that no list has, with empty lists; but not those of bad lists whose ids are unknown."""
+    last = sides[-1]
+    left = [name for name in last.by_id or () if all(side.by_id is None or name in side.by_id for side in sides)]
+    for name in left[lists.nameless :]:
+        line, _ = (last.by_id or {})[name]
+        message = f"no list has the id {name!r} (line {line:,} of {last.path}), nor {amount(len(left) - 1, 'other')} "
+        message += "that the file has. A decoder that found nothing writes no list; take out what is of other inputs"
+        empty = missing(lists).changed(id=name, missing=Problem("missing", message))
+        yield empty, tuple(None if side.by_id is None else side.by_id[name][1] for side in sides)
 
 
 def _rest(

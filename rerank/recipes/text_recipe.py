@@ -24,8 +24,8 @@ class TextDataSettings(SplitSettings):
 
     sources: where the inputs are, one per line; null: in the lists, or unknown.
     references: where the references are, in one file or several; null: in the lists, or (for a gain) not needed.
-    form: what a file of references holds: one per line, several per line separated by tabs, or ``id ||| reference``
-    lines.
+    form: what a file of references holds: lines are one on each, as it stands, tab several on each with tabs between
+    them, id one on each with the id of its list; auto lines that may have ids, also those of sources, which is said.
     answer: how the answer is found in the text of a candidate that does not have one under ``answer``: ``boxed``,
     ``last-number``, ``letter``, ``text``, ``json:KEY`` or ``regex:PATTERN``; null: it has none.
     roles: what keys of JSON are, where their names and kinds do not tell: ``{samples: candidates, passed: gain}``.
@@ -33,7 +33,7 @@ class TextDataSettings(SplitSettings):
 
     sources: str | None = "{root}/{split}.src.gz"
     references: Annotated[tuple[str, ...] | None, one_or_many(str)] = ("{root}/{split}.ref.gz",)
-    form: Literal["lines", "tab", "id"] = "lines"
+    form: Literal["auto", "lines", "tab", "id"] = "auto"
     answer: Annotated[str | None, AfterValidator(check_rule)] = None
     roles: dict[str, str] | None = None
     reader: Annotated[Settings, part("moses")] = Field(default={}, validate_default=True)

@@ -23,11 +23,14 @@ from rerank.metrics.wer import Wer
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import SkippedList
+from rerank.readers.several import make_reader
 from rerank.readers.streams import read_once
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.runs.corpora import Data
+from rerank.runs.systems import inputs_of
+from rerank.runs.systems import shared as same_inputs
 
 APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions
 HARDLY = 0.05  # the share of what a random candidate lacks that an oracle gains at the least
@@ -94,13 +97,23 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
             shown = f"{metric.primary} {here}, on {split} {there}"
             why = written_apart(metric, again(recipe, recipe.data.training, content)) or ASKED
             found.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {why}")
-        found += [f"{split}: {line}" for line in unlike_training(extracted.seen, content, known, train.seen.digests)]
+        unlike = unlike_training(extracted.seen, content, known, train.seen.digests)
+        if not shared(train.seen.digests, extracted.seen.digests)[0] and (what := _same_inputs(recipe, split, content)):
+            unlike.append(f"the lists have the {what} of training lists: are these systems to merge, and not splits?")
+        found += [f"{split}: {line}" for line in unlike]
     return found
 
 
 def again(recipe: ListRecipe, split: str, content: Content[Any]) -> Iterable[NBestList | SkippedList]:
     """The lists of a split, which have been read before; none where they cannot be read twice."""
     return () if any(map(read_once, paths_of(recipe.data, split))) else content.read(recipe.data, split)
+
+
+def _same_inputs(recipe: ListRecipe, split: str, content: Content[Any]) -> str:
+    """What the first lists of a split share with training lists; see ``systems.shared``."""
+    reader = make_reader(recipe.data.reader, "data.reader")
+    inputs = (inputs_of(reader, again(recipe, each, content)) for each in (recipe.data.training, split))
+    return same_inputs(*inputs)
 
 
 def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> str:

@@ -5,7 +5,7 @@ import logging
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from rerank.base.encoding import decoded, is_name
@@ -22,12 +22,14 @@ from rerank.readers.sequences.base import TaggedSentence, sequence_readers
 from rerank.readers.several import make_reader, settings_of
 from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.roles import roles_given
+from rerank.readers.texts.text_files import TextFile
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.runs.doubts import UNSPACED, written_apart
 from rerank.runs.role_checks import doubt_of_labels, doubts_of_lists, measure_doubt
+from rerank.runs.systems import systems
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
 from rerank.storage.strict_json import as_json
@@ -90,6 +92,24 @@ def new_recipe(
     for path in (*references, *sources):
         if not (is_url(path) or os.path.exists(path) or glob.has_magic(path)):
             raise DataError("no such file; check the name", path=path)
+    groups, what = _systems(files, sources, reader)
+    if len(groups) == len(files):
+        return _recipe(name, files, references, sources, reader, roles, metric)
+    firsts = [files.index(first) for first, *_ in groups]
+    right, inputs = ([each[k] for k in firsts] if len(each) == len(files) else each for each in (references, sources))
+    return _fused(_recipe(name, [files[k] for k in firsts], right, inputs, reader, roles, metric), groups, what)
+
+
+def _recipe(
+    name: str,
+    files: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str],
+    reader: str | None,
+    roles: str | None,
+    metric: str | None,
+) -> NewRecipe:
+    """``new_recipe`` of a file for each split."""
     splits = _names(files)
     train, dev, tests = _splits(files, splits)
     if (made := _no_lists(name, files, splits)) is not None:
@@ -129,6 +149,8 @@ def new_recipe(
         lines.append(f"  gold: {_quoted(_beside(references, files, splits, 'references'))}")
     else:
         assert isinstance(shown, TextList)
+        for path in references:
+            TextFile(path)  # refuses annotations
         if not (gains or references or shown.references):
             if shown.roles is not None and len(likely := shown.roles.gains) > 1:
                 found = f"{' and '.join(map(repr, likely))} could be the gain"
@@ -183,6 +205,32 @@ def _measure(task: str, format_name: str, shown: NBestList, chosen: str | None) 
         cut = "char" if unspaced else "13a"
         return [f"metric: {{name: bleu, tokenize: {cut}}}  # as blanks do not tell words apart; none: they do"]
     return []
+
+
+def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -> tuple[list[list[str]], str]:
+    """The files of lists, those of several systems over the same inputs together, and what these have in common."""
+    alone = len(set(files)) < 2 or len(set(files)) < len(files) or any(map(read_once, files))
+    name, *others = {None} if alone else {reader or recognised(path, readers) for path in files}
+    if name is None or others:
+        return [[path] for path in files], ""
+    return systems(make_reader(name, "--reader"), files, sources)
+
+
+def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
+    """A recipe for the first system of each of the ``groups``, the splits, with the lists of the others."""
+    firsts, data = [first for first, *_ in groups], read_yaml(made.text)["data"]
+    splits, reader = _names(firsts), {"name": data["reader"]} if isinstance(data["reader"], str) else data["reader"]
+    if len(set(map(len, groups))) > 1:
+        message = f"files with the same {what} are those of systems to fuse, but not as many in each split: "
+        raise DataError(message + "; ".join(map(", ".join, groups)), path=groups[0][0])
+    beside = [_beside(column, firsts, splits, "another system") for column in [*zip(*groups, strict=True)][1:]]
+    of_runs = reader["name"] == JUDGED and len(groups) == 1
+    merged = {"nbest": ",".join([data["nbest"], *beside]), "reader": {"name": "merged", "of": data["reader"]}}
+    changed = {"nbest": data["nbest"], "reader": {**reader, "others": groups[0][1:]}} if of_runs else merged
+    text = re.sub(r"(?m)^  (nbest|reader): .*$", lambda line: f"  {line[1]}: {as_json(changed[line[1]])}", made.text)
+    tried = made.tried if of_runs else next(",".join(group) for group in groups if group[0] == made.tried)
+    found = f"{made.found}; {len(groups[0])} systems, whose files have the same {what}, are fused"
+    return replace(made, text=text, found=found, tried=tried)
 
 
 def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRecipe | None:

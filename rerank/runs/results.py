@@ -21,7 +21,7 @@ from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer, led, rank, write_ranked
 from rerank.readers.base import SkippedList
 from rerank.readers.streams import open_output
-from rerank.readers.texts.text_pairs import read_lines
+from rerank.readers.texts.text_files import read_lines
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.runs.corpora import Data

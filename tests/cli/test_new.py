@@ -257,3 +257,45 @@ def test_runs_of_trec_with_their_judgements(tmp_path: Path, rerank: Any, monkeyp
     assert rerank("new", *files, "--references", "all: qrels", "-o", "found.yaml").code == 0
     made = rerank("run", "found.yaml")
     assert (made.code, "trained on its lists" in made.err) == (0, False), made
+
+
+def test_files_of_the_same_inputs_are_systems_to_fuse(
+    tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def lists(system: str, split: str, key: str) -> Path:
+        rows = [{key: f"{split}-{k}", "candidates": [{"text": f"{system} {k}", "score": 1.0, "gain": k % 2}]}
+                for k in range(20)]  # fmt: skip
+        return write(tmp_path, f"{key}/{system}.{split}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+
+    for key, what in (("id", "ids"), ("source", "sources")):
+        files = [lists(system, split, key) for split in ("train", "test") for system in "ab"]
+        made = rerank("new", *files, "-o", f"{key}.yaml")
+        assert f"2 systems, whose files have the same {what}, are fused" in " ".join(made.out.split()), made
+        data = load_recipe(f"{key}.yaml").data
+        assert data.nbest == f"{{root}}/a.{{split}}.jsonl,{tmp_path}/{key}/b.{{split}}.jsonl"
+        assert (data.reader, data.train, data.tests) == ({"name": "merged", "of": "jsonl"}, ("train",), ("test",))
+        assert rerank("run", f"{key}.yaml", "--set", "features=base").code == 0
+    odd = rerank("new", *files[:3], "-o", "odd.yaml")
+    assert (odd.code, "not as many in each split" in " ".join(odd.err.split())) == (2, True), odd
+
+
+def test_runs_of_the_same_queries_are_systems_and_numbered_lists_are_splits(
+    tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = [write(tmp_path, f"{name}.run", "".join(f"{q} Q0 d{q}{name} 1 {q}.5 {name}\n" for q in range(9)))
+            for name in ("bm25", "dense")]  # fmt: skip
+    qrels = write(tmp_path, "qrels", "".join(f"{q} 0 d{q}dense 1\n" for q in range(9)))
+    assert rerank("new", *runs, "--references", qrels, "-o", "runs.yaml").code == 0
+    data = load_recipe("runs.yaml").data
+    assert (data.nbest, data.reader["others"], data.tests) == ("{root}/{split}.run", [str(runs[1])], ())
+    moses = [write(tmp_path, f"{split}.nbest", "".join(f"{k} ||| {split} {k} ||| -1\n" for k in range(9)))
+             for split in ("train", "test")]  # fmt: skip
+    right = [write(tmp_path, f"{split}.ref", "x y\n" * 9) for split in ("train", "test")]
+    how = [item for path in right for item in ("--references", path)]
+    assert rerank("new", *moses, *how, "-o", "moses.yaml").code == 0
+    assert load_recipe("moses.yaml").data.tests == ("test",)
+    right[0].write_text("S a dogs\nA 1 2|||R:NOUN:NUM|||dog|||REQUIRED|||-NONE-|||0\n")
+    assert "found annotations in M2" in rerank("new", *moses, *how, "-o", "m2.yaml").err

@@ -1,6 +1,7 @@
 """Damaged files that hold no lists: what is read of them is well formed, or the message says where they are bad."""
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from rerank.metrics.parseval import Parseval
 from rerank.readers.base import SkipCount
 from rerank.readers.sequences.base import TaggedSentence, sentences_of, sequence_readers
 from rerank.readers.sequences.slash import SlashReader
-from rerank.readers.texts.text_pairs import read_lines, read_references
+from rerank.readers.texts.text_files import FORMS, TextFile, paired, read_lines
 from rerank.readers.trees.treebank import read_sentences
 from rerank.recipes.settings import validate
 
@@ -43,12 +44,11 @@ def check_prm(place: Path, _: Draw) -> None:
 
 
 def check_references(place: Path, draw: Draw) -> None:
-    form = draw(["lines", "tab", "id"])
-    paths = [str(place / name) for name in (("one", "two") if form == "lines" else ("one",))]
-    for texts in read_references(paths, form, draw([0, 1])):
+    first, *others = (TextFile(str(place / name), draw(FORMS)) for name in ("one", "two"))
+    for texts in chain(*paired(first, others)):
         assert texts
         assert all(b"\n" not in text for text in texts)
-    list(read_lines(paths[0]))
+    list(read_lines(place / "one"))
 
 
 def check_labelled_set(place: Path, draw: Draw) -> None:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import problem_of
 
-from rerank.base.errors import DataError
 from rerank.contrib.formats.fairseq import FairseqReader
 from rerank.readers.base import SkipCount, SkippedList, read_lists
 from rerank.readers.texts.text_list import TextList
@@ -95,15 +94,6 @@ def test_empty_hypotheses_and_lists(place: Path) -> None:
     assert (empty.texts, empty.scores.tolist()) == ([b""], [[-1.0, 0.0, 0.0, 0.0, 0.0]])
     assert (bare.texts, bare.scores.tolist()) == ([b""], [[-1.0, -3.0, -3.0, -3.0, 1.0]])
     assert written(bare, None, np.array([2.0])) == "S-2	y\nH-2	2.0	\nP-2	-3\n"
-
-
-def test_lists_by_rising_id(place: Path) -> None:
-    found = read(place, SEVEN + BETWEEN + TWO + ZERO, order="id")
-    assert [(one.id, len(one)) for one in found] == [(str(k), {0: 1, 2: 1, 7: 2}.get(k, 0)) for k in range(8)]
-    assert {one.names for one in found} == {NAMES}
-    assert found[1].scores.shape == (0, 5)
-    with pytest.raises(DataError, match="no lists from 1 to 8999999999"):
-        read(place, ZERO + TWO.replace("-2", "-9000000000"), order="id")
 
 
 def test_new_scores_are_written_in_h_and_d(place: Path) -> None:

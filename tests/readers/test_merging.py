@@ -99,26 +99,30 @@ def test_one_system_alone_and_systems_without_lists(place: Path) -> None:
     assert read(place, b"", b"") == []
 
 
-def test_ids_that_are_no_numbers_must_agree(place: Path) -> None:
-    a, b, c = ({"id": name, "candidates": [name]} for name in "abc")
-    found = read(place, jsonl(a, b), jsonl(a, b), of="jsonl")
-    assert [(one.id, one.texts, one.scores[:, 1:].tolist()) for one in found] == [
-        ("a", [b"a"], [[1, 1]]),
-        ("b", [b"b"], [[1, 1]]),
-    ]
-    for lists in ((a, c), (b, a), (a,), (a, b, c)):
-        with pytest.raises(DataError, match="do not match"):
-            read(place, jsonl(a, b), jsonl(*lists), of="jsonl")
+def test_ids_that_are_names_match_in_any_order(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+    a, b, c, d = ({"id": name, "candidates": [name]} for name in "abcd")
+    every = [("a", [1, 1]), ("b", [1, 1]), ("c", [1, 1])]
+    for lists, expected in (
+        ((a, b, c), every), ((c, a, b), every), ((c, b, a), every), ((c, a), [every[0], ("b", [1, 0]), every[2]]),
+    ):  # fmt: skip
+        found = read(place, jsonl(a, b, c), jsonl(*lists), of="jsonl")
+        assert [(one.id, one.scores[0, 1:].tolist()) for one in found] == expected
+        assert [one.texts for one in found] == [[b"a"], [b"b"], [b"c"]]
+    assert [record.message for record in caplog.records] == [f"{place / '1.nbest'} has no list b"]
+    with pytest.raises(DataError, match=r"do not match: \S*0.nbest ends, \S*1.nbest has list d at line 2"):
+        read(place, jsonl(a, b, c), jsonl(a, d, c, b), of="jsonl")
 
 
-def test_numbers_in_another_order_are_an_error(place: Path) -> None:
+def test_numbers_rise_or_are_those_of_fairseq(place: Path) -> None:
     def records(*numbers: int) -> bytes:
         return b"".join(b"S-%d\ta\nH-%d\t-1\tx\n" % (number, number) for number in numbers)
 
-    found = read(place, records(7, 2, 5), records(7, 2, 5), of={"name": "fairseq"})
-    assert [one.id for one in found] == ["7", "2", "5"]
-    with pytest.raises(DataError, match=r"do not match.*same ids in the same order"):
-        read(place, records(7, 2, 5), records(2, 7, 5), of={"name": "fairseq"})
+    for other in (records(7, 2, 5), records(2, 7, 5)):
+        found = read(place, records(7, 2, 5), other, of={"name": "fairseq"})
+        assert [(one.id, one.scores[0, -2:].tolist()) for one in found] == [(k, [1, 1]) for k in "725"]
+    seven, two = (jsonl({"id": number, "candidates": ["x"]}) for number in (7, 2))
+    with pytest.raises(DataError, match=r"do not match.*numbers as ids must rise in all files"):
+        read(place, seven + two, two + seven, of="jsonl")
 
 
 def test_what_is_bad_in_one_system_is_bad(place: Path) -> None:

@@ -29,7 +29,7 @@ from rerank.readers.streams import (
     read_in,
     single_stdin,
 )
-from rerank.readers.texts.text_pairs import read_lines
+from rerank.readers.texts.text_files import read_lines
 
 TEXT = b"".join(b"%d\tlist-%d\n-%d.5\n(S1 (NN w%d))\n\n" % (1, i, i, i) for i in range(400))
 

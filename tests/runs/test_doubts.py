@@ -198,6 +198,17 @@ def test_lists_that_two_splits_share_are_counted(tmp_path: Path) -> None:
     assert line.startswith(f"train2: {len(train)} of {len(train)} lists ")
 
 
+def test_lists_of_the_same_inputs_by_another_system_are_suspected(tmp_path: Path) -> None:
+    train = lines_of("train")
+    other = [{**line, "candidates": line["candidates"][1:]} for line in train]
+    named = [{**line, "id": f"utt {k}"} for k, line in enumerate(train)]
+    renamed = [{**line, "id": f"utt {k}"} for k, line in enumerate(other[len(other) // 3 :])]
+    place = write(tmp_path, train=named, dev=lines_of("dev"), test=renamed, numbered=other)
+    assert doubts_of(place, tmp_path) == [
+        "test: the lists have the ids of training lists: are these systems to merge, and not splits?"
+    ]
+
+
 def test_columns_of_a_test_file_are_compared_with_those_of_training(tmp_path: Path) -> None:
     place = write(tmp_path, train=lines_of("train"), dev=lines_of("dev"), test=negative(lines_of("test")))
     (line,) = doubts_of(place, tmp_path)

@@ -88,6 +88,6 @@ def test_an_account(tmp_path: Path, rerank: Any) -> None:
     ]  # fmt: skip
     found = json.loads(rerank("vote", path, "--samples", "10", "--folds", "2", "--json").out)
     assert found["account"]["right"] == "gain (passed), 12 of 36 candidates are right"
-    (tmp_path / "texts").write_text('{"text": "a"}\n')
+    (tmp_path / "texts").write_text('{"id": "a", "candidates": ["a"]}\n')
     refused = rerank("evaluate", tmp_path / "texts", tmp_path / "texts", "--metric", "bleu")
-    assert (refused.code, "lists and manifests are no sentences" in refused.err) == (2, True)
+    assert (refused.code, "lists are no sentences" in refused.err) == (2, True)

@@ -17,10 +17,11 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from itertools import chain
+from typing import ClassVar
 
 from rerank.base.errors import DataError
-from rerank.contrib.formats.kaldi import Archive, Keyed, text_of
+from rerank.contrib.formats.kaldi import Archive, Keyed, keyed, text_of
 from rerank.readers.base import NBestList, SkippedList
 from rerank.readers.lines import LineReader, Place, Record, score_of
 from rerank.readers.streams import PathLike, open_stream, stream_name
@@ -33,20 +34,7 @@ _JOB = re.compile(r"output\.(\d{1,9})$")
 _TENSOR = re.compile(rb"tensor\(([^,()]*)(?:,.*)?\)$")
 
 
-class _Folder(NamedTuple):
-    """The archives of candidates of one rank; ``scores`` is None if there are none."""
-
-    texts: Archive
-    scores: Archive | None = None
-
-    def beside(self, text: Keyed) -> tuple[Keyed, Keyed | None]:
-        """A candidate: its text, which was taken, and its score."""
-        return text, None if self.scores is None else self.scores.beside(text)
-
-    def finish(self, like: str) -> None:
-        self.texts.finish(like)
-        if self.scores is not None:
-            self.scores.finish(self.texts.lines.path)
+Line = tuple[Keyed, Keyed | None]  # of a candidate: its text, and its score
 
 
 @dataclass(frozen=True)
@@ -67,17 +55,18 @@ class EspnetReader(WrittenAsJsonl, TextReader):
         seen = dict[str, Place]()
         for job in _jobs(path):
             with ExitStack() as stack:
-                streams = [
-                    [stack.enter_context(open_stream(file, strict=False)) for file in _files(one)] for one in job
+                (lines, *scores), *others = [
+                    [LineReader(stack.enter_context(open_stream(file, strict=False))) for file in _files(one)]
+                    for one in job
                 ]
-                first, *others = [_Folder(*map(Archive, map(LineReader, of_folder))) for of_folder in streams]
-                yield from self.lists(first.texts.lines, _together(first, others), seen)
+                archives = [[Archive(one) for one in folder] for folder in (scores, *others)]
+                yield from self.lists(lines, _together(lines, *archives), seen)
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         """Those of the first candidates alone, without scores."""
-        return _together(_Folder(Archive(lines)), [])
+        return _together(lines, [])
 
-    def draft(self, content: Sequence[tuple[Keyed, Keyed | None]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: Sequence[Line], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         return Draft(each(content, _candidate), content, None, [text.number for text, _ in content])
 
 
@@ -111,19 +100,22 @@ def _files(folder: str) -> list[str]:
     return [os.path.join(folder, "text"), *([score] if os.path.exists(score) else [])]
 
 
-def _together(first: _Folder, others: Sequence[_Folder]) -> Iterator[Record]:
-    """The candidates of every utterance: the first, and those of the other folders that have it."""
-    for text in first.texts:
-        content = [first.beside(text)]
-        for folder in others:
-            if folder.texts.head is not None and folder.texts.head.key == text.key:
-                content.append(folder.beside(folder.texts.take()))
+def _together(lines: LineReader, scores: Sequence[Archive], *others: Sequence[Archive]) -> Iterator[Record]:
+    """The candidates of every utterance: the first, and those of the other folders (texts, scores) that have it."""
+    for text in keyed(lines):
+        content: list[Line] = [_scored(text, *scores)]
+        found = ((folder[0].take(text.key), folder[1:]) for folder in others)
+        content += [_scored(other, *of_other) for other, of_other in found if other is not None]
         yield Record(text.name, text.number, content)
-    for folder in (first, *others):
-        folder.finish(first.texts.lines.path)
+    for archive in chain(scores, *others):
+        archive.finish(lines.path)
 
 
-def _candidate(lines: tuple[Keyed, Keyed | None], _: int) -> Entry:
+def _scored(text: Keyed, scores: Archive | None = None) -> Line:
+    return text, None if scores is None else scores.beside(text)
+
+
+def _candidate(lines: Line, _: int) -> Entry:
     """The entry on the lines of a candidate. Raises Problem."""
     text, score = lines
     if score is None:

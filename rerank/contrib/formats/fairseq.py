@@ -25,14 +25,11 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from rerank.base.errors import DataError
 from rerank.readers.base import LARGEST_GAP, NBestList, Order, Problem, Scores, SkippedList, excerpt
 from rerank.readers.lines import LineReader, Record, score_of, scores_of, word_scores
 from rerank.readers.problems import NUL
-from rerank.readers.streams import PathLike, Writable, stream_name
-from rerank.readers.texts.text_list import OF_WORDS, Draft, Entry, Pieces, TextList, TextReader, each
+from rerank.readers.streams import Writable
+from rerank.readers.texts.text_list import OF_WORDS, Draft, Entry, TextList, TextReader, each
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")
@@ -79,19 +76,13 @@ class FairseqReader(TextReader):
     Parameters
     ----------
     text: "H", the hypotheses as they were generated, or "D", detokenised.
-    order: "file", or "id" for lists by increasing number from 0, with empty lists for missing ones; that keeps all
-        lists of the file in memory.
     duplicates: "keep" candidates that repeat the text of an earlier one, or "drop" them; both count them.
     """
 
     form: ClassVar[str] = "fairseq"
 
     text: Literal["H", "D"] = "H"
-    order: Literal["file", "id"] = "file"
-
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        lists = super().read(path)
-        return lists if self.order == "file" else _by_number(lists, stream_name(path))
+    order: ClassVar[str] = "file"
 
     def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
         """New scores replace the old ones in H and D, everything else stays as it is."""
@@ -208,25 +199,6 @@ def _lost(strays: list[Stray], near: set[int]) -> list[_Block]:
     """The lists of which lines between two others seem to be the first; ``near`` are the numbers of those two."""
     damaged = [(int(seen[1]), stray) for stray in strays if (seen := _DAMAGED.match(stray[1]))]
     return [_Block(number, stray[0], stray=stray) for number, stray in damaged if number not in near]
-
-
-def _by_number(lists: Iterator[NBestList | SkippedList], path: str) -> Iterator[NBestList | SkippedList]:
-    """All lists by increasing number from 0, bad ones too; missing ones become lists without candidates."""
-    ordered = sorted(lists, key=lambda one: int(one.id))
-    names = next((one.names for one in ordered if isinstance(one, TextList) and len(one)), ("score",))
-    following = 0
-    for one in ordered:
-        number = int(one.id)
-        if number - following > LARGEST_GAP:
-            message = f"no lists from {following} to {number - 1}; expected gaps of at most {LARGEST_GAP:,}"
-            raise DataError(message, path=path, line=one.line, list_id=one.id)
-        for missing in range(following, number):
-            yield TextList(
-                str(missing), path, one.line, [], [], np.empty((0, len(names))), form="fairseq", names=names,
-                raw=Pieces([], []),
-            )  # fmt: skip
-        following = number + 1
-        yield one
 
 
 def _fields(records: list[bytes]) -> dict[bytes, bytes]:

@@ -24,6 +24,7 @@ from rerank.readers.base import NBestList, Problem, SkippedList, excerpt
 from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import check_names
+from rerank.readers.sides import ById
 from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
 from rerank.readers.texts.jsonl import WrittenAsJsonl
 from rerank.readers.texts.text_list import Draft, Entry, TextReader, each
@@ -43,47 +44,36 @@ class Keyed(NamedTuple):
         return decoded(self.key)
 
 
-class Archive:
-    """The lines of an archive in order, without blank ones, the next of which can be looked at."""
+def keyed(lines: LineReader) -> Iterator[Keyed]:
+    """The lines of an archive, without blank ones."""
+    for number, line in lines:
+        key, *value = line.split(None, 1)[:2] or [b""]
+        if key:
+            yield Keyed(lines.path, number, key, value[0].strip() if value else b"")
+
+
+class Archive(ById[Keyed]):
+    """The lines of an archive that goes with another, by their keys."""
 
     def __init__(self, lines: LineReader) -> None:
-        self.lines = lines
-        self._rest = self._read()
-        self.head = next(self._rest, None)
-
-    def _read(self) -> Iterator[Keyed]:
-        for number, line in self.lines:
-            key, *value = line.split(None, 1)[:2] or [b""]
-            if key:
-                yield Keyed(self.lines.path, number, key, value[0].strip() if value else b"")
-
-    def __iter__(self) -> Iterator[Keyed]:
-        """All lines that are left."""
-        while self.head is not None:
-            yield self.take()
-
-    def take(self) -> Keyed:
-        """Take the next line, which ``head`` has shown."""
-        line = self.head
-        assert line is not None, "a line that has been looked at"
-        self.head = next(self._rest, None)
-        return line
+        super().__init__((line.key, line) for line in keyed(lines))
+        self.path = lines.path
 
     def beside(self, line: Keyed) -> Keyed:
         """Take the line of the same key as one of another archive."""
-        if self.head is None or self.head.key != line.key:
-            said = "the file ends" if self.head is None else f"found the key {excerpt(self.head.key)}"
-            message = f"{said} where {line.path}, line {line.number}, has {excerpt(line.key)}; both files need the "
-            number = self.lines.number if self.head is None else self.head.number
-            raise DataError(f"{message}same keys in the same order", path=self.lines.path, line=number or None)
-        return self.take()
+        found = self.take(line.key)
+        if found is None:
+            message = f"no line is left for the key {excerpt(line.key)} of {line.path}, line {line.number}; both files "
+            raise DataError(f"{message}need the same keys", path=self.path)
+        return found
 
     def finish(self, like: str) -> None:
-        """Refuse lines that are left over beside the archive ``like``."""
-        if self.head is not None:
-            message = f"found the key {excerpt(self.head.key)}, which {like} does not have in this place; "
-            message += "both files need the same keys in the same order"
-            raise DataError(message, path=self.lines.path, line=self.head.number)
+        """Refuse a line that nobody has taken, beside the archive ``like``."""
+        for line in self.rest():
+            message = (
+                f"found the key {excerpt(line.key)}, which {like} does not have, or not so often; both files need "
+            )
+            raise DataError(f"{message}the same keys", path=self.path, line=line.number)
 
 
 def text_of(line: Keyed) -> bytes:
@@ -136,7 +126,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
 
     def _records(self, lines: LineReader, costs: Sequence[Archive]) -> Iterator[Record]:
         """The lists with the costs of every candidate beside its words."""
-        for key, group in groupby(Archive(lines), lambda line: _KEY.sub(rb"\1", line.key)):
+        for key, group in groupby(keyed(lines), lambda line: _KEY.sub(rb"\1", line.key)):
             content = [[words, *[one.beside(words) for one in costs]] for words in list(group)]
             yield Record(decoded(key), content[0][0].number, content)
         for one in costs:

@@ -1,8 +1,9 @@
 """Lists of several systems, or of several iterations of one, over the same inputs as one list each.
 
 One path names the files of the systems, separated by commas: ``a.nbest.gz,b.nbest.gz``. Lists are matched by their
-ids, which must come in the same order in all files; if all ids are whole numbers, one that a system does not have
-stands for a list without candidates. Candidates follow each other system by system.
+ids. If these are whole numbers, they rise in all files (but those of fairseq); others, in any order, are those of the
+first file. One that a system does not have stands for a list without candidates. Candidates follow each other system by
+system.
 
 The columns are those of all systems: one name is one column. A candidate whose system lacks a column has 0 there, and
 its own base score in the column of the base score. ``system_1``, ``system_2``... are 1 for the candidates of a system
@@ -13,6 +14,7 @@ Parsers do not name their scores: in lists of trees the base score of each syste
 ``score_2``...
 """
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,10 +30,13 @@ from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, Skipp
 from rerank.readers.lines import whole_number
 from rerank.readers.nbest import answers_of, stripped
 from rerank.readers.several import format_of, make_reader
+from rerank.readers.sides import ById
 from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import Pieces, SparseScores, TextList
 from rerank.readers.trees.parses import ParseReader
+
+log = logging.getLogger("rerank")
 
 
 def system_name(number: int) -> str:
@@ -59,6 +64,11 @@ class System:
         """Go on to the list after ``head``."""
         self.head = next(self._lists, None)
 
+    def __iter__(self) -> Iterator[NBestList | SkippedList]:
+        while self.head is not None:
+            yield self.head
+            self.take()
+
     def _own(self, found: NBestList | SkippedList) -> NBestList | SkippedList:
         """A list whose base score, if it is one of trees, has the number of the system in its name."""
         if isinstance(found, SkippedList | TextList):
@@ -78,18 +88,52 @@ class System:
         return SkippedList(found.id, found.path, found.line, "columns", message + ", ".join(self.names))
 
 
-def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, NBestList | SkippedList]]:
-    """The next list, from every system that has it; ``seen`` are the ids of earlier lists."""
+Heads = list[tuple[System, NBestList | SkippedList]]
+
+
+def matched(systems: list[System]) -> Iterator[Heads]:
+    """The lists of every input, with the systems that have one."""
+    seen = set[str]()
+    while heads := _in_step(systems, seen):
+        yield heads
+        for system, _ in heads:
+            system.take()
+    first, *others = systems
+    waiting = [(system, ById((one.id, one) for one in system)) for system in others]
+    lacking = {system.path: list[str]() for system in others}
+    for nbest in first:
+        heads = [(first, nbest)]
+        for system, lists in waiting:
+            system.head = lists.take(nbest.id)
+            heads += [] if system.head is None else [(system, system.head)]
+            lacking[system.path] += [nbest.id] if system.head is None else []
+        yield heads
+    for system, lists in waiting:
+        for system.head in lists.rest():
+            if isinstance(system.head, NBestList):
+                raise _misaligned([first, system])
+            yield [(system, system.head)]
+        if names := lacking[system.path]:
+            log.warning(
+                "%s has no list %s%s", system.path, names[0], f", nor {len(names) - 1:,} others" * (len(names) > 1)
+            )
+
+
+def _in_step(systems: list[System], seen: set[str]) -> Heads:
+    """The next lists, of every system that has one of the same id; none where ids are names and differ.
+
+    seen: the ids of earlier lists.
+    """
     heads = [(system, system.head) for system in systems if system.head is not None]
     good = {head.id for _, head in heads if isinstance(head, NBestList)}
     numbers = {head.id: number for _, head in heads if (number := whole_number(head.id)) is not None}
-    if good <= numbers.keys():  # a bad list may have no number; then its place counts
-        first = min(numbers.values(), default=0)
+    if good <= numbers.keys() and not any(system.reader.order == "file" for system in systems):
+        first = min(numbers.values(), default=0)  # a bad list may have no number; then its place counts
         heads = [(system, head) for system, head in heads if numbers.get(head.id, first) == first]
         good &= {head.id for _, head in heads}
     elif len(good) > 1 or len(heads) < len(systems):
-        raise _misaligned(systems)
-    if good & seen:  # the lists are in different orders
+        return []
+    if good & seen:  # the numbers do not rise
         raise _misaligned(systems)
     seen |= good
     return heads
@@ -102,8 +146,8 @@ def _misaligned(systems: list[System]) -> DataError:
         f"{system.path} ends" if head is None else f"{system.path} has list {head.id} at line {head.line}"
         for system, head in ((system, system.head) for system in systems)
     ]
-    message = f"the lists of the systems do not match: {', '.join(shown)}; all files need lists with the same "
-    message += "ids in the same order (only a list whose id is a whole number can be left out)"
+    message = f"the lists of the systems do not match: {', '.join(shown)}; numbers as ids must rise in all files, and "
+    message += "the first file needs every id that is a name"
     if any(system.reader.offers("ids") for system in systems):
         message += "; where ids differ and the order does not, the readers' option ids: ordinal numbers the lists"
     return DataError(message, path=there.path, line=there.line, list_id=there.id)
@@ -274,8 +318,7 @@ class MergedReader(Checked, Reader):
         """A list that is bad in one system is bad."""
         systems = [System(k, reader, part) for k, (reader, part) in enumerate(self.systems(path), start=1)]
         columns = UnitedColumns(systems, self.base)
-        seen: set[str] = set()
-        while heads := next_lists(systems, seen):
+        for heads in matched(systems):
             bad = next((head for _, head in heads if isinstance(head, SkippedList)), None)
             bad = bad or next(filter(None, (system.other_columns() for system, _ in heads)), None)
             if bad is None:
@@ -284,8 +327,6 @@ class MergedReader(Checked, Reader):
             else:
                 sizes = [head.size for _, head in heads]
                 yield replace(bad, size=None if None in sizes else sum(size for size in sizes if size is not None))
-            for system, _ in heads:
-                system.take()
 
     def systems(self, path: PathLike) -> list[tuple[Reader, str]]:
         """The reader and the path of each system."""

@@ -93,7 +93,7 @@ def read(
     *,
     references: Any = None,
     sources: PathLike | None = None,
-    form: str = "lines",
+    form: str = "auto",
     encoding: str | None = None,
     on_bad_list: OnBadList = "error",
     roles: str | Mapping[str, str] | None = None,
@@ -111,7 +111,7 @@ def read(
     references: the files of references or, for lists of trees, of gold trees; not for lists that hold their own. Of a
         data frame, the column of references.
     sources: a file with the input of every list, one per line; not for lists that hold their own.
-    form: what is in a file of references: "lines", "tab" or "id".
+    form: what is in a file of references: "lines", "tab" or "id", or "auto" to find out; see ``data.form`` of a recipe.
     encoding: that of the files, if it is not UTF-8, as Python calls it: "latin-1".
     on_bad_list: whether a list that cannot be used is an "error", or is left out ("skip"), and logged; in a data frame
         it is an error.

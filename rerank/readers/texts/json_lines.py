@@ -113,14 +113,6 @@ def parse_object(line: bytes) -> dict[str, Any]:
     return _parse_strictly(line)
 
 
-def is_object(line: bytes) -> bool:
-    """Whether a line is an object of JSON, and no sentence."""
-    try:
-        return line.lstrip().startswith(b"{") and type(_DECODER.decode(line)) is dict
-    except ValueError:
-        return False
-
-
 _SPACE = re.compile(r"\s*")
 _NESTED = {dict, list}
 

@@ -1,0 +1,211 @@
+"""Files of texts that go with lists, such as references and sources, or with one another: a text on each line.
+
+A text is known by its place or, wherever it stands, by an id on its line, as that of the list b1 in each of these::
+
+    {"id": "b1", "text": "it rains"}      or "reference", or a list of "references"
+    {"audio_filepath": "a/b1.wav", "text": "it rains"}
+    b1 ||| it rains
+    it rains (b1)                         the transcripts of sclite (trn)
+    b1<tab>it rains                       or it rains<tab>b1, where what is behind the text may be no id
+    b1 it rains                           Kaldi's text
+
+The first word of a line is an id where no two lines have the same and at least half of the lists have such ids, or all
+have letters and digits; the others are ids of themselves. What is found is said, and the form overrules it.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain
+from typing import NamedTuple
+
+from rerank.base.encoding import decoded
+from rerank.base.errors import DataError
+from rerank.readers.base import Problem, check_choice, excerpt
+from rerank.readers.lines import LineReader
+from rerank.readers.problems import NUL
+from rerank.readers.streams import PathLike, open_stream, stream_name
+from rerank.readers.texts.json_lines import list_id, parse_object, text_of, texts_of
+
+log = logging.getLogger("rerank")
+
+FORMS = ("auto", "lines", "tab", "id")
+Texts = tuple[bytes, ...]  # those of a list: one, or several references
+Named = dict[str, tuple[int, Texts]]  # texts by id, each with its line
+_EDIT = re.compile(rb"A -?\d+ -?\d+\|\|\|")
+_LIKE_IDS = re.compile(r"(?=.*\d).*[^\W\d]")
+
+
+class Way(NamedTuple):
+    """A way in which lines hold an id and a text."""
+
+    said: str  # where the id is
+    line: re.Pattern[bytes]  # with the groups "id" and "text"
+    sure: bool = True  # whether it tells ids of itself
+
+    def split(self, line: bytes) -> tuple[str, Texts] | None:
+        """The id, which may be empty, and the texts of a line; None if it is not written so. Raises Problem."""
+        found = self.line.match(line)
+        if found is None or self is not JSON:
+            return found and (decoded(found["id"]), ((found["text"] or b"").strip(),))
+        item = parse_object(line)
+        given = next(filter(None, map(item.get, ("references", "reference", "text"))), item.get("text"))
+        what = "a 'text' or a 'reference'"
+        if given is None:
+            raise Problem("text", f"found {excerpt(line)}; expected {what} in it: lists are no sentences")
+        texts = texts_of(given, what) if isinstance(given, list) else (text_of(given, what),)
+        audio = str(item.get("audio_filepath", ""))
+        return list_id(item, "id") or os.path.splitext(os.path.basename(audio))[0], texts
+
+
+JSON = Way("the id of each object", re.compile(rb'\{\s*"'))
+BARS = Way("what is before '|||'", re.compile(rb"(?P<id>\S+)\s*\|\|\|(?P<text>(?:(?!\|\|\|).)*)$"))
+COLUMNS = Way("", re.compile(rb"(?P<id>)(?P<text>.*\t.*)"))
+FIRST_WORD = Way("the first word of each line", re.compile(rb"(?P<id>\S+)(?P<text>(?:(?!\|\|\|).)*)$"), sure=False)
+WAYS = (
+    JSON,
+    BARS,
+    Way("what is in brackets at the end of each line", re.compile(rb"(?P<text>.*\s)?\((?P<id>[^()\s]*\d[^()\s]*)\)$")),
+    Way("the first column", re.compile(rb"(?P<id>\S+)\t(?P<text>[^\t]*)$")),
+    Way("the second column", re.compile(rb"(?P<text>[^\t]*\s[^\t]*)\t(?P<id>\S+)$")),
+    COLUMNS,
+    FIRST_WORD,
+)
+
+
+class TextFile:
+    """The texts of a file, which is read at once only as far as its lines may have ids.
+
+    Parameters
+    ----------
+    form: "auto": texts on lines, which may have ids; "lines": texts on lines, as they stand; "tab": several texts on
+        each line; "id": texts on lines that have ids, one or several for each.
+    """
+
+    def __init__(self, path: PathLike, form: str = "auto") -> None:
+        self.path, self.form = stream_name(path), form
+        check_choice("form", form, FORMS)
+        self._lines, self._held = self._read(path), list[tuple[int, bytes]]()
+        self.ways = self._look() if form in ("auto", "id") else {}
+
+    def _read(self, path: PathLike) -> Iterator[tuple[int, bytes]]:
+        with open_stream(path) as stream:
+            lines = LineReader(stream)
+            first = lines.ahead(2) if self.form != "lines" else []
+            if len(first) > 1 and first[0].startswith(b"S ") and _EDIT.match(first[1]):
+                message = "found annotations in M2 (lines of S and A); expected texts: name the corrected sentences"
+                raise DataError(message, path=self.path, line=1)
+            for number, line in lines:
+                if lines.nul and b"\0" in line:
+                    raise DataError(NUL, path=lines.path, line=number)
+                yield number, line.strip()
+
+    def _look(self) -> dict[Way, Named]:
+        """The ways in which all lines are written, and what they hold by id."""
+        ways = {way: Named() for way in WAYS if self.form == "auto" or way != COLUMNS}
+        for number, line in self._lines:
+            self._held.append((number, line))
+            for way, named in [*ways.items()] if line else ():
+                try:
+                    found = way.split(line)
+                except Problem as problem:
+                    message = f"{problem.message} (form: lines takes lines as they stand)"
+                    raise DataError(message, path=self.path, line=number) from None
+                if found is None or (not way.sure and found[0] in named and self.form == "auto"):
+                    del ways[way]
+                elif found[0]:
+                    named[found[0]] = number, present((*named.get(found[0], (0, ()))[1], *found[1]))
+            if not ways and self.form == "id":
+                message = f"found {excerpt(line)}; expected an id and a text, written as on the lines before"
+                raise DataError(message, path=self.path, line=number)
+            if not ways:
+                return {}
+        words = ways.pop(FIRST_WORD, {})
+        if self.form == "id" or 2 * sum(any(texts) for _, texts in words.values()) > len(words):
+            ways[FIRST_WORD._replace(sure=len(words) > 1 and all(map(_LIKE_IDS.match, words)))] = words
+        left = [*ways.items()] if any(line for _, line in self._held) else []
+        return dict(left[:1] if self.form == "id" else left)
+
+    def by_id(self, ids: Sequence[str], *, own: bool) -> Named | None:
+        """The texts by the ids of lists, of which the first are given; None where places tell what goes together.
+
+        own: whether these are ids of their own, and not the places of lists.
+
+        Raises
+        ------
+        DataError: both have ids of their own, and none in common.
+        """
+        shared = {way: sum(name in named for name in ids) for way, named in self.ways.items() if own or way.sure}
+        way = max(shared, key=lambda way: shared[way], default=COLUMNS)
+        if self.form == "id":
+            return next(iter(self.ways.values()), {})
+        always = own and way.sure and len(self.ways.get(way, ())) == sum(line != b"" for _, line in self._held) > 0
+        if shared.get(way, 0) and (always or 2 * shared[way] >= len(ids)):
+            _say(f"{self.path}: {way.said} is taken for the id of a list (form: lines takes it for text)")
+            return self.ways[way]
+        if always:
+            message = f"{way.said} is an id, as {next(iter(self.ways[way]))!r}, but none is that of a list, as "
+            message += f"{ids[0]!r}: give both the same ids, or the file none, if its order is that of the lists"
+            raise DataError(message, path=self.path, line=1)
+        return None
+
+    def by_place(self) -> Iterator[tuple[int, Texts]]:
+        """The texts in their order, without ids, each with its line."""
+        way = next((way for way in self.ways if way.sure or self.form == "id"), None)
+        if way == COLUMNS:
+            message = "a tab on every line: form: tab takes what is between tabs for several texts, form: lines the "
+            raise DataError(f"{message}whole line for one", path=self.path, line=1)
+        if way is not None and self.ways[way]:
+            _say(f"{self.path}: {way.said} is left out, as it is no text (form: lines takes it for text)")
+        if way == BARS or self.form == "id":
+            yield from self.ways.get(way or BARS, {}).values()
+            return
+        for number, line in chain(self._held, self._lines):
+            if way is None:
+                yield number, present(map(bytes.strip, line.split(b"\t"))) if self.form == "tab" else (line,)
+            elif line and (found := way.split(line)) is not None:
+                yield number, present(found[1])
+
+
+def paired(first: TextFile, others: Sequence[TextFile]) -> list[list[Texts]]:
+    """The texts of all files in the order of the first: by ids where files have the same, else by their places.
+
+    Raises
+    ------
+    DataError: an id, or a place, that one file has and another has not.
+    """
+    of_others = [named for file in others for way, named in file.ways.items() if way.sure]
+    known = (named for way, named in first.ways.items() if way.sure)
+    pairs = ((named, sum(name in other for name in named)) for named in known for other in of_others)
+    ids = next(([*named] for named, shared in pairs if named and 2 * shared >= len(named)), [])
+    found = list[list[Texts]]()
+    for file in (first, *others):
+        named = file.by_id(ids, own=True) if ids else None
+        if named is not None and (apart := min(named.keys() ^ {*ids}, default=None)) is not None:
+            where = "this file" if apart in named else first.path
+            message = f"the id {apart!r} is in {where} alone; expected it in both"
+            raise DataError(message, path=file.path, line=named.get(apart, (None,))[0])
+        found.append([texts for _, texts in file.by_place()] if named is None else [named[name][1] for name in ids])
+        if len(found[-1]) != len(found[0]):
+            message = f"{len(found[-1])} lines for {len(found[0])} references of {first.path}; expected one for each"
+            raise DataError(message, path=file.path)
+    return found
+
+
+def read_lines(path: PathLike) -> Iterator[bytes]:
+    """The lines of ``path`` without white space around them; an empty line is an empty text."""
+    for _, (line,) in TextFile(path, "lines").by_place():
+        yield line
+
+
+def present(texts: Iterable[bytes]) -> Texts:
+    """The references that are not missing."""
+    return tuple(filter(None, texts)) or (b"",)
+
+
+@cache
+def _say(line: str) -> None:
+    """Log a line, once for all times that a file is read."""
+    log.info("%s", line)
