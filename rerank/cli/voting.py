@@ -21,7 +21,7 @@ def vote(
         str | None,
         typer.Option(
             metavar="RULE",
-            help="Where texts have their answers: boxed, last-number, letter, text, json:KEY or regex:PATTERN.",
+            help="Where texts have answers: boxed, last-number, letter, text, json:KEY, regex:PATTERN, math-verify.",
             show_default="what the lists say",
         ),
     ] = None,

@@ -12,8 +12,8 @@ from rerank.base.interrupts import pieces
 from rerank.kernels.compile import kernel
 from rerank.metrics.text import NormalizingMetric, check_references, equality
 from rerank.metrics.words import characters, words
-from rerank.readers.texts.answers import plain
 from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.values import plain
 
 # Columns of a candidate's row: what it has, or how much more than an empty text compared with the shortest reference.
 SUBSTITUTIONS, INSERTIONS, DELETION_SHIFT, UNIT_SHIFT = range(4)
@@ -211,8 +211,8 @@ class Match(NormalizingMetric):
     >>> Match(normalize={"case": True}).corpus(["The cat", "a dog"], [["the cat", "a cat"], ["the dog"]])
     {'exact_match': 0.5}
 
-    In a list whose candidates have answers it is these that are compared with the references, as numbers if they are
-    numbers, and with the answers that a recipe's rule for answers finds in the references.
+    In a list whose candidates have answers it is these that are compared with the references, as values, and with the
+    answers that a recipe's rule for answers finds in the references.
     """
 
     name: ClassVar[str] = "match"

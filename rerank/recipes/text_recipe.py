@@ -27,7 +27,8 @@ class TextDataSettings(SplitSettings):
     form: what a file of references holds: lines are one on each, as it stands, tab several on each with tabs between
     them, id one on each with the id of its list; auto lines that may have ids, also those of sources, which is said.
     answer: how the answer is found in the text of a candidate that does not have one under ``answer``: ``boxed``,
-    ``last-number``, ``letter``, ``text``, ``json:KEY`` or ``regex:PATTERN``; null: it has none.
+    ``last-number``, ``letter``, ``text``, ``json:KEY``, ``regex:PATTERN`` or ``math-verify``; null: it has none, unless
+    the lists say what is right.
     roles: what keys of JSON are, where their names and kinds do not tell: ``{samples: candidates, passed: gain}``.
     """
 

@@ -178,6 +178,7 @@ def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None
         finally:
             in_memory.reset(token)
         model = Model.load(Path(place, "run", "model"), trust=True)  # by the caller's own recipe
+    data |= {key: value for key, value in model.settings["data"].items() if key in ("answer", "reader")}
     about, training = {**model.about, "files": {}}, {**model.settings["training"], "start": None}
     kept = type(recipe.data).model_validate(data).model_dump(mode="json")
     return dataclasses.replace(model, settings={**model.settings, "data": kept, "training": training}, about=about)

@@ -14,6 +14,9 @@ from commands import Command
 
 import rerank
 from rerank.contrib.serve.requests import answer
+from rerank.extraction.content import with_set
+from rerank.recipes.loading import read_settings
+from rerank.recipes.text_recipe import TextRecipe
 
 TRAINING: dict[str, Any] = {"features": ["Dense", "Agreement", "Given"], "metric": "gain", "epochs": 3, "seed": 1}
 
@@ -85,6 +88,22 @@ def test_a_rule_finds_the_same_answers_in_every_shape(lines: list[str], tmp_path
     assert [[one.answer for one in each.candidates] for each in in_frame][1] == ["0", "1", "2", "0"]
     with pytest.raises(rerank.RerankError, match="last-number"):
         rerank.fit(given, answer="number", **TRAINING)
+
+
+def test_a_model_finds_answers_as_those_of_its_lists_were_found(lines: list[str], tmp_path: Path) -> None:
+    given = [[f"so {one['answer']}" for one in json.loads(each)["candidates"]] for each in lines]
+    forms = [{"problem": "?", "completions": texts, "answer": texts[i % 3][3:]} for i, texts in enumerate(given)]
+    (tmp_path / "forms.jsonl").write_text("".join(json.dumps(each) + "\n" for each in forms))
+    model = rerank.fit(rerank.read(tmp_path / "forms.jsonl"), **TRAINING)
+    assert (model.recipe.data.answer, model.recipe.data.reader) == ("last-number", {"name": "jsonl", "answer": None})
+    (known, *_), bare = model.rank_many(tmp_path / "forms.jsonl"), model.rank(given[0])
+    assert (bare.order.tolist(), bare.scores.tolist()) == (known.order.tolist(), known.scores.tolist())
+    assert bare.answers == known.answers != []
+    assert rerank.fit(forms, **TRAINING).to_json() == model.to_json()
+    files = {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl", "train": "forms"}
+    recipe = read_settings({"task": "ranking", "name": "r", "data": files})
+    assert isinstance(recipe, TextRecipe)
+    assert with_set(recipe).data == recipe.changed({"data.answer": "last-number", "data.reader.answer": None}).data
 
 
 def test_nested_numbers_say_the_same(lines: list[str], model: rerank.Reranker) -> None:

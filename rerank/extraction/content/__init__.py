@@ -1,6 +1,8 @@
 """The kinds of candidates: trees or texts, with how they are read, scored and described."""
 
 import logging
+from collections import Counter
+from itertools import islice
 
 from rerank.base.errors import RerankError
 from rerank.base.registry import build
@@ -14,6 +16,7 @@ from rerank.recipes.recipe import AUTO, ListRecipe, Recipe, TaskRecipe
 from rerank.recipes.text_recipe import DERIVED, UNDERIVED, TextRecipe
 
 log = logging.getLogger("rerank")
+AHEAD = 100  # lists whose answers say by which rule most are found
 
 
 def content_of(
@@ -54,24 +57,30 @@ def metric_of(recipe: TaskRecipe) -> Metric:
 def with_set(recipe: ListRecipe) -> ListRecipe:
     """``recipe`` with what the first training list with candidates decides: a named set in place of ``auto``, that of
     derivations if it has segmentations, and a source that they are of, else one that needs nothing but words; and
-    decoding by answers, if it is a ranking and has any.
+    decoding by answers, if it is a ranking and has any. The rule that the reader found answers by, as it knows what is
+    right, becomes the recipe's: for lists of which it does not.
 
     Lists that cannot be read are left to those who read them all.
     """
     if not isinstance(recipe, TextRecipe):
         return recipe
-    auto, ranking = recipe.features.set == AUTO, recipe.task == "ranking" and recipe.decode.kinds is None
-    ranking = ranking and not measures_orders(recipe.metric.get("name"))
+    auto, told = recipe.features.set == AUTO, None not in (recipe.decode.kinds, recipe.data.answer)
+    ranking = recipe.task == "ranking" and not told and not measures_orders(recipe.metric.get("name"))
     if not auto and not ranking:
         return recipe
     plain = recipe.changed({"features.set": UNDERIVED}) if auto else recipe
     try:
         lists = content_of(plain).read(plain.data, plain.data.training)
         shown = next((nbest for nbest in lists if isinstance(nbest, NBestList) and len(nbest)), None)
+        ahead = [shown, *islice(lists, AHEAD)] if getattr(shown, "rule", None) and plain.data.answer is None else []
     except RerankError:
         return plain
-    if ranking and shown is not None and shown.answers is not None:
+    if ranking and plain.decode.kinds is None and shown is not None and shown.answers is not None:
         plain = plain.changed({"decode.kinds": ["mbr"]})
+    if rules := Counter(rule for nbest in ahead if isinstance(rule := getattr(nbest, "rule", None), str)):
+        more = {"data.reader.answer": None} if plain.data.reader["name"] == "jsonl" else {}  # its choice, list by list
+        plain = plain.changed({"data.answer": rules.most_common(1)[0][0], **more})
+        log.info("data.answer: %s, for lists that do not say what is right", plain.data.answer)
     derived = shown if isinstance(shown, TextList) and shown.segmentation is not None else None
     if auto and derived is not None and derived.source is not None:
         return plain.changed({"features.set": DERIVED})

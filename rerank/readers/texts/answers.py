@@ -2,74 +2,113 @@
 
 | rule            | the answer |
 |-----------------|------------|
-| `boxed`         | what the last ``\\boxed{...}`` holds, braces in it included |
-| `last-number`   | the last number |
-| `letter`        | the last letter from A to E that stands alone: "(B)", "**B**", "Answer: B" |
-| `text`          | the whole text, without its case and the punctuation around it |
-| `json:KEY`      | the value of KEY in the last JSON object of the text that has it: a text, or JSON with sorted keys |
-| `regex:PATTERN` | the first group (without groups, the whole) of the pattern's last match |
+| `boxed`         | what the last ``\\boxed{...}`` holds |
+| `last-number`   | the box or, without one, the last number, with the fraction, point or formula that it is part of |
+| `letter`        | the box or the last letter from A to E that stands alone: "(B)", "**B**"; `letter:J`: from A to J |
+| `text`          | the box or the whole text, without its case and the punctuation around it |
+| `json:KEY`      | the value of KEY in the last JSON object that has it: a text, or JSON with sorted keys |
+| `regex:PATTERN` | the first group that is not empty (without groups, the whole) of the pattern's last match |
+| `math-verify`   | the expression that math-verify finds (extra `math`), simplified: (x+2)/7 is x/7+2/7 |
 
-What is a number as a whole is brought to one form, exactly: 1,000, 1000.0 and 1e3 are the same answer.
+Answers are values: numbers, exact and without their units (1,000 and 1e3 are one answer, so are \\frac12, 1/2 and 0.5),
+tuples, intervals, lists, sets, letters, expressions as they are written, or words, whose case does not matter.
 """
 
 import json
-from collections.abc import Callable
-from decimal import MAX_PREC, Context, Decimal
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache, partial
+from importlib.util import find_spec
+from itertools import takewhile
+from math import prod
 from typing import Any, TypeVar
 
 import regex  # type: ignore[import-untyped] # unlike re, it can be told when to stop
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
+from rerank.base.wording import amount
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import Problem
+from rerank.readers.texts.values import GROUPED, LONGEST, NUMBER, VALUE, WORD, cleaned, parted, plain
 from rerank.storage.strict_json import as_json
 
 SECONDS = 1.0  # that a pattern may take with a text
-LONGEST_PATTERN = 10_000  # parts, with repeated groups written out: each takes some 600 bytes
-PARTS = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*(?:,\d*)?\}|.", regex.DOTALL)  # of a pattern
+LONGEST_PATTERN = 100_000  # characters, with repeated groups written out, as compiling does: each takes some 600 bytes
 TRIES = 100  # brackets in a text that begin no JSON object, before it is taken to have none
-PLAIN = 30  # digits before or behind the point, from which on a number is written with an exponent
-EXACT = Context(prec=MAX_PREC)
+MATH, MATH_SECONDS = "math-verify", 2  # that it may take to read an expression, and to simplify it
+AROUND = 200  # characters on either side of a number among which the formula is that it is part of
+UNLIKE = 0.1  # the difference between two means from which on one of them is doubted
+REACH = "E"  # the last letter that may be an answer, unless a right one is behind it
+EDGES = " .,;:!?*/='`\"“”#|_~<>"  # of formulas
 OUTER = " .,;:!?…\"'`´“”„‘’«»*_()[]{}<>"
 
-NUMBER = regex.compile(
-    r"(?:(?<![\w.)])[-+−](?:\\?[$€£¥])?)?(?<![\w.])(?!0[xX][\da-fA-F])"
-    r"(?:\d+(?:,\d+)*+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,4}(?!\d))?"
+BOX = regex.compile(r"\\(?:boxed|fbox)\s*\{|\\.|[{}]", regex.DOTALL)
+CHOICE = regex.compile(r"\W*([A-Z])(?:\W*|[).:]\s(?!.*\b[A-Z]\b).*)")  # a letter, and what it stands for
+NO_ARTICLE = r"(?!(?<=[AI])\s+(?!(?:is|was|and|or|because|since|as)\b)[a-z])(?!\}?\s*[*^+]\s*\w)"
+RUN = regex.compile(  # of what formulas are made of
+    r"(?:\\[a-zA-Z]+ ?| (?=\\[a-zA-Z])|[(\[](?:\\[a-zA-Z]+|[^()\[\]\p{L}]|\b\p{L}\b)*+[)\]]|[\d.,(){}\[\]|\\_-]|"
+    r"(?<=\d):(?=\d)|(?<!\p{L})(?!(?<=\d)[mghsL]\b)[a-zA-Z](?!\p{L})| ?[+*/<>^=] ?|"
+    r" (?:\p{L}+illion|thousand|dozen)\b|(?<=[\d)}]|\b[a-z]) - (?=[\d(\\]))++"
 )
-GROUPED = regex.compile(r"[^\d,]*+\d{1,3}(?:,\d{3})++(?![\d,])")  # what commas in a number are for
-CURRENCY = str.maketrans("−", "-", ",\\$€£¥")
-LETTER = regex.compile(r"(?<![\w'’])[A-E](?![\w'’])")
-BOX = regex.compile(r"\\boxed\s*\{|\\.|[{}]", regex.DOTALL)
+VARIABLE = regex.compile(r"(?<![\\\p{L}])[a-zA-Z](?!\p{L})")
+FORMULA = regex.compile(rf"[\\^_(\[{{]|\d:\d|\d \p{{L}}|{VARIABLE.pattern}")
+NEWLINE = r"\\n(?!(?:abla|eq?|eg|ot|u)\b)"  # not a command
+ESCAPES = regex.compile(rf'({NEWLINE}|\\(?:["\\/]|u[\da-fA-F]{{4}}|[rt](?![a-z])))|\\')  # of JSON, or what begins LaTeX
 
 N = TypeVar("N", bound=NBestList)
 Finder = Callable[[str], str | None]
 
 
-def plain(text: str) -> str:
-    """A text with its white space brought to one form or, if it is a number, the way in which that is written most
-    simply: equal for equal numbers."""
-    text = " ".join(text.split())
-    if not NUMBER.fullmatch(text) or ("," in text and not GROUPED.match(text)):
-        return text
-    number = EXACT.normalize(Decimal(text.translate(CURRENCY)))
-    return "0" if not number else f"{number:f}" if abs(number.adjusted()) < PLAIN else str(number)
-
-
 def _last(pattern: Any, text: str) -> str | None:
     found = None
     for match in pattern.finditer(text, timeout=SECONDS):
-        found = match[1 if pattern.groups else 0]
+        found = next(filter(None, match.groups()), "") if pattern.groups else match[0]
     return found
 
 
 def _last_number(text: str) -> str | None:
-    found = _last(NUMBER, text)
-    return found if found is None or "," not in found or GROUPED.match(found) else found.rpartition(",")[2]
+    if (boxed := _boxed(text)) is not None or (len(text) <= LONGEST and VALUE.fullmatch(plain(text))):
+        return text if boxed is None else boxed
+    text = regex.sub(r"(\\[a-zA-Z]+)(?=\d)", r"\1 ", regex.sub(NEWLINE, "\n", text))
+    if not (numbers := list(NUMBER.finditer(text))):
+        return None
+    last, (start, end) = str(numbers[-1][0]), numbers[-1].span()
+    line = text[max(start - AROUND, 0) : start].rpartition("\n")[2] + text[start : end + AROUND].partition("\n")[0]
+    return _formula(cleaned(line)) or (last if "," not in last or GROUPED.match(last) else last.rpartition(",")[2])
 
 
-def _without_punctuation(text: str) -> str:
+def _formula(line: str) -> str:
+    """The formula that the last number in a line is part of; empty if it stands alone, or in a calculation."""
+    if not (numbers := list(NUMBER.finditer(line))):
+        return ""
+    start, end = numbers[-1].span()
+    first, last = next(run.span() for run in RUN.finditer(line) if run.end() >= end)
+    before, _, left = line[first:start].rpartition("=")
+    left = f"{before}={left}" if VARIABLE.search(before) else left
+    formula = (left + line[start:end] + line[end:last].partition("=")[0]).strip(EDGES).rstrip("\\.")
+    whole = len(formula) < AROUND and parted(formula)
+    return formula if whole and (FORMULA.search(formula) or VALUE.fullmatch(plain(formula))) else ""
+
+
+def _letter(reach: str, text: str) -> str | None:
+    if (boxed := _boxed(text)) is not None:
+        return _choice(boxed) or boxed
+    return _last(regex.compile(rf"(?<![\w'’])[A-{reach}](?![\w'’]){NO_ARTICLE}"), text)
+
+
+def _choice(text: str) -> str:
+    """The letter that a box or a right answer is; empty if it is none."""
+    found = CHOICE.fullmatch(cleaned(text[:LONGEST]))
+    return str(found[1]) if found else ""
+
+
+def _text(text: str) -> str:
+    if (boxed := _boxed(text)) is not None:
+        return boxed
     text = text.casefold().strip()
     inner = text.strip(OUTER)
     return f".{inner}" if inner[:1].isdigit() and f".{inner}" in text else inner
@@ -78,7 +117,7 @@ def _without_punctuation(text: str) -> str:
 def _boxed(text: str) -> str | None:
     opened, last, found = list[int](), -1, None  # where open braces begin, -1 for one that is no box
     for match in BOX.finditer(text):
-        if match[0] == "{" or match[0].startswith("\\boxed"):
+        if match[0] == "{" or match[0].startswith(("\\boxed", "\\fbox")):
             opened.append(match.end() if len(match[0]) > 1 else -1)
         elif match[0] == "}" and opened and (start := opened.pop()) > last:
             last, found = start, text[start : match.start()]
@@ -86,6 +125,7 @@ def _boxed(text: str) -> str | None:
 
 
 def _of_json(key: str, text: str) -> str | None:
+    text = ESCAPES.sub(lambda escape: escape[0] if escape[1] else "\\\\", text)
     decoder = json.JSONDecoder(strict=False, parse_int=plain, parse_float=plain)
     at, tries, found = text.find("{"), TRIES, None
     while at >= 0 and tries:
@@ -100,11 +140,31 @@ def _of_json(key: str, text: str) -> str | None:
     return found
 
 
+def _expression(text: str) -> str | None:
+    """By math-verify: an expression as sympy writes it, simplified unless that takes too long or cannot be stopped."""
+    from math_verify import parse
+    from math_verify.errors import TimeoutException
+    from math_verify.utils import timeout
+    from sympy import Eq, nsimplify, simplify
+
+    limit = MATH_SECONDS if threading.current_thread() is threading.main_thread() else None
+    if len(text) <= LONGEST and "$" not in text and not WORD.search(cleaned(text)):
+        text = f"${text}$"  # a formula
+    found = parse(text, parsing_timeout=limit)
+    if not found or isinstance(found[0], str):
+        return found[0] if found else None
+    value = found[0].rhs if isinstance(found[0], Eq) and found[0].lhs.is_Symbol else found[0]
+    with suppress(Exception, TimeoutException):  # whatever sympy raises at what it cannot simplify
+        value = timeout(limit)(lambda: simplify(nsimplify(value, rational=True)))() if limit else value
+    return str(value) if str(value) not in ("nan", "zoo") else None
+
+
 _FINDERS: dict[str, Finder] = {
     "boxed": _boxed,
     "last-number": _last_number,
-    "letter": partial(_last, LETTER),
-    "text": _without_punctuation,
+    "letter": partial(_letter, REACH),
+    "text": _text,
+    MATH: _expression,
 }
 
 
@@ -114,44 +174,29 @@ def finder(rule: str) -> Finder:
 
     Raises
     ------
-    RecipeError: not a rule.
+    RecipeError: not a rule, or one that needs what is not installed.
     """
     name, _, rest = rule.partition(":")
+    if rule == MATH and find_spec("math_verify") is None:
+        message = "math-verify is not installed: pip install 'rerank-nbest[math]'"
+        raise RecipeError(message, key="data.answer")
     if rule in _FINDERS:
         return _FINDERS[rule]
+    if name == "letter" and regex.fullmatch("[A-Z]", rest):
+        return partial(_letter, rest)
     if name == "json" and rest:
         return partial(_of_json, rest)
     if name != "regex" or not rest:
-        expected = f"expected {', '.join(_FINDERS)}, json:KEY or regex:PATTERN"
+        expected = f"expected {', '.join(_FINDERS)}, letter:J, json:KEY or regex:PATTERN"
         raise RecipeError(f"found {rule!r}; {expected}", key="data.answer")
-    if (length := expanded_length(rest)) > LONGEST_PATTERN:
+    times = prod(max(int(most or least), 1) for least, most in regex.findall(r"\)\{(\d{1,9}),?(\d{0,9})", rest))
+    if (length := times * len(rest)) > LONGEST_PATTERN:
         expected = f"expected at most {LONGEST_PATTERN:,}"
         raise RecipeError(f"found {rule!r}, {length:,} parts with groups repeated; {expected}", key="data.answer")
     try:
         return partial(_last, regex.compile(rest))
     except regex.error as error:
         raise RecipeError(f"found {rule!r}; expected a regular expression: {error}", key="data.answer") from None
-
-
-def expanded_length(pattern: str) -> int:
-    """The number of parts of a pattern whose repeated groups are written out, as compiling does: (ab){3} has six."""
-    lengths, group = [0], 0  # of the open groups, of the group that has just been closed
-    for part in PARTS.findall(pattern):
-        if part == "(":
-            lengths.append(0)
-        elif part == ")" and len(lengths) > 1:
-            group = lengths.pop()
-            lengths[-1] += group
-            continue
-        elif part[0] == "{" and len(part) > 1:
-            times = max(map(int, regex.findall(r"\d{1,9}", part)), default=1)
-            lengths[-1] += group * max(times - 1, 0)
-            group *= max(times, 1)
-            continue
-        else:
-            lengths[-1] += 1
-        group = 0
-    return sum(lengths)
 
 
 def check_rule(rule: str | None) -> str | None:
@@ -173,9 +218,89 @@ def with_answers(nbest: N, rule: str | None) -> N:
     answers = list(nbest.answers or [None] * len(nbest))
     try:
         for y, text in enumerate(nbest.texts):
-            if answers[y] is None and (found := finder(rule)(decoded(text))):
-                answers[y] = encoded(plain(found)) or None
-    except TimeoutError:
-        message = f"{rule!r} takes more than {SECONDS:g} s with a candidate; expected a pattern that ends sooner"
-        raise Problem("answer", message).at(nbest.id, nbest.path, nbest.line) from None
+            if answers[y] is None and (found := _found(rule, decoded(text))):
+                answers[y] = encoded(found)
+    except Problem as problem:
+        raise problem.at(nbest.id, nbest.path, nbest.line) from None
     return nbest.changed(answers=answers)
+
+
+def _found(rule: str, text: str) -> str | None:
+    """The form of the answer in a text, None if there is none. Raises Problem."""
+    try:
+        return plain(finder(rule)(text) or "") or None
+    except TimeoutError:
+        message = f"the rule {rule!r} takes more than {SECONDS:g} s with a candidate"
+        raise Problem("answer", f"{message}; expected a pattern that ends sooner") from None
+
+
+class Grader:
+    """Gives candidates answers and, where these are right, gains, and counts what it gives.
+
+    rule: the one for answers; by default, what is of the right answer's kind is found. rights: the right answers of the
+    lists to come, which say how far letters reach; of others, one is taken.
+    """
+
+    def __init__(self, rule: str | None, rights: Iterable[Any]) -> None:
+        self._rule, self._count, self._rules = rule, Counter[str](), dict[str, None]()
+        self._reach = max([REACH, *takewhile(bool, (_choice(_right(right)) for right in rights))])
+
+    def grade(self, candidates: list[dict[str, Any]], right: Any, logged: Any) -> str | None:
+        """Give candidates, objects with a "text", their "answer" and, unless they have one, their "gain"; returns the
+        rule that finds the answers, None where no right one is known. Raises Problem.
+
+        right: the right answer, or all that it is called. logged: what a log says itself of the gain.
+        """
+        names = [_right(name) for name in (right if isinstance(right, list) else [right]) if name not in (None, "")]
+        if not names:
+            return None
+        rule = self._rule_of(names[0]) if self._rule in (None, "letter") else str(self._rule)
+        sought = (name for name in names if rule == MATH or WORD.search(plain(name)))
+        answers, derived = {*map(plain, names), *(_found(rule, name) for name in sought)} - {None}, list[Any]()
+        for one in (one for one in candidates if isinstance(one.get("text"), str)):
+            one["answer"] = _found(rule, one.get("answer", one["text"]))
+            if "gain" not in one:
+                derived.append(one["answer"])
+                one["gain"] = float(one["answer"] in answers)
+        if derived:
+            self._rules[rule], right = None, [answer in answers for answer in derived]
+            self._count.update(all=len(right), right=sum(right), hopeless=not any(right), none=derived.count(None))
+            if logged in (0, 1):
+                self._count.update(logs=1, logged=logged, first=right[0])
+        return rule
+
+    def _rule_of(self, right: str) -> str:
+        """The rule that finds what is of the kind of a right answer."""
+        if letter := _choice(right) or (self._rule and REACH):
+            reach = max(letter, self._reach)
+            return "letter" if reach == REACH else f"letter:{reach}"
+        form = plain(right)
+        return "last-number" if regex.search(r"\d", form) and not WORD.search(form) else "text"
+
+    def say(self, path: str) -> None:
+        """Log what was given, and what speaks against it; once, though a file is read again."""
+        n, advice = self._count, "check the right answers, and the rule that finds those of candidates (answer)"
+        if not n["all"]:
+            return
+        said = f"gains by answers ({', '.join(self._rules)}): {n['right']:,} of {n['all']:,} right"
+        hopeless = f"{amount(n['hopeless'], 'list')} whose right answer nobody gives"
+        _once(logging.INFO, path, f"{said}; {hopeless}; {100 * n['none'] / n['all']:.0f} % without an answer")
+        if not n["right"]:
+            _once(logging.WARNING, path, f"all gains by answers are 0; {advice}")
+        means = [n["right"] / n["all"], n["first"] / max(n["logs"], 1)]
+        if n["logs"] and min(abs(n["logged"] / n["logs"] - mean) for mean in means) > UNLIKE:
+            told = (
+                f"the mean gain by answers is {means[0]:.2f}, the log's own exact_match {n['logged'] / n['logs']:.2f}"
+            )
+            _once(logging.WARNING, path, f"{told}; {advice}")
+
+
+@cache
+def _once(level: int, path: str, message: str) -> None:
+    logging.getLogger("rerank").log(level, "%s", f"{path}: {message}" if path else message)
+
+
+def _right(right: Any) -> str:
+    """A right answer as a text; it may stand at the end of a solution."""
+    text = str(right).rpartition("####")[2].strip()
+    return _boxed(text) or text

@@ -2,7 +2,8 @@
 
 Where the right answer is known, that of a candidate is what the rule for [answers](#answers) finds or, without a rule,
 what is of its kind: what is in `\\boxed{}`, else the last number or letter, else the whole text. The gain, unless the
-file has one, is 1 if they are equal. A right answer may stand at the end of a solution: `#### 42`.
+file has one, is 1 if they are equal. A right answer may stand at the end of a solution, `#### 42`, or be a list of all
+that is right.
 """
 
 import math
@@ -13,12 +14,13 @@ from functools import partial
 from typing import Any
 
 from rerank.readers.problems import Problem
-from rerank.readers.texts.answers import LETTER, NUMBER, OUTER, SECONDS, finder, plain
+from rerank.readers.texts.answers import Grader
 from rerank.readers.texts.json_lines import Doubtful, is_conversation, shown
 from rerank.readers.texts.samples import FINISH
-from rerank.readers.texts.text_list import SCORE
+from rerank.readers.texts.text_list import RULE, SCORE
 
 Object = dict[str, Any]
+AHEAD = 100  # objects whose right answers say how far letters reach
 Paths = tuple[str, ...]  # of keys with dots between them; ``a#`` is the length of the list ``a``, ``a+`` its sum
 
 
@@ -71,10 +73,10 @@ class Roles:
         """Whether an object is of this form."""
         return all(item.get(key) is not None and isinstance(item[key], kind) for key, kind in self.keys.items())
 
-    def list_of(self, rows: Sequence[Object], rule: str | None, named: Iterable[str]) -> Object:
+    def list_of(self, rows: Sequence[Object], grader: Grader, named: Iterable[str]) -> Object:
         """The list that objects are, in the format ``jsonl``. Raises Problem.
 
-        rule: the one for answers; named: what else is kept of candidates.
+        named: what else is kept of candidates.
         """
         every = [self.prepared(row) if self.fits(row) else {} for row in rows]
         head, keep = (
@@ -83,23 +85,19 @@ class Roles:
         )
         right = first_of(head, self.right)
         candidates = [one for row in every for one in self._candidates(row, {**keep, **self.columns})]
-        find, answers = (None, set()) if right in (None, "") else _finder_of(str(right), rule)
-        if find is not None and PROGRAM.search(str(right)) and not any("gain" in one for one in candidates):
+        if right not in (None, "") and PROGRAM.search(str(right)) and not any("gain" in one for one in candidates):
             key = self.right[0]
             message = (
                 f"{key!r} is a program, which no text equals; run it, and add its verdicts, one for each candidate"
             )
             raise Problem("text", f'{message}, as "passed": [true, false, ...]')
-        for one in candidates:
-            if find is not None and isinstance(text := one.get("answer", one.get("text")), str):
-                found = find(text)
-                one |= {"answer": found, "gain": one.get("gain", float(found in answers))}
+        rule = grader.grade(candidates, right, rows[0].get("exact_match"))
         if self.truth and candidates and "gain" not in candidates[0]:
             truth = first_of(head, self.truth)
             truth = truth[0] if isinstance(truth, list) and len(truth) == 1 else truth
             for k, one in enumerate(candidates):
                 one["gain"] = int(truth == k if isinstance(truth, int) else truth == one.get("text"))
-        once = {"id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
+        once = {RULE: rule, "id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
         reference = first_of(head, self.reference)
         once["references" if isinstance(reference, list) else "reference"] = reference
         made = {key: value for key, value in head.items() if key != self.many} if self.whole else {}
@@ -185,26 +183,6 @@ def _content(content: Any) -> str:
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     return "".join(text for text in texts if isinstance(text, str))
-
-
-def _finder_of(right: str, rule: str | None) -> tuple[Callable[[str], str | None], set[str | None]]:
-    """The function that finds the answer in a text, and the answers that are right. Raises Problem where a rule takes
-    too long."""
-    right = right.rpartition("####")[2].strip()
-    right = finder("boxed")(right) or right
-    core = right.strip(OUTER + "$%")
-    kind = "last-number" if NUMBER.fullmatch(core) else "letter" if LETTER.fullmatch(core) else "text"
-
-    def find(text: str) -> str | None:
-        try:
-            boxed = None if rule else finder("boxed")(text)
-            found = boxed if boxed and kind == "text" else finder(rule or kind)(boxed or text)
-        except TimeoutError:
-            message = f"the rule {rule!r} takes more than {SECONDS:g} s; expected a pattern that ends sooner"
-            raise Problem("text", message) from None
-        return (plain(found) or None) if found else None
-
-    return find, {find(right), plain(right)} - {None}
 
 
 def _logged(item: Object) -> Object:

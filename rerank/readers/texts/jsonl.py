@@ -27,13 +27,14 @@ from rerank.readers.block import Item, one_by_one
 from rerank.readers.lines import LineReader, Place, Record
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, Writable, open_stream
-from rerank.readers.texts.answers import check_rule, plain
+from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.forms import Roles
 from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, texts_of, written
 from rerank.readers.texts.roles import MOSTLY, as_lists, check_roles
 from rerank.readers.texts.runs import AlikeLists, ListShape
 from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, TextList, each
+from rerank.readers.texts.values import plain
 
 OTHERS = {"choices": "openai", "response": "openai", "chosen": "preferences", "responses": "parallel"}  # by a key
 
@@ -97,7 +98,7 @@ class JsonlReader(SampleReader):
         def told(roles: Roles) -> None:
             lines.roles = roles
 
-        return as_lists(super().objects(lines), self.roles or {}, told, self.answer, named, self.look)
+        return as_lists(super().objects(lines), self.roles or {}, told, self.answer, named, self.look, lines.path)
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         records = super().records(lines)

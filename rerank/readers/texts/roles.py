@@ -24,6 +24,7 @@ from typing import Any
 
 from rerank.base.errors import RecipeError
 from rerank.readers.problems import Problem
+from rerank.readers.texts.answers import Grader
 from rerank.readers.texts.forms import FORMS, NUMERAL, VERDICTS, Object, Paths, Roles, as_number, first_of, said_of
 from rerank.readers.texts.samples import FINISH
 from rerank.readers.texts.text_list import NUMBERS, SCORE
@@ -88,12 +89,13 @@ def as_lists(
     rule: str | None,
     named: Sequence[str],
     look: int,
+    path: str,
 ) -> Iterator[tuple[int, Object | Problem]]:
     """Objects as lists of the format ``jsonl``. Rows of one list may be anywhere: those that have something in common
     are kept to the end.
 
     asked: the roles of keys, by the user; told: is told which were found. rule: for answers. named: what else is kept
-    of candidates. look: how many objects tell the roles.
+    of candidates. look: how many objects tell the roles. path: the file, for messages.
     """
     rest = chain.from_iterable(map(_spread, objects))
     head = list(_sound(rest, look))
@@ -105,7 +107,8 @@ def as_lists(
         return
     if roles is not None:
         told(roles)
-    groups = dict[str, tuple[int, Roles, list[Object]]]()
+    rights = (first_of(item, roles.right) for item in shown) if roles is not None else ()
+    groups, grader = dict[str, tuple[int, Roles, list[Object]]](), Grader(rule, rights)
     for number, item in chain(head, rest):
         if isinstance(item, Problem) or roles is None or (roles.plain and "candidates" in item):
             yield number, item
@@ -118,10 +121,11 @@ def as_lists(
         elif own is None and roles.group and "candidates" not in item:
             yield number, Problem("text", f"there is no {roles.group[0]!r}, which tells its list, as in other rows")
         else:
-            yield number, item if own is None else _made(own, [item], rule, named)
+            yield number, item if own is None else _made(own, [item], grader, named)
     for number, form, rows in groups.values():
         first = repr(rows[0].get("filter"))
-        yield number, _made(form, [row for row in rows if repr(row.get("filter")) == first], rule, named)
+        yield number, _made(form, [row for row in rows if repr(row.get("filter")) == first], grader, named)
+    grader.say(path)
 
 
 def _sound(objects: Iterator[tuple[int, Any]], count: int) -> Iterator[tuple[int, Any]]:
@@ -163,9 +167,9 @@ def _shared(roles: Roles, item: Object) -> str:
     return repr(every) if every else ""
 
 
-def _made(roles: Roles, rows: list[Object], rule: str | None, named: Sequence[str]) -> Object | Problem:
+def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
     try:
-        return roles.list_of(rows, rule, named)
+        return roles.list_of(rows, grader, named)
     except Problem as problem:
         return problem
 
