@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.registry import build
-from rerank.contrib.classification.sets import zipf
+from rerank.contrib.classification.sets import Zipf
 from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
@@ -52,7 +52,7 @@ def extract(times: int, learner: str) -> Callable[[], Any]:  # noqa: ARG001
 
 def epoch(times: int, learner: str) -> Callable[[], Any]:
     """A pass of a learner."""
-    corpus = zipf(EXAMPLES * times, 1)[0].corpus()
+    corpus = Zipf(EXAMPLES * times, 1).draw(0)[0].corpus()
     rule, targets = build(learners, {"name": learner}, "learner"), oracle(corpus.lists, corpus.gain, corpus.base)
     state = rule.init(corpus.width, corpus.candidate_count)
     return lambda: rule.epoch(corpus, targets, epoch_order(corpus.list_count, 1, 0, True), state)
@@ -64,7 +64,7 @@ def fit(times: int, learner: str) -> Callable[[], Any]:  # noqa: ARG001
 
     from rerank.contrib.sklearn import PerceptronClassifier
 
-    examples = zipf(EXAMPLES * times, 1)[0]
+    examples = Zipf(EXAMPLES * times, 1).draw(0)[0]
     parts = np.array(examples.values), examples.columns, examples.rows
     X = sparse.csr_array(parts, shape=(examples.size, examples.width))
     return lambda: PerceptronClassifier(epochs=3, random_state=0).fit(X, examples.label)
@@ -72,7 +72,7 @@ def fit(times: int, learner: str) -> Callable[[], Any]:  # noqa: ARG001
 
 def voting(times: int, learner: str) -> Callable[[], Any]:
     """Exact voting of so many times the predictors on the same examples, on one thread."""
-    corpus = zipf(EXAMPLES * times, 1)[0].corpus()
+    corpus = Zipf(EXAMPLES * times, 1).draw(0)[0].corpus()
     votes = votes_of(corpus, learner)
     return lambda: vote(votes, corpus.slice(0, JUDGED), threads=1)
 

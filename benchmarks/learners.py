@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from rerank.base.registry import build
-from rerank.contrib.classification.sets import zipf
+from rerank.contrib.classification.sets import Zipf
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import learners
@@ -186,7 +186,7 @@ def memory(examples: int) -> dict[str, Any]:
     found = {}
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "zipf.svm"
-        drawn, _ = zipf(train=examples, test=1)
+        drawn, _ = Zipf(train=examples, test=1).draw(0)
         rows = sp.csr_matrix((drawn.values, drawn.columns, drawn.rows), (drawn.size, drawn.width))
         dump_svmlight_file(rows, 2 * drawn.label - 1, str(path), zero_based=False)
         for tool in ("nothing", "perceptron", "pa", "cw-var-kl", "sklearn Perceptron", "sklearn pa1"):
@@ -235,9 +235,9 @@ def main() -> None:
     elif arguments.beside:
         beside(arguments.beside, arguments.train, arguments.rounds, arguments.only)
     elif arguments.serve:
-        serve(zipf(train=arguments.train, test=1)[0])
+        serve(Zipf(train=arguments.train, test=1).draw(0)[0])
     else:
-        speed(zipf(train=arguments.train, test=1)[0], arguments.rounds, arguments.only)
+        speed(Zipf(train=arguments.train, test=1).draw(0)[0], arguments.rounds, arguments.only)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 
-from rerank.contrib.classification.sets import zipf
+from rerank.contrib.classification.sets import Zipf
 from rerank.data.labelled import Labelled
 from rerank.readers.examples.svmlight import read_svmlight
 
@@ -43,7 +43,7 @@ def main() -> None:
         return
     found: dict[str, Any] = {"examples": arguments.examples}
     with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
-        ones, _ = zipf(arguments.examples, 1)
+        ones, _ = Zipf(arguments.examples, 1).draw(0)
         files = {"ones": ones, "values": with_values(ones.take(np.arange(max(1, arguments.examples // 10))))}
         for name, examples in files.items():
             path = Path(directory) / f"{name}.svm"

@@ -8,7 +8,7 @@ import pytest
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.contrib.classification.sets import Ellipse, Winnow, Zipf, ellipse, generators, winnow, zipf
+from rerank.contrib.classification.sets import Ellipse, Winnow, Zipf, generators
 from rerank.data.labelled import Labelled
 
 G, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
@@ -57,7 +57,7 @@ def features_of(examples: Labelled, first: int, last: int) -> list[list[int]]:
 @pytest.mark.parametrize(("d", "seed"), [(6, 6), (64, 3), (65, 2**64 - 1), (500, 500)])
 def test_winnow_is_its_definition(d: int, seed: int) -> None:
     features, labels = naive_winnow(d, seed, 2000)
-    train, test = winnow(d, seed)
+    train, test = Winnow(d).draw(seed)
     assert features_of(train, 0, 1000) == features[:1000]
     assert features_of(test, 0, 1000) == features[1000:]
     assert [*train.label, *test.label] == labels
@@ -82,7 +82,7 @@ def naive_zipf(i: int) -> tuple[list[int], int, bool]:
 
 
 def test_zipf_is_its_definition() -> None:
-    train, test = zipf(150, 50)
+    train, test = Zipf(150, 50).draw(1)
     expected = [naive_zipf(i) for i in range(200)]
     ids = [*features_of(train, 0, 150), *features_of(test, 0, 50)]
     assert [[j + 1 for j in row] for row in ids] == [row for row, _, _ in expected]
@@ -91,7 +91,7 @@ def test_zipf_is_its_definition() -> None:
 
 def test_zipf_has_the_counts_of_its_definition() -> None:
     """All of it; the bytes of its text, "+1 1:1 2:1 ..." and a line feed, are computed, not written."""
-    train, test = zipf()
+    train, test = Zipf().draw(1)
     assert (train.size, test.size) == (500_000, 50_000)
     assert (int(train.label.sum()), int(test.label.sum())) == (250_712, 25_100)
     digits = sum(np.count_nonzero(train.columns + 1 >= 10**power) for power in range(7))
@@ -101,7 +101,7 @@ def test_zipf_has_the_counts_of_its_definition() -> None:
 
 
 def test_ellipse_is_a_turned_gaussian() -> None:
-    train, test = ellipse(5000, 20_000, 1, 0.1)
+    train, test = Ellipse(5000, 20_000, 0.1).draw(1)
     X = test.values.reshape(-1, 20).astype(float)
     short, long = (X[:, 0] + X[:, 1]) / np.sqrt(2), (X[:, 1] - X[:, 0]) / np.sqrt(2)
     assert np.array_equal(test.label == 1, short > 0)
@@ -111,7 +111,7 @@ def test_ellipse_is_a_turned_gaussian() -> None:
     assert X[:, 2:].std(axis=0) == pytest.approx(np.full(18, 2.0), rel=0.03)
     x = train.values.reshape(-1, 20)
     assert np.mean((train.label == 1) != (x[:, 0] + x[:, 1] > 0)) == pytest.approx(0.1, abs=0.015)
-    clean, _ = ellipse(5000, 20_000, 1, 0.0)
+    clean, _ = Ellipse(5000, 20_000, 0.0).draw(1)
     assert np.array_equal(clean.values, train.values)
     assert np.array_equal(clean.label == 1, x[:, 0] + x[:, 1] > 0)
 
@@ -119,11 +119,11 @@ def test_ellipse_is_a_turned_gaussian() -> None:
 def test_recipes_name_generators() -> None:
     assert generators.names() == ["ellipse", "winnow", "zipf"]
     train, test = build(generators, {"name": "winnow", "dimension": 20}, "data").draw(4)
-    assert np.array_equal(train.columns, winnow(20, 4)[0].columns)
+    assert np.array_equal(train.columns, Winnow(20).draw(4)[0].columns)
     train, test = build(generators, {"name": "zipf", "train": 30, "test": 10}, "data").draw(4)
     assert (train.size, test.size) == (30, 10)
     train, test = build(generators, {"name": "ellipse", "train": 30, "test": 10, "noise": 0}, "data").draw(4)
-    assert np.array_equal(test.values, ellipse(30, 10, 4, 0.0)[1].values)
+    assert np.array_equal(test.values, Ellipse(30, 10, 0.0).draw(4)[1].values)
     assert not np.array_equal(test.values, Ellipse(30, 10, 0).draw(5)[1].values)
 
 

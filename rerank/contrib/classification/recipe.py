@@ -348,13 +348,6 @@ class ClassificationRecipe(TaskRecipe):
 ClassificationRecipe.common = ClassificationRecipe.model_fields.keys() - OWN
 
 
-HERE = "rerank.contrib.classification"
-TASK = Task(
-    f"{HERE}.recipe:ClassificationRecipe", f"{HERE}.steps:ExampleSteps", "examples", f"{HERE}.tables:sets_table",
-    f"{HERE}.tables:tables_of",
-)  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Spec(Single[ClassificationRecipe]):
     """A single run over labelled examples: its recipe has one set and one noise level, its learner, training and

@@ -58,7 +58,7 @@ from rerank.runs.report.html import page
 from rerank.runs.report.list_figures import learning_figure
 from rerank.runs.report.measures import MEASURES
 from rerank.runs.report.numbers import Spread, count, duration, fixed, signed
-from rerank.runs.report.plot import Figure, write_figures
+from rerank.runs.report.plot import write_figures
 from rerank.runs.report.rows import verdict
 from rerank.runs.report.table import TextTable
 from rerank.runs.results import environment
@@ -66,52 +66,21 @@ from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
 
+log = logging.getLogger("rerank")
 UNIT = "examples"
 ERROR = next(measure for measure in MEASURES if measure.key == Classification.primary)
 LARGEST_CLASS = "the largest class"
-
-
-def write_page(
-    path: Path,
-    recipe: ClassificationRecipe,
-    metrics: Mapping[str, Any],
-    *,
-    seconds: float,
-    results: Sequence[Result],
-    tested: Mapping[str, Tested],
-    features: TextTable | None,
-    figures: Sequence[Figure],
-) -> None:
-    """Write the report to ``path``; tested: the tested examples of every set; features: the strongest of the model."""
-    curves = [shown_curve(curve, ERROR, unit=UNIT) for curve in metrics.get("curve", {}).values()]
-    text = page(
-        "classification.html.j2",
-        metrics,
-        recipe=recipe.as_yaml(),
-        date=datetime.now().astimezone(),
-        seconds=seconds,
-        environment=environment(),
-        runs="result",
-        about=recipe.about,
-        summary=headline(recipe, metrics, tested, results),
-        tables=tables_of(recipe, metrics["tables"]),
-        significance=significance_tables(metrics),
-        tuned=tuned_table(metrics),
-        data=sets_table(metrics["corpora"]),
-        training=training_table(metrics),
-        learning=[learning_figure(curve, ERROR) for curve in curves],
-        figures=figures,
-        errors=[_errors(name, runs, tested[name]) for name, runs in groups_of(results).items()],
-        features=features,
-    )
-    write_text(path, text)
-
-
-def _errors(name: str, results: Sequence[Result], tested: Tested) -> dict[str, Any]:
-    """The errors on one set."""
-    confusions = confusion_table(best_of(results), tested.label, tested.classes)
-    tables = [confusions, *([tested.hardest] if tested.hardest.rows else [])]
-    return {"set": name, "figures": fold_figures(results), "tables": tables}
+SOURCES = (
+    *COMPILATION,
+    "data",
+    "features/dense.py",
+    "kernels/by_type.py",
+    "learn",
+    "metrics",
+    "models/predictions.py",
+    "readers",
+    str(Path(__file__).parent),
+)  # fmt: skip - what results depend on
 
 
 def headline(
@@ -188,20 +157,6 @@ def _over_sets(metrics: Mapping[str, Any], groups: Mapping[str, Sequence[Result]
         f"{second} follows with {fixed(ranks[second])}; see below which differences are significant."
     )
     return {"tiles": tiles, "sentence": sentence}
-
-
-log = logging.getLogger("rerank")
-SOURCES = (
-    *COMPILATION,
-    "data",
-    "features/dense.py",
-    "kernels/by_type.py",
-    "learn",
-    "metrics",
-    "models/predictions.py",
-    "readers",
-    str(Path(__file__).parent),
-)  # fmt: skip - what results depend on
 
 
 class ExampleSteps(Steps[ClassificationRecipe]):
@@ -333,16 +288,34 @@ class ExampleSteps(Steps[ClassificationRecipe]):
     def report(self, metrics: Metrics, seconds: float) -> None:
         figures = draw_all(self.recipe, self.fitted, self.traced)
         write_figures(self.directory, figures, metrics)
-        write_page(
-            self.directory / "report.html",
-            self.recipe,
+        curves = [shown_curve(curve, ERROR, unit=UNIT) for curve in metrics.get("curve", {}).values()]
+        text = page(
+            "classification.html.j2",
             metrics,
+            recipe=self.recipe.as_yaml(),
+            date=datetime.now().astimezone(),
             seconds=seconds,
-            results=self.fitted,
-            tested=self.tested,
-            features=self.features,
+            environment=environment(),
+            runs="result",
+            about=self.recipe.about,
+            summary=headline(self.recipe, metrics, self.tested, self.fitted),
+            tables=tables_of(self.recipe, metrics["tables"]),
+            significance=significance_tables(metrics),
+            tuned=tuned_table(metrics),
+            data=sets_table(metrics["corpora"]),
+            training=training_table(metrics),
+            learning=[learning_figure(curve, ERROR) for curve in curves],
             figures=figures,
+            errors=[self._errors(name, runs) for name, runs in groups_of(self.fitted).items()],
+            features=self.features,
         )
+        write_text(self.directory / "report.html", text)
+
+    def _errors(self, name: str, results: Sequence[Result]) -> dict[str, Any]:
+        """The errors on one set."""
+        label, classes, _, hardest = self.tested[name]
+        tables = [confusion_table(best_of(results), label, classes), *([hardest] if hardest.rows else [])]
+        return {"set": name, "figures": fold_figures(results), "tables": tables}
 
 
 def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:
