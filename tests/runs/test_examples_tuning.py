@@ -10,7 +10,7 @@ import small_classes
 
 from rerank.contrib.classification import tuning
 from rerank.contrib.classification.recipe import Spec
-from rerank.contrib.classification.tuning import Tuned, points_of, tune
+from rerank.contrib.classification.tuning import Tuned, point_of, points_of, tune
 from rerank.data.labelled import Labelled, from_csr
 
 EXAMPLES = from_csr(np.eye(20), np.arange(20) % 2)
@@ -34,7 +34,8 @@ def with_errors(monkeypatch: pytest.MonkeyPatch, errors: dict[float, list[float]
 
 def test_of_equals_the_first_point_and_the_fewest_epochs_win(monkeypatch: pytest.MonkeyPatch) -> None:
     with_errors(monkeypatch, {1: [0.5, 0.2, 0.2], 2: [0.2, 0.2, 0.2]})
-    assert tune(spec_of(grid={"learner.C": [1, 2]}), EXAMPLES, EXAMPLES) == Tuned({"learner.C": 1}, 2, 0.2)
+    found = tune(spec_of(grid={"learner.C": [1, 2]}), EXAMPLES, EXAMPLES)
+    assert found == {"learner.C": 1, "epochs": 2, "held_out_error": 0.2}
 
 
 # Five folds: C of the recipe is .5, its epochs are 2. Errors by C, fold and epoch.
@@ -56,7 +57,6 @@ def over_folds(monkeypatch: pytest.MonkeyPatch, errors: dict[float, list[list[fl
     spec = small_classes.recipe(Path("."), learner=learner, tune=settings).expand()[0]
     found = tune(spec, EXAMPLES, EXAMPLES)
     assert all(sum(own) == EXAMPLES.columns.sum() for own in judged.values())
-    assert Tuned.from_dict(found.as_dict()) == found
     return found
 
 
@@ -64,25 +64,26 @@ def test_the_recipe_is_kept_unless_another_point_is_better_by_a_standard_error(m
     """Differences of .05, -.05, .1, 0, 0: the mean .02 is less than their standard error, .0255."""
     noisy = [[0.5, 0.25], [0.5, 0.25], [0.5, 0.15], [0.5, 0.25], [0.5, 0.25]]
     found = over_folds(monkeypatch, {0.5: USUAL, 1: noisy}, grid={"learner.C": [1]})
-    assert (found.point, found.epochs, found.error) == ({}, 2, pytest.approx(0.25))
-    assert found.standard_error == pytest.approx(np.std([0.05, -0.05, 0.1, 0, 0], ddof=1) / np.sqrt(5))
+    assert (point_of(found), found["epochs"], found["held_out_error"]) == ({}, 2, pytest.approx(0.25))
+    assert found["standard_error"] == pytest.approx(np.std([0.05, -0.05, 0.1, 0, 0], ddof=1) / np.sqrt(5))
     better = [[0.5, 0.28], [0.5, 0.18], [0.5, 0.23], [0.5, 0.23], [0.5, 0.23]]  # by .02 in every fold
     found = over_folds(monkeypatch, {0.5: USUAL, 1: better}, grid={"learner.C": [1]})
-    assert (found.point, found.epochs) == ({"learner.C": 1}, 2)
-    assert (found.error, found.default) == (pytest.approx(0.23), pytest.approx(0.25))
+    assert (point_of(found), found["epochs"]) == ({"learner.C": 1}, 2)
+    assert (found["held_out_error"], found["default_error"]) == (pytest.approx(0.23), pytest.approx(0.25))
 
 
 def test_other_epochs_must_be_better_too(monkeypatch: pytest.MonkeyPatch) -> None:
     longer = [[*line, line[1] - 0.01 * (k == 0)] for k, line in enumerate(USUAL)]
-    assert over_folds(monkeypatch, {0.5: longer}).epochs == 2
+    assert over_folds(monkeypatch, {0.5: longer})["epochs"] == 2
     longer = [[*line, line[1] - 0.01] for line in USUAL]
-    assert over_folds(monkeypatch, {0.5: longer}).epochs == 3
+    assert over_folds(monkeypatch, {0.5: longer})["epochs"] == 3
 
 
 def test_one_split_is_chosen_by_the_lowest_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in the papers: no matter by how little, and the recipe's settings are not among the points."""
     with_errors(monkeypatch, {1: [0.2500], 2: [0.2499]})
-    assert tune(spec_of(grid={"learner.C": [1, 2]}), EXAMPLES, EXAMPLES) == Tuned({"learner.C": 2}, 1, 0.2499)
+    found = tune(spec_of(grid={"learner.C": [1, 2]}), EXAMPLES, EXAMPLES)
+    assert found == {"learner.C": 2, "epochs": 1, "held_out_error": 0.2499}
 
 
 def test_baselines_keep_their_settings_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +91,7 @@ def test_baselines_keep_their_settings_too(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(tuning, "_errors", lambda *_: [next(errors)])
     spec = small_classes.recipe(Path("."), tune={"grid": {"baseline.C": [3]}}).expand()[0]
     found = tune(replace(spec, baseline={"name": "svm"}), EXAMPLES, EXAMPLES)
-    assert (found.point, found.epochs) == ({}, 0)
+    assert (point_of(found), found["epochs"]) == ({}, 0)
 
 
 def test_learners_and_baselines_have_grids_of_their_own() -> None:

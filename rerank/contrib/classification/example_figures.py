@@ -1,21 +1,20 @@
 """The figures of a recipe over labelled examples: what they need is measured, or taken from the results, and drawn."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product, zip_longest
-from typing import TypeVar
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.interrupts import check
 from rerank.contrib.classification.experiment import workers
-from rerank.contrib.classification.fitting import make_learner, predicted, targets
+from rerank.contrib.classification.fitting import error_of, make_learner, predicted, targets
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleFigure, Spec
-from rerank.contrib.classification.results import Result, mean_error
+from rerank.contrib.classification.results import Result, grouped, mean_error
 from rerank.contrib.classification.sets import Draw, Split
 from rerank.contrib.classification.tables import Cell, cells_of
-from rerank.contrib.classification.tuning import Tuned
+from rerank.contrib.classification.tuning import point_of
 from rerank.learn.trainer import epoch_order
 from rerank.recipes.figures import check_names
 from rerank.runs.report.numbers import Spread
@@ -27,8 +26,6 @@ NAMES = {
     "train_error": "training error (%)",
     "train_accuracy": "training accuracy (%)",
 }
-M = TypeVar("M")
-K = TypeVar("K", bound=Hashable)
 
 
 def check_figures(recipe: ClassificationRecipe, specs: Sequence[Spec]) -> None:
@@ -60,11 +57,7 @@ Traced = dict[str, dict[str, list[Trace]]]  # by set (and noise) and run, one pe
 
 
 def trace(spec: Spec, part: Split, *, seed: int, every: int, test: bool, passes: int = 1) -> Trace:
-    """Go through ``part.train`` ``passes`` times and measure after ``every`` examples; ``test``: the test error too.
-
-    Where a label is flipped, the prediction before the update is right by the true label exactly when it is a mistake
-    by the given one. (A tie, as before the first update, counts as a mistake by the given label.)
-    """
+    """Go through ``part.train`` ``passes`` times and measure after ``every`` examples; ``test``: the test error too."""
     learner = make_learner(spec)
     corpus = part.train.corpus()
     held = part.test.corpus() if test else None
@@ -79,13 +72,14 @@ def trace(spec: Spec, part: Split, *, seed: int, every: int, test: bool, passes:
         for first, last in pairwise([0, *ends.tolist(), order.size]):
             piece = order[first:last]
             (stats,) = learner.epoch(corpus, oracle, piece, state)
+            # By the true label, a prediction is right where it is a mistake by a flipped one, which a tie counts as.
             mistakes += piece.size - stats.mistakes if part.flipped[piece[0]] else stats.mistakes
         seen.samples.append(epoch * corpus.list_count + start + order.size)
         seen.mistakes.append(mistakes)
         if held is not None:
             main = spec.recipe.training.predictor
             weights = learner.last(state) if main == "last" else learner.average(state)
-            seen.errors.append(float(np.mean(predicted(held, weights) != part.test.label)))
+            seen.errors.append(error_of(predicted(held, weights), part.test.label))
     return seen
 
 
@@ -110,7 +104,7 @@ def traces_of(specs: Sequence[Spec], draw: Draw, figure: ExampleFigure, results:
             if whole:
                 passes, every = (spec.recipe.tune or spec.recipe.training).epochs, max(1, part.train.size)
             if chosen := tuned.get((spec.noise, spec.name)):
-                spec = spec.at(Tuned.from_dict(chosen).point)
+                spec = spec.at(point_of(chosen))
             return trace(spec, part, seed=seed, every=every, test=figure.kind != "online", passes=passes)
 
         with workers(recipe.training.workers) as run_all:
@@ -130,7 +124,7 @@ def draw_all(recipe: ClassificationRecipe, results: Sequence[Result], traced: Ma
         if figure.traced:
             figures += _draw_traces(figure, traced[figure.name])
         elif figure.kind == "scatter":
-            levels = _grouped(cells_of(recipe, shown), lambda cell: cell.noise)
+            levels = grouped(cells_of(recipe, shown), lambda cell: cell.noise)
             figures += [
                 _draw_scatter(figure, cells, f"noise {noise:g}" if len(levels) > 1 else "")
                 for noise, cells in levels.items()
@@ -163,8 +157,7 @@ def _draw_traces(figure: ExampleFigure, traced: Traced) -> list[Figure]:
 
 
 def _draw_parameter(figure: ExampleFigure, results: Sequence[Result], seeds: int) -> list[Figure]:
-    """One figure per set (and noise): one line per run over the values of a key of the grid; level for runs without
-    it."""
+    """One figure per set (and noise): a line per run over the values of a key of the grid, level for runs without."""
     key, noisy = str(figure.x), len({result.noise for result in results}) > 1
 
     def x_of(result: Result) -> float | None:
@@ -175,14 +168,14 @@ def _draw_parameter(figure: ExampleFigure, results: Sequence[Result], seeds: int
 
     what, short = NAMES[figure.measure], key.split(".")[-1]
     x_label = f"1 / (n · {short})" if figure.inverse else short
-    panels = _grouped(results, lambda result: f"{result.set}, noise {result.noise:g}" if noisy else result.set)
+    panels = grouped(results, lambda result: f"{result.set}, noise {result.noise:g}" if noisy else result.set)
     figures = []
     for panel, members in panels.items():
         places, lines = sorted({x for result in members if (x := x_of(result)) is not None}), []
-        for run, alike in _grouped(members, lambda result: result.spec.run).items():
+        for run, alike in grouped(members, lambda result: result.spec.run).items():
             means = {
                 x: [float(np.mean(result.values(figure.measure))) for result in at_x]
-                for x, at_x in _grouped(alike, x_of).items()
+                for x, at_x in grouped(alike, x_of).items()
             }
             xs = places if None in means else sorted(x for x in means if x is not None)
             spreads = [Spread.of(means[x] if x in means else means[None]) for x in xs]
@@ -194,18 +187,8 @@ def _draw_parameter(figure: ExampleFigure, results: Sequence[Result], seeds: int
     return figures
 
 
-def _grouped(members: Sequence[M], key: Callable[[M], K]) -> dict[K, list[M]]:
-    groups: dict[K, list[M]] = {}
-    for result in members:
-        groups.setdefault(key(result), []).append(result)
-    return groups
-
-
 def _draw_scatter(figure: ExampleFigure, cells: Sequence[Cell], level: str) -> Figure:
-    """One point per set: the measure of run ``y`` over that of run ``x``, and the line where they are equal.
-
-    level: the noise of these results where there are several; empty where there is one.
-    """
+    """One point per set: the measure of run ``y`` over that of ``x``; ``level``: the noise, where there are several."""
     run_x, run_y, what = str(figure.x), str(figure.y), NAMES[figure.measure]
     values: dict[str, dict[str, float]] = {}
     for cell in cells:
@@ -242,13 +225,11 @@ def fold_figures(results: Sequence[Result]) -> list[Figure]:
     if trained:
         title = "Mistakes while training, epoch by epoch"
         title += ": mean and standard deviation over the folds." if len(trained[0].mistakes) > 1 else "."
-        figures.append(draw("epochs", title, [*map(_mistakes, trained)], "epoch", "mistakes (% of examples)"))
+        lines = []
+        for result in trained:
+            epochs = zip_longest(*result.mistakes)  # folds may have different numbers of epochs
+            spreads = [Spread.of([100 * n / result.size for n in folds if n is not None]) for folds in epochs]
+            means, deviations = [spread.mean for spread in spreads], [spread.deviation or 0.0 for spread in spreads]
+            lines.append(FigureLine(range(1, len(spreads) + 1), means, result.spec.name, deviations))
+        figures.append(draw("epochs", title, lines, "epoch", "mistakes (% of examples)"))
     return figures
-
-
-def _mistakes(result: Result) -> FigureLine:
-    """The share of mistakes in every epoch; folds may have different numbers of epochs."""
-    epochs = zip_longest(*result.mistakes)
-    spreads = [Spread.of([100 * n / result.size for n in folds if n is not None]) for folds in epochs]
-    means, deviations = [spread.mean for spread in spreads], [spread.deviation or 0.0 for spread in spreads]
-    return FigureLine(range(1, len(spreads) + 1), means, result.spec.name, deviations)

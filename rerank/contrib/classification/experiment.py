@@ -1,8 +1,7 @@
 """A single run of a recipe over labelled examples, with every seed, on every fold."""
 
-import logging
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache, partial
@@ -14,11 +13,11 @@ from rerank.contrib.classification.fitting import Fit, fit
 from rerank.contrib.classification.recipe import SourceSettings, Spec
 from rerank.contrib.classification.results import Result
 from rerank.contrib.classification.sets import Draw, ExampleSet, Split, load_set
-from rerank.contrib.classification.tuning import Map, best_point, held_out_errors, points_of
+from rerank.contrib.classification.tuning import applied, best_point, held_out_errors, points_of
 from rerank.engines.engine import Engine
 from rerank.kernels.threads import thread_count
 
-log = logging.getLogger("rerank")
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 @contextmanager
@@ -76,7 +75,7 @@ def run_spec(
     Folds, and points of tuning, are tasks of ``engine``, whose workers read the set from its ``source``; in this
     process they are shared by threads.
     """
-    seeds, place, single, entry = spec.recipe.run_seeds, draw, spec, {}
+    seeds, place, single, tuned = spec.recipe.run_seeds, draw, spec, {}
     shared: AbstractContextManager[Map] = workers(spec.recipe.training.workers)
     if engine is not None and engine.workers > 1 and source is not None:
         place = partial(set_again, pickle.dumps((spec.recipe.data, spec.set, source)))
@@ -85,11 +84,11 @@ def run_spec(
         if spec.recipe.tune is not None:
             points = [FoldJob(spec.at(point), place, seeds[0]) for point in points_of(spec)]
             tuned = best_point(spec, run_all(errors_of, points))
-            single, entry = tuned.applied(spec), tuned.as_dict()
+            single = applied(spec, tuned)
         jobs = [FoldJob(single, place, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
         outcomes = list(zip(jobs, run_all(fit_fold, jobs), strict=True))
     return [
-        _result(spec, seed, [outcome for job, outcome in outcomes if job.seed == seed], draw(seed).tested.size, entry)
+        _result(spec, seed, [outcome for job, outcome in outcomes if job.seed == seed], draw(seed).tested.size, tuned)
         for seed in seeds
     ]
 

@@ -2,10 +2,10 @@
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from rerank.recipes.settings import Settings
 from rerank.runs.report.numbers import Spread
 from rerank.storage.results import KeptResult
 from rerank.storage.strict_json import as_json
+
+M = TypeVar("M")
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass
@@ -149,10 +152,19 @@ def best_of(results: Sequence[Result]) -> Result:
     return min(results, key=mean_error)
 
 
-def groups_of(results: Sequence[Result]) -> Mapping[str, list[Result]]:
-    """The results of the first seed and the lowest noise, by set."""
-    groups: dict[str, list[Result]] = {}
-    for result in results:
-        if result.seed == results[0].seed and result.noise == results[0].noise:
-            groups.setdefault(result.set, []).append(result)
+def grouped(members: Iterable[M], key: Callable[[M], K]) -> dict[K, list[M]]:
+    """The members by their keys, both in order."""
+    groups: dict[K, list[M]] = {}
+    for member in members:
+        groups.setdefault(key(member), []).append(member)
     return groups
+
+
+def first_seeds(results: Sequence[Result]) -> dict[tuple[str, float], list[Result]]:
+    """The results of the first seed, by set and noise level."""
+    return grouped((one for one in results if one.seed == results[0].seed), lambda one: (one.set, one.noise))
+
+
+def groups_of(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """The results of the first seed and the lowest noise, by set."""
+    return {name: alike for (name, noise), alike in first_seeds(results).items() if noise == results[0].noise}

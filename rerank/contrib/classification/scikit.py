@@ -4,7 +4,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -17,23 +17,15 @@ from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
 from rerank.recipes.settings import Settings
 
-
-class ScikitPart(NamedTuple):
-    """A class of scikit-learn: its module, its name, and settings that a recipe may override."""
-
-    module: str
-    name: str
-    usual: Mapping[str, Any] = {}
-
-
-BASELINES = {
-    "naive-bayes": ScikitPart("naive_bayes", "MultinomialNB"),
-    "maxent": ScikitPart("linear_model", "LogisticRegression", {"max_iter": 1000, "random_state": 0}),
-    "svm": ScikitPart("svm", "LinearSVC", {"max_iter": 1000, "random_state": 0, "tol": 0.01}),
+ScikitPart = tuple[str, str, Settings]  # the module of a class, its name, and settings that a recipe may override
+BASELINES: dict[str, ScikitPart] = {
+    "naive-bayes": ("naive_bayes", "MultinomialNB", {}),
+    "maxent": ("linear_model", "LogisticRegression", {"max_iter": 1000, "random_state": 0}),
+    "svm": ("svm", "LinearSVC", {"max_iter": 1000, "random_state": 0, "tol": 0.01}),
 }
-VECTORIZERS = {
-    "count": ScikitPart("feature_extraction.text", "CountVectorizer"),
-    "tfidf": ScikitPart("feature_extraction.text", "TfidfVectorizer"),
+VECTORIZERS: dict[str, ScikitPart] = {
+    "count": ("feature_extraction.text", "CountVectorizer", {}),
+    "tfidf": ("feature_extraction.text", "TfidfVectorizer", {}),
 }
 VECTORIZER = "data.vectorizer"  # the key of its settings
 
@@ -65,11 +57,6 @@ def _parameters(settings: Settings) -> Settings:
     return {key: value for key, value in settings.items() if key != "name"}
 
 
-def make_baseline(settings: Settings, key: str = "baseline") -> Any:
-    """The classifier that ``settings`` describe; see ``part_named``."""
-    return part_named(BASELINES, settings, key)
-
-
 def _matrix(examples: Labelled) -> scipy.sparse.csr_matrix:
     """The features as scipy's CSR matrix [n, D], float64."""
     values = np.asarray(examples.values, dtype=np.float64)
@@ -79,7 +66,7 @@ def _matrix(examples: Labelled) -> scipy.sparse.csr_matrix:
 
 def fit_baseline(settings: Settings, train: Labelled) -> Any:
     """The classifier fitted to ``train``; its classes are indices into those of ``train``."""
-    made = make_baseline(settings)
+    made = part_named(BASELINES, settings, "baseline")
     if settings["name"] == "maxent" and "solver" not in settings and len(train.classes) == 2:
         # For two classes only, but on wide sparse rows many times faster than the solver that serves all.
         made.set_params(**{"solver": "liblinear", "dual": True, "tol": 0.01} | _parameters(settings))
@@ -97,10 +84,8 @@ def predict_baseline(fitted: Any, examples: Labelled) -> np.ndarray:
 
 
 def read_texts(paths: Sequence[str], vectorizer: Settings) -> tuple[list[Labelled], tuple[str, ...]]:
-    """The documents of every file, one ``label TAB text`` per line, and the names of the features.
-
-    The first file alone decides which features there are. Empty lines are skipped.
-    """
+    """The documents of every file, one ``label TAB text`` per line that is not empty, and the names of the features,
+    on which the first file alone decides."""
     labels, texts = zip(*(_documents(path) for path in paths), strict=True)
     return _vectorised(labels, texts, vectorizer, paths[0])
 
@@ -123,10 +108,8 @@ def _documents(path: str) -> tuple[list[str], list[str]]:
 
 
 def read_newsgroups(categories: Sequence[str], vectorizer: Settings) -> tuple[Labelled, tuple[str, ...]]:
-    """All messages of these categories of the 20 Newsgroups, headers included, and the names of the features.
-
-    scikit-learn fetches the collection on first use and keeps it.
-    """
+    """All messages of these categories of the 20 Newsgroups, headers included, and the names of the features;
+    scikit-learn fetches the collection on first use and keeps it."""
     datasets = scikit("datasets", "data.newsgroups")
     try:
         fetched = datasets.fetch_20newsgroups(subset="all", categories=list(categories), shuffle=False)

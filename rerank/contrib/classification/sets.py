@@ -409,9 +409,7 @@ def read_vocabulary(path: str, width: int) -> tuple[str, ...]:
 
 
 def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """int64 [n]: fold numbers 0..count - 1, each fold with its share of every class, and sizes that differ by at most
-    one.
-    """
+    """int64 [n]: folds 0..count - 1, each with its share of every class, and sizes that differ by at most one."""
     if label.size < count:
         raise DataError(f"{label.size} examples cannot make {count} folds; expected data.folds.count of at most that")
     order = np.random.default_rng(seed).permutation(label.size)

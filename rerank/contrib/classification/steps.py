@@ -26,10 +26,11 @@ from rerank.contrib.classification.results import (
     mean_error,
     save_results,
 )
-from rerank.contrib.classification.scikit import make_baseline
+from rerank.contrib.classification.scikit import BASELINES, part_named
 from rerank.contrib.classification.sets import ExampleSet, Sets
 from rerank.contrib.classification.tables import (
     as_data,
+    place_of,
     sets_table,
     significance_tables,
     tables_of,
@@ -44,7 +45,7 @@ from rerank.contrib.classification.tested import (
     significance_of,
     write_predictions,
 )
-from rerank.contrib.classification.tuning import Tuned, points_of, tune
+from rerank.contrib.classification.tuning import Tuned, applied, points_of, tune
 from rerank.features.table import FeatureTable
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.base import require_votes
@@ -52,7 +53,7 @@ from rerank.learn.contract import accepted
 from rerank.learn.mixing import require_rule
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
-from rerank.recipes.settings import Settings, files_named
+from rerank.recipes.settings import files_named
 from rerank.runs.learning import CurvePoint, learning_curve, shown_curve
 from rerank.runs.report.html import page
 from rerank.runs.report.list_figures import learning_figure
@@ -69,8 +70,7 @@ from rerank.storage.outputs import RUNS, output_file
 log = logging.getLogger("rerank")
 UNIT = "examples"
 ERROR = next(measure for measure in MEASURES if measure.key == Classification.primary)
-LARGEST_CLASS = "the largest class"
-SOURCES = (
+SOURCES = (  # what results depend on
     *COMPILATION,
     "data",
     "features/dense.py",
@@ -80,7 +80,7 @@ SOURCES = (
     "models/predictions.py",
     "readers",
     str(Path(__file__).parent),
-)  # fmt: skip - what results depend on
+)
 
 
 def headline(
@@ -123,17 +123,17 @@ def headline(
 
 
 def _against_largest(recipe: ClassificationRecipe, best: Result, label: np.ndarray, usual: int) -> str:
-    settings, pair = recipe.significance, ("best", LARGEST_CLASS)
+    settings, pair = recipe.significance, ("best", "largest")
     if settings.test is None:
         return "not tested"
-    wrong = selections_of({"best": best.predicted, LARGEST_CLASS: np.full(label.size, usual)}, label)
+    wrong = selections_of({"best": best.predicted, "largest": np.full(label.size, usual)}, label)
     (test,) = wrong.significance(Classification(), [pair], settings.test, settings.samples, recipe.seed).values()
     return verdict(test, lower_is_better=True)
 
 
 def _against(metrics: Mapping[str, Any], a: Result, b: Result) -> str:
     """The verdict on ``a`` compared with ``b``, by the tests of metrics.json."""
-    tests = metrics["significance"].get(f"{a.set}, noise {a.noise:g}" if a.noise else a.set, {})
+    tests = metrics["significance"].get(place_of(a.set, a.noise), {})
     for first, second, sign in ((a, b, 1), (b, a, -1)):
         if test := tests.get(f"{first.spec.name}_vs_{second.spec.name}"):
             return verdict(test | {"difference": sign * test["difference"]}, lower_is_better=True)
@@ -197,21 +197,25 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         return {name: self.sets.counts[name] for name in self.sets.sources}
 
     def train(self, work: Stages) -> dict[str, int]:
-        """Fits all folds, whose test parts are predicted at once; without tests there is only the
-        model to train."""
+        """Fits all folds, whose test parts are predicted at once; without tests there is only the model to train."""
         if self.tests:
             shown = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
             for name, singles in groupby(shown, key=lambda single: single.set):
                 on_set = [result for single in singles for result in self._results(single)]
                 self.fitted += on_set
-                self._look_at(name, on_set)
+                draw = partial(self.sets.draw, name)  # the set is still in memory: later stages need this of it
+                specs = [single for single in self.singles if single.set == name]
+                for figure in self.recipe.figures:
+                    if figure.traced:
+                        self.traced.setdefault(figure.name, {}).update(traces_of(specs, draw, figure, on_set))
+                self.tested[name] = Tested.of(draw(self.recipe.run_seeds[0]), on_set)
                 work.append(line for result in on_set for line in result.lines())
         return {"results": len(self.fitted)}
 
     def _results(self, single: Spec) -> list[Result]:
         """The results of a single run, one for every seed, unless they are kept already."""
         results = self._kept(single)
-        error = float(np.mean([np.mean(result.values("error")) for result in results]))
+        error = float(np.mean([*map(mean_error, results)]))
         level = f", noise {single.noise:g}" if single.noise else ""
         chosen = f" ({_chosen(results[0].tuned)})" if results[0].tuned else ""
         log.info("%s%s, %s%s: error %.2f %%", single.set, level, single.name, chosen, 100 * error)
@@ -226,15 +230,6 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             results = run_spec(single, draw, self.engine, self.sets.sources[single.set])
             save_results(place, key, results)
         return results
-
-    def _look_at(self, name: str, results: Sequence[Result]) -> None:
-        """Take from a set, which is still in memory, what later stages need of it."""
-        draw = partial(self.sets.draw, name)
-        on_set = [single for single in self.singles if single.set == name]
-        for figure in self.recipe.figures:
-            if figure.traced:
-                self.traced.setdefault(figure.name, {}).update(traces_of(on_set, draw, figure, results))
-        self.tested[name] = Tested.of(draw(self.recipe.run_seeds[0]), results)
 
     def model(self) -> Model | None:
         if not self.single:
@@ -270,7 +265,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         return {name: self._curve(best_of(alike)) for name, alike in groups_of(self.fitted).items()}
 
     def _curve(self, best: Result) -> dict[str, Any]:
-        spec = Tuned.from_dict(best.tuned).applied(best.spec) if best.tuned else best.spec
+        spec = applied(best.spec, best.tuned)
         label = self.tested[best.set].label
 
         def train(share: float) -> Result:
@@ -338,12 +333,12 @@ def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown:
     )
 
 
-def train_model(spec: Spec, examples: ExampleSet, tuned: Settings | None = None) -> Model:
+def train_model(spec: Spec, examples: ExampleSet, tuned: Tuned | None = None) -> Model:
     """Train a single run on all training examples of its set; tuned first, unless ``tuned`` is given."""
     seed = spec.recipe.run_seeds[0]
     noisy = examples.noisy(spec.noise, seed)
     if spec.recipe.tune is not None:
-        spec = (Tuned.from_dict(tuned) if tuned else tune(spec, noisy, examples.examples)).applied(spec)
+        spec = applied(spec, tuned or tune(spec, noisy, examples.examples))
     training_settings = spec.recipe.training
     noisy = noisy.shared(training_settings.share, seed)
     corpus = noisy.corpus()
@@ -368,7 +363,7 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
     for spec in {spec.name: spec for spec in specs}.values():  # of one set, at one noise level
         for single in [spec.at(point) for point in points_of(spec)] if spec.recipe.tune else [spec]:
             if single.baseline is not None:
-                make_baseline(single.baseline, f"runs.{spec.run}.baseline")
+                part_named(BASELINES, single.baseline, f"runs.{spec.run}.baseline")
             else:
                 learner, training = accepted(make_learner(single)), single.recipe.training
                 if training.vote or training.predictor == "voted":

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.contrib.classification.results import Result
-from rerank.contrib.classification.tuning import Tuned
+from rerank.contrib.classification.results import Result, grouped
+from rerank.contrib.classification.tuning import point_of
 from rerank.runs.report.list_tables import first_to_last, learner_text
 from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed, signed
 from rerank.runs.report.rows import verdict
@@ -34,21 +34,14 @@ class Cell:
         by_seed = [result.values(measure) for result in self.results]
         return Spread.of(by_seed[0] if len(by_seed) == 1 else [float(np.mean(values)) for values in by_seed])
 
-    @property
-    def seconds(self) -> float:
-        """Mean training time per fold."""
-        return float(np.mean([second for result in self.results for second in result.seconds]))
-
 
 def cells_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Cell]:
     """A cell for every set, noise level and run; with ``best_of_grid`` the best point of every run."""
-    grouped: dict[tuple[str, float, str, str], list[Result]] = {}
-    for result in results:
-        grouped.setdefault((result.set, result.noise, result.spec.run, result.spec.name), []).append(result)
+    groups = grouped(results, lambda result: (result.set, result.noise, result.spec.run, result.spec.name))
     if not recipe.best_of_grid:
-        return [Cell(name, noise, shown, tuple(alike)) for (name, noise, _, shown), alike in grouped.items()]
+        return [Cell(name, noise, shown, tuple(alike)) for (name, noise, _, shown), alike in groups.items()]
     best: dict[tuple[str, float, str], Cell] = {}
-    for (name, noise, run, _), alike in grouped.items():
+    for (name, noise, run, _), alike in groups.items():
         cell = Cell(name, noise, run, tuple(alike))
         known = best.setdefault((name, noise, run), cell)
         if cell.spread("error").mean < known.spread("error").mean:
@@ -81,11 +74,12 @@ def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapp
     entries = []
     for cell in cells:
         mean, sd, se, values = cell.spread(recipe.measure)
+        seconds = [second for result in cell.results for second in result.seconds]
         paper = None if cell.noise else _paper(recipe, "values", cell.set, cell.run)
         entries.append(
             {"set": cell.set, "noise": cell.noise, "run": cell.run, "point": cell.results[0].spec.point}
             | {"mean": mean, "sd": sd, "se": se, "values": values}
-            | {"reported": None if paper is None else paper / 100, "seconds": cell.seconds}
+            | {"reported": None if paper is None else paper / 100, "seconds": float(np.mean(seconds))}
             | ({"p": _least_sure(tests, cell, names, against)} if against else {})
         )
     ranks = [{"noise": noise, "ranks": by_run} for noise, by_run in mean_ranks(cells).items()]
@@ -249,17 +243,17 @@ def tuned_table(metrics: Mapping[str, Any]) -> TextTable:
     rows = []
     for run in metrics["runs"]:
         if run["tuned"]:
-            tuned = Tuned.from_dict(run["tuned"])
-            chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in tuned.point.items())
+            tuned, default = run["tuned"], run["tuned"].get("default_error")
+            chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in point_of(tuned).items())
             rows.append(
                 {
                     "set": run["set"],
                     "run": run["name"],
                     "parameters": chosen or "the recipe's",
                     **_place(metrics, run),
-                    "epochs": count(tuned.epochs),
-                    "held-out error (%)": fixed(100 * tuned.error),
-                    "the recipe's (%)": NONE if tuned.default is None else fixed(100 * tuned.default),
+                    "epochs": count(tuned["epochs"]),
+                    "held-out error (%)": fixed(100 * tuned["held_out_error"]),
+                    "the recipe's (%)": NONE if default is None else fixed(100 * default),
                 }
             )
     return TextTable.of("Chosen on held-out examples", rows, texts=3)

@@ -10,7 +10,7 @@ import numpy as np
 from rerank.base.encoding import file_name
 from rerank.contrib.classification.metric import Classification
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.contrib.classification.results import Result, best_of, groups_of
+from rerank.contrib.classification.results import Result, best_of, first_seeds, groups_of
 from rerank.contrib.classification.sets import ExampleSet
 from rerank.contrib.classification.tables import place_of
 from rerank.models.model import Model
@@ -44,13 +44,10 @@ class Tested(NamedTuple):
 
 
 def write_predictions(directory: Path, name: str, tested: Tested, results: Sequence[Result]) -> None:
-    """One file per noise level of a set: lines with example (from 1), fold, label, and what each run predicts.
-
-    They go into ``predictions`` of the output directory. Columns are separated by tabs; where there are several seeds,
-    the predictions of the first are written.
-    """
+    """One file in ``predictions`` per noise level of a set: example (from 1), fold, label, and what each run predicts
+    with the first seed, separated by tabs."""
     label, classes, folds, _ = tested
-    for (_, noise), alike in _first_seeds(results).items():
+    for (_, noise), alike in first_seeds(results).items():
         lines = ["\t".join(["example", "fold", "label", *(result.spec.name for result in alike)])]
         for i in range(label.size):
             predicted = (classes[result.predicted[i]] for result in alike)
@@ -67,28 +64,16 @@ def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray) -> Sele
     return Selections(ids, Classification().signature, np.ones((label.size, 1)), rows)
 
 
-def _first_seeds(results: Sequence[Result]) -> dict[tuple[str, float], list[Result]]:
-    """By set and noise level: the results of the first seed."""
-    groups: dict[tuple[str, float], list[Result]] = {}
-    for result in results:
-        group = groups.setdefault((result.set, result.noise), [])
-        if not group or result.seed == group[0].seed:
-            group.append(result)
-    return groups
-
-
 def significance_of(
     recipe: ClassificationRecipe, tested: Mapping[str, Tested], results: Sequence[Result]
 ) -> dict[str, Any]:
-    """By set (and noise level): the test of every pair of runs on the pooled test examples of all folds.
-
-    The key is ``a_vs_b``, the difference a's error minus b's. The first seed is the one that is tested.
-    """
+    """By set (and noise level) and ``a_vs_b``: the test of every pair of runs, with the first seed, on the pooled test
+    examples of all folds; the difference is a's error minus b's."""
     settings = recipe.significance
     if settings.test is None:
         return {}
     tests: dict[str, Any] = {}
-    for (name, noise), alike in _first_seeds(results).items():
+    for (name, noise), alike in first_seeds(results).items():
         wrong = selections_of({result.spec.name: result.predicted for result in alike}, tested[name].label)
         pairs = list(combinations(wrong.rows, 2))
         if len(alike) > MOST:
@@ -103,10 +88,7 @@ def significance_of(
 
 
 def confusion_table(result: Result, label: np.ndarray, classes: Sequence[str]) -> TextTable:
-    """True classes in rows, predicted ones in columns; of many classes, which are most often taken for which.
-
-    label: the true classes of the tested examples (int64 [n]).
-    """
+    """True classes (``label``, int64 [n]) in rows, predicted ones in columns; of many, the commonest confusions."""
     k, name = len(classes), f"{result.spec.name} on {result.set}"
     counts = np.bincount(label * k + result.predicted, minlength=k * k).reshape(k, k)
     sizes, right = counts.sum(axis=1), counts.diagonal()
@@ -154,10 +136,8 @@ def hardest_table(examples: ExampleSet, results: Sequence[Result]) -> TextTable:
 
 
 def features_of(examples: ExampleSet, i: int, often: np.ndarray) -> str:
-    """The features that set a tested example apart, large and rare ones first, by name, or by number from 1.
-
-    often: in how many examples each feature is (int64 [D]).
-    """
+    """The features that set a tested example apart, large and rare ones first, by name, or by number from 1; ``often``:
+    in how many examples each is (int64 [D])."""
     part, names = examples.tested, examples.names
     first, last = part.rows[i : i + 2]
     columns = part.columns[first:last]

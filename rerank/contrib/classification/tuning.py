@@ -5,15 +5,12 @@ recipe are kept unless others are better by one standard error of the mean diffe
 1984, 3.4.3, choose among trees by it). On one split there is no standard error: there the lowest error wins.
 """
 
-import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.contrib.classification.fitting import predicted, train_on
+from rerank.contrib.classification.fitting import error_of, predicted, train_on
 from rerank.contrib.classification.recipe import Spec
 from rerank.contrib.classification.scikit import fit_baseline, predict_baseline
 from rerank.contrib.classification.sets import draw_folds
@@ -21,47 +18,23 @@ from rerank.data.labelled import Labelled
 from rerank.learn.base import Weights
 from rerank.recipes.settings import Settings, grid_points
 
-log = logging.getLogger("rerank")
-Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+Tuned = Settings  # what was chosen, as in metrics.json: the settings of a point of the grid, and these
+FOUND = ("epochs", "held_out_error", "default_error", "standard_error")
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """The chosen point of a grid, its number of epochs (0 for a baseline), and its mean error on the held-out examples.
+def point_of(tuned: Tuned) -> Settings:
+    """The chosen point of the grid."""
+    return {key: value for key, value in tuned.items() if key not in FOUND}
 
-    With folds, also the error of the recipe's own settings there (``default``), and the standard error of the mean
-    difference between these and the best others.
-    """
 
-    point: Settings
-    epochs: int
-    error: float
-    default: float | None = None
-    standard_error: float | None = None
-
-    def applied(self, spec: Spec) -> Spec:
-        """``spec`` with what was chosen."""
-        return spec.at(self.point | ({"training.epochs": self.epochs} if self.epochs else {}))
-
-    def as_dict(self) -> dict[str, Any]:
-        """The entry in metrics.json."""
-        entry = {**self.point, "epochs": self.epochs, "held_out_error": self.error}
-        folds = {"default_error": self.default, "standard_error": self.standard_error}
-        return entry | (folds if self.default is not None else {})
-
-    @staticmethod
-    def from_dict(entry: dict[str, Any]) -> "Tuned":
-        """The inverse of ``as_dict``."""
-        point = dict(entry)
-        epochs, error = point.pop("epochs"), point.pop("held_out_error")
-        return Tuned(point, epochs, error, point.pop("default_error", None), point.pop("standard_error", None))
+def applied(spec: Spec, tuned: Tuned) -> Spec:
+    """``spec`` with what was chosen, if anything was."""
+    return spec.at(point_of(tuned) | ({"training.epochs": tuned["epochs"]} if tuned.get("epochs") else {}))
 
 
 def points_of(spec: Spec) -> list[Settings]:
-    """The points of the grid of ``spec.recipe.tune``; learners and baselines ignore each other's keys.
-
-    With folds the first is {}: the settings of the recipe.
-    """
+    """The points of the grid of ``spec.recipe.tune``, with folds {} first, the settings of the recipe; learners and
+    baselines ignore each other's keys."""
     settings = spec.recipe.tune
     assert settings is not None
     baseline = spec.baseline is not None
@@ -71,20 +44,19 @@ def points_of(spec: Spec) -> list[Settings]:
     return points if settings.held_out is not None or {} in points else [{}, *points]
 
 
-def tune(spec: Spec, noisy: Labelled, clean: Labelled, run_all: Map = map) -> Tuned:
-    """The best point of the grid of ``spec`` and its number of epochs, or the recipe's own settings.
-
-    ``noisy`` and ``clean`` are the examples that may train, with their labels as training sees them and without noise.
-    ``run_all`` maps over the points, in order.
-    """
-    return best_point(spec, run_all(lambda point: held_out_errors(spec.at(point), noisy, clean), points_of(spec)))
+def tune(spec: Spec, noisy: Labelled, clean: Labelled) -> Tuned:
+    """The best point of the grid of ``spec`` and its number of epochs, or the recipe's own settings; ``noisy``,
+    ``clean``: the examples that may train, with their labels as training sees them and without noise."""
+    return best_point(spec, [held_out_errors(spec.at(point), noisy, clean) for point in points_of(spec)])
 
 
 def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
     """The point and epoch with the lowest mean error, if it is better than the recipe's settings by a standard error.
 
     Among equals, the first point, then the fewest epochs. ``curves``: for every point of ``points_of``, one line for
-    each division of the examples, with the errors after every epoch.
+    each division of the examples, with the errors after every epoch. What is found has the number of epochs (0 for a
+    baseline) and the mean error on the held-out examples; with folds, also the error of the recipe's own settings there
+    (``default_error``), and the standard error of the mean difference between these and the best others.
     """
     settings = spec.recipe.tune
     assert settings is not None
@@ -93,10 +65,10 @@ def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
     first = int(np.argmin([mean.min() for mean in means]))
     epoch = int(np.argmin(means[first]))
 
-    def chosen(point: int, epoch: int, *more: float) -> Tuned:
+    def chosen(point: int, epoch: int) -> Tuned:
         """The choice of this point and epoch, counted from the first."""
         epochs = 0 if spec.baseline is not None else epoch + 1
-        return Tuned(points_of(spec)[point], epochs, float(means[point][epoch]), *more)
+        return points_of(spec)[point] | {"epochs": epochs, "held_out_error": float(means[point][epoch])}
 
     if settings.held_out is not None:
         return chosen(first, epoch)
@@ -104,7 +76,8 @@ def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
     gains = known[0][:, usual] - known[first][:, epoch]
     error = float(np.std(gains, ddof=1) / np.sqrt(gains.size))
     kept = not gains.mean() > error
-    return chosen(*((0, usual) if kept else (first, epoch)), float(means[0][usual]), error)
+    found = chosen(0, usual) if kept else chosen(first, epoch)
+    return found | {"default_error": float(means[0][usual]), "standard_error": error}
 
 
 def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[float]]:
@@ -121,8 +94,7 @@ def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float
     """Held-out error after every epoch; of the average where the predictor votes."""
     assert spec.recipe.tune is not None
     if spec.baseline is not None:
-        wrong = predict_baseline(fit_baseline(spec.baseline, train_part), test_part) != test_part.label
-        return [float(np.mean(wrong))]
+        return [error_of(predict_baseline(fit_baseline(spec.baseline, train_part), test_part), test_part.label)]
     test = test_part.corpus()
 
     def accuracy(weights: Weights) -> float:
@@ -141,11 +113,8 @@ def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float
 
 
 def divided(label: np.ndarray, share: float | None, folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The divisions of examples for tuning, as indices that train and indices that judge: by ``folds``, or once by
-    ``share``.
-
-    With fewer examples than folds, each is a fold of its own.
-    """
+    """The divisions of examples for tuning, as indices that train and indices that judge: by ``folds``, each example
+    one where there are fewer, or once by ``share``."""
     if share is not None or label.size < 2:
         return [held_out(label, share or 0.5, seed)]
     drawn = draw_folds(label, min(folds, label.size), seed)

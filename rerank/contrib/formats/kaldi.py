@@ -119,12 +119,9 @@ class KaldiReader(WrittenAsJsonl, TextReader):
             raise DataError(message, path=stream_name(path))
         with ExitStack() as stack:
             lines, *costs = [LineReader(stack.enter_context(open_stream(name, strict=False))) for name in names]
-            yield from self.lists(lines, self._records(lines, list(map(Archive, costs))))
+            yield from self.lists(lines, self.records(lines, list(map(Archive, costs))))
 
-    def records(self, lines: LineReader) -> Iterator[Record]:
-        return self._records(lines, [])
-
-    def _records(self, lines: LineReader, costs: Sequence[Archive]) -> Iterator[Record]:
+    def records(self, lines: LineReader, costs: Sequence[Archive] = ()) -> Iterator[Record]:
         """The lists with the costs of every candidate beside its words."""
         for key, group in groupby(keyed(lines), lambda line: _KEY.sub(rb"\1", line.key)):
             content = [[words, *[one.beside(words) for one in costs]] for words in list(group)]

@@ -25,7 +25,7 @@ from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.contrib.serve.connections import PATIENCE
 from rerank.contrib.serve.limits import DEFAULTS, Limits
-from rerank.contrib.serve.middleware import GuardedApp, MeasuredApp, Measures
+from rerank.contrib.serve.middleware import Measures, guarded, measured
 from rerank.contrib.serve.requests import answer, answer_documents, answer_tags
 from rerank.models.drift import Drift
 from rerank.models.provenance import Provenance
@@ -83,7 +83,7 @@ def make_app(
             endpoints[path] = "POST", ranking(partial(answer_documents, version=version))
     app = Starlette(
         routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in endpoints.items()],
-        middleware=[Middleware(MeasuredApp, measures, frozenset(endpoints)), Middleware(GuardedApp, hosts)],
+        middleware=[Middleware(measured, measures, endpoints), Middleware(guarded, hosts)],
         exception_handlers={HTTPException: _refused},
     )
     app.router.redirect_slashes = False

@@ -60,8 +60,7 @@ def serve(
         import uvicorn
 
         from rerank.contrib.serve.app import make_app, warm_up
-        from rerank.contrib.serve.connections import Connection, Seldom
-        from rerank.contrib.serve.server import Server
+        from rerank.contrib.serve.connections import Connection, Seldom, Server
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise

@@ -1,10 +1,18 @@
-"""Connections to the service: how many there may be, how long they may wait, and how often the log tells of them."""
+"""Connections to the service: how many there may be, how long they may wait, how often the log tells of them, and how
+they end."""
 
 import asyncio
 import logging
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from rerank.base.interrupts import SIGNALS
 
 log = logging.getLogger("rerank.connections")
 HEAD = 10.0  # seconds for the head of the first request to arrive
@@ -70,3 +78,22 @@ class Seldom(logging.Filter):
         if seldom:
             self._last[what] = now
         return seldom
+
+
+class Server(uvicorn.Server):
+    """A server for which a signal is the orderly end."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Finish what is under way."""
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take over all signals that stop a command, and none that it was started to ignore."""
+        taken = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.handle_exit) for number in taken}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,7 +1,7 @@
 """The layers around the application: who may ask, and what is counted and measured of requests."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
@@ -39,54 +39,55 @@ class Measures:
                 columns.labels(name, measure, "requests").set_function(value)
 
 
-class MeasuredApp:
-    """An application whose answers are measured; ``routes`` are its paths."""
+def measured(app: ASGIApp, measures: Measures, routes: Collection[str]) -> ASGIApp:
+    """The application, whose answers are measured; ``routes`` are its paths."""
 
-    def __init__(self, app: ASGIApp, measures: Measures, routes: frozenset[str]) -> None:
-        self.app, self.measures, self.routes = app, measures, routes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start, route = perf_counter(), scope["path"] if scope["path"] in self.routes else OTHER
+    async def measure(scope: Scope, receive: Receive, send: Send) -> None:
+        start, route = perf_counter(), scope["path"] if scope["path"] in routes else OTHER
 
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self.measures.requests.labels(route, message["status"]).inc()
-                self.measures.seconds.labels(route).observe(perf_counter() - start)
+                measures.requests.labels(route, message["status"]).inc()
+                measures.seconds.labels(route).observe(perf_counter() - start)
             await send(message)
 
-        await self.app(scope, receive, counted)
+        await app(scope, receive, counted)
+
+    return measure
 
 
 LOOPBACK = "localhost", "127.0.0.1", "::1"
 BOTH = {"content-length", "transfer-encoding"}
 
 
-class GuardedApp:
-    """An application that gets only requests to ``hosts``, this machine's own names and the address that was called.
+def guarded(app: ASGIApp, hosts: Iterable[str]) -> ASGIApp:
+    """The application, which gets only requests to ``hosts``, this machine's own names and the address that was called.
 
     A browser's pages can send requests here: those of other origins are known by their ``Origin``, and those whose own
     host's name has come to mean this machine (DNS rebinding) by their ``Host``.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
-        self.app, self.hosts = app, {*LOOPBACK, *map(str.lower, hosts)}
+    names = {*LOOPBACK, *map(str.lower, hosts)}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._refusal(scope) or self.app)(scope, receive, send)
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        await (_refusal(scope, names) or app)(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> JSONResponse | None:
-        """The answer in place of the application."""
-        headers, called = Headers(scope=scope), str((scope.get("server") or [""])[0]).removeprefix("::ffff:")
-        host, origin = headers.get("host", ""), headers.get("origin")
-        name = None
-        with suppress(ValueError):
-            name = urlsplit(f"//{host}").hostname
-        if (name or "") not in self.hosts | {called}:
-            message = f"found the host {host!r}; expected a name that --host or --allow-host gives this service"
-            return JSONResponse({"error": message}, 421)
-        if origin is not None and origin.lower().partition("://")[2] != host.lower():
-            return JSONResponse({"error": f"found a page of {origin!r}; expected one of this service"}, 403)
-        if set(headers) >= BOTH:  # which of them a proxy went by, nobody knows: what follows may be another's request
-            message = "found Content-Length and Transfer-Encoding; expected one of them"
-            return JSONResponse({"error": message}, 400, headers={"connection": "close"})
-        return None
+    return guard
+
+
+def _refusal(scope: Scope, names: set[str]) -> JSONResponse | None:
+    """The answer in place of the application."""
+    headers, called = Headers(scope=scope), str((scope.get("server") or [""])[0]).removeprefix("::ffff:")
+    host, origin = headers.get("host", ""), headers.get("origin")
+    name = None
+    with suppress(ValueError):
+        name = urlsplit(f"//{host}").hostname
+    if (name or "") not in names | {called}:
+        message = f"found the host {host!r}; expected a name that --host or --allow-host gives this service"
+        return JSONResponse({"error": message}, 421)
+    if origin is not None and origin.lower().partition("://")[2] != host.lower():
+        return JSONResponse({"error": f"found a page of {origin!r}; expected one of this service"}, 403)
+    if set(headers) >= BOTH:  # which of them a proxy went by, nobody knows: what follows may be another's request
+        message = "found Content-Length and Transfer-Encoding; expected one of them"
+        return JSONResponse({"error": message}, 400, headers={"connection": "close"})
+    return None

@@ -130,39 +130,35 @@ def answer(
 ) -> tuple[str, int]:
     """The answer to a request to rank, as JSON, and how many candidates it has; ``drift``, if given, sees its list."""
     with (deadline or Deadline(limits.seconds)).held():
-        return _answer(model, body, limits, drift)
-
-
-def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -> tuple[str, int]:
-    given, asked = as_asked(RankRequest, body)
-    _check_names(asked)
-    for y, candidate in enumerate(asked.candidates):
-        _check_names(candidate, model.columns, f"candidates[{y}].")
-    texts = [(f"candidates[{y}]", one.tree or one.text) for y, one in enumerate(asked.candidates)]
-    _check_sizes([*texts, ("source", asked.source)], limits, trees=not isinstance(model.recipe, TextRecipe))
-    ranking = model.rank(given["candidates"], asked.source)
-    if drift is not None:
-        drift.watch(ranking.nbest)
-    if asked.explain >= max(2, len(ranking)):
-        message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
-        raise GivenError(message, "explain")
-    best = ranking.best
-    answer = {
-        "id": given.get("id"),
-        "order": ranking.order.tolist(),
-        "scores": ranking.scores.tolist(),
-        "best": {"tree": best.text} if isinstance(best, Candidate) else best,
-        "place": ranking.place,
-        "predictor": ranking.predictor,
-        "unknown": ranking.unknown,
-    }
-    answer |= {"answers": answers, "margin": ranking.margin} if (answers := ranking.answers) else {}
-    if asked.explain:
-        parts = ranking.explain(0, asked.explain)
-        answer["decided"] = [part._asdict() | {"amount": part.amount} for part in parts]
-    if asked.decode:
-        answer["decoded"] = {"text": ranking.text, "place": ranking.place}
-    return as_json(answer), len(ranking)
+        given, asked = as_asked(RankRequest, body)
+        _check_names(asked)
+        for y, candidate in enumerate(asked.candidates):
+            _check_names(candidate, model.columns, f"candidates[{y}].")
+        texts = [(f"candidates[{y}]", one.tree or one.text) for y, one in enumerate(asked.candidates)]
+        _check_sizes([*texts, ("source", asked.source)], limits, trees=not isinstance(model.recipe, TextRecipe))
+        ranking = model.rank(given["candidates"], asked.source)
+        if drift is not None:
+            drift.watch(ranking.nbest)
+        if asked.explain >= max(2, len(ranking)):
+            message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
+            raise GivenError(message, "explain")
+        best = ranking.best
+        answer = {
+            "id": given.get("id"),
+            "order": ranking.order.tolist(),
+            "scores": ranking.scores.tolist(),
+            "best": {"tree": best.text} if isinstance(best, Candidate) else best,
+            "place": ranking.place,
+            "predictor": ranking.predictor,
+            "unknown": ranking.unknown,
+        }
+        answer |= {"answers": answers, "margin": ranking.margin} if (answers := ranking.answers) else {}
+        if asked.explain:
+            parts = ranking.explain(0, asked.explain)
+            answer["decided"] = [part._asdict() | {"amount": part.amount} for part in parts]
+        if asked.decode:
+            answer["decoded"] = {"text": ranking.text, "place": ranking.place}
+        return as_json(answer), len(ranking)
 
 
 def answer_documents(

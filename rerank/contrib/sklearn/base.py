@@ -303,8 +303,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         """X and y as arrays, after a check of the parameters that are not the learner's; it checks its own."""
-        checked = {field.name for field in fields(self.learner)}
-        check_parameters(self, (field.name for field in fields(self) if field.name not in checked))
+        check_parameters(self, besides=[field.name for field in fields(self.learner)])
         X, y = validate_data(self, X, y, **MATRIX, reset=reset)
         return X, y
 

@@ -9,10 +9,10 @@ from rerank.contrib.sklearn.parameters import numbers
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.features.collecting import NEAR
+from rerank.features.scores import FLOAT32_MAX
 from rerank.kernels.compile import kernel
 from rerank.metrics.gain import LARGEST_GAIN
 
-FLOAT32_MAX = float(np.finfo(np.float32).max)
 SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 MOST = int(np.iinfo(np.int32).max)
 

@@ -1,7 +1,7 @@
 """The parameters of estimators: taken from learners with what they mean, and checked as scikit-learn's users expect."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from inspect import cleandoc, get_annotations
@@ -36,9 +36,9 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def check_parameters(estimator: Any, names: Iterable[str]) -> None:
-    """Check the parameters ``names`` of an estimator against their annotations."""
-    for name in names:
+def check_parameters(estimator: Any, besides: Collection[str] = ()) -> None:
+    """Check the parameters of an estimator, ``besides`` some, against their annotations."""
+    for name in (field.name for field in fields(estimator) if field.name not in besides):
         value = getattr(estimator, name)
         if wanted := expected(type(estimator), name, plain(value)):
             raise ValueError(f"{name}={value!r}; expected {wanted}")

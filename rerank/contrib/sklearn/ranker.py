@@ -1,7 +1,7 @@
 """A ranker over arrays: the rows of a matrix are candidates, and lists of them are learned from by the list trainer."""
 
 import warnings
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -122,7 +122,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         ------
         ValueError: names the argument or parameter that is wrong, what was found and what is expected.
         """
-        check_parameters(self, CHECKED)
+        check_parameters(self)
         X = validate_data(self, X, **MATRIX)
         if gain is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: it is the gain")
@@ -179,7 +179,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         ------
         ValueError: also after ``fit`` has found the weight of base scores on lists that it held out.
         """
-        check_parameters(self, CHECKED)
+        check_parameters(self)
         X = validate_data(self, X, **MATRIX, reset=not hasattr(self, "coef_"))
         with as_value_errors(type(self).__name__):
             lists = lists_of(X, gain, group, qid, base)
@@ -324,9 +324,6 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
 
     def _any_ties(self, lists: Corpus, based: bool) -> bool:
         return self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))
-
-
-CHECKED = [each.name for each in fields(ListRanker) if each.name not in ("learner", "pairs", "random_state", "metric")]
 
 
 def pairs_of(given: Any, learner: Learner) -> PairSource:

@@ -23,7 +23,6 @@ from rerank.learn.spaces.voting import require_voters, vote
 
 ALGORITHMS = {"ap": "perceptron", "pa": "pa", "arow": "arow"}
 ITERATIONS = 100  # passes of these in CRFsuite
-CHECKED = "epochs", "shuffle", "average", "algorithm", "c1", "c2", "max_iterations", "all_possible_transitions"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -78,7 +77,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         ------
         ValueError: names the parameter, or the sequence and token (from 0), with what was found and what is expected.
         """
-        check_parameters(self, CHECKED)
+        check_parameters(self)
         X, y = _sequences(X, "X"), _sequences(y, "y")
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} sequences and y has {len(y)}; expected labels for every sequence")
