@@ -58,10 +58,7 @@ NEXT, KEPT = 0, 1
 
 @kernel
 def add_up(span: int, spans: np.ndarray, candidate: np.ndarray, added: np.ndarray, value: np.ndarray) -> None:
-    """Fill ``value`` (float64) with the values of a feature, added up in the order in which it fired, from ``span`` on.
-
-    Unsigned places, here and in ``write_row``, spare the loops a check for negative ones.
-    """
+    """Fill ``value`` with a feature's values, added up in the order in which it fired; unsigned places are faster."""
     while span >= 0:
         for e in range(np.uint64(spans[span, FIRST]), np.uint64(spans[span, LAST])):
             value[np.uint64(candidate[e])] += added[e]
@@ -113,8 +110,7 @@ def narrow(exact: np.ndarray, fired: np.ndarray, count: int, relative: bool, val
 
 @kernel
 def count_equal(value: np.ndarray, fired: np.ndarray, count: int, equal: np.float32) -> int:
-    """The number of candidates in which the feature has this value; ``count``: how many of ``fired`` are looked at, all
-    candidates if negative."""
+    """In how many candidates the feature has this value; ``count``: of ``fired`` that are looked at, < 0: of all."""
     candidates, same = value.shape[0], 0
     if count < 0:
         for y in range(candidates):
@@ -127,11 +123,7 @@ def count_equal(value: np.ndarray, fired: np.ndarray, count: int, equal: np.floa
 
 @kernel
 def find_origin(value: np.ndarray, fired: np.ndarray, count: int, centred: bool) -> tuple[int, np.float32]:
-    """(how many entries the feature needs, the value that is not stored); (0, _) if it does not vary.
-
-    The value is the most frequent one (the smallest of several) among those of the first few candidates: lists hold
-    only a handful of distinct ones. count: see ``count_equal``.
-    """
+    """(entries needed, value not stored: the most frequent of the first few, of several the least); (0, _): none."""
     candidates = value.shape[0]
     best = value[0]
     most = count_equal(value, fired, count, best)
@@ -181,10 +173,7 @@ def write_row(
     stored: np.ndarray,
     e: int,
 ) -> int:
-    """Write the values other than ``origin`` to the entries from e on, by candidate; returns the next entry.
-
-    There must be room for one more entry. count: see ``count_equal``.
-    """
+    """Write the values other than ``origin`` to the entries from e on (one more has room); returns the next entry."""
     if origin != 0 or count < 0:
         at = np.uint64(e)
         for y in range(value.shape[0]):

@@ -20,11 +20,7 @@ from rerank.kernels.compile import kernel
 def count_features(
     index: HashIndex, hashes: np.ndarray, lists: np.ndarray, seen: int, counts: np.ndarray, ids: np.ndarray
 ) -> int:
-    """Count so many more ``lists`` (int64 [F]) for every feature (``counts`` int32) and write the features' ``ids``
-    (int32 [F]).
-
-    New features get the ids ``seen``, ``seen`` + 1, ...; returns how many features have then been seen.
-    """
+    """Count so many more ``lists`` of features, write ``ids``, new ones from ``seen`` on; returns ``seen`` then."""
     for i in range(hashes.shape[0]):
         feature = enter(index, hashes[i], seen)
         if feature == seen:
@@ -50,8 +46,7 @@ def number_ranges(
     source: np.ndarray, first: np.ndarray, last: np.ndarray, index: HashIndex, known: int, names: np.ndarray,
     at: np.ndarray, out: np.ndarray,
 ) -> int:  # fmt: skip
-    """``copy_ranges`` of hashes, but by their numbers in ``index``; new ones are numbered ``known``, ``known`` + 1, ...
-    and entered in ``names``. Returns how many are then known."""
+    """``copy_ranges`` of hashes by their numbers in ``index``, new ones from ``known`` on; returns ``known`` then."""
     for i in range(first.shape[0]):
         n = at[i]
         for j in range(first[i], last[i]):

@@ -160,25 +160,13 @@ class Grower:
         same trees are the same.
         """
         n = trees.label.size
-        lower = symbols.lower
-        word = np.where(trees.word >= 0, lower[trees.word], np.int32(-1))
-        tree, syn, sem, syn_leaf, sem_leaf, leaf = np.empty((6, n), np.int32)
+        room = zip(("tree", "syn", "sem", "syn_leaf", "sem_leaf", "leaf"), np.empty((6, n), np.int32), strict=True)
+        given = trees._replace(label=self._label(trees), word=np.where(trees.word >= 0, symbols.lower[trees.word], -1))
         forest = Forest(
-            first=trees.first,
-            label=self._label(trees),
-            word=word,
-            parent=trees.parent,
-            size=trees.size,
-            start=trees.start,
-            end=trees.end,
-            tree=tree,
-            syn=syn,
-            sem=sem,
-            syn_leaf=syn_leaf,
-            sem_leaf=sem_leaf,
+            **given._asdict(),
+            **dict(room),
             flags=np.empty(n, np.uint8),
             inside=np.empty(n, np.uint64),
-            leaf=leaf,
             leaf_first=np.empty(trees.first.size, np.int64),
             symbol=symbols.hashes,
             classes=self._classes.bits(symbols),

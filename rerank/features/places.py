@@ -39,10 +39,7 @@ def _upward_key(f: Forest, i: int, depth: int) -> np.uint64:
 
 @kernel
 def hash_edges(f: Forest, edges: np.ndarray) -> None:
-    """Hash every edge's distance to either end of the sentence and the tagged words next to it.
-
-    Edge e of candidate y is at ``edges[leaf_first[y] + y + e]``. Candidates may differ in length because of traces.
-    """
+    """Hash every edge's distances to the ends and the tagged words next to it: ``edges[leaf_first[y] + y + edge]``."""
     for y in range(f.first.shape[0] - 1):
         first, last = f.leaf_first[y], f.leaf_first[y + 1]
         for edge in range(first, last + 1):
@@ -53,19 +50,14 @@ def hash_edges(f: Forest, edges: np.ndarray) -> None:
 
 
 @kernel
-def _edges_key(f: Forest, i: int, edges: np.ndarray) -> np.uint64:
-    first = f.leaf_first[f.tree[i]] + f.tree[i]
-    return combine(combine(f.symbol[f.label[i]], edges[first + f.start[i]]), edges[first + f.end[i]])
-
-
-@kernel
 def _key(f: Forest, i: int, scope: int, depth: int, edges: np.ndarray) -> np.uint64:
     if scope == INSIDE:
         return combine(f.inside[i], np.uint64(f.flags[i] & (SYN_HEAD | SEM_HEAD)))
     if scope == UPWARD:
         return _upward_key(f, i, depth)
     if scope == EDGES:
-        return _edges_key(f, i, edges)
+        first = f.leaf_first[f.tree[i]] + f.tree[i]
+        return combine(combine(f.symbol[f.label[i]], edges[first + f.start[i]]), edges[first + f.end[i]])
     return combine(np.uint64(1), np.uint64(f.tree[i]))
 
 
@@ -82,10 +74,7 @@ class Finder(NamedTuple):
 
 @kernel
 def find_places(f: Forest, scope: int, depth: int, finder: Finder, sink: Sink, out: Places) -> int:
-    """Write the entries of all places to ``sink``, with room for one per node; ``out`` has room for a place per node.
-
-    Returns the number of places.
-    """
+    """Write the entries of all places to ``sink``, and places to ``out``; both have room for one per node."""
     places = 0
     out.first[0] = sink.state[ENTRIES]
     finder.keys[:] = 0

@@ -66,8 +66,7 @@ class ListRows(NamedTuple):
 def count_rows(
     column: np.ndarray, begin: np.ndarray, first: np.ndarray, candidate: np.ndarray, lengths: np.ndarray
 ) -> None:
-    """Count the kept entries of every candidate (``lengths`` int64 [N]); begin: int64 [F], the first candidate of the
-    list that a feature is one of."""
+    """Count the kept entries of every candidate (``lengths``); begin: the first candidate of each feature's list."""
     for i in range(column.shape[0]):
         if column[i] >= 0:
             for e in range(first[i], first[i + 1]):
@@ -97,22 +96,9 @@ def fill_rows(
             at[y] += 1
 
 
-@kernel
-def scale_values(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, scale: np.ndarray) -> None:
-    """Multiply the values of the first columns by ``scale`` (float64, one per column)."""
-    for y in range(rows.shape[0] - 1):
-        for p in range(rows[y], rows[y + 1]):
-            if columns[p] >= scale.shape[0]:
-                break
-            values[p] *= scale[columns[p]]
-
-
-@kernel
 def limit_values(values: np.ndarray) -> None:
     """Limit values (float32) that have become too large for their type to its largest number."""
-    for p in range(values.shape[0]):
-        if abs(values[p]) > FLOAT32_MAX:
-            values[p] = FLOAT32_MAX if values[p] > 0.0 else -FLOAT32_MAX
+    np.clip(values, -FLOAT32_MAX, FLOAT32_MAX, out=values)
 
 
 class RowBuilder:
@@ -223,7 +209,8 @@ def make_corpus(
         value = restored(part.value, part.long_value)
         fill_rows(part.order, part.column, part.begin, part.offsets, part.candidate, value, at, columns, values)
     if scale is not None and scale.size:
-        scale_values(starts, columns, values, scale)
+        free = columns < scale.size
+        values[free] = values[free] * scale[columns[free]]
     limit_values(values)
     return Corpus(
         lists=lists,

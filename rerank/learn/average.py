@@ -29,12 +29,12 @@ from rerank.learn.predictor import (
     TAU,
     UPDATES,
     State,
-    a_of,
     cells_of,
     coordinates,
     slope_of,
     sums_of,
 )
+from rerank.learn.scoring import a_of
 from rerank.learn.workspace import Scratch
 
 # A column's cell in an epoch: Σ c_k w_k up to a predictor, its place in the sums, and P and Q there. They lie together:
@@ -90,11 +90,7 @@ def summed(a: float, slope: float, cell: np.ndarray, last: int, sums: PredictorS
 
 @kernel
 def last_active(size: float, slope: float, tau: np.ndarray, first: int, last: int) -> int:
-    """The last predictor of first..last − 1 before which no τ·slope is ``size`` or more; ``first`` is not looked at.
-
-    τ never falls, and mostly rises like a line: some places are guessed between two that are known before the rest is
-    bisected.
-    """
+    """The last predictor of first..last − 1 before which no τ·slope is ``size`` or more; τ mostly rises like a line."""
     near, far, low, high, guesses = first, last, tau[first], tau[last], 0
     while far - near > 1:
         part = 0.5

@@ -22,7 +22,6 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.shards import Lists, parts, reference_rows, whole
 from rerank.features.dense import standard_scale
-from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.mert.error_surface import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent
@@ -54,17 +53,13 @@ def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: flo
     return replace(made, base=base)
 
 
-@kernel
 def add_base_squares(lists: np.ndarray, base: np.ndarray, total: float) -> float:
     """``total`` plus (b(y) − mean of its list)² of all candidates, added one after the other."""
-    for i in range(lists.shape[0] - 1):
-        first, last = lists[i], lists[i + 1]
-        mean = 0.0
-        for y in range(first, last):
-            mean += (base[y] - base[first]) / (last - first)  # exactly 0 where all are alike
-        for y in range(first, last):
-            total += (base[y] - base[first] - mean) ** 2
-    return total
+    sizes = np.diff(lists)
+    owner = np.repeat(np.arange(sizes.size), sizes)
+    apart = base - base[lists[owner]]  # exactly 0 where all are alike
+    apart -= np.bincount(owner, apart / sizes[owner], sizes.size)[owner]
+    return float(np.cumsum(np.append(total, apart**2))[-1])
 
 
 def base_unit(lists: Lists) -> float | None:

@@ -130,24 +130,12 @@ def expand(log: UpdateLog, corpus: Corpus, base_rate: float) -> Differences:
     return Differences(replay.room.first, replay.room.columns[:end].copy(), replay.room.value[:end].copy(), base)
 
 
-@kernel
-def update_margins(
-    first: np.ndarray,
-    columns: np.ndarray,
-    delta: np.ndarray,
-    delta_base: np.ndarray,
-    w: np.ndarray,
-    w_base: float,
-    margins: np.ndarray,
-    norms: np.ndarray,
-) -> None:
-    """u·z and ‖z‖² of every update, z = −Δs."""
-    for k in range(margins.shape[0]):
-        margin, norm = -delta_base[k] * w_base, delta_base[k] * delta_base[k]
-        for e in range(first[k], first[k + 1]):
-            margin -= delta[e] * w[columns[e]]
-            norm += delta[e] * delta[e]
-        margins[k], norms[k] = margin, norm
+def margins_of(z: Differences, w: np.ndarray, w_base: float) -> tuple[np.ndarray, np.ndarray]:
+    """float64 [M] each: u·z and ‖z‖² of every update, z = −Δs, summed in the order of its entries."""
+    M = z.base.size
+    update = np.append(np.arange(M), np.repeat(np.arange(M), np.diff(z.first)))
+    products = np.append(z.base * w_base, z.delta * w[z.columns])
+    return np.bincount(update, -products, M), np.bincount(update, np.append(z.base, z.delta) ** 2, M)
 
 
 @kernel
@@ -168,10 +156,8 @@ def settle(j: int, k: int, rule: DualRule, s: np.ndarray, since: np.ndarray, sum
 
 @kernel
 def add_regularisers(
-    first: np.ndarray,
-    columns: np.ndarray,
-    delta: np.ndarray,
-    before: int,
+    z: Differences,
+    past: int,
     rule: DualRule,
     s: np.ndarray,
     since: np.ndarray,
@@ -179,19 +165,14 @@ def add_regularisers(
     free: int,
     total: float,
 ) -> float:
-    """``total`` plus what columns weighed until these updates touched them (lazily, like the average).
-
-    ``before``: how many updates come before these; ``s`` (float64 [D]) and ``since`` (int64 [D]) are 0 before the first
-    and kept from call to call; ``sums``: see ``prefix_sums``; ``free``: how many columns, the first ones, are not part
-    of Ψ.
-    """
-    for k in range(before, before + first.shape[0] - 1):
-        for e in range(first[k - before], first[k - before + 1]):
-            j = columns[e]
+    """``total`` plus what columns, but the ``free`` first, weighed until these updates, after others, touched them."""
+    for k in range(past, past + z.base.shape[0]):
+        for e in range(z.first[k - past], z.first[k - past + 1]):
+            j = z.columns[e]
             if j >= free:
                 total += settle(j, k, rule, s, since, sums)
             since[j] = k + 1
-            s[j] += delta[e]
+            s[j] += z.delta[e]
     return total
 
 
@@ -280,41 +261,34 @@ def winnow_bound(eta: float, largest: float, total: float, divergence: float, sc
 
 
 @kernel
-def whiten_again(
-    first: np.ndarray,
-    columns: np.ndarray,
-    delta: np.ndarray,
-    base: np.ndarray,
-    r: float,
-    sigma: np.ndarray,
-    mu: np.ndarray,
-    v: np.ndarray,
-) -> tuple[float, int]:
-    """By how much some updates raise ln det(I + Σ zzᵀ/r), and how many of them AROW made where m > 0 (Crammer et al.
-    2009, Fig. 1), z being −``delta`` and −``base``.
-
-    ``sigma`` (float64 [D + 1, D + 1], the base score last), the inverse of that matrix, and the weights ``mu`` (float64
-    [D + 1]) are brought up to date; ``v``: float64 [D + 1], scratch.
-    """
+def whiten_again(z: Differences, r: float, sigma: np.ndarray, mu: np.ndarray, v: np.ndarray) -> tuple[float, int]:
+    """By how much updates raise ln det(I + Σ zzᵀ/r), whose inverse ``sigma`` follows as ``mu`` does, and how many of them
+    AROW made where m > 0 (Crammer et al. 2009, Fig. 1), z being −``delta`` and −``base``; ``v`` is scratch."""
     D, total, spare = sigma.shape[0], 0.0, 0
-    for k in range(base.shape[0]):
-        m = -mu[D - 1] * base[k]
-        for e in range(first[k], first[k + 1]):
-            m -= mu[columns[e]] * delta[e]
+    for k in range(z.base.shape[0]):
+        m = -mu[D - 1] * z.base[k]
+        for e in range(z.first[k], z.first[k + 1]):
+            m -= mu[z.columns[e]] * z.delta[e]
         spare += m > 0.0
         for i in range(D):
-            v[i] = sigma[i, D - 1] * base[k]
-            for e in range(first[k], first[k + 1]):
-                v[i] += sigma[i, columns[e]] * delta[e]
-        s = base[k] * v[D - 1]
-        for e in range(first[k], first[k + 1]):
-            s += delta[e] * v[columns[e]]
+            v[i] = sigma[i, D - 1] * z.base[k]
+            for e in range(z.first[k], z.first[k + 1]):
+                v[i] += sigma[i, z.columns[e]] * z.delta[e]
+        s = z.base[k] * v[D - 1]
+        for e in range(z.first[k], z.first[k + 1]):
+            s += z.delta[e] * v[z.columns[e]]
         total += math.log1p(s / r)
         for i in range(D):
             mu[i] -= v[i] * (max(0.0, 1.0 - m) / (r + s))
             for j in range(D):
                 sigma[i, j] -= v[i] * v[j] / (r + s)
     return total, spare
+
+
+def observed(M: int, lists: int, R: float, norm: float, base: float) -> Bounds:
+    """What there is to say of M mistakes on ``lists`` without a theorem; norm: ‖u‖; base: its weight from the start."""
+    about: Bounds = {"mistakes": M, "lists": lists, "radius": R, "norm_u": norm}
+    return about | {"vote_error": min(1.0, 2.0 * M / (lists + 1)), "fixed_base": base != 0.0}
 
 
 def scaled_bounds(
@@ -327,20 +301,17 @@ def scaled_bounds(
     """
     in_base = (u.base - learner.base) / learner.base_rate if learner.base_rate > 0 else 0.0
     norm = math.hypot(u.norm, in_base)
-    result: Bounds = {"mistakes": M, "lists": margins.size, "radius": R, "norm_u": norm}
-    result |= {"vote_error": min(1.0, 2.0 * M / (margins.size + 1)), "fixed_base": learner.base != 0.0}
+    result = observed(M, margins.size, R, norm, learner.base)
     if M == 0 or norm == 0.0 or learner.base != 0.0:
         return result
     sigma, (mu, room) = np.eye(lists.width + 1 if isinstance(learner, AROW) else 0), np.zeros((2, lists.width + 1))
     squares, volume, largest, spare = 0.0, 0.0, 0.0, 0
     for updates, part in stretches(log, lists):
         z = expand(updates, part, learner.base_rate)
-        own_margins, norms = np.zeros((2, updates.updates))
-        update_margins(z.first, z.columns, z.delta, z.base, u.w, in_base, own_margins, norms)
-        squares += float(np.square(own_margins).sum())
+        squares += float(np.square(margins_of(z, u.w, in_base)[0]).sum())
         largest = max(largest, float(np.abs(z.delta).max(initial=0.0)), float(np.abs(z.base).max(initial=0.0)))
         if isinstance(learner, AROW):
-            more = whiten_again(z.first, z.columns, z.delta, z.base, float(learner.r), sigma, mu, room)
+            more = whiten_again(z, float(learner.r), sigma, mu, room)
             volume, spare = volume + more[0], spare + more[1]
     if isinstance(learner, AROW):
         return result | best_scale(margins, partial(whitened_bound, learner.r * norm**2 + squares, volume, spare))
@@ -391,19 +362,18 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np
     for updates, part in stretches(log, lists):
         z = expand(updates, part, rate)
         end = at + updates.updates
-        update_margins(z.first, z.columns, z.delta, z.base, u.w, w_base, own_margins[at:end], norms[at:end])
+        own_margins[at:end], norms[at:end] = margins_of(z, u.w, w_base)
         if logistic:
             arrays = updates.arrays()
             coefficient[at:end] = np.maximum.reduceat(np.abs(arrays["a"]), arrays["first"][:-1])
         if penalised:
-            psi = add_regularisers(z.first, z.columns, z.delta, at, rule, s, since, sums, lists.free, psi)
+            psi = add_regularisers(z, at, rule, s, since, sums, lists.free, psi)
         at = end
     steepest = math.sqrt(float(norms.max(initial=0.0)))  # of the gradients, which are −z with other losses
     own_margins /= coefficient
     R = math.sqrt(float((norms / coefficient**2).max(initial=0.0)))
     norm_u = math.hypot(u.norm, w_base)
-    result: Bounds = {"mistakes": M, "lists": margins.size, "radius": R, "norm_u": norm_u}
-    result |= {"vote_error": min(1.0, 2.0 * M / (margins.size + 1)), "fixed_base": rule.base != 0.0}
+    result = observed(M, margins.size, R, norm_u, rule.base)
     if M == 0 or norm_u == 0.0 or rule.base != 0.0:
         return result
     if penalised:

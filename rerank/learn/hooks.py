@@ -35,10 +35,7 @@ def learn(state: Any, scratch: Scratch, count: int, n: int, rate: float, params:
 def update_pair(
     state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
 ) -> Lesson:
-    """Learn from z = φ(y*) − φ(y') of a list of this weight, where its margin w·z + ``fixed`` calls for it.
-
-    ``fixed`` is the part of the margin that is not learned, ``asked`` the margin that the loss asks for.
-    """
+    """Learn from z of a list of this weight where w·z + ``fixed`` (not learned) is short of the margin ``asked``."""
     return Lesson(0.0, 0.0, 0.0, 0.0, IDLE)
 
 

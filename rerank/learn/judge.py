@@ -143,10 +143,7 @@ def merge(data: ListArrays, x: int, a: float, y: int, b: float, column: np.ndarr
 
 @kernel
 def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
-    """Σ a_y φ(y) over the first n candidates of ``scratch.who``, in that order, as columns and values.
-
-    ``scratch.seen`` needs no clearing: places of this sum count from its ``stamp``, and those of others are before it.
-    """
+    """Σ a_y φ(y) over the first n of ``scratch.who``; in ``seen``, places of this sum count from ``stamp`` on."""
     stamp, count = scratch.stamp[0], 0
     for i in range(n):
         a = scratch.a[i]
@@ -210,10 +207,7 @@ def append(scratch: Scratch, count: int, column: int, value: float) -> int:
 
 @kernel
 def difference(data: ListArrays, star: int, rival: int, base_rate: float, last: int, scratch: Scratch) -> int:
-    """z = φ(y*) − φ(y') as columns and values, with base_rate·(b(y*) − b(y')) at the column ``last``.
-
-    The pair goes to ``scratch.who`` and ``scratch.a`` as a subgradient's.
-    """
+    """z = φ(y*) − φ(y'), the base score at the column ``last``; the pair goes to ``scratch`` as a subgradient's."""
     scratch.who[0], scratch.a[0] = star, -1.0
     scratch.who[1], scratch.a[1] = rival, 1.0
     count = merge(data, star, 1.0, rival, -1.0, scratch.column, scratch.value)
@@ -278,15 +272,6 @@ def squared_norm(scratch: Scratch, count: int) -> float:
 
 
 @kernel
-def squared_norm_of_quotient(scratch: Scratch, count: int, size: float) -> float:
-    """‖g/size‖²."""
-    total = 0.0
-    for r in range(count):
-        total += (scratch.value[r] / size) ** 2
-    return total
-
-
-@kernel
 def sum_of(x: np.ndarray, count: int) -> float:
     """Σ x of the first ``count`` numbers, in four sums that the processor computes at once."""
     one = two = three = four = 0.0
@@ -304,11 +289,10 @@ def sum_of(x: np.ndarray, count: int) -> float:
 
 @kernel
 def squared_radius(scratch: Scratch, count: int, loss: int) -> float:
-    """‖z‖² of the vector in ``scratch.value``; z = φ(y*) − φ(y') for pairwise losses.
-
-    Their coefficient is divided out of the sum, or of every entry where its square may be 0.
-    """
-    size = scratch.a[1] if loss <= EXPONENTIAL and scratch.a[1] != 0.0 else 1.0
-    if abs(size) < TINY:
-        return squared_norm_of_quotient(scratch, count, size)
-    return squared_norm(scratch, count) / (size * size)
+    """‖z‖² of the vector in ``scratch.value``; for pairwise losses, whose coefficient goes, z = φ(y*) − φ(y')."""
+    size, total = scratch.a[1] if loss <= EXPONENTIAL and scratch.a[1] != 0.0 else 1.0, 0.0
+    if abs(size) >= TINY:
+        return squared_norm(scratch, count) / (size * size)
+    for r in range(count):
+        total += (scratch.value[r] / size) ** 2
+    return total

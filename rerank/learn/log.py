@@ -80,16 +80,21 @@ class UpdateLog:
 
     def head(self, updates: int) -> "UpdateLog":
         """The first ``updates`` updates alone."""
+        return self.between(0, updates)
+
+    def between(self, start: int, end: int, lists: int = 0, candidates: int = 0) -> "UpdateLog":
+        """The updates start..end - 1 alone, in a corpus without this many of the first lists and candidates."""
         arrays = self.arrays()
-        first = arrays["first"][: updates + 1]
+        first = arrays["first"][start : end + 1]
+        entries = slice(first[0], first[-1])
         return UpdateLog.from_arrays(
             {
-                "lists": arrays["lists"][:updates],
-                "rate": arrays["rate"][:updates],
-                "first": first,
-                "candidate": arrays["candidate"][: first[-1]],
-                "a": arrays["a"][: first[-1]],
-                "survived": arrays["survived"][: updates + 1],
+                "lists": arrays["lists"][start:end] - lists,
+                "first": first - first[0],
+                "candidate": arrays["candidate"][entries] - candidates,
+                "a": arrays["a"][entries],
+                "rate": arrays["rate"][start:end],
+                "survived": arrays["survived"][start : end + 1],
             }
         )
 

@@ -131,17 +131,10 @@ def combined(learner: Learner, sections: Sequence[Piece], rule: str) -> dict[str
         return {"last": learner.last(ends[0]), "average": learner.average(ends[0])}
     seen = sum(int(end.counts[SEEN]) for end in ends)
     average = np.asarray(sum(survived_sums(end, learner.shrinks) for end in ends) / seen)
-    last = product_of_gaussians(ends) if rule == "kl" else mean_of_weights(ends)
+    mean = np.asarray(sum(1.0 / len(ends) * weights_of(end) for end in ends))
+    last = product_of_gaussians(ends) if rule == "kl" else mean
     made = {"last": last, "average": average}
     return {name: predictor_of(w, learner.base, learner.base_rate) for name, w in made.items()}
-
-
-def mean_of_weights(ends: Sequence[State]) -> np.ndarray:
-    """float64 [D + 1]: w = Σ w_s/S, the base score's included."""
-    w = np.zeros(len(ends[0].cells))
-    for end in ends:
-        w += 1.0 / len(ends) * weights_of(end)
-    return w
 
 
 def product_of_gaussians(ends: Sequence[State]) -> np.ndarray:

@@ -24,10 +24,7 @@ def hope(first: int, last: int, scores: np.ndarray, gain: np.ndarray, oracle: in
 @kernel
 def fear(first: int, last: int, scores: np.ndarray, gain: np.ndarray, star: int, tilt: float) -> int:
     """argmax score − tilt·gain, of equals ``star``, then the first; -1 where this is ``star``."""
-    rival = star
-    for y in range(first, last):
-        if scores[y - first] - tilt * gain[y] > scores[rival - first] - tilt * gain[rival]:
-            rival = y
+    rival = hope(first, last, scores, gain, star, -tilt)
     return rival if rival != star else -1
 
 
@@ -50,11 +47,7 @@ def comes_before(gap: float, x: int, y: int, other: float, a: int, b: int) -> bo
 def sampled(
     i: int, first: int, last: int, gain: np.ndarray, rule: PairRule, after: int, after_rival: int
 ) -> tuple[int, int]:
-    """The drawn pair with the largest difference of gains, of equals the first by (y*, y'); (-1, -1) for none.
-
-    ``after``, ``after_rival``: only pairs that come after this one count, so that list i can be asked for its next
-    pair; -1 and -1 for the first.
-    """
+    """The drawn pair of most different gains, the first of equals, that comes after another, or -1s; so for none."""
     star, rival, largest = -1, -1, 0.0
     bound = gain[after] - gain[after_rival] if after >= 0 else np.inf
     seed = mix(rule.key + np.uint64(i + 1) * GOLDEN)
@@ -92,10 +85,7 @@ def pick_pair(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> t
 
 @kernel
 def next_pair(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool, star: int, rival: int) -> tuple[int, int]:
-    """The pair of list i that comes after (``star``, ``rival``), y' = -1 where there is none.
-
-    The rival, or fear, is struck out of ``scores``; further fears follow while one is above the hope.
-    """
+    """The pair of list i after (``star``, ``rival``), y' = -1 for none; the rival is struck out of ``scores``."""
     first, last = data.lists[i], data.lists[i + 1]
     if data.pairs.source == SAMPLED:
         return sampled(i, first, last, data.gain, data.pairs, star, rival)

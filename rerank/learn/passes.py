@@ -34,7 +34,6 @@ from rerank.learn.predictor import (
     SCALE,
     SLOPE,
     TAU,
-    a_of,
     beta,
     close,
     look_up,
@@ -43,6 +42,7 @@ from rerank.learn.predictor import (
     survive,
 )
 from rerank.learn.replay import Updates, VoteRoom, load
+from rerank.learn.scoring import a_of
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, RADIUS, SKIPPED, UPDATED, ListArrays, Scratch
 
 NO_LIMIT = 1e150  # of a dual variable
@@ -184,11 +184,7 @@ def dual_pass(
 
 @kernel
 def shortfall(data: ListArrays, i: int, scratch: Scratch, any_ties: bool, tally: np.ndarray) -> float:
-    """1 − m of list i; 0 without a rival, or where only rounding differs. Counts the list, its mistake and its hinge
-    loss.
-
-    y* and y' are left in ``scratch.who``, the coefficients of −z in ``scratch.a``.
-    """
+    """1 − m of list i, which is counted; 0 without a rival, or for rounding alone. −z is left in ``scratch``."""
     scratch.who[1] = -1
     find_update(data, i, scratch, HINGE, True, any_ties, tally)
     if scratch.who[1] < 0:
@@ -255,11 +251,7 @@ def write_numbers(room: VoteRoom, k: int, state: Any, weight: float) -> None:
 
 @by_type
 def write_columns(room: VoteRoom, k: int, scratch: Scratch, count: int, state: Any) -> None:
-    """The remains of update k in the columns of g; one beyond the last is the base score's.
-
-    Votes have one scale for all columns. Where free ones have their own, every update changes the quotient of both, and
-    leaves something new in all of them.
-    """
+    """The remains of update k in its columns and, where free ones have a scale of their own, in all of these."""
     at, apart = room.first[k], state.numbers[SCALE] != state.numbers[FREE_SCALE]
     for r in range(count):
         j = scratch.column[r]
@@ -274,8 +266,7 @@ def write_columns(room: VoteRoom, k: int, scratch: Scratch, count: int, state: A
 
 @by_type
 def write_correlated(room: VoteRoom, k: int, moved: np.ndarray, state: Any) -> None:
-    """The remains of update k in all columns that any update before it was correlated with: where ``moved`` is not
-    0."""
+    """The remains of update k in all columns that an update so far was correlated with: ``moved`` is not 0."""
     at = room.first[k]
     for j in range(room.width):
         if moved[j] != 0.0:

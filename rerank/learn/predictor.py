@@ -18,7 +18,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel, prefetch
-from rerank.learn.scoring import Weights, single
+from rerank.learn.scoring import Weights, a_of, dot, single
 from rerank.learn.workspace import ListArrays, Scratch
 
 # Indices of State.numbers; what a rule remembers as a whole begins at REST.
@@ -144,18 +144,12 @@ def predictor_of(w: np.ndarray, base: float, base_rate: float) -> Weights:
 
 
 @kernel
-def a_of(cells: np.ndarray, j: int) -> float:
-    """a_j."""
-    return float(cells[j] if cells.ndim == 1 else cells[j, 0])
-
-
-@kernel
-def shift(cells: np.ndarray, j: int, x: float) -> None:
-    """a_j ← a_j + x."""
+def set_a(cells: np.ndarray, j: int, a: float) -> None:
+    """a_j ← a."""
     if cells.ndim == 1:
-        cells[j] += x
+        cells[j] = a
     else:
-        cells[j, 0] += x
+        cells[j, 0] = a
 
 
 @kernel
@@ -166,15 +160,6 @@ def add_sum(cells: np.ndarray, sums: np.ndarray, j: int, x: float, summed: bool)
             sums[j] += x
     elif summed:
         cells[j, cells.shape[1] - 1] += x
-
-
-@kernel
-def set_a(cells: np.ndarray, j: int, w: float) -> None:
-    """a_j ← w."""
-    if cells.ndim == 1:
-        cells[j] = w
-    else:
-        cells[j, 0] = w
 
 
 @kernel
@@ -194,7 +179,7 @@ def slope_of(state: Any, j: int) -> float:
 @by_type
 def add(state: Any, j: int, x: float) -> None:
     """a_j ← a_j + x, in the average too: see ``average``. For rules without a threshold."""
-    shift(state.cells, j, x)
+    set_a(state.cells, j, a_of(state.cells, j) + x)
     add_sum(state.cells, state.sums, j, state.numbers[SURVIVED] * x, state.numbers[CELL] > 0.0)
 
 
@@ -211,7 +196,8 @@ def subtract(state: Any, scratch: Scratch, count: int, rate: float) -> None:
     """a ← a − rate·g, in the average too, for the g in ``scratch``."""
     now, summed = state.numbers[SURVIVED], state.numbers[CELL] > 0.0
     for r in range(np.uint64(count)):
-        shift(state.cells, scratch.column[r], -(rate * scratch.value[r]))
+        j = scratch.column[r]
+        set_a(state.cells, j, a_of(state.cells, j) - rate * scratch.value[r])
     if summed or state.sums.shape[0] > 0:
         for r in range(np.uint64(count)):
             add_sum(state.cells, state.sums, scratch.column[r], -(now * (rate * scratch.value[r])), summed)
@@ -239,30 +225,12 @@ def close(state: Any) -> None:
     state.counts[ALIVE] = 0
 
 
-@kernel
-def first_penalised(data: ListArrays, y: int) -> int:
-    """The place at which candidate y's nonzeros in columns that are not free begin; columns rise within a row."""
-    p, end = data.rows[y], data.rows[y + 1]
-    while p < end and data.columns[p] < data.free:
-        p += 1
-    return int(p)
-
-
-@kernel
-def dot_cells(cells: np.ndarray, columns: np.ndarray, values: np.ndarray, first: int, last: int) -> float:
-    """Σ a_j φ_j for the row at first..last."""
-    total = 0.0
-    for p in range(np.uint64(first), np.uint64(last)):
-        total += a_of(cells, columns[p]) * single(values[p])
-    return total
-
-
 @by_type
 def score_list(data: ListArrays, i: int, cells: np.ndarray, d: float, weight: float, scores: np.ndarray) -> None:
     """β·b(y) + d·a·φ(y) for the candidates of list i; β is ``weight``."""
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
-        total = dot_cells(cells, data.columns, data.values, data.rows[y], data.rows[y + 1])
+        total = dot(cells, data.columns, data.values, data.rows[y], data.rows[y + 1])
         scores[y - first] = weight * data.base[y] + d * total
 
 
@@ -280,19 +248,16 @@ def score(data: ListArrays, i: int, state: Any, weight: float, scores: np.ndarra
 def score_shrunk(data: ListArrays, i: int, state: Any, weight: float, scores: np.ndarray) -> None:
     """``score`` where a threshold reaches the columns that are not free, or these have another scale than the free."""
     d, f, tau, cells, v = state.numbers[SCALE], state.numbers[FREE_SCALE], state.numbers[TAU], state.cells, state.v
-    threshold, first = tau * state.numbers[SLOPE], data.lists[i]
+    slope, first = state.numbers[SLOPE], data.lists[i]
     for y in range(first, data.lists[i + 1]):
         middle, end, total = data.rows[y], data.rows[y + 1], 0.0
-        if data.free > 0:
-            middle = first_penalised(data, y)
-        free = dot_cells(cells, data.columns, data.values, data.rows[y], middle)
-        if v.shape[0] > 0:
-            for p in range(np.uint64(middle), np.uint64(end)):
-                j = data.columns[p]
-                total += shrink(a_of(cells, j), tau * v[j]) * single(data.values[p])
-        else:
-            for p in range(np.uint64(middle), np.uint64(end)):
-                total += shrink(a_of(cells, data.columns[p]), threshold) * single(data.values[p])
+        while middle < end and data.columns[middle] < data.free:  # columns rise within a row
+            middle += 1
+        free = dot(cells, data.columns, data.values, data.rows[y], middle)
+        for p in range(np.uint64(middle), np.uint64(end)):
+            j = data.columns[p]
+            threshold = tau * (v[j] if v.shape[0] > 0 else slope)
+            total += shrink(a_of(cells, j), threshold) * single(data.values[p])
         scores[y - first] = weight * data.base[y] + (f * free + d * total)
 
 

@@ -44,9 +44,7 @@ def _settings_class(owner: Any) -> Any:
     return made
 
 
-@cache
-def _kinds(owner: Any) -> dict[str, Any]:
-    return get_type_hints(owner)
+_kinds = cache(get_type_hints)
 
 
 def settings_of(learner: Any, any_ties: bool) -> Any:

@@ -273,11 +273,6 @@ class TrainingState:
             line["dev"] = score
         if hooks.gap is not None:
             line["gap"] = hooks.gap(self.state, weights["last"])
-        self._judge(line, weights, hooks)
-        if hooks.on_epoch is not None:
-            hooks.on_epoch(line, chosen)
-
-    def _judge(self, line: dict[str, Any], weights: dict[str, Weights], hooks: EvaluationHooks) -> None:
         training = self.training
         training.history.append(line)
         score = line.get("dev", float(self.epoch))
@@ -287,6 +282,8 @@ class TrainingState:
                 weights |= {name: hooks.weigh(other)[0] for name, other in weights.items() if name != hooks.predictor}
             training.weights, training.state, training.epoch = weights, copy_state(self.state), self.epoch
             self.marks = self.log.marks() if self.log is not None else self.marks
+        if hooks.on_epoch is not None:
+            hooks.on_epoch(line, chosen)
 
     def predictors(self, state: State) -> dict[str, Weights]:
         """The predictors of a state."""

@@ -64,8 +64,7 @@ def add_trees(
     total: np.ndarray,
     part: np.ndarray,
 ) -> None:
-    """Add to total (float64 [N]) what trees give every candidate and to part, unless it is empty, what each column
-    changes; row: float64 [D + 1], scratch, all 0."""
+    """Add to total what trees give every candidate and to part, unless it is empty, what each column changes."""
     for y in range(total.shape[0]):
         for p in range(rows[y], rows[y + 1]):
             row[columns[p]] = np.float32(values[p])

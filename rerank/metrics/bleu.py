@@ -45,11 +45,7 @@ def closest_length(first: np.ndarray, references: int, length: int) -> int:
 
 @kernel
 def bleu_rows(first: np.ndarray, hashes: np.ndarray, references: int, table: NgramTable, rows: np.ndarray) -> int:
-    """Counts of the candidates of a list → ``rows`` (float64 [N, COLUMNS]).
-
-    ``first, hashes`` are the words of the references, then of the candidates (see tokens.Tokens). Returns the length of
-    the shortest reference.
-    """
+    """Counts of candidates → ``rows``, from the words of references, then texts; returns the shortest reference."""
     for r in range(references):
         enter_ngrams(hashes[first[r] : first[r + 1]], ORDER, np.uint64(0), r, table)
     shortest = closest_length(first, references, 0)
@@ -80,8 +76,7 @@ def _take(places: np.uint64, free: np.uint64) -> np.uint64:
 
 @kernel
 def _find_word(table: np.ndarray, h: np.uint64) -> np.uint64:
-    """The place of word ``h`` in ``table`` (uint64 [2 * SLOTS]: hash, 0: free, alternating with places), or a free
-    slot."""
+    """The place of word ``h`` in ``table`` (uint64 [2 * SLOTS]: hash, 0 for free, then its places), or a free slot."""
     at = _TWO * h % np.uint64(2 * SLOTS)
     while table[at] != h and table[at] != np.uint64(0):
         at = (at + _TWO) % np.uint64(2 * SLOTS)

@@ -27,10 +27,7 @@ _CHARACTERS, _WORDS = np.uint64(text_hash("characters")), np.uint64(text_hash("w
 def _count(
     symbols: np.ndarray, length: int, order: int, h: np.uint64, text: int, table: NgramTable, row: np.ndarray
 ) -> None:
-    """Set (text, reference, matched) for the orders 1..``order`` in ``row``; ``length``: symbols of the reference.
-
-    If the reference has no n-gram of an order, those of the text do not count.
-    """
+    """Set (text, reference, matched) by order in ``row``; of an order that the reference of ``length`` lacks, 0s."""
     L = symbols.shape[0]
     for n in range(order):
         row[3 * n] = max(L - n, 0) if length > n else 0
@@ -81,11 +78,7 @@ def chrf_rows(
     char_order: int, word_order: int, beta: float, smooth: bool, table: NgramTable, row: np.ndarray, best: np.ndarray,
     rows: np.ndarray,
 ) -> None:  # fmt: skip
-    """Counts for the texts after the first ``references`` ones, each against the reference with the best F.
-
-    ``row`` (float64 [3 * orders]) and ``best`` (float64 [N]) are scratch; ``rows`` (float64 [N, 3 * orders]) is the
-    result. Of equally good references, the first counts.
-    """
+    """Counts → ``rows`` for the texts after the ``references``, each against the first reference with the best F."""
     best[:] = -1.0
     for r in range(references):
         here, those = points[first[r] : first[r + 1]], hashes[word_first[r] : word_first[r + 1]]

@@ -33,10 +33,7 @@ def _slot(table: NgramTable, h: np.uint64) -> int:
 
 @kernel
 def enter_ngrams(symbols: np.ndarray, order: int, seed: np.uint64, text: int, table: NgramTable) -> None:
-    """Add the n-grams of up to ``order`` symbols of a reference, which has the number ``text``.
-
-    The hash of an n-gram continues that of its first n - 1 symbols, and ``seed`` at the first.
-    """
+    """Add the n-grams of up to ``order`` symbols of reference ``text``; a hash continues that of one symbol less."""
     for i in range(symbols.shape[0]):
         h = seed
         for j in range(i, min(i + order, symbols.shape[0])):
@@ -55,10 +52,7 @@ def enter_ngrams(symbols: np.ndarray, order: int, seed: np.uint64, text: int, ta
 def match_ngrams(
     symbols: np.ndarray, order: int, seed: np.uint64, text: int, table: NgramTable, row: np.ndarray, step: int
 ) -> None:
-    """Add to row[step * (n - 1)] how many n-grams of a text are in the references, each at most as often as in one.
-
-    A longer n-gram than one that is in no reference is in none either: most places take two or three look-ups.
-    """
+    """Add to row[step * (n - 1)] how many n-grams of a text are in a reference; none longer than one that is not."""
     L = symbols.shape[0]
     for i in range(L):
         h = seed

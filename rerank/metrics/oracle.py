@@ -113,38 +113,24 @@ def oracle_rows(lists: Lists, metric: Metric) -> np.ndarray:
     return scored_rows(lists, metric, lambda part: part.gain)
 
 
-@kernel
-def oracle_places(
-    lists: np.ndarray, gain: np.ndarray, base: np.ndarray, chosen: np.ndarray, ranks: np.ndarray, sharing: np.ndarray
-) -> None:
-    """For the oracle ``chosen`` of every list: its rank by base score (from 0), and how many candidates share its gain.
-
-    Among equal base scores the lower index is first. Results go to ``ranks`` and ``sharing``, both int64 [L]; -1 and 0
-    for lists without candidates.
-    """
-    for i in range(chosen.shape[0]):
-        ranks[i], sharing[i] = -1, 0
-        best = chosen[i]
-        if best >= 0:
-            ranks[i] = 0
-            for y in range(lists[i], lists[i + 1]):
-                ranks[i] += base[y] > base[best] or (base[y] == base[best] and y < best)
-                sharing[i] += gain[y] == gain[best]
+def oracle_places(corpus: Corpus, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """int64 [L] each: oracles' ranks by base score (from 0), and how many share their gain; −1 and 0 for none."""
+    owner, base, gain = _owners(corpus.lists), corpus.base, corpus.gain
+    best = chosen[owner]
+    ahead = (base > base[best]) | ((base == base[best]) & (np.arange(owner.size) < best))
+    ranks, sharing = (np.bincount(owner[of], minlength=chosen.size) for of in (ahead, gain == gain[best]))
+    return np.where(chosen >= 0, ranks, -1), sharing
 
 
-@kernel
-def add_means(lists: np.ndarray, stats: np.ndarray, means: np.ndarray) -> None:
-    """Add to ``means`` (float64 [L, K]) the mean statistics of every list's candidates."""
-    for i in range(means.shape[0]):
-        for y in range(lists[i], lists[i + 1]):
-            for k in range(stats.shape[1]):
-                means[i, k] += stats[y, k] / (lists[i + 1] - lists[i])
+def _owners(lists: np.ndarray) -> np.ndarray:
+    """int64 [N]: the lists of candidates."""
+    return np.repeat(np.arange(lists.size - 1), np.diff(lists))
 
 
 def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
     """Expected statistics of a uniform choice from every list: float64 [L, K]; 0 for empty lists."""
-    means = np.zeros((lists.shape[0] - 1, stats.shape[1]))
-    add_means(lists, stats, means)
+    means, owner = np.zeros((lists.shape[0] - 1, stats.shape[1])), _owners(lists)
+    np.add.at(means, owner, stats / np.diff(lists)[owner, None])
     return means
 
 
@@ -183,14 +169,10 @@ def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = N
 def _climb(
     part: Corpus, metric: Metric, chosen: np.ndarray, sums: np.ndarray, total: np.ndarray
 ) -> tuple[np.ndarray, bool]:
-    """One round over the lists of a part: makes all exchanges in ``chosen`` that improve the score of the whole.
-
-    sums, total: sums of the statistics of the whole selection and of all references. Returns the new sums, and whether
-    anything was exchanged.
-    """
+    """A round over a part: all exchanges in ``chosen`` that better the whole; the new sums, and if any was made."""
     sign = -1.0 if metric.lower_is_better else 1.0
     usable = metric.valid(part.stats)
-    owner = np.repeat(np.arange(part.list_count), np.diff(part.lists))
+    owner = _owners(part.lists)
     rows = chosen_rows(part.stats, chosen)
     score = sign * float(metric.scores(sums, total))
     exchanged = sign * metric.scores(sums + part.stats - rows[owner], total)
@@ -257,8 +239,7 @@ class ListStatistics:
         parts_of: dict[str, list[np.ndarray]] = {key: [] for key in ("sizes", "oracle", "mean", "ranks", "sharing")}
         for place, part in parts(corpus):
             best = oracle(part.lists, part.gain, part.base)
-            ranks, sharing = np.empty_like(best), np.empty_like(best)
-            oracle_places(part.lists, part.gain, part.base, best, ranks, sharing)
+            ranks, sharing = oracle_places(part, best)
             parts_of["sizes"].append(np.diff(part.lists))
             parts_of["oracle"].append(np.where(best >= 0, best + place.candidates, -1))
             parts_of["ranks"].append(ranks)
@@ -314,7 +295,7 @@ class SharedGains:
         """A part with the mixed gains; see ``data.shards.Change``."""
         around = own(self.around, Place(0, lists_before, candidates_before), corpus)
         metric, rows = self.metric, chosen_rows(corpus.stats, around)
-        owner = np.repeat(np.arange(corpus.list_count), np.diff(corpus.lists))
+        owner = _owners(corpus.lists)
         unit = self.around.size * metric.percent / metric.gain_percent * (-1.0 if metric.lower_is_better else 1.0)
         changed = metric.scores(self.total - rows[owner] + corpus.stats, self.reference)
         gains = unit * (changed - metric.scores(self.total, self.reference))

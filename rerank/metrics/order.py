@@ -102,8 +102,11 @@ class OrderMetric(Gain):
         ends = offsets(list(map(len, unlisted)))
         bounds = zip(pairwise(lists.tolist()), pairwise(ends.tolist()), strict=True)
         ideal = np.array([self.ideal(np.concatenate([useful[a:b], others[c:d]])) for (a, b), (c, d) in bounds])
-        counted = (ideal > 0) | (self.empty != "skip")
-        return np.column_stack([counted, ideal, np.ones(ideal.size)]), np.column_stack([grades[:, 0], useful])
+        return self._references(ideal), np.column_stack([grades[:, 0], useful])
+
+    def _references(self, ideal: np.ndarray) -> np.ndarray:
+        """float64 [L, 3]: the rows of references."""
+        return np.column_stack([(ideal > 0) | (self.empty != "skip"), ideal, np.ones(ideal.size)])
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """The grade of a candidate, and the value of a row of an order."""
@@ -157,8 +160,7 @@ class OrderMetric(Gain):
         relevant ones are: float64 [N, 2] and [L, 3]."""
         useful = self.useful(np.asarray(grades, np.float64))
         ideal = np.array([self.ideal(useful[a:b]) for a, b in pairwise(lists.tolist())])
-        counted = (ideal > 0) | (self.empty != "skip")
-        return np.column_stack([grades, useful]), np.column_stack([counted, ideal, np.ones(ideal.size)])
+        return np.column_stack([grades, useful]), self._references(ideal)
 
     def of_lists(
         self, lists: np.ndarray, scores: np.ndarray, grades: np.ndarray, ties: np.ndarray | None = None

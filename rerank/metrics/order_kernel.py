@@ -9,10 +9,7 @@ NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK, RECALL, PRECISION, EXPECTED_RECIPROCAL
 
 @kernel
 def order_value(kind: int, k: int, useful: np.ndarray, order: np.ndarray, first: int, last: int, ideal: float) -> float:
-    """The measure ``kind`` of the first k candidates of a list, which are ``order[first:last]``, best first.
-
-    ``useful`` float64 [N]: what the formula takes of a grade; ``ideal``: see ``OrderMetric``.
-    """
+    """The measure ``kind`` of a list's first k candidates, order[first:last]; useful, ideal: see ``OrderMetric``."""
     value, found, left = 0.0, 0.0, 1.0
     for r in range(min(k, last - first)):
         u = useful[order[first + r]]
@@ -38,10 +35,7 @@ def order_values(
     kind: int, k: int, none: float, lists: np.ndarray, order: np.ndarray, useful: np.ndarray, ideal: np.ndarray,
     values: np.ndarray,
 ) -> None:  # fmt: skip
-    """``order_value`` of every list to ``values`` (float64 [L]); ``none`` where nothing in it is relevant.
-
-    ``order`` int64 [N]: the candidates, list after list, best first.
-    """
+    """``order_value`` of every list to ``values``; ``none`` where nothing in it is relevant."""
     for i in range(values.shape[0]):
         values[i] = none
         if ideal[i] > 0.0:

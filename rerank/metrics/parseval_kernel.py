@@ -236,11 +236,7 @@ def _equal_tags(
 def first_mismatch(
     gold: Trees, candidates: Trees, lists: np.ndarray, table: BracketLabels
 ) -> tuple[int, int, int, int]:
-    """The first candidate whose words, empty nodes removed, are not those of its reference.
-
-    Returns (candidate, word position, gold node there, candidate node there); a node is -1 past the last word, and
-    the candidate is -1 if all agree.
-    """
+    """(candidate, position, gold node, candidate node) where words differ first; -1 past the last word, or for none."""
     for i in range(lists.shape[0] - 1):
         for y in range(lists[i], lists[i + 1]):
             g, g_last = gold.first[i], gold.first[i + 1]

@@ -29,10 +29,7 @@ def begin(seed: np.uint64, counter: np.ndarray) -> None:
 
 @kernel
 def bootstrap_sums(rows: np.ndarray, counter: np.ndarray, sums: np.ndarray) -> None:
-    """Add to every row of ``sums`` (float64 [samples, W]) L of the ``rows`` (float64 [L, W]) drawn with replacement.
-
-    counter: uint64 [1], see ``begin``; it advances, so that samples may be drawn in several calls.
-    """
+    """Add to every row of ``sums`` L of the L ``rows``, drawn with replacement; the counter advances."""
     L, W = rows.shape
     state, many = counter[0], np.uint64(L)
     for b in range(sums.shape[0]):
@@ -46,10 +43,7 @@ def bootstrap_sums(rows: np.ndarray, counter: np.ndarray, sums: np.ndarray) -> N
 
 @kernel
 def swap_sums(rows: np.ndarray, counter: np.ndarray, sums: np.ndarray) -> None:
-    """Add to every row of ``sums`` (float64 [samples, W]) those ``rows`` (float64 [L, W]) that a fair coin selects.
-
-    counter: as for ``bootstrap_sums``.
-    """
+    """Add to every row of ``sums`` those ``rows`` that a fair coin selects; the counter advances."""
     L, W = rows.shape
     state, bits = counter[0], np.uint64(0)
     for b in range(sums.shape[0]):
@@ -205,10 +199,7 @@ def _resampled(test: str, observed: float, chance: np.ndarray, confidence: float
 
 
 def _approximate_randomization(pair: _Pair, draws: _Draws, confidence: float) -> Significance:
-    """Exchange A's and B's choice in every list by a fair coin.
-
-    Lists on which the two agree in all statistics change nothing and are not drawn.
-    """
+    """Exchange A's and B's choice in lists by a fair coin; those on which they agree are not drawn."""
     metric, a, b, reference = pair
     total, change = reference.sum(axis=0), b - a
     swapped = draws.sums(swap_sums, change[change.any(axis=1)])
@@ -238,10 +229,7 @@ def _paired_t(pair: _Pair, _: _Draws, confidence: float) -> Significance:
 
 
 def _mcnemar(pair: _Pair, _: _Draws, confidence: float) -> Significance:
-    """McNemar's exact test: of the lists that only one system has right, does A have half?
-
-    The interval takes their number as given, as the test does.
-    """
+    """McNemar's exact test: of the lists that only one has right, whose number is given, does A have half?"""
     right_a, right_b = (pair.metric.perfect(rows, pair.reference) for rows in (pair.a, pair.b))
     only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
     L, apart = right_a.size, only_a + only_b

@@ -22,7 +22,7 @@ from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.decoding.fusion import Fusion, VotedBracket
-from rerank.metrics.decoding.overlaps import add_expected, add_shares
+from rerank.metrics.decoding.overlaps import add_expected
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.readers.nbest import NBestList, numbered
@@ -80,9 +80,8 @@ def _lead(shares: np.ndarray) -> float:
 
 def shares_of(answers: np.ndarray, p: np.ndarray) -> np.ndarray:
     """float64 [A, V + 1]: the probability of each answer, by those of candidates (float64 [A, N]); 0 for none, -1."""
-    shares = np.zeros((len(p), int(answers.max(initial=-1)) + 2))
-    add_shares(answers, p, shares)
-    return shares
+    some, size = answers >= 0, int(answers.max(initial=-1)) + 2
+    return np.array([np.bincount(answers[some], of[some], size) for of in p], np.float64).reshape(len(p), size)
 
 
 class Evidence:

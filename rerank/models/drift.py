@@ -94,10 +94,8 @@ class Drift:
     def __init__(self, known: Mapping[str, Mapping[str, Any]]) -> None:
         self.known = {name: ColumnSeen.model_validate(column) for name, column in known.items()}
         self.names, self.lists, self._looks, self._due, self._told = tuple(self.known), 0, 0, 1, set[str]()
-        C, width = (
-            len(self.names),
-            max((len(cut) for histogram in self.known.values() for cut in histogram.cuts), default=0),
-        )
+        sizes = (len(cuts) for column in self.known.values() for cuts in column.cuts)
+        C, width = len(self.names), max(sizes, default=0)
         self._cuts, self._share = np.full((C, M, width), np.inf), np.ones((C, M, width))
         for c, column in enumerate(self.known.values()):
             for m, (cuts, below) in enumerate(zip(column.cuts, column.below, strict=True)):

@@ -59,13 +59,17 @@ def unescaped(word: str) -> str:
 
 def column_names(table: Table) -> list[str]:
     """The name of every column as one word; no two are the same."""
-    names = [escaped(table.name(j)) for j in range(table.width)]
-    if isinstance(table, FeatureTable):
-        counts = Counter(names)
-        for j, name in enumerate(names):
-            if counts[name] > 1:
-                names[j] = f"{name}%00#{int(table.hashes[j]):016x}"
-    return names
+    columns = range(table.width)
+    return told_apart(table, columns, [escaped(table.name(j)) for j in columns], "%00#")
+
+
+def told_apart(table: Table, columns: Sequence[int], names: list[str], mark: str) -> list[str]:
+    """The ``names`` of columns, with a mark and the feature's hash after those that several share."""
+    counts = Counter(names)
+    return [
+        f"{name}{mark}{int(table.hashes[j]):016x}" if counts[name] > 1 and isinstance(table, FeatureTable) else name
+        for j, name in zip(columns, names, strict=True)
+    ]
 
 
 def strongest(w: np.ndarray, top: int | None = None) -> np.ndarray:
@@ -88,11 +92,7 @@ def named_weights(table: Table, weights: Weights) -> dict[str, float]:
     """The weights that are not 0 by the names of their features, the strongest first; a name that several columns share
     is followed by the feature's hash."""
     columns = strongest(weights.w).tolist()
-    names = [table.name(j) for j in columns]
-    counts = Counter(names)
-    for k, j in enumerate(columns):
-        if counts[names[k]] > 1 and isinstance(table, FeatureTable):
-            names[k] = f"{names[k]} #{int(table.hashes[j]):016x}"
+    names = told_apart(table, columns, [table.name(j) for j in columns], " #")
     return dict(zip(names, weights.w[columns].tolist(), strict=True))
 
 

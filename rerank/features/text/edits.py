@@ -21,10 +21,7 @@ TABLE = 1 << 20  # costs of an alignment that are kept at a time, unless two row
 
 @kernel
 def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
-    """The numbers of words that a and b share at their starts and, of the rest, at their ends.
-
-    Among the alignments with the fewest edits and, of these, the most substitutions, some match all of these words.
-    """
+    """How many words a and b share at their starts and then at their ends: a best alignment matches all of these."""
     shorter, start, end = min(a.shape[0], b.shape[0]), 0, 0
     while start < shorter and a[start] == b[start]:
         start += 1
@@ -35,11 +32,7 @@ def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
 
 @kernel
 def fill_row(a: np.ndarray, b: np.ndarray, i: int, unit: int, above: np.ndarray, row: np.ndarray) -> None:
-    """Row i of the costs of turning a[:i] into b[:j], from row i − 1.
-
-    An edit costs ``unit``, a substitution one less: the least cost has the fewest edits and, of these, the most
-    substitutions, as long as ``unit`` exceeds their number.
-    """
+    """Row i of the costs of turning a[:i] into b[:j]: ``unit`` an edit, one less a substitution, so that many are."""
     row[0] = i * unit
     for j in range(1, b.shape[0] + 1):
         change = 0 if a[i - 1] == b[j - 1] else unit - 1
@@ -48,10 +41,7 @@ def fill_row(a: np.ndarray, b: np.ndarray, i: int, unit: int, above: np.ndarray,
 
 @kernel
 def count_edits(a: np.ndarray, b: np.ndarray, above: np.ndarray, row: np.ndarray) -> tuple[int, int, int]:
-    """(substitutions, insertions, deletions) that turn a into b: fewest edits and, of these, most substitutions.
-
-    ``above`` and ``row`` (int64, longer than b) are scratch.
-    """
+    """(substitutions, insertions, deletions) that turn a into b: fewest edits, then most substitutions."""
     start, end = common_ends(a, b)
     a, b = a[start : a.shape[0] - end], b[start : b.shape[0] - end]
     unit = min(a.shape[0], b.shape[0]) + 1

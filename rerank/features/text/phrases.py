@@ -37,13 +37,8 @@ def _fire_phrase(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
                 if part == BOTH:
                     h = put(sink, h, ARROW)
                 if part != SOURCE:
-                    h = put_words(
-                        sink,
-                        h,
-                        view.words,
-                        view.first[y] + view.spans[i, TARGET_BEGIN],
-                        view.first[y] + view.spans[i, TARGET_END],
-                    )
+                    at = view.first[y]
+                    h = put_words(sink, h, view.words, at + view.spans[i, TARGET_BEGIN], at + view.spans[i, TARGET_END])
                 emit_value(sink, h, y, 1.0)
 
 

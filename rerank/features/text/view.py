@@ -100,14 +100,9 @@ def word_kinds(data: np.ndarray, kinds: np.ndarray) -> None:
         i = end
 
 
-@kernel
-def first_unfit(numbers: np.ndarray, largest: float) -> int:
-    """Row of the first number that is not finite or exceeds ``largest`` in absolute value; -1 if there is none."""
-    for y in range(numbers.shape[0]):
-        for k in range(numbers.shape[1]):
-            if not abs(numbers[y, k]) <= largest:
-                return y
-    return -1
+def first_unfit(numbers: np.ndarray) -> int:
+    """Row of the first number that features cannot hold; -1 if there is none."""
+    return next(iter(np.argwhere(~(np.abs(numbers) <= FLOAT32_MAX))[:, 0].tolist()), -1)
 
 
 @kernel
@@ -216,9 +211,9 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
     if nbest.sparse is not None:
         given_first, given = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
         given_names = np.array([hash_of(name) for name in nbest.sparse.names], np.uint64)
-    if (y := first_unfit(seen.scores, FLOAT32_MAX)) >= 0:
+    if (y := first_unfit(seen.scores)) >= 0:
         raise _fault("infinite score", UNFIT, nbest, y)
-    if (e := first_unfit(given.reshape(-1, 1), FLOAT32_MAX)) >= 0:
+    if (e := first_unfit(given.reshape(-1, 1))) >= 0:
         y = int(np.searchsorted(given_first, e, side="right")) - 1
         raise _fault("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
     words = tokens.hashes[:S], kinds[:S], first, tokens.hashes[S:], kinds[S:]

@@ -16,30 +16,12 @@ from rerank.kernels.compile import kernel
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, rows_of_scores
 from rerank.metrics.order import OrderMetric
+from rerank.metrics.order_kernel import is_ahead
 
 
 # At the point γ of the line w + γ·d a candidate scores a + γ·b, with its intercept a = w·φ (and what is fixed) and its
 # slope b = d·φ. The best of a list is the upper envelope of its candidates' lines: finitely many candidates, of rising
 # slope, each between two crossings.
-@kernel
-def linear_scores(columns: np.ndarray, w: np.ndarray, scores: np.ndarray) -> None:
-    """Add w·φ(y) to ``scores`` (float64 [N]), feature by feature; ``columns`` float64 [F, N]."""
-    for j in range(w.shape[0]):
-        if w[j] != 0.0:
-            for y in range(scores.shape[0]):
-                scores[y] += w[j] * columns[j, y]
-
-
-@kernel
-def sets_in(y: int, other: int, intercept: np.ndarray, ties: np.ndarray) -> bool:
-    """Whether y comes first of two candidates of one slope: by higher intercept, by ``ties``, then by lower index."""
-    if intercept[y] != intercept[other]:
-        return bool(intercept[y] > intercept[other])
-    if ties[y] != ties[other]:
-        return bool(ties[y] > ties[other])
-    return bool(y < other)
-
-
 @kernel
 def envelopes(
     lists: np.ndarray,
@@ -71,7 +53,7 @@ def envelopes(
             while top >= 0:
                 t = hull[top]
                 if slope[y] == slope[t]:
-                    if not sets_in(y, t, intercept, ties):
+                    if not is_ahead(y, t, 0.0, intercept, slope, ties):
                         start = np.inf
                         break
                 else:
@@ -94,11 +76,7 @@ def envelopes(
 def interval_sums(
     first: np.ndarray, ranking: np.ndarray, old: np.ndarray, new: np.ndarray, stats: np.ndarray, sums: np.ndarray
 ) -> None:
-    """Statistics summed over the best candidates between crossings.
-
-    ``ranking`` int64 [E]: the crossings from left to right. Row k of ``sums`` (float64 [E + 1, K]) gets the sum to the
-    right of k crossings: the next row differs by the one candidate that is exchanged.
-    """
+    """Statistics summed over the best candidates: row k of ``sums`` right of k crossings, in the order ``ranking``."""
     K = stats.shape[1]
     for k in range(K):
         sums[0, k] = 0.0
@@ -205,7 +183,8 @@ class ErrorSurface:
     def linear(self, w: np.ndarray) -> np.ndarray:
         """float64 [N]: w·φ(y), summed in the order of the features."""
         scores = np.zeros(self.base.size)
-        linear_scores(self.columns, w, scores)
+        for j in np.flatnonzero(w):
+            scores += w[j] * self.columns[j]
         return scores
 
     def choose(self, w: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from rerank.learn.base import Learner, State
 from rerank.learn.hooks import IDLE, IN_VAIN, SKIP, UPDATE, Lesson, rates_of, shrink_exactly
 from rerank.learn.judge import squared_norm, sum_of
 from rerank.learn.passes import pair_pass, repeat_pairs
-from rerank.learn.predictor import CELL, SURVIVED, add_sum, fresh, shift
+from rerank.learn.predictor import CELL, SURVIVED, add_sum, fresh
 from rerank.learn.rules.gaussian_full import SMALLEST, learn_full
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.settings import Count
@@ -171,7 +171,7 @@ def move(state: Any, scratch: Scratch, count: int, alpha: float) -> None:
         j = scratch.column[r]
         variance = cells[j, VARIANCE]
         step = alpha * variance * scratch.value[r]
-        shift(cells, j, step)
+        cells[j, MEAN] += step
         add_sum(cells, sums, j, now * step, summed)
         cells[j, VARIANCE] = max(SMALLEST, variance * scratch.extra[r])
 

@@ -205,8 +205,7 @@ def add_loss(
     gradient: np.ndarray,
     tally: np.ndarray,
 ) -> None:
-    """Add Σ_i weight_i · the loss of list i, such as −log P_i(O_i), and the mistakes to ``tally``, and the gradient,
-    that of β last, to ``gradient`` (float64 [D + 1]); scores, who and a are scratch for the longest list."""
+    """Add the lists' loss and mistakes to ``tally``, its gradient, β's last, to ``gradient``; others are scratch."""
     for i in range(data.weight.shape[0]):
         first, last = data.lists[i], data.lists[i + 1]
         score_list(data, i, w, 1.0, beta, scores)

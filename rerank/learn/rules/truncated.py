@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
-from rerank.learn.predictor import TAU, a_of, fresh, shrink, slope_of
+from rerank.learn.predictor import TAU, fresh, shrink, slope_of
+from rerank.learn.scoring import a_of
 from rerank.learn.settings import NotNegative, Positive
 from rerank.learn.workspace import Scratch
 

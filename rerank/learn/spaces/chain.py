@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from rerank.base.errors import DataError
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.predictor import SCALE, SLOPE, TAU, UPDATES, a_of, shrink
-from rerank.learn.scoring import single
+from rerank.learn.predictor import SCALE, SLOPE, TAU, UPDATES, shrink
+from rerank.learn.scoring import a_of, single
 
 UNKNOWN = -1  # a label that is not known
 

@@ -58,17 +58,11 @@ def occurrences(chains: Chains) -> np.ndarray:
     return np.concatenate([np.bincount(chains.gold, minlength=chains.labels), attributes]).astype(np.float64)
 
 
-@kernel
 def mark_seen(chains: Chains, seen: np.ndarray) -> None:
     """seen[j] ← 1 for transitions that are allowed, and for attributes with the right labels of their tokens."""
-    K = chains.allowed.shape[1]
-    for x in range(K):
-        for y in range(K):
-            seen[x * K + y] = chains.allowed[x, y]
-    for t in range(chains.gold.shape[0]):
-        for p in range(chains.rows[t], chains.rows[t + 1]):
-            if chains.gold[t] >= 0:
-                seen[K * (K + np.int64(chains.attributes[p])) + chains.gold[t]] = 1.0
+    K, gold = chains.labels, np.repeat(chains.gold, np.diff(chains.rows)).astype(np.int64)
+    seen[: K * K] = chains.allowed[:K].ravel()
+    seen[(K * (K + chains.attributes.astype(np.int64)) + gold)[gold >= 0]] = 1.0
 
 
 @kernel
@@ -76,8 +70,7 @@ def add_chain_loss(
     chains: Chains, state: State, room: MarginalRoom, gradient: np.ndarray, active: np.ndarray,
     tally: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add −Σ_i weight_i · log P(gold_i) and the examples with a label that is not its token's most probable to
-    ``tally``, and the gradient, but for the penalty's, to ``gradient`` (float64 [D]); active: space (int64 [K])."""
+    """Add −Σ_i weight_i·log P(gold_i) and mistakes to ``tally``, its gradient to ``gradient``; active: space."""
     K = chains.allowed.shape[1]
     read_transitions(chains, state, room.chain)
     read_factors(room)

@@ -41,9 +41,7 @@ def best_room(chains: Chains, k: int, kind: type) -> BestRoom:
 
 @by_type
 def best_k_labels(state: Any, i: int, k: int, room: BestRoom, chains: Chains) -> int:
-    """The k best labels of example i into ``room.output``, scores into ``room.total``; returns how many there are. An
-    example without tokens has one output, of score 0.
-    """
+    """The k best labels of example i into ``room``; returns how many there are: one, of score 0, without tokens."""
     read_transitions(chains, state, room.chain)
     length = score_tokens(chains, i, state, room.chain)
     if length == 0:

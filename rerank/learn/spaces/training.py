@@ -49,10 +49,7 @@ def chain_pass(
     order: np.ndarray, state: Any, sums: Any, pair: ListArrays, scratch: Scratch, log: LogBuffers, tally: np.ndarray,
     room: ChainRoom, chains: Chains, params: Any,
 ) -> None:  # fmt: skip
-    """Pass over the examples ``order`` once: find the rival of each, and learn from the pair.
-
-    pair: from ``pair_for``, scratch space here; with the loss ``cost`` the rival is the best by score + cost.
-    """
+    """Pass over the examples ``order``: find the rival of each, and learn from the pair; ``pair`` is scratch space."""
     for at in range(order.shape[0]):
         i = order[at]
         best_labels(state, pair.pairs.tilt if params.loss == COST else 0.0, i, room, chains)
@@ -148,7 +145,8 @@ def train_chains(
     with deferred():
         while progress.epoch < last and not progress.stopped(patience):
             if average_after and progress.epoch == average_after:
-                restart_average(progress.state)
+                sums_of(progress.state)[:] = 0.0
+                progress.state.numbers[SURVIVED], progress.state.counts[SEEN] = 0.0, 0
             order = epoch_order(chains.example_count, seed, progress.epoch, shuffle)
             start = time.perf_counter()
             progress.stats = visitor.epoch(order, progress.state)
@@ -156,12 +154,6 @@ def train_chains(
             progress.finish_epoch(hooks)
             check()
     return progress.training
-
-
-def restart_average(state: State) -> None:
-    """Between epochs: leave all predictors so far out of the average."""
-    sums_of(state)[:] = 0.0
-    state.numbers[SURVIVED], state.counts[SEEN] = 0.0, 0
 
 
 class ChainVisitor:

@@ -15,9 +15,7 @@ HASH, HIGH = np.uint64(2654435769), np.uint64(16)  # 2^32 divided by the golden 
 
 @by_type
 def best_labels(state: Any, tilt: float, i: int, room: ChainRoom, chains: Chains) -> float:
-    """The labels of example i with the highest score + tilt·(how many are wrong) into ``room.output``; returns that
-    score. What is wrong is not looked at where ``tilt`` is 0.
-    """
+    """The labels of example i with the highest score + tilt·(how many are wrong) into ``room``; returns that score."""
     read_transitions(chains, state, room)
     length = score_tokens(chains, i, state, room)
     if tilt != 0.0:
@@ -84,10 +82,7 @@ def trace(length: int, room: ChainRoom) -> float:
 
 @kernel
 def differing_columns(data: ListArrays, i: int, room: ChainRoom, chains: Chains) -> tuple[int, float]:
-    """Write φ(y*) − φ(y') for the labels y' in ``room`` as the first row of ``data``, each column once.
-
-    Returns how many columns there are, −1 where both are the same, and how many labels of y' are wrong.
-    """
+    """Write φ(y*) − φ(y') into ``data``; returns how many columns, −1 for equal ones, and how many labels are wrong."""
     first, K, count, wrong = chains.starts[i], room.highest.shape[0], 0, 0
     before: Any = 0
     best_before: Any = 0

@@ -47,10 +47,7 @@ def _find(found: Brackets, label: int, start: int, end: int, copy: int) -> int:
 def number_brackets(
     trees: Trees, used: np.ndarray, table: BracketLabels, keep: np.ndarray, space: Sentence, found: Brackets
 ) -> int:
-    """Number the brackets of the trees that are ``used`` (bool [T]); returns B.
-
-    keep (bool): which words count, for all trees; without any, every tree's own tags decide.
-    """
+    """Number the brackets of the trees ``used``; returns B. keep: the words that count, by default each tree's own."""
     found.slot[:] = -1
     B, at = 0, 0
     for t in range(used.shape[0]):
@@ -84,8 +81,7 @@ def number_brackets(
 def read_leaves(
     trees: Trees, table: BracketLabels, space: Sentence, counts: np.ndarray, leaves: np.ndarray, keep: np.ndarray
 ) -> None:
-    """The number of words of every tree (``counts``, int64 [T]), their nodes (``leaves``, int64 [T, W]) and which of
-    them its own tags keep (``keep``, bool [T, W], zeros); words beyond W are only counted."""
+    """The numbers of words, their nodes, and which their own tags keep; words beyond the room are only counted."""
     for t in range(counts.shape[0]):
         counts[t] = read_words(trees, t, table, space)
         for k in range(min(counts[t], leaves.shape[1])):
@@ -103,10 +99,7 @@ def add_weights(first: np.ndarray, bracket: np.ndarray, weights: np.ndarray, tot
 
 @kernel
 def heaviest(labels: np.ndarray, used: np.ndarray, weights: np.ndarray, sums: np.ndarray) -> int:
-    """The first of those ``used`` whose label (int32 [T]) has the most weight (float64 [T]).
-
-    ``sums`` (float64 [T]) is scratch: the weight of a label, at the first that has it.
-    """
+    """The first of those ``used`` whose label has the most weight; ``sums`` (float64 [T]) is scratch."""
     best = -1
     for t in range(labels.shape[0]):
         if used[t]:
@@ -139,11 +132,7 @@ def _above(found: Brackets, weights: np.ndarray, upper: int, lower: int) -> floa
 def _choose(
     found: Brackets, order: np.ndarray, total: np.ndarray, weights: np.ndarray, threshold: float, kept: np.ndarray
 ) -> int:
-    """The brackets with more weight than ``threshold`` in preorder → ``kept`` (int32); returns how many.
-
-    order: all brackets by start and falling end. Of those over the same words, the one that more weight has above the
-    other comes first.
-    """
+    """Brackets of more weight than ``threshold`` in preorder → ``kept``; of equal spans first what is above in most."""
     count = 0
     for i in range(order.shape[0]):
         b = order[i]
@@ -247,12 +236,7 @@ class Kin(NamedTuple):
 def _read_children(
     found: Brackets, own: int, place: int, stop: int, tags: np.ndarray, above: np.ndarray, out: Kin
 ) -> None:
-    """Write the nodes of bracket ``own`` (-1: the whole tree) that ``out`` has not got yet: its children, each with its
-    siblings.
-
-    The tree's brackets after it are found.bracket[place:stop]; tags: int32 [W]. above: int32, the label above the
-    bracket at every place; that of the first one's is NONE, of others it is written with their parent's children.
-    """
+    """Write the children of bracket ``own`` (-1: the tree) that are new; found.bracket[place:stop] come after it."""
     label_above, higher = NONE, NONE
     word, end = np.int64(0), np.int64(tags.shape[0])
     if own >= 0:
@@ -287,10 +271,7 @@ def _read_children(
 
 @kernel
 def read_kin(found: Brackets, order: np.ndarray, tags: np.ndarray, above: np.ndarray, out: Kin) -> None:
-    """Fill ``out`` from candidates in the ``order`` (int64) in which they count.
-
-    tags: int32 [T, W]; above (int32, as long as ``found.bracket``) is scratch.
-    """
+    """Fill ``out`` from candidates in the ``order`` in which they count; above: as long as ``found.bracket``."""
     for rank in range(order.shape[0]):
         t = order[rank]
         first, stop = found.first[t], found.first[t + 1]
@@ -303,11 +284,7 @@ def read_kin(found: Brackets, order: np.ndarray, tags: np.ndarray, above: np.nda
 def drop_crossing(
     found: Brackets, order: np.ndarray, first: int, last: int, total: np.ndarray, kept: np.ndarray, count: int
 ) -> int:
-    """Set total (float64 [B]) to 0 where a bracket crosses one that comes before it in ``order`` (int64 [B]) and stays.
-
-    Looks at order[first:last], when ``count`` of those before stay, which ``kept`` (int32 [B]) begins with; returns the
-    new number.
-    """
+    """Set ``total`` to 0 for those of order[first:last] that cross a ``kept`` one; returns how many are kept now."""
     for i in range(first, last):
         b, free = order[i], True
         for j in range(count):

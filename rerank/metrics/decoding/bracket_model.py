@@ -71,10 +71,7 @@ def add_leaves(trees: Arrays, rows: np.ndarray, total: np.ndarray) -> None:
 
 @kernel
 def add_contributions(trees: Arrays, rows: np.ndarray, parts: np.ndarray) -> None:
-    """Add to parts (float64 [n, C]) what each feature changes the value by, along the paths of ``add_leaves``.
-
-    Every node has a value here.
-    """
+    """Add to parts (float64 [n, C]) what each feature changes along the paths of ``add_leaves``, by nodes' values."""
     for k in range(trees.first.shape[0] - 1):
         for i in range(rows.shape[0]):
             node = trees.first[k]
@@ -228,8 +225,7 @@ def _codes(found: np.ndarray, symbols: SymbolTable) -> tuple[np.ndarray, np.ndar
 
 
 def _exported(fitted: Any, known: list[int]) -> dict[str, np.ndarray]:
-    """The trees of a fitted classifier, which has seen the codes 0, 1, ..., ``known`` - 1 of every column of symbols;
-    others go where it sends what is missing."""
+    """The trees of a classifier that has seen the codes below ``known``; others go where it sends what is missing."""
     predictors = [one for (one,) in fitted._predictors]
     first = np.cumsum([0, *(one.nodes.size for one in predictors)], dtype=np.int64)
     nodes = np.concatenate([one.nodes for one in predictors])

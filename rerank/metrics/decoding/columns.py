@@ -48,10 +48,7 @@ def _done_to(found: Brackets, t: int, b: int) -> int:
 
 @kernel
 def count_votes(found: Brackets, order: np.ndarray, scores: np.ndarray, lead: np.ndarray, out: BracketVotes) -> None:
-    """Fill times, best and margin of ``out`` from candidates in the ``order`` (int64) of their scores (float64 [T]).
-
-    lead (int64 [B], zeros) is scratch.
-    """
+    """Fill times, best and margin of ``out`` from candidates in the ``order`` of their scores; lead: zeros, scratch."""
     for rank in range(order.shape[0]):
         t = order[rank]
         for i in range(found.first[t], found.first[t + 1]):
@@ -70,10 +67,7 @@ def count_votes(found: Brackets, order: np.ndarray, scores: np.ndarray, lead: np
 def weigh_rivals(
     found: Brackets, order: np.ndarray, weights: np.ndarray, total: np.ndarray, first: int, last: int, out: BracketVotes
 ) -> None:
-    """Fill the rest of ``out`` for the brackets first..last - 1.
-
-    weights: float64 [2, T]; total: float64 [B], the weight of every bracket by the first of them.
-    """
+    """Fill the rest of ``out`` for brackets first..last - 1; total: the weights of all by the first weighting."""
     for rank in range(order.shape[0]):
         t = order[rank]
         for b in range(first, last):

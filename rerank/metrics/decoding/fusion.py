@@ -22,7 +22,7 @@ from rerank.metrics.decoding.bracket_kernel import (
     read_leaves,
 )
 from rerank.metrics.parseval import EMPTY_TAG
-from rerank.metrics.parseval_kernel import DELETED_BRACKET, EMPTY, BracketLabels, Sentence, workspace
+from rerank.metrics.parseval_kernel import DELETED_BRACKET, EMPTY, BracketLabels, workspace
 from rerank.readers.nbest import ROOTS
 from rerank.readers.trees.trees import FOREST, Trees
 
@@ -58,7 +58,6 @@ class Fusion:
         self._trees, self.symbols = trees, symbols
         self._table = _plain_table(symbols)
         self._brackets: Brackets | None = None
-        self._space: Sentence = workspace(trees, trees).test
         T, words = trees.first.size - 1, read_words_of(trees, self._table)
         full = np.flatnonzero(words.counts)
         self.used = np.zeros(T, np.bool_)
@@ -82,15 +81,12 @@ class Fusion:
     def brackets(self) -> Brackets:
         """Their B brackets, over words that are no traces."""
         if self._brackets is None:
-            self._brackets = self._numbered()
+            trees, every = self._trees, np.zeros(0, np.bool_)
+            found = bracket_room(self.used.size, int(np.count_nonzero(trees.word < 0)))
+            B = number_brackets(trees, self.used, self._table, every, workspace(trees, trees).test, found)
+            names = ("label", "start", "end", "copy", "last")
+            self._brackets = found._replace(**{name: getattr(found, name)[:B] for name in names})
         return self._brackets
-
-    def _numbered(self) -> Brackets:
-        room = int(np.count_nonzero(self._trees.word < 0))
-        brackets = bracket_room(self.used.size, room)
-        B = number_brackets(self._trees, self.used, self._table, np.zeros(0, np.bool_), self._space, brackets)
-        used = {name: getattr(brackets, name)[:B] for name in ("label", "start", "end", "copy", "last")}
-        return brackets._replace(**used)
 
     def place_of(self, tree: Trees, scores: np.ndarray) -> int | None:
         """The candidate that a fused tree is, of equal ones the one with the best score (float64 [T]); None: none."""
@@ -161,16 +157,11 @@ class Fusion:
         total = total if judged is None else judged
         ends = np.cumsum(np.bincount(brackets.bracket[: owner.size], minlength=total.size))
         groups = np.split(owner[order], ends)[: total.size]  # none where no tree has a bracket
+        columns = brackets.label, brackets.start, brackets.end, total
         votes = [
             VotedBracket(self.symbols.text(int(label)), int(start), int(end), float(weight), members.tolist(), own_by)
             for label, start, end, weight, members, own_by in zip(
-                brackets.label,
-                brackets.start,
-                brackets.end,
-                total,
-                groups[: total.size],
-                by or [()] * total.size,
-                strict=True,
+                *columns, groups, by or [()] * total.size, strict=True
             )
         ]
         return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))

@@ -55,24 +55,11 @@ def add_expected(gains: np.ndarray, weights: np.ndarray, expected: np.ndarray) -
 
 
 @kernel
-def add_shares(answers: np.ndarray, weights: np.ndarray, shares: np.ndarray) -> None:
-    """shares[a, v] += Σ weights[a, y] over the candidates y with the answer v: int32 [N], -1 for none; float64 [A, N] →
-    [A, V]."""
-    for a in range(weights.shape[0]):
-        for y in range(answers.shape[0]):
-            if answers[y] >= 0:
-                shares[a, answers[y]] += weights[a, y]
-
-
-@kernel
 def ngram_hashes(
     first: np.ndarray, symbols: np.ndarray, orders: int, seed: np.uint64, item: np.ndarray, owner: np.ndarray,
     kind: np.ndarray, at: int, kinds: int,
 ) -> int:  # fmt: skip
-    """The n-grams of up to ``orders`` symbols of every text, as hashes: int64 [T + 1] and any unsigned symbols.
-
-    They go to ``item, owner, kind`` from ``at`` on, those of one symbol with kind ``kinds``; returns where they end.
-    """
+    """The n-grams of all texts as hashes, from ``at`` on, those of one symbol of kind ``kinds``; returns the end."""
     for t in range(first.shape[0] - 1):
         for i in range(first[t], first[t + 1]):
             h = seed
