@@ -217,12 +217,10 @@ class Extractor(FeatureExtractor):
         templates: Sequence[Template],
         symbols: SymbolTable,
         *,
-        user: Mapping[str, UserTemplate] | None = None,
-        centred: bool = True,
-        bits: int = 64,
         heads: Mapping[str, Rules] | None = None,
+        **others: Any,
     ) -> None:
-        super().__init__(templates, symbols, user=user, centred=centred, bits=bits)
+        super().__init__(templates, symbols, **others)
         given = heads or {}
         syntactic, semantic = SYNTACTIC | dict(given.get("syntactic", {})), SEMANTIC | dict(given.get("semantic", {}))
         self._grower = Grower(symbols, syntactic, semantic)

@@ -62,37 +62,37 @@ class ListRows(NamedTuple):
         return ListRows(*map(frozen, (np.arange(lists + 1), features, *entries, *values, flat, flat, wide, wide)))
 
 
-@kernel
-def count_rows(
-    column: np.ndarray, begin: np.ndarray, first: np.ndarray, candidate: np.ndarray, lengths: np.ndarray
-) -> None:
-    """Count the kept entries of every candidate (``lengths``); begin: the first candidate of each feature's list."""
-    for i in range(column.shape[0]):
-        if column[i] >= 0:
-            for e in range(first[i], first[i + 1]):
-                lengths[begin[i] + candidate[e]] += 1
+class Run(NamedTuple):
+    """Lists among others: as many as have ``RUN`` features, or one with more."""
+
+    order: np.ndarray  # int64: indices of the features that have a column, list by list in column order
+    column: np.ndarray  # int32: of its features
+    begin: np.ndarray  # int64: the first candidate of a feature's list, counted from that of the first list of all
+    offsets: np.ndarray  # int64: where the entries of each begin, and where those of the last one end
+    candidate: np.ndarray  # of its entries, as are ``value`` and ``long_value``
+    value: np.ndarray
+    long_value: np.ndarray
 
 
 @kernel
-def fill_rows(
-    order: np.ndarray,
-    column: np.ndarray,
-    begin: np.ndarray,
-    first: np.ndarray,
-    candidate: np.ndarray,
-    value: np.ndarray,
-    at: np.ndarray,
-    columns: np.ndarray,
-    values: np.ndarray,
-) -> None:
-    """Write the entries of the features ``order`` (by column) to their rows, which continue at ``at`` (int64 [N])."""
+def count_rows(run: Run, lengths: np.ndarray) -> None:
+    """Count the kept entries of every candidate (``lengths`` int64 [N])."""
+    for i in range(run.column.shape[0]):
+        if run.column[i] >= 0:
+            for e in range(run.offsets[i], run.offsets[i + 1]):
+                lengths[run.begin[i] + run.candidate[e]] += 1
+
+
+@kernel
+def fill_rows(run: Run, value: np.ndarray, at: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
+    """Write the entries of a run, with each ``value``, to their rows, which continue at ``at`` (int64 [N])."""
     # Each row has a pointer to its end. As features come by column, every row is sorted by column without being sorted.
-    for k in range(order.shape[0]):
-        i = order[k]
-        for e in range(np.uint64(first[i]), np.uint64(first[i + 1])):
-            y = np.uint64(begin[i] + candidate[e])
+    for k in range(run.order.shape[0]):
+        i = run.order[k]
+        for e in range(np.uint64(run.offsets[i]), np.uint64(run.offsets[i + 1])):
+            y = np.uint64(run.begin[i] + run.candidate[e])
             p = np.uint64(at[y])
-            columns[p], values[p] = column[i], value[e]
+            columns[p], values[p] = run.column[i], value[e]
             at[y] += 1
 
 
@@ -202,12 +202,11 @@ def make_corpus(
     candidates = slice(int(rows.lists[first]), int(rows.lists[last]))
     starts = np.zeros(int(lists[-1]) + 1, np.int64)
     for part in _runs_of(rows, first, last):
-        count_rows(part.column, part.begin, part.offsets, part.candidate, starts[1:])
+        count_rows(part, starts[1:])
     np.cumsum(starts, out=starts)
     at, columns, values = starts[:-1].copy(), np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.float32)
     for part in _runs_of(rows, first, last):
-        value = restored(part.value, part.long_value)
-        fill_rows(part.order, part.column, part.begin, part.offsets, part.candidate, value, at, columns, values)
+        fill_rows(part, restored(part.value, part.long_value), at, columns, values)
     if scale is not None and scale.size:
         free = columns < scale.size
         values[free] = values[free] * scale[columns[free]]
@@ -231,19 +230,7 @@ def make_corpus(
 RUN = 1 << 16  # features of lists that are looked at together
 
 
-class _Run(NamedTuple):
-    """Lists among others: as many as have ``RUN`` features, or one with more."""
-
-    order: np.ndarray  # int64: indices of the features that have a column, list by list in column order
-    column: np.ndarray  # int32: of its features
-    begin: np.ndarray  # int64: the first candidate of a feature's list, counted from that of the first list of all
-    offsets: np.ndarray  # int64: where the entries of each begin, and where those of the last one end
-    candidate: np.ndarray  # of its entries, as are ``value`` and ``long_value``
-    value: np.ndarray
-    long_value: np.ndarray
-
-
-def _runs_of(rows: ListRows, first: int, last: int) -> Iterator[_Run]:
+def _runs_of(rows: ListRows, first: int, last: int) -> Iterator[Run]:
     """Lists first..last - 1 in runs."""
     origin = rows.lists[first]
     before, columns = int(np.sum(rows.entries[: int(rows.features[first])], dtype=np.int64)), frozen(rows.ids)
@@ -256,7 +243,7 @@ def _runs_of(rows: ListRows, first: int, last: int) -> Iterator[_Run]:
         begin = np.repeat(rows.lists[first:end] - origin, counts)
         order = _by_column(columns[a:b], np.repeat(np.arange(end - first), counts))
         entries, long = slice(before, before + int(starts[-1])), slice(int(rows.longs[first]), int(rows.longs[end]))
-        yield _Run(
+        yield Run(
             order, columns[a:b], begin, starts, rows.candidate[entries], rows.value[entries], rows.long_value[long]
         )
         first, before = end, before + int(starts[-1])

@@ -26,7 +26,7 @@ from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.mert.error_surface import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import scores
-from rerank.metrics.base import Metric
+from rerank.metrics.base import Metric, owners
 from rerank.metrics.oracle import base_rows, oracles, scored_rows
 
 AUTO = "auto"
@@ -55,8 +55,7 @@ def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: flo
 
 def add_base_squares(lists: np.ndarray, base: np.ndarray, total: float) -> float:
     """``total`` plus (b(y) − mean of its list)² of all candidates, added one after the other."""
-    sizes = np.diff(lists)
-    owner = np.repeat(np.arange(sizes.size), sizes)
+    sizes, owner = np.diff(lists), owners(lists)
     apart = base - base[lists[owner]]  # exactly 0 where all are alike
     apart -= np.bincount(owner, apart / sizes[owner], sizes.size)[owner]
     return float(np.cumsum(np.append(total, apart**2))[-1])

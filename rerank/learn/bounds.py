@@ -262,8 +262,8 @@ def winnow_bound(eta: float, largest: float, total: float, divergence: float, sc
 
 @kernel
 def whiten_again(z: Differences, r: float, sigma: np.ndarray, mu: np.ndarray, v: np.ndarray) -> tuple[float, int]:
-    """By how much updates raise ln det(I + Σ zzᵀ/r), whose inverse ``sigma`` follows as ``mu`` does, and how many of them
-    AROW made where m > 0 (Crammer et al. 2009, Fig. 1), z being −``delta`` and −``base``; ``v`` is scratch."""
+    """By how much updates raise ln det(I + Σ zzᵀ/r), z being −``delta`` and −``base``, and how many were made by AROW
+    where m > 0 (Crammer et al. 2009, Fig. 1); ``sigma``, that matrix's inverse, and ``mu`` follow, ``v`` is scratch."""
     D, total, spare = sigma.shape[0], 0.0, 0
     for k in range(z.base.shape[0]):
         m = -mu[D - 1] * z.base[k]

@@ -14,7 +14,6 @@ from rerank.learn.workspace import (
     LOSS,
     MISTAKES,
     OWNERS,
-    SUMMED,
     ListArrays,
     Scratch,
 )
@@ -161,26 +160,18 @@ def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
 
 @kernel
 def accumulate_spread(data: ListArrays, scratch: Scratch, n: int) -> int:
-    """``accumulate``, into ``scratch.spread`` what each column sums up to, its least and its largest value, and how
-    many candidates with a_y ≠ 0 have it."""
-    stamp, count = scratch.stamp[0], 0
+    """``accumulate``, and into ``scratch.spread`` what values each column has in candidates with a_y ≠ 0."""
+    stamp, count = scratch.stamp[0], accumulate(data, scratch, n)
+    for r in range(np.uint64(count)):
+        entry = scratch.spread[r]
+        entry[LEAST], entry[GREATEST], entry[OWNERS] = np.inf, -np.inf, 0.0
     for i in range(n):
-        a = scratch.a[i]
-        if a == 0.0:
+        if scratch.a[i] == 0.0:
             continue
         for p in range(np.uint64(data.rows[scratch.who[i]]), np.uint64(data.rows[scratch.who[i] + 1])):
-            j, x = data.columns[p], single(data.values[p])
-            if scratch.seen[j] < stamp:
-                scratch.seen[j], scratch.column[count] = stamp + count, j
-                new = scratch.spread[np.uint64(count)]
-                new[SUMMED], new[LEAST], new[GREATEST], new[OWNERS] = 0.0 + a * x, x, x, 1.0
-                count += 1
-            else:
-                entry = scratch.spread[np.uint64(scratch.seen[j] - stamp)]
-                entry[SUMMED] += a * x
-                entry[LEAST], entry[GREATEST] = min(entry[LEAST], x), max(entry[GREATEST], x)
-                entry[OWNERS] += 1.0
-    scratch.stamp[0] += count
+            entry, x = scratch.spread[np.uint64(scratch.seen[data.columns[p]] - stamp)], single(data.values[p])
+            entry[LEAST], entry[GREATEST] = min(entry[LEAST], x), max(entry[GREATEST], x)
+            entry[OWNERS] += 1.0
     return count
 
 

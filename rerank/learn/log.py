@@ -80,11 +80,13 @@ class UpdateLog:
 
     def head(self, updates: int) -> "UpdateLog":
         """The first ``updates`` updates alone."""
-        return self.between(0, updates)
+        return UpdateLog.between(self.arrays(), 0, updates)
 
-    def between(self, start: int, end: int, lists: int = 0, candidates: int = 0) -> "UpdateLog":
-        """The updates start..end - 1 alone, in a corpus without this many of the first lists and candidates."""
-        arrays = self.arrays()
+    @staticmethod
+    def between(
+        arrays: dict[str, np.ndarray], start: int, end: int, lists: int = 0, candidates: int = 0
+    ) -> "UpdateLog":
+        """The updates start..end - 1 of ``arrays``, in a corpus without this many of the first lists and candidates."""
         first = arrays["first"][start : end + 1]
         entries = slice(first[0], first[-1])
         return UpdateLog.from_arrays(

@@ -125,11 +125,11 @@ def stretches(log: UpdateLog, lists: Lists) -> Iterator[tuple[UpdateLog, Corpus]
 
     Training visits the parts one after the other: there are as many stretches as visits to parts with updates.
     """
-    whole, where = UpdateLog.from_arrays(log.arrays()), places(lists)  # in one piece
-    part = np.searchsorted([place.lists for place in where], whole.arrays()["lists"], side="right") - 1
+    arrays, where = log.arrays(), places(lists)
+    part = np.searchsorted([place.lists for place in where], arrays["lists"], side="right") - 1
     ends = [0, *(np.flatnonzero(np.diff(part)) + 1), part.size]
     for start, end in pairwise(ends):
         if start == end:
             return
         place = where[int(part[start])]
-        yield whole.between(start, end, place.lists, place.candidates), part_of(lists, place.number)
+        yield UpdateLog.between(arrays, start, end, place.lists, place.candidates), part_of(lists, place.number)

@@ -141,13 +141,7 @@ def train(
         logger.info("continuing after epoch %d", progress.epoch)
     training = progress.training
     if learner.batch and not training.weights:
-        start = time.perf_counter()
-        progress.stats = [learner.solve(corpus, oracle, progress.state, any_ties=any_ties)]
-        progress.seconds, progress.nonzeros = (
-            time.perf_counter() - start,
-            learner.updates(progress.state) * corpus.nonzeros,
-        )
-        progress.finish_epoch(hooks)
+        progress.solve(lambda: learner.solve(corpus, oracle, progress.state, any_ties=any_ties), corpus.nonzeros, hooks)
         last = progress.epoch
     with deferred():
         while progress.epoch < last and not progress.stopped(patience):
@@ -248,6 +242,13 @@ class TrainingState:
         if tolerance is not None and history and history[-1].get("gap", math.inf) <= tolerance:
             return True
         return patience is not None and bool(self.training.weights) and self.epoch - self.training.epoch >= patience
+
+    def solve(self, solution: Callable[[], EpochStats], nonzeros: int, hooks: EvaluationHooks) -> None:
+        """The only epoch of a learner that is ``batch``: steps over so many nonzeros each lead to its ``solution``."""
+        start = time.perf_counter()
+        self.stats = [solution()]
+        self.seconds, self.nonzeros = time.perf_counter() - start, self.learner.updates(self.state) * nonzeros
+        self.finish_epoch(hooks)
 
     def finish_epoch(self, hooks: EvaluationHooks) -> None:
         """Close the epoch that is under way: evaluate its predictor, and keep it if it is the best so far."""

@@ -14,8 +14,7 @@ LISTS, MISTAKES, UPDATED, LOSS, RADIUS, SKIPPED = range(6)
 
 ORACLE, HOPE_FEAR, SAMPLED = range(3)  # pair sources
 SOURCES = ("oracle", "hope-fear", "sampled")
-# Of a column, in ``Scratch.spread``: its sum, its least and its largest value among the candidates, how many have it.
-SUMMED, LEAST, GREATEST, OWNERS = range(4)
+LEAST, GREATEST, OWNERS = range(3)  # in ``Scratch.spread``: of a column's values among candidates; how many have it
 
 
 class EpochStats(NamedTuple):
@@ -72,7 +71,7 @@ class Scratch(NamedTuple):
     column: np.ndarray  # uint32 [T]: the columns of a subgradient or difference vector
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what else a learner needs per column
-    spread: np.ndarray  # float64 [T, 4], or [0, 4] as ``seen``: see ``SUMMED``
+    spread: np.ndarray  # float64 [T, 3], or [0, 3] as ``seen``: see ``LEAST``
     # int64 [D], or [0] where no subgradient has more than two candidates: see ``accumulate``; -1 at first
     seen: np.ndarray
     stamp: np.ndarray  # int64 [1]: places in ``seen`` of the next sum count from here
@@ -117,7 +116,7 @@ def scratch_for(corpus: Corpus, loss: int) -> Scratch:
         column=np.empty(widest, np.uint32),
         value=np.empty(widest),
         extra=np.empty(widest),
-        spread=np.empty((widest if D else 0, 4)),
+        spread=np.empty((widest if D else 0, 3)),
         seen=np.full(D, -1, np.int64),
         stamp=np.zeros(1, np.int64),
     )

@@ -73,6 +73,11 @@ class Metric(Checked, ABC):
 metrics: Registry[type[Metric]] = Registry("metric", Metric)
 
 
+def owners(lists: np.ndarray) -> np.ndarray:
+    """int64 [N]: the list of every candidate; ``lists``: int64 [L + 1]."""
+    return np.repeat(np.arange(lists.size - 1), np.diff(lists))
+
+
 def chosen_rows(stats: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """The rows of a selection: float64 [N, K] and int64 [L] → float64 [L, K]; zeros where ``chosen`` is -1."""
     rows = np.zeros((chosen.shape[0], stats.shape[1]))

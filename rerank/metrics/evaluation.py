@@ -172,15 +172,11 @@ def _per_cent(value: float) -> str:
     return f"{100 * value:6.2f}"
 
 
-def _count(value: float) -> str:
-    return f"{value:6.0f}"
-
-
 _LINES = {
-    "sentences": ("Number of sentence", _count),
-    "refused": ("Number of Error sentence", _count),
-    "skipped": ("Number of Skip  sentence", _count),
-    "valid": ("Number of Valid sentence", _count),
+    "sentences": ("Number of sentence", "{:6.0f}".format),
+    "refused": ("Number of Error sentence", "{:6.0f}".format),
+    "skipped": ("Number of Skip  sentence", "{:6.0f}".format),
+    "valid": ("Number of Valid sentence", "{:6.0f}".format),
     "recall": ("Bracketing Recall", _per_cent),
     "precision": ("Bracketing Precision", _per_cent),
     "f1": ("Bracketing FMeasure", _per_cent),

@@ -12,7 +12,7 @@ from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, Place, own, parts, reference_rows, selected
 from rerank.kernels.compile import kernel
-from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.base import Metric, chosen_rows, owners
 from rerank.metrics.order import OrderMetric
 
 SHUFFLES = 32
@@ -115,21 +115,16 @@ def oracle_rows(lists: Lists, metric: Metric) -> np.ndarray:
 
 def oracle_places(corpus: Corpus, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """int64 [L] each: oracles' ranks by base score (from 0), and how many share their gain; −1 and 0 for none."""
-    owner, base, gain = _owners(corpus.lists), corpus.base, corpus.gain
+    owner, base, gain = owners(corpus.lists), corpus.base, corpus.gain
     best = chosen[owner]
     ahead = (base > base[best]) | ((base == base[best]) & (np.arange(owner.size) < best))
     ranks, sharing = (np.bincount(owner[of], minlength=chosen.size) for of in (ahead, gain == gain[best]))
     return np.where(chosen >= 0, ranks, -1), sharing
 
 
-def _owners(lists: np.ndarray) -> np.ndarray:
-    """int64 [N]: the lists of candidates."""
-    return np.repeat(np.arange(lists.size - 1), np.diff(lists))
-
-
 def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
     """Expected statistics of a uniform choice from every list: float64 [L, K]; 0 for empty lists."""
-    means, owner = np.zeros((lists.shape[0] - 1, stats.shape[1])), _owners(lists)
+    means, owner = np.zeros((lists.shape[0] - 1, stats.shape[1])), owners(lists)
     np.add.at(means, owner, stats / np.diff(lists)[owner, None])
     return means
 
@@ -172,7 +167,7 @@ def _climb(
     """A round over a part: all exchanges in ``chosen`` that better the whole; the new sums, and if any was made."""
     sign = -1.0 if metric.lower_is_better else 1.0
     usable = metric.valid(part.stats)
-    owner = _owners(part.lists)
+    owner = owners(part.lists)
     rows = chosen_rows(part.stats, chosen)
     score = sign * float(metric.scores(sums, total))
     exchanged = sign * metric.scores(sums + part.stats - rows[owner], total)
@@ -295,7 +290,7 @@ class SharedGains:
         """A part with the mixed gains; see ``data.shards.Change``."""
         around = own(self.around, Place(0, lists_before, candidates_before), corpus)
         metric, rows = self.metric, chosen_rows(corpus.stats, around)
-        owner = _owners(corpus.lists)
+        owner = owners(corpus.lists)
         unit = self.around.size * metric.percent / metric.gain_percent * (-1.0 if metric.lower_is_better else 1.0)
         changed = metric.scores(self.total - rows[owner] + corpus.stats, self.reference)
         gains = unit * (changed - metric.scores(self.total, self.reference))

@@ -16,7 +16,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.data.corpus import frozen, offsets
-from rerank.metrics.base import metrics
+from rerank.metrics.base import metrics, owners
 from rerank.metrics.gain import Gain
 from rerank.metrics.order_kernel import (
     AVERAGE_PRECISION,
@@ -122,8 +122,7 @@ class OrderMetric(Gain):
     ) -> np.ndarray:
         """The rows of all lists (float64 [L, 2]) in the order of ``scores``; among equal ones those with higher
         ``ties`` are first (float64 [N] each), then those with the lower index."""
-        owner = np.repeat(np.arange(lists.size - 1), np.diff(lists))
-        order = frozen(np.lexsort((-np.asarray(ties), -np.asarray(scores), owner)))
+        order = frozen(np.lexsort((-np.asarray(ties), -np.asarray(scores), owners(lists))))
         rows = np.zeros((lists.size - 1, 2))
         values, (useful, ideal) = np.zeros(lists.size - 1), self._arrays(stats, reference)
         order_values(self.kind, self.cut, self.none, frozen(lists), order, useful, ideal, values)

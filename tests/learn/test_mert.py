@@ -182,7 +182,7 @@ def test_random_starts_lie_in_the_interval():
     arrays, start = small()
     surface = ErrorSurface.of(*arrays, Ratio(), np.ones(len(arrays[1])))  # base scores: no rescaling
     interval = [(0, 0), (1, 1), (-2, 0), (0, 3)]
-    searcher = Searcher.of(surface, MertSettings(interval=interval), start, list("abcd"), None, Event(), map)
+    searcher = Searcher(surface, MertSettings(interval=interval), start, list("abcd"), None, Event(), map)
     unit = np.abs(start * surface.spread()).mean()
     noise = [(searcher.random_start(np.random.default_rng(seed)) - start) * surface.spread() for seed in range(50)]
     low, high = np.min(noise, axis=0) / unit, np.max(noise, axis=0) / unit

@@ -1,12 +1,12 @@
 """From the view of one list of texts to its sparse features."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rerank.data.symbols import SymbolTable
 from rerank.features.collecting import ListFeatures
-from rerank.features.extract import Call, FeatureExtractor, UserTemplate
+from rerank.features.extract import Call, FeatureExtractor
 from rerank.features.sink import Sink
 from rerank.features.template import Template
 from rerank.features.text.view import TextView
@@ -23,16 +23,8 @@ class TextExtractor(FeatureExtractor):
 
     content = "texts"
 
-    def __init__(
-        self,
-        templates: Sequence[Template],
-        symbols: SymbolTable,
-        *,
-        user: Mapping[str, UserTemplate] | None = None,
-        centred: bool = True,
-        bits: int = 64,
-    ) -> None:
-        super().__init__(templates, symbols, user=user, centred=centred, bits=bits)
+    def __init__(self, templates: Sequence[Template], symbols: SymbolTable, **others: Any) -> None:
+        super().__init__(templates, symbols, **others)
         self.needs: dict[str, list[str]] = {}
         for template in templates:
             if need := getattr(template, "needs", ""):

@@ -75,7 +75,7 @@ def mert(
     labels = list(names or (f"feature {j + 1}" for j in range(surface.width)))
     with _threads(settings.workers) as (run_all, halted):
         over_runs, over_lines = (run_all, map) if settings.restarts else (map, run_all)
-        searcher = Searcher.of(surface, settings, start, labels, on_step, halted, over_lines)
+        searcher = Searcher(surface, settings, start, labels, on_step, halted, over_lines)
         runs = list(over_runs(searcher.search, range(settings.restarts + 1)))
     best = max(runs, key=lambda run: run.level)  # the first of equals
     interval = None

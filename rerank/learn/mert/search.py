@@ -136,7 +136,6 @@ def best_step(line: Line, reach: float, *, sign: float = 1.0, window: int = 0, s
     return Step(float(middle[k]), float(levels[k]), float(levels[here]))
 
 
-@dataclass(frozen=True)
 class Searcher:
     """Searches over a surface.
 
@@ -144,21 +143,8 @@ class Searcher:
     for any; ranges: of random starts; halted: ends searches; over_lines: a map over directions.
     """
 
-    surface: ErrorSurface
-    settings: MertSettings
-    start: np.ndarray
-    on_step: OnStep | None
-    halted: Event
-    over_lines: Map
-    spread: np.ndarray
-    scale: float
-    coordinates: list[Direction]
-    ranges: np.ndarray
-    lock: Lock
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         surface: ErrorSurface,
         settings: MertSettings,
         start: np.ndarray,
@@ -166,15 +152,15 @@ class Searcher:
         on_step: OnStep | None,
         halted: Event,
         over_lines: Map,
-    ) -> "Searcher":
+    ) -> None:
         """Sort once by every feature that differs within a list, for all lines along it."""
-        spread, columns = surface.spread(), surface.columns
-        searched = np.flatnonzero(spread) if settings.coordinate else ()
-        unit = np.eye(surface.width)
-        coordinates = [Direction(labels[j], unit[j], columns[j], surface.order(columns[j])) for j in searched]
-        scale = 0.0 if surface.base.any() else float(np.abs(start).sum())
-        ranges = settings.ranges(surface.width)
-        return cls(surface, settings, start, on_step, halted, over_lines, spread, scale, coordinates, ranges, Lock())
+        self.surface, self.settings, self.start = surface, settings, start
+        self.on_step, self.halted, self.over_lines, self.lock = on_step, halted, over_lines, Lock()
+        self.spread, columns, unit = surface.spread(), surface.columns, np.eye(surface.width)
+        searched = np.flatnonzero(self.spread) if settings.coordinate else ()
+        self.coordinates = [Direction(labels[j], unit[j], columns[j], surface.order(columns[j])) for j in searched]
+        self.scale = 0.0 if surface.base.any() else float(np.abs(start).sum())
+        self.ranges = settings.ranges(surface.width)
 
     def scaled(self, w: np.ndarray) -> np.ndarray:
         """w scaled to the sum that all points have."""

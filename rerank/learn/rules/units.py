@@ -25,7 +25,7 @@ from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.judge import accumulate_spread, append, base_of, subgradient
 from rerank.learn.predictor import REST
-from rerank.learn.workspace import GREATEST, LEAST, OWNERS, SUMMED, ListArrays, Scratch
+from rerank.learn.workspace import GREATEST, LEAST, OWNERS, ListArrays, Scratch
 
 TIMES, SQUARES = range(REST, REST + 2)  # of State.numbers: t, N
 NOISE = 1e-12  # coefficients up to this may be rounding alone
@@ -51,7 +51,7 @@ def find_spreads(scratch: Scratch, n: int, count: int, top: float) -> None:
         low, high = entry[LEAST], entry[GREATEST]
         if entry[OWNERS] < candidates:
             low, high = min(low, 0.0), max(high, 0.0)
-        x, g = high - low, entry[SUMMED]
+        x, g = high - low, scratch.value[r]
         scratch.extra[r], scratch.value[r] = x, 0.0 if x == 0.0 or abs(g) <= NOISE * top * x else g
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.predictor import REST, SCALE, State
+from rerank.learn.predictor import State, fresh
 from rerank.learn.spaces.chain import UNKNOWN, ChainRoom, Chains, read_transitions, room_for, score_tokens
 from rerank.learn.spaces.marginals import all_marginals, marginal_room
 from rerank.learn.spaces.viterbi import best_labels
@@ -105,12 +105,7 @@ def read_ways(length: int, k: int, room: BestRoom) -> int:
 
 def state_of(weights: np.ndarray) -> State:
     """A predictor with these weights (float32 or float64 [D]) for ``best_labels`` and the like."""
-    nothing, numbers = np.zeros(0), np.zeros(REST)
-    numbers[SCALE] = 1.0
-    return State(
-        np.ascontiguousarray(weights), nothing, nothing, nothing, numbers, np.zeros(5, np.int64), np.zeros((0, 0)),
-        nothing,
-    )  # fmt: skip
+    return fresh(0)._replace(cells=np.ascontiguousarray(weights))
 
 
 def _checked(chains: Chains, weights: np.ndarray) -> State:

@@ -77,7 +77,7 @@ def pair_for(entries: int) -> PairSpace:
     )  # fmt: skip
     column, value, extra = np.empty(entries + 1, np.uint32), np.empty(entries + 1), np.empty(entries + 1)
     scratch = Scratch(
-        np.empty(2), np.empty(2, np.int64), np.empty(2), column, value, extra, np.empty((0, 4)), np.empty(0, np.int64),
+        np.empty(2), np.empty(2, np.int64), np.empty(2), column, value, extra, np.empty((0, 3)), np.empty(0, np.int64),
         np.zeros(1, np.int64),
     )  # fmt: skip
     nothing = np.empty(0, np.int64)
@@ -135,11 +135,7 @@ def train_chains(
     progress = TrainingState.begin(learner, lists, None)
     last = progress.epoch + epochs
     if isinstance(learner, Maxent):
-        start = time.perf_counter()
-        progress.stats = [solve_chains(learner, chains, progress.state)]
-        progress.seconds = time.perf_counter() - start
-        progress.nonzeros = learner.updates(progress.state) * chains.attributes.size
-        progress.finish_epoch(hooks)
+        progress.solve(lambda: solve_chains(learner, chains, progress.state), chains.attributes.size, hooks)
         last = progress.epoch
     visitor = ChainVisitor(learner, chains)
     with deferred():

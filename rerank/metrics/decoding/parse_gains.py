@@ -24,7 +24,12 @@ def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndar
     group = _groups(identity)
     pattern = _groups(np.column_stack([group, words.keep]))
     if not words.counts.all() or (metric.punctuation == "evalb" and pattern.max(initial=0) > group.max(initial=0)):
-        return _one_by_one(metric, trees, symbols)
+        one_by_one = np.zeros((T, T))
+        for t in range(T):
+            check()
+            reference, rows = metric.stats(picked(trees, [t]), trees, symbols)
+            one_by_one[:, t] = metric.gain(rows, reference)
+        return one_by_one
     gains, space = np.zeros((T, T)), workspace(trees, trees).test
     brackets = bracket_room(T, int(np.count_nonzero(trees.word < 0)))
     by_reference = metric.punctuation == "reference"
@@ -48,13 +53,3 @@ def _groups(rows: np.ndarray) -> np.ndarray:
     if (rows == rows[:1]).all():
         return np.zeros(len(rows), np.int64)
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _one_by_one(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:
-    """``parse_gains`` of any trees: a pass over all for each."""
-    columns = []
-    for t in range(trees.first.size - 1):
-        check()
-        reference, rows = metric.stats(picked(trees, [t]), trees, symbols)
-        columns.append(metric.gain(rows, reference))
-    return np.stack(columns, axis=1)
