@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strategies import random_corpus, targets
+from strategies import random_corpus, targets, write_shards
 from variants import every_family, every_learner, make
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Shards, parts, write_shards
+from rerank.data.shards import Shards, parts
 from rerank.learn.base import Learner, Weights
 from rerank.learn.mixing import Mixing, divided, train_mixed
 from rerank.learn.spaces.chain import chains_of

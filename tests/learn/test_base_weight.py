@@ -12,13 +12,13 @@ from entries import ONLINE
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import METRICS, problem
-from strategies import bits, corpus_of, random_corpus, run
+from strategies import bits, corpus_of, random_corpus, run, write_shards
 from variants import LEARNERS
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Shards, write_shards
+from rerank.data.shards import Shards
 from rerank.learn import base_weight
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_learner, start_weight

@@ -8,12 +8,11 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import corpora, corpus_of, random_corpus, run, targets
+from strategies import corpora, corpus_of, random_corpus, run, targets, write_shards
 from variants import LEARNERS, make
 
 from rerank.base.errors import RecipeError, RunError
 from rerank.data.corpus import Corpus
-from rerank.data.shards import write_shards
 from rerank.learn.duality import duality_gap
 from rerank.learn.rules.lm_nwin import LMNWin
 from rerank.learn.rules.lm_perc import LMPerceptron

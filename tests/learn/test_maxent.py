@@ -10,11 +10,11 @@ import small_rankings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
-from strategies import corpora, corpus_of, random_corpus, targets
+from strategies import corpora, corpus_of, random_corpus, targets, write_shards
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Shards, selected, write_shards
+from rerank.data.shards import Shards, selected
 from rerank.learn.base import Weights
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, scores

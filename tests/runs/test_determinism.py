@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import small
 from entries import ONLINE, find_entries
-from strategies import random_corpus, targets
+from strategies import random_corpus, targets, write_shards
 
 from rerank.base.registry import build
-from rerank.data.shards import Lists, Shards, selected, whole, write_shards
+from rerank.data.shards import Lists, Shards, selected, whole
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
 from rerank.learn.trainer import train
