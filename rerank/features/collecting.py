@@ -123,7 +123,7 @@ def count_equal(value: np.ndarray, fired: np.ndarray, count: int, equal: np.floa
 
 @kernel
 def find_origin(value: np.ndarray, fired: np.ndarray, count: int, centred: bool) -> tuple[int, np.float32]:
-    """(entries needed, value not stored: the most frequent of the first few, of several the least); (0, _): none."""
+    """(number of entries, the value that is not stored: the most frequent of the first few); (0, _) for a constant."""
     candidates = value.shape[0]
     best = value[0]
     most = count_equal(value, fired, count, best)

@@ -12,21 +12,47 @@ import numpy as np
 
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, parts
+from rerank.kernels.compile import kernel
 
 FAINT = 1e-6  # what is so much smaller is lost
 
 
+@kernel
+def add_squares(
+    lists: np.ndarray, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, sums: np.ndarray, squares: np.ndarray
+) -> None:
+    """Add (value − mean of its list)² over all candidates to ``squares``, for the first columns (float64 [free]).
+
+    A column that is missing from a row is 0 there. ``sums`` is scratch (float64 [2, free]).
+    """
+    free, total, present = squares.shape[0], sums[0], sums[1]
+    for i in range(lists.shape[0] - 1):
+        size = lists[i + 1] - lists[i]
+        for j in range(free):
+            total[j] = present[j] = 0.0
+        for y in range(lists[i], lists[i + 1]):
+            for p in range(rows[y], rows[y + 1]):
+                j = columns[p]
+                if j >= free:
+                    break
+                total[j] += values[p]
+                present[j] += 1
+        for y in range(lists[i], lists[i + 1]):
+            for p in range(rows[y], rows[y + 1]):
+                j = columns[p]
+                if j >= free:
+                    break
+                squares[j] += (values[p] - total[j] / size) ** 2
+        for j in range(free):
+            if size > present[j]:
+                squares[j] += (size - present[j]) * (total[j] / size) ** 2
+
+
 def free_values(corpus: Corpus) -> np.ndarray:
     """float64 [N, F]: the free columns of every candidate."""
-    dense, (at, candidate) = np.zeros((corpus.candidate_count, corpus.free)), _free_entries(corpus)
-    dense[candidate, corpus.columns[at]] = corpus.values[at]
+    dense, at = np.zeros((corpus.candidate_count, corpus.free)), np.flatnonzero(corpus.columns < corpus.free)
+    dense[np.searchsorted(corpus.rows, at, side="right") - 1, corpus.columns[at]] = corpus.values[at]
     return dense
-
-
-def _free_entries(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-    """int64 each: the entries of free columns, and their candidates."""
-    at = np.flatnonzero(corpus.columns < corpus.free)
-    return at, np.searchsorted(corpus.rows, at, side="right") - 1
 
 
 def dense_alone(lists: Lists) -> Corpus:
@@ -65,18 +91,11 @@ class ColumnSpread:
 
     def __init__(self, free: int) -> None:
         self._squares, self._candidates = np.zeros(free), 0
+        self._sums = np.empty((2, free))
 
     def add(self, corpus: Corpus) -> None:
-        """Add further lists, whose values must not be scaled yet; a column that is missing from a row is 0 there."""
-        sizes, free, (at, candidate) = np.diff(corpus.lists)[:, None], self._squares.size, _free_entries(corpus)
-        number, columns = np.searchsorted(corpus.lists, candidate, side="right") - 1, corpus.columns[at]
-        cell, values, room = number * free + columns, corpus.values[at].astype(np.float64), (sizes.size, free)
-        mean = np.bincount(cell, values, sizes.size * free).reshape(room) / np.maximum(sizes, 1)
-        absent = (sizes - np.bincount(cell, minlength=mean.size).reshape(room)) * mean**2
-        squares = np.append((values - mean.ravel()[cell]) ** 2, absent)
-        in_order = np.argsort(np.append(number, np.repeat(np.arange(sizes.size), free)), kind="stable")
-        of = np.append(columns, np.tile(np.arange(free), sizes.size))
-        np.add.at(self._squares, of[in_order], squares[in_order])
+        """Add further lists, whose values must not be scaled yet."""
+        add_squares(corpus.lists, corpus.rows, corpus.columns, corpus.values, self._sums, self._squares)
         self._candidates += corpus.candidate_count
 
     def scale(self) -> np.ndarray:

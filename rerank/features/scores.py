@@ -112,15 +112,10 @@ class BaseScore(ScoreTemplate):
 
 @kernel
 def _emit_within(
-    names: np.ndarray,
-    scores: np.ndarray,
-    order: np.ndarray,
-    sink: Sink,
-    ids: np.ndarray,
-    seeds: np.ndarray,
-    options: np.ndarray,
+    view: ScoreView, order: np.ndarray, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray
 ) -> None:
     """The features of scores (float64 [N, K]), whose ``order`` (int64 [N, K]) rises."""
+    names, scores = view.names, view.scores
     N = scores.shape[0]
     for k in range(scores.shape[1]):
         first, most = 0, scores[order[N - 1, k], k]
@@ -147,7 +142,7 @@ def _fire_within(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray
     scores = np.clip(np.column_stack([view.base, view.scores[:, named]]), -FLOAT32_MAX, FLOAT32_MAX)
     names = np.concatenate([np.array([BASE]), view.names[named]])
     if scores.size:
-        _emit_within(names, scores, np.argsort(scores, axis=0), sink, ids, seeds, options)
+        _emit_within(view._replace(names=names, scores=scores), np.argsort(scores, axis=0), sink, ids, seeds, options)
 
 
 @dataclass(frozen=True)

@@ -74,9 +74,7 @@ class Learner(Checked):
     replays: ClassVar[Any] = repeat_updates  # the kernel that repeats logged updates for voting
     shrinks: ClassVar[bool] = False  # does a threshold τ rise, so that weights move toward 0 without being touched?
     dual: ClassVar[bool] = False  # does it have a dual variable per candidate, up to its parameter C?
-    judges_after_update: ClassVar[bool] = (
-        False  # are mistakes those of margins, because z is learned before it is judged?
-    )
+    judges_after_update: ClassVar[bool] = False  # are mistakes those of margins, as z is learned before it is judged?
 
     base: NotNegative = 1.0
     base_rate: NotNegative = 0.0

@@ -90,10 +90,8 @@ class Choice:
     def as_dict(self) -> dict[str, Any]:
         """The entry ``columns`` of ``training`` in metrics.json."""
         tried = [{"columns": trial.columns, "l2": trial.l2, "score": trial.score} for trial in self.tried]
-        kept = {
-            key: getattr(self, key) for key in ("columns", "l2", "lists", "base", "score", "other", "error", "beaten")
-        }
-        return kept | {"tried": tried}
+        kept = "columns", "l2", "lists", "base", "score", "other", "error", "beaten"
+        return {key: getattr(self, key) for key in kept} | {"tried": tried}
 
 
 def with_base_column(learner: Maxent, lists: Lists) -> Maxent:

@@ -106,11 +106,8 @@ def divided(lists: int, count: int, seed: int) -> list[tuple[int, int, int]]:
     """
     count = max(1, min(count, lists))
     bounds = [lists * number // count for number in range(count + 1)]
-    seeds = (
-        [seed]
-        if count == 1
-        else [np.random.SeedSequence([seed, number]).generate_state(1)[0] for number in range(count)]
-    )
+    own = [np.random.SeedSequence([seed, number]).generate_state(1)[0] for number in range(count)]
+    seeds = own if count > 1 else [seed]
     return [(first, last, int(part_seed)) for (first, last), part_seed in zip(pairwise(bounds), seeds, strict=True)]
 
 

@@ -47,7 +47,10 @@ def comes_before(gap: float, x: int, y: int, other: float, a: int, b: int) -> bo
 def sampled(
     i: int, first: int, last: int, gain: np.ndarray, rule: PairRule, after: int, after_rival: int
 ) -> tuple[int, int]:
-    """The drawn pair of most different gains, the first of equals, that comes after another, or -1s; so for none."""
+    """The drawn pair with the largest difference of gains, of equals the first by (y*, y'); (-1, -1) for none.
+
+    Only pairs that come after (``after``, ``after_rival``) count: -1 and -1 where list i is asked for its first one.
+    """
     star, rival, largest = -1, -1, 0.0
     bound = gain[after] - gain[after_rival] if after >= 0 else np.inf
     seed = mix(rule.key + np.uint64(i + 1) * GOLDEN)

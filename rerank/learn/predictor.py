@@ -248,16 +248,19 @@ def score(data: ListArrays, i: int, state: Any, weight: float, scores: np.ndarra
 def score_shrunk(data: ListArrays, i: int, state: Any, weight: float, scores: np.ndarray) -> None:
     """``score`` where a threshold reaches the columns that are not free, or these have another scale than the free."""
     d, f, tau, cells, v = state.numbers[SCALE], state.numbers[FREE_SCALE], state.numbers[TAU], state.cells, state.v
-    slope, first = state.numbers[SLOPE], data.lists[i]
+    threshold, first = tau * state.numbers[SLOPE], data.lists[i]
     for y in range(first, data.lists[i + 1]):
         middle, end, total = data.rows[y], data.rows[y + 1], 0.0
         while middle < end and data.columns[middle] < data.free:  # columns rise within a row
             middle += 1
         free = dot(cells, data.columns, data.values, data.rows[y], middle)
-        for p in range(np.uint64(middle), np.uint64(end)):
-            j = data.columns[p]
-            threshold = tau * (v[j] if v.shape[0] > 0 else slope)
-            total += shrink(a_of(cells, j), threshold) * single(data.values[p])
+        if v.shape[0] > 0:
+            for p in range(np.uint64(middle), np.uint64(end)):
+                j = data.columns[p]
+                total += shrink(a_of(cells, j), tau * v[j]) * single(data.values[p])
+        else:
+            for p in range(np.uint64(middle), np.uint64(end)):
+                total += shrink(a_of(cells, data.columns[p]), threshold) * single(data.values[p])
         scores[y - first] = weight * data.base[y] + (f * free + d * total)
 
 

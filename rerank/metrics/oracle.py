@@ -124,9 +124,8 @@ def oracle_places(corpus: Corpus, chosen: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
     """Expected statistics of a uniform choice from every list: float64 [L, K]; 0 for empty lists."""
-    means, owner = np.zeros((lists.shape[0] - 1, stats.shape[1])), owners(lists)
-    np.add.at(means, owner, stats / np.diff(lists)[owner, None])
-    return means
+    sizes, owner = np.diff(lists), owners(lists)
+    return np.column_stack([np.bincount(owner, column, sizes.size) for column in (stats / sizes[owner, None]).T])
 
 
 def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:

@@ -101,7 +101,7 @@ def read_patterns(lines: Iterable[str], known: Collection[str] = (), key: str = 
     ------
     RecipeError: a line that is no template, or asks for what there is not.
     """
-    patterns = []
+    patterns, functions = [], [*FUNCTIONS, *SIZED, *known]
     for number, line in enumerate(lines, start=1):
         line = line.strip()
         if not line or line.startswith("#") or line == "B":  # every transition has a weight anyway
@@ -114,14 +114,11 @@ def read_patterns(lines: Iterable[str], known: Collection[str] = (), key: str = 
             raise RecipeError(
                 f"{place}found {line!r}; expected U, a name, and what is looked at: U01:%x[-1,0]", key=key
             )
-        macros = [
-            Macro(name, int(size or 0), int(row), int(column)) for name, size, row, column in _MACRO.findall(line)
-        ]
+        found = _MACRO.findall(line)
+        macros = [Macro(name, int(size or 0), int(row), int(column)) for name, size, row, column in found]
         for macro in macros:
-            if macro.function not in (*FUNCTIONS, *SIZED, *known):
-                message = (
-                    f"unknown function {macro.function!r}; {nearest(macro.function, [*FUNCTIONS, *SIZED, *known])}"
-                )
+            if macro.function not in functions:
+                message = f"unknown function {macro.function!r}; {nearest(macro.function, functions)}"
                 raise RecipeError(f"{place}{message}", key=key)
             if (macro.function in SIZED) != (macro.size > 0) and macro.function not in known:
                 raise RecipeError(f"{place}found {macro.function}{macro.size or ''}; expected x, prefix3, ...", key=key)
@@ -143,15 +140,8 @@ def default_patterns(width: int) -> list[str]:
     lower = [f"%lower[{row},0]" for row in range(-2, 3)]
     texts = ["%x[0,0]", *lower, *(f"%{kind}{size}[0,0]" for kind in SIZED for size in range(1, 5))]
     texts += ["/".join(lower[1:3]), "/".join(lower[2:4]), "/".join((lower[1], lower[3]))]
-    texts += [
-        "%shape[0,0]",
-        "%short[-1,0]",
-        "%short[0,0]",
-        "%short[1,0]",
-        "%marks[0,0]",
-        "%suffix3[-1,0]",
-        "%suffix3[1,0]",
-    ]
+    texts += ["%shape[0,0]", *(f"%short[{row},0]" for row in (-1, 0, 1)), "%marks[0,0]"]
+    texts += [f"%suffix3[{row},0]" for row in (-1, 1)]
     for column in range(1, width):
         window = [f"%x[{row},{column}]" for row in range(-2, 3)]
         runs = [window[first : first + size] for size in (1, 2, 3) for first in range(6 - size)]

@@ -32,7 +32,7 @@ def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
 
 @kernel
 def fill_row(a: np.ndarray, b: np.ndarray, i: int, unit: int, above: np.ndarray, row: np.ndarray) -> None:
-    """Row i of the costs of turning a[:i] into b[:j]: ``unit`` an edit, one less a substitution, so that many are."""
+    """Row i of the costs of turning a[:i] into b[:j]: an edit costs ``unit``, a substitution one less."""
     row[0] = i * unit
     for j in range(1, b.shape[0] + 1):
         change = 0 if a[i - 1] == b[j - 1] else unit - 1

@@ -71,7 +71,7 @@ def add_leaves(trees: Arrays, rows: np.ndarray, total: np.ndarray) -> None:
 
 @kernel
 def add_contributions(trees: Arrays, rows: np.ndarray, parts: np.ndarray) -> None:
-    """Add to parts (float64 [n, C]) what each feature changes along the paths of ``add_leaves``, by nodes' values."""
+    """Add to parts (float64 [n, C]) what each feature changes on the paths of ``add_leaves``; all nodes have values."""
     for k in range(trees.first.shape[0] - 1):
         for i in range(rows.shape[0]):
             node = trees.first[k]

@@ -145,10 +145,8 @@ def right_brackets(fusion: Fusion, gold: Fusion) -> np.ndarray:
 
 
 def _keys(fusion: Fusion) -> list[tuple[int, ...]]:
-    brackets = fusion.brackets
-    return list(
-        zip(*(array.tolist() for array in (brackets.label, brackets.start, brackets.end, brackets.copy)), strict=True)
-    )
+    arrays = (getattr(fusion.brackets, name).tolist() for name in ("label", "start", "end", "copy"))
+    return list(zip(*arrays, strict=True))
 
 
 def _softmax(scores: np.ndarray, used: np.ndarray, sharpness: np.ndarray) -> np.ndarray:
