@@ -79,7 +79,8 @@ def oracle(
     try:
         corpus = _measured_corpus(track(measured, "read"), measure)
     except DataError:
-        if reference is None or not reads(form_of_lists, reference) or reads(form_of_lists, nbest):
+        meant = make_reader(reader or usual)
+        if reference is None or not reads(meant, reference) or reads(meant, nbest):
             raise
         message = f"{reference} holds lists, and {nbest} does not: they are given the wrong way round"
         raise DataError(f"{message}; expected NBEST REF") from None

@@ -62,7 +62,7 @@ class ListRows(NamedTuple):
         return ListRows(*map(frozen, (np.arange(lists + 1), features, *entries, *values, flat, flat, wide, wide)))
 
 
-class Run(NamedTuple):
+class RowRun(NamedTuple):
     """Lists among others: as many as have ``RUN`` features, or one with more."""
 
     order: np.ndarray  # int64: indices of the features that have a column, list by list in column order
@@ -75,7 +75,7 @@ class Run(NamedTuple):
 
 
 @kernel
-def count_rows(run: Run, lengths: np.ndarray) -> None:
+def count_rows(run: RowRun, lengths: np.ndarray) -> None:
     """Count the kept entries of every candidate (``lengths`` int64 [N])."""
     for i in range(run.column.shape[0]):
         if run.column[i] >= 0:
@@ -84,7 +84,7 @@ def count_rows(run: Run, lengths: np.ndarray) -> None:
 
 
 @kernel
-def fill_rows(run: Run, value: np.ndarray, at: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
+def fill_rows(run: RowRun, value: np.ndarray, at: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
     """Write the entries of a run, with each ``value``, to their rows, which continue at ``at`` (int64 [N])."""
     # Each row has a pointer to its end. As features come by column, every row is sorted by column without being sorted.
     for k in range(run.order.shape[0]):
@@ -230,7 +230,7 @@ def make_corpus(
 RUN = 1 << 16  # features of lists that are looked at together
 
 
-def _runs_of(rows: ListRows, first: int, last: int) -> Iterator[Run]:
+def _runs_of(rows: ListRows, first: int, last: int) -> Iterator[RowRun]:
     """Lists first..last - 1 in runs."""
     origin = rows.lists[first]
     before, columns = int(np.sum(rows.entries[: int(rows.features[first])], dtype=np.int64)), frozen(rows.ids)
@@ -243,7 +243,7 @@ def _runs_of(rows: ListRows, first: int, last: int) -> Iterator[Run]:
         begin = np.repeat(rows.lists[first:end] - origin, counts)
         order = _by_column(columns[a:b], np.repeat(np.arange(end - first), counts))
         entries, long = slice(before, before + int(starts[-1])), slice(int(rows.longs[first]), int(rows.longs[end]))
-        yield Run(
+        yield RowRun(
             order, columns[a:b], begin, starts, rows.candidate[entries], rows.value[entries], rows.long_value[long]
         )
         first, before = end, before + int(starts[-1])

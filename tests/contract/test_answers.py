@@ -18,6 +18,7 @@ CASES = {
     "evaluate systems": "evaluate {data}/best.txt {data}/gold.txt {data}/gold.txt --significance",
     "evaluate texts": "evaluate {data}/gold.txt {data}/best.txt --metric wer --sentences",
     "oracle": "oracle {data}/test.nbest.gz {data}/test.gold.gz",
+    "look": "look {data}/samples.jsonl",
     "inspect": "inspect {run}/model --top 2",
     "inspect feature": "inspect {run}/model --feature NP",
     "inspect provenance": "inspect {run}/model --provenance",

@@ -405,7 +405,7 @@ def test_damaged_json_runs_say_where(tmp_path: Path) -> None:
         run.write_text(text)
         with pytest.raises(DataError, match=re.escape(message)):
             list(rerank.read(run, "trec"))
-    run.write_text('{"q1": {"x": true}}')
+    run.write_text('{"q1": {"x": [1]}}')
     with pytest.raises(DataError, match="expected the grade of 'x' as a number"):
         read_qrels(run)
 

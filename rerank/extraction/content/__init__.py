@@ -1,8 +1,6 @@
 """The kinds of candidates: trees or texts, with how they are read, scored and described."""
 
 import logging
-from collections import Counter
-from itertools import islice
 
 from rerank.base.errors import RerankError
 from rerank.base.registry import build
@@ -16,7 +14,6 @@ from rerank.recipes.recipe import AUTO, ListRecipe, Recipe, TaskRecipe
 from rerank.recipes.text_recipe import DERIVED, UNDERIVED, TextRecipe
 
 log = logging.getLogger("rerank")
-AHEAD = 100  # lists whose answers say by which rule most are found
 
 
 def content_of(
@@ -57,8 +54,8 @@ def metric_of(recipe: TaskRecipe) -> Metric:
 def with_set(recipe: ListRecipe) -> ListRecipe:
     """``recipe`` with what the first training list with candidates decides: a named set in place of ``auto``, that of
     derivations if it has segmentations, and a source that they are of, else one that needs nothing but words; and
-    decoding by answers, if it is a ranking and has any. The rule that the reader found answers by, as it knows what is
-    right, becomes the recipe's: for lists of which it does not.
+    decoding by answers, if it is a ranking and has any. The rule that the reader finds answers by, where lists say what
+    is right, becomes the recipe's: for lists that do not.
 
     Lists that cannot be read are left to those who read them all.
     """
@@ -72,15 +69,15 @@ def with_set(recipe: ListRecipe) -> ListRecipe:
     try:
         lists = content_of(plain).read(plain.data, plain.data.training)
         shown = next((nbest for nbest in lists if isinstance(nbest, NBestList) and len(nbest)), None)
-        ahead = [shown, *islice(lists, AHEAD)] if getattr(shown, "rule", None) and plain.data.answer is None else []
     except RerankError:
         return plain
     if ranking and plain.decode.kinds is None and shown is not None and shown.answers is not None:
         plain = plain.changed({"decode.kinds": ["mbr"]})
-    if rules := Counter(rule for nbest in ahead if isinstance(rule := getattr(nbest, "rule", None), str)):
-        more = {"data.reader.answer": None} if plain.data.reader["name"] == "jsonl" else {}  # its choice, list by list
-        plain = plain.changed({"data.answer": rules.most_common(1)[0][0], **more})
-        log.info("data.answer: %s, for lists that do not say what is right", plain.data.answer)
+    rule = shown.roles.rule if isinstance(shown, TextList) and shown.roles is not None else None
+    if plain.data.answer is None and rule is not None:
+        more = {"data.reader.answer": None} if plain.data.reader["name"] == "jsonl" else {}  # which chooses by list
+        plain = plain.changed({"data.answer": rule, **more})
+        log.info("data.answer: %s, for lists that do not say what is right", rule)
     derived = shown if isinstance(shown, TextList) and shown.segmentation is not None else None
     if auto and derived is not None and derived.source is not None:
         return plain.changed({"features.set": DERIVED})

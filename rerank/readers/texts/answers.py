@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, partial
 from importlib.util import find_spec
-from itertools import takewhile
 from math import prod
 from typing import Any, TypeVar
 
@@ -237,28 +236,31 @@ def _found(rule: str, text: str) -> str | None:
 class Grader:
     """Gives candidates answers and, where these are right, gains, and counts what it gives.
 
-    rule: the one for answers; by default, what is of the right answer's kind is found. rights: the right answers of the
-    lists to come, which say how far letters reach; of others, one is taken.
+    rule: the one for answers; by default, what is of the right answer's kind is found. rights: the first right answers,
+    which say how far letters reach, and by which ``rule`` most answers are found.
     """
 
     def __init__(self, rule: str | None, rights: Iterable[Any]) -> None:
         self._rule, self._count, self._rules = rule, Counter[str](), dict[str, None]()
-        self._reach = max([REACH, *takewhile(bool, (_choice(_right(right)) for right in rights))])
+        names = [name for right in rights for name in _names(right)[:1]]
+        self._reach = max([REACH, *map(_choice, names)])
+        self.rule = next((rule for rule, _ in Counter(map(self._rule_of, names)).most_common(1)), None)
 
-    def grade(self, candidates: list[dict[str, Any]], right: Any, logged: Any) -> str | None:
-        """Give candidates, objects with a "text", their "answer" and, unless they have one, their "gain"; returns the
-        rule that finds the answers, None where no right one is known. Raises Problem.
+    def grade(self, candidates: list[dict[str, Any]], right: Any, logged: Any) -> None:
+        """Give candidates, objects with a "text", their "answer" and, unless they have one, their "gain", where a right
+        answer is known. Raises Problem.
 
         right: the right answer, or all that it is called. logged: what a log says itself of the gain.
         """
-        names = [_right(name) for name in (right if isinstance(right, list) else [right]) if name not in (None, "")]
-        if not names:
-            return None
-        rule = self._rule_of(names[0]) if self._rule in (None, "letter") else str(self._rule)
+        if not (names := _names(right)):
+            return
+        rule = self._rule_of(names[0])
         sought = (name for name in names if rule == MATH or WORD.search(plain(name)))
         answers, derived = {*map(plain, names), *(_found(rule, name) for name in sought)} - {None}, list[Any]()
-        for one in (one for one in candidates if isinstance(one.get("text"), str)):
-            one["answer"] = _found(rule, one.get("answer", one["text"]))
+        for one in candidates:
+            if not isinstance(text := one.get("answer", one.get("text")), str):
+                continue
+            one["answer"] = _found(rule, text)
             if "gain" not in one:
                 derived.append(one["answer"])
                 one["gain"] = float(one["answer"] in answers)
@@ -267,10 +269,11 @@ class Grader:
             self._count.update(all=len(right), right=sum(right), hopeless=not any(right), none=derived.count(None))
             if logged in (0, 1):
                 self._count.update(logs=1, logged=logged, first=right[0])
-        return rule
 
     def _rule_of(self, right: str) -> str:
-        """The rule that finds what is of the kind of a right answer."""
+        """The rule, or the one that finds what is of the kind of a right answer."""
+        if self._rule not in (None, "letter"):
+            return str(self._rule)
         if letter := _choice(right) or (self._rule and REACH):
             reach = max(letter, self._reach)
             return "letter" if reach == REACH else f"letter:{reach}"
@@ -300,7 +303,7 @@ def _once(level: int, path: str, message: str) -> None:
     logging.getLogger("rerank").log(level, "%s", f"{path}: {message}" if path else message)
 
 
-def _right(right: Any) -> str:
-    """A right answer as a text; it may stand at the end of a solution."""
-    text = str(right).rpartition("####")[2].strip()
-    return _boxed(text) or text
+def _names(right: Any) -> list[str]:
+    """A right answer, or all that it is called; it may stand at the end of a solution."""
+    ends = [str(one).rpartition("####")[2].strip() for one in (right if isinstance(right, list) else [right])]
+    return [_boxed(end) or end for end in ends if end not in ("", "None")]

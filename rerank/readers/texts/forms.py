@@ -17,10 +17,9 @@ from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import Grader
 from rerank.readers.texts.json_lines import Doubtful, is_conversation, shown
 from rerank.readers.texts.samples import FINISH
-from rerank.readers.texts.text_list import RULE, SCORE
+from rerank.readers.texts.text_list import SCORE
 
 Object = dict[str, Any]
-AHEAD = 100  # objects whose right answers say how far letters reach
 Paths = tuple[str, ...]  # of keys with dots between them; ``a#`` is the length of the list ``a``, ``a+`` its sum
 
 
@@ -39,7 +38,7 @@ class Roles:
         candidate that is right, or of its place.
     prepared: makes of an object one that has all of this. Raises Problem.
     whole: whether candidates keep all that stands in them, but for ``dropped``; plain: whether nothing is changed.
-    gains: the keys that could be the gain, where that is not sure.
+    gains: the keys that could be the gain, where that is not sure; rule: by which most answers are found.
     unused: the keys without a role, with their kind and count; doubtful: those of numbers that vary within lists.
     """
 
@@ -61,6 +60,7 @@ class Roles:
     plain: bool = False
     dropped: frozenset[str] = frozenset()
     gains: tuple[str, ...] = ()
+    rule: str | None = None
     unused: Mapping[str, str] = field(default_factory=dict)
     doubtful: tuple[str, ...] = ()
 
@@ -85,19 +85,19 @@ class Roles:
         )
         right = first_of(head, self.right)
         candidates = [one for row in every for one in self._candidates(row, {**keep, **self.columns})]
-        if right not in (None, "") and PROGRAM.search(str(right)) and not any("gain" in one for one in candidates):
+        if PROGRAM.search(str(right)) and not any("gain" in one for one in candidates):
             key = self.right[0]
             message = (
                 f"{key!r} is a program, which no text equals; run it, and add its verdicts, one for each candidate"
             )
             raise Problem("text", f'{message}, as "passed": [true, false, ...]')
-        rule = grader.grade(candidates, right, rows[0].get("exact_match"))
+        grader.grade(candidates, right, rows[0].get("exact_match"))
         if self.truth and candidates and "gain" not in candidates[0]:
             truth = first_of(head, self.truth)
             truth = truth[0] if isinstance(truth, list) and len(truth) == 1 else truth
             for k, one in enumerate(candidates):
                 one["gain"] = int(truth == k if isinstance(truth, int) else truth == one.get("text"))
-        once = {RULE: rule, "id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
+        once = {"id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
         reference = first_of(head, self.reference)
         once["references" if isinstance(reference, list) else "reference"] = reference
         made = {key: value for key, value in head.items() if key != self.many} if self.whole else {}

@@ -95,7 +95,7 @@ def as_lists(
     are kept to the end.
 
     asked: the roles of keys, by the user; told: is told which were found. rule: for answers. named: what else is kept
-    of candidates. look: how many objects tell the roles. path: the file, for messages.
+    of candidates. look: how many objects tell the roles.
     """
     rest = chain.from_iterable(map(_spread, objects))
     head = list(_sound(rest, look))
@@ -105,10 +105,11 @@ def as_lists(
     except Problem as problem:
         yield from ((number, problem) for number, _ in chain(head, rest))
         return
-    if roles is not None:
-        told(roles)
     rights = (first_of(item, roles.right) for item in shown) if roles is not None else ()
-    groups, grader = dict[str, tuple[int, Roles, list[Object]]](), Grader(rule, rights)
+    grader = Grader(rule, [right for right in rights if right is not None])
+    if roles is not None:
+        told(replace(roles, rule=grader.rule))
+    groups = dict[str, tuple[int, Roles, list[Object]]]()
     for number, item in chain(head, rest):
         if isinstance(item, Problem) or roles is None or (roles.plain and "candidates" in item):
             yield number, item
@@ -366,7 +367,7 @@ def _settled(form: Roles, objects: Sequence[Object], asked: Mapping[str, str], n
         dropped = {
             key
             for key, kind in kinds.items()
-            if key not in names and _is_numeric(kind, ["verdict"]) and key not in _SPECIAL
+            if key not in {*names, *named, *_SPECIAL} and _is_numeric(kind, ["verdict"])
         }
         dropped |= {key for key, name in names.items() if key != name and key not in along}
         few = {key for key in NUMBERS if key in kinds and 2 * kinds[key].total() < len(entries) and key not in asked}
@@ -509,7 +510,7 @@ def _sides(form: Roles, objects: Sequence[Object], keys: Sequence[str], asked: M
     source, reference = of("source", SOURCES, spoken), of("reference", REFERENCES, texts)
     if source and not form.many and source != form.group and asked.get(source[0]) != "source":
         source = source if not _varies(objects, form.group, source[0]) else ()
-    right = of("answer", RIGHT, lambda value: isinstance(value, str | int | float)) if form.many else ()
+    right = of("answer", RIGHT, lambda value: isinstance(value, int | float) or texts(value)) if form.many else ()
     truth = () if reference or not form.many else of("truth", TRUTHS, lambda value: value is not None)
     if truth and not _tells(objects, form, truth[0]):
         truth = ()

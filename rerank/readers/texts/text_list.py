@@ -69,7 +69,6 @@ class TextList(NBestList):
     | alignment    | list of N bytes       | word alignments, ``source-target ...``; or None |
     | source       | bytes or None         | the input, if it is known |
     | references   | tuple of bytes        | references, if they are known |
-    | rule         | str or None           | the one that found the answers, where the reader applied it |
     | unlisted     | tuple of floats       | grades of documents that should be in the list, but are not |
     | missing      | Problem or None       | why an empty list takes the place of one that should be there |
     | roles        | Roles or None         | what keys were taken for, where that had to be found |
@@ -83,7 +82,6 @@ class TextList(NBestList):
     source: bytes | None = None
     references: tuple[bytes, ...] = ()
     ended: bool = False
-    rule: str | None = None
     unlisted: tuple[float, ...] = ()
     missing: Problem | None = None
     roles: Any = None
@@ -207,8 +205,7 @@ def text_list(
         alignment=_derivations([one.alignment for one in good]),
         answers=answers_of([one.answer for one in good]),
         source=draft.source, references=draft.references, unscored=draft.unscored,
-        raw=Pieces(draft.head, pieces), rule=draft.head.get(RULE) if isinstance(draft.head, dict) else None,
-        roles=roles,
+        raw=Pieces(draft.head, pieces), roles=roles,
     )  # fmt: skip
 
 
@@ -228,7 +225,6 @@ def _derivations(texts: list[bytes | None]) -> list[bytes] | None:
     return None if texts.count(None) == len(texts) else [text or b"" for text in texts]
 
 
-RULE = "answer_rule"  # the key of an object whose reader found the answers
 SCORE, BASE_SCORE = "score", "base_score"
 
 NUMBERS = (SCORE, BASE_SCORE, "gain")  # never sparse features
