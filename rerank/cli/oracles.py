@@ -55,7 +55,7 @@ def oracle(
     from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
-    from rerank.readers.account import Account, said_of
+    from rerank.readers.account import Account, said_of, tell
     from rerank.readers.base import NBestList, SkipCount
     from rerank.readers.detection import reads
     from rerank.readers.streams import stream_name
@@ -89,8 +89,7 @@ def oracle(
     if isinstance(measure, Parseval):
         check_errors(measure, count.refused, count.lists, count.first_refused)
     account = Account.of(stream_name(nbest), shown, measure=measure.signature)
-    for line in [] if account is None else account.lines:
-        log.info("%s", line)
+    tell(account)
     show(**said_of(account))
     amiss = doubts_of_lists(shown, measure, getattr(form_of_lists, "roles", None))
     show(*amiss, doubts=amiss)

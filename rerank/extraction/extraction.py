@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, Table, hashed_columns
+from rerank.readers.account import MOST, Account, filled, said_of
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.block import ListBlock
 from rerank.readers.inputs import Inputs
@@ -212,6 +213,7 @@ class Extraction:
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
+        self._first = list[NBestList]()  # lists, which tell what all were taken for
 
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool."""
@@ -220,7 +222,7 @@ class Extraction:
             self._engine.expect_long()
         blocks = cut(self._content.read_blocks(self._recipe.data, self._split), failure)
         with counting(f"extract {self._split}") as progress:
-            for lists in self._summaries(self._held(blocks)):
+            for lists in self._summaries(self._held(self._looked_at(blocks))):
                 progress.advance(more=lists)
         if failure:
             raise failure[0]
@@ -239,6 +241,12 @@ class Extraction:
             return {self._split: self._count.lists}
         counts = Counter(name.partition("/")[0] for name in self._ids)
         return {name: counts[name] for name in names}
+
+    def _looked_at(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The blocks, the first lists of which are kept for the account."""
+        for block in blocks:
+            self._first += islice(filled(block.lists), MOST - len(self._first))
+            yield block
 
     def _held(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks, after it is settled which score columns their lists are held to."""
@@ -326,6 +334,9 @@ class Extraction:
             join_shards(place, of, table.width, table.free, about) for place, of in zip(places, written, strict=True)
         )
         known = {**self._count.as_dict(), "seconds": self._clock.seconds}
+        account = Account.of("", self._first, measure=self._content.metric.signature)
+        roles = getattr(self._first[0], "roles", None) if self._first else None
+        known |= said_of(account) | {"roles": {} if roles is None else roles.found}
         seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
         return Extracted(corpus, self._ids, known, seen, origins=origins[0] if origins else None), table
 

@@ -16,6 +16,7 @@ from rerank.readers.block import ListBlock
 from rerank.readers.texts.text_list import TextList
 
 LOWER = re.compile(r"(^|_)(rank|cost|loss|error|errors|[wct]er)$", re.IGNORECASE)  # columns of which lower is better
+REWARD = re.compile("reward", re.IGNORECASE)  # what a gain may be called, among others
 LARGEST_GAIN = 1e30  # in absolute value; sums over lists and squares of such gains are finite
 
 
@@ -56,7 +57,9 @@ def column_of(nbest: TextList, name: str, option: str) -> np.ndarray:
         found = f"{' and '.join(map(repr, likely))} could be the gain" if likely else found
         message = f"{found}; add it to the list or name another one (in a recipe: metric.{option})"
         if option == "column" and nbest.roles is not None:
-            message += f", or the key: --roles {(*likely, 'KEY')[0]}=gain (data.roles)"
+            others = [other for k, other in enumerate(nbest.names) if k != nbest.column]
+            key = next(iter([*likely, *filter(REWARD.search, others), *others]), "KEY")
+            message += f", or say which key it is: --roles {key}=gain (data.roles)"
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
     values = np.asarray(nbest.scores[:, nbest.names.index(name)], np.float64)
     bounds = f"a finite number from {-LARGEST_GAIN:g} to {LARGEST_GAIN:g}: divide the gains by a constant"

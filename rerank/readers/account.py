@@ -1,5 +1,6 @@
 """What lists were taken for: their candidates, base scores, gains or references, columns, and what is not used."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,6 +14,7 @@ from rerank.readers.block import Item, ListBlock
 from rerank.readers.nbest import NBestList
 from rerank.readers.texts.text_list import SCORE, TextList
 
+log = logging.getLogger("rerank")
 MOST = 1000  # lists that are looked at
 LENGTH = 60  # characters of an example
 GAIN = "gain"
@@ -37,20 +39,21 @@ class Account:
     format: str
     lists: str
     candidates: str
-    base: str
-    right: str
-    columns: str
-    unused: str
+    base: str = ""
+    right: str = ""
+    columns: str = ""
+    unused: str = ""
     measure: str = ""
 
     @staticmethod
     def of(name: str, items: Iterable[Item], format: str = "", measure: str = "") -> "Account | None":
-        """That of lists called ``name``; None if none of them has candidates."""
+        """That of lists called ``name``, by default like their file; None if none of them has candidates."""
         every = list(islice(filled(items), MOST))
         if not every:
             return None
         first = next((nbest for nbest in every if len(nbest) > 1), every[0])
         roles = getattr(first, "roles", None)
+        name = name or first.path or "lists"
         known = f" ({roles.form})" if roles is not None and roles.form else ""
         sizes = [len(nbest) for nbest in every]
         shown = f"{amount(len(every), 'list')}{' or more' * (len(every) == MOST)} of {min(sizes)} to {max(sizes)}"
@@ -71,7 +74,7 @@ class Account:
         """It in words, six to eight lines."""
         right = self.right or "not in the lists"
         said = {"candidates": self.candidates, "base score": self.base, "what is right": right}
-        said |= {"columns": self.columns or "none", "not used": self.unused, "measure": self.measure}
+        said |= {"columns": self.columns or "none" * bool(self.base), "not used": self.unused, "measure": self.measure}
         return [f"{self.format}, {self.lists}", *(f"{what}: {text}" for what, text in said.items() if text)]
 
     def __str__(self) -> str:
@@ -81,6 +84,12 @@ class Account:
 def said_of(account: Account | None) -> dict[str, Any]:
     """The account as a part of results."""
     return {} if account is None else {"account": account.as_data()}
+
+
+def tell(account: Account | None) -> None:
+    """Say the account."""
+    for line in [] if account is None else account.lines:
+        log.info("%s", line)
 
 
 def filled(items: Iterable[Item]) -> Iterator[NBestList]:

@@ -181,6 +181,7 @@ def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None
     data |= {key: value for key, value in model.settings["data"].items() if key in ("answer", "reader")}
     about, training = {**model.about, "files": {}}, {**model.settings["training"], "start": None}
     kept = type(recipe.data).model_validate(data).model_dump(mode="json")
+    kept |= {key: model.settings["data"][key] for key in ("reader", "roles") if key in kept}
     return dataclasses.replace(model, settings={**model.settings, "data": kept, "training": training}, about=about)
 
 

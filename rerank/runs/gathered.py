@@ -11,7 +11,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content import content_of
 from rerank.features.dense import said_of_all
 from rerank.metrics.base import Metric
-from rerank.readers.account import Account
+from rerank.readers.account import Account, tell
 from rerank.readers.base import NBestList, SkipCount, counted, usable
 from rerank.readers.block import first_filled
 from rerank.readers.given.reading import ListFile, blocks_given, lists_from
@@ -143,10 +143,9 @@ def gathered(
 
 def _told(found: Gathered, file: Any, seen: Sequence[NBestList]) -> Gathered:
     """The lists with what is said of them: an account of the first of them, ``seen``, and what is amiss."""
-    path, settings = (file.path, file.settings) if isinstance(file, ListFile) else ("lists", {})
-    account = Account.of(path, seen, measure=found.metric.signature)
-    for line in [] if account is None else account.lines:
-        log.info("%s", line)
+    settings = file.settings if isinstance(file, ListFile) else {}
+    account = Account.of("", seen, measure=found.metric.signature)
+    tell(account)
     amiss = tuple(doubts_of_lists(seen, found.metric, settings.get("roles")))
     return found._replace(account=account, amiss=amiss, told=bool(settings) and says_scores(settings))
 

@@ -291,6 +291,7 @@ def render(report: Report) -> str:
         ],
         notes=headline.notes(metrics),
         steps=headline.next_steps(metrics),
+        account=metrics.get("account", {}).items(),
         reported=list_tables.reported_table(metrics),
         figures=[*report.figures, coverage_figure(metrics)],
         signature=metrics.get("metric"),

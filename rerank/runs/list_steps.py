@@ -1,7 +1,7 @@
 """The course of a recipe over lists: corpora (cached), runs, the choice of the best on dev, tests, artefacts."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from rerank.models.dense_line import dense_line
 from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import provenance
+from rerank.readers.account import Account, tell
 from rerank.readers.nbest import NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import says_scores
 from rerank.recipes.recipe import ListRecipe, Single
-from rerank.recipes.settings import files_named
+from rerank.recipes.settings import Settings, files_named
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.callbacks import watched
 from rerank.runs.checks import check_single, check_sizes
@@ -96,6 +97,7 @@ class ListSteps(Steps[ListRecipe]):
         splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *self.tested)
         self.data = Data.load(recipe, self.directory, tuple(dict.fromkeys(splits)), self.engine, self.inputs)
         about, lists = self.data.training.about, self.data.training.corpus
+        tell(Account(**about["account"]) if "account" in about else None)
         check_sizes(self.singles, lists, tests=bool(self.tested))
         if about["duplicates"] >= OFTEN * lists.candidate_count:
             message = (
@@ -185,7 +187,7 @@ class ListSteps(Steps[ListRecipe]):
             decision=chosen.decision,
             start="" if self.recipe.training.start is None else digest_of(self.recipe.training.start),
         )
-        settings = chosen.recipe.model_dump(mode="json")
+        settings = with_roles(chosen.recipe.model_dump(mode="json"), data.training.about["roles"])
         votes = chosen.votes(data.training.corpus)
         arrays = votes.arrays() if votes else {}
         weights = {name: raw_weights(weights, data.table) for name, weights in chosen.weights.items()}
@@ -209,6 +211,7 @@ class ListSteps(Steps[ListRecipe]):
             "measure": metric.primary,
             **own_measure(metric),
             "signatures": signatures,
+            **{key: value for key, value in data.training.about.items() if key == "account"},
             "corpora": self.corpora,
             "doubts": self.doubts,
             **({"base_doubt": self.base_doubt} if self.base_doubt else {}),
@@ -293,6 +296,15 @@ class ListSteps(Steps[ListRecipe]):
 
     def report(self, metrics: Metrics, seconds: float) -> None:
         write_page(self.recipe, self.directory, self.data, self.served, self.runs, self.chosen, metrics, seconds)
+
+
+def with_roles(settings: Settings, found: Mapping[str, str]) -> Settings:
+    """The settings of a recipe over JSON with the roles of keys that were ``found`` in training, for use."""
+    data, reader = settings["data"], settings["data"]["reader"]
+    if not found or reader["name"] != "jsonl":
+        return settings
+    roles = {**found, **(reader.get("roles") or {})}
+    return settings | {"data": {**data, "roles": roles, "reader": {**reader, "roles": roles}}}
 
 
 def join_base(run: Run, table: Table) -> None:

@@ -25,6 +25,7 @@ from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
+from rerank.readers.account import MOST, Account, tell
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.block import one_by_one
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
@@ -198,7 +199,8 @@ def _measured(
         given = each_of(model, f"a model, or {what}", "model")
         choose, by = partial(_as_given, given, _scores if ordered else _place), ""
     with told():
-        answered, seen = _answered(content, lists, choose)
+        answered, seen, account = _answered(content, lists, choose)
+    tell(account)
     if scorer is not None:
         for line in unlike_training(seen, content, scorer.model.about.get("columns", {}), scorer.model.seen):
             log.warning("%s", line)
@@ -225,14 +227,15 @@ class MeasuredList(NamedTuple):
 
 def _answered(
     content: Content[Any], lists: Iterable[NBest], choose: Callable[[list[Pair]], Iterable[Answer]]
-) -> tuple[list[MeasuredList], SeenSample]:
-    """All lists with the answers that ``choose`` gives to some at a time; and what they are like."""
+) -> tuple[list[MeasuredList], SeenSample, Account | None]:
+    """All lists with the answers that ``choose`` gives to some at a time; what they are like, and were taken for."""
     texts, gains = isinstance(content, TextContent), isinstance(content.metric, Gain)
     count, seen, answered = (
         SkipCount(getattr(lists, "on_bad_list", "error")),
         SeenLists(content.held),
         list[MeasuredList](),
     )
+    first = list[NBestList]()
     found = content.measured(one_by_one(blocks_given(lists, texts=texts, gains=gains)), count)
     while batch := list(islice(found, BATCH)):
         for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
@@ -246,8 +249,9 @@ def _answered(
                 (row,) = chosen_rows(one.stats, np.array([answer]))
             answered.append(MeasuredList(one.rows.id, one.rows.base, one.stats, one.reference[0], row))
             seen.add(one.block)
+            first += [one.pair.nbest if one.pair else one.rows][: MOST - len(first)]
     count.warn()
-    return answered, seen.finish()
+    return answered, seen.finish(), Account.of("", first, measure=content.metric.signature)
 
 
 def _as_given(given: Iterator[Any], take: Callable[[Any, NBestList], Answer], pairs: list[Pair]) -> list[Answer]:

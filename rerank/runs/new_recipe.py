@@ -28,7 +28,7 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.runs.doubts import UNSPACED, written_apart
-from rerank.runs.role_checks import doubt_of_labels, doubts_of_lists, measure_doubt
+from rerank.runs.role_checks import check_labels, doubts_of_lists, measure_doubt
 from rerank.runs.systems import systems
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
@@ -251,8 +251,7 @@ def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRec
     reader = next((each for each in SENTENCES if all(_holds_sentences(each, path) for path in files)), None)
     if reader is None or any(recognised(path, readers) for path in files):
         return None
-    if amiss := doubt_of_labels(_sentences(reader, train)):
-        raise DataError(f"{amiss} If these are labels, write a recipe: docs/tagging.md", path=train)
+    check_labels(_sentences(reader, train), {"name": reader}, train)
     lines = [
         *head, "task: tagging", "", "data:", f"  root: {_quoted(root)}",
         f"  file: {_quoted(_pattern(files, splits))}",

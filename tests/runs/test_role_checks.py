@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 import rerank
+from rerank.base.errors import DataError
 from rerank.readers.sequences.base import TaggedSentence
+from rerank.recipes.loading import read_settings
+from rerank.runs import pipeline
 from rerank.runs.role_checks import doubt_of_labels, doubts_of_lists, measure_doubt
 
 DATA = Path(__file__).parents[2] / "data"
@@ -66,6 +69,7 @@ def sentences(*rows: tuple[str, str]) -> list[TaggedSentence]:
         ([("it rains", "A A")], "have one label for all, 'A'"),
         ([("a a", "1.5 2.5"), ("b", "x")], "have labels that are numbers, and not whole"),
         ([("a b", "n v/n")], "have labels with slashes between them"),
+        ([("a b/n", "n v")], "have words with slashes between them"),
         ([("a a", "x y")], "repeat one token, with another label each"),
         ([("# a", "x y")], "begin with the token '#'"),
         ([("it rains", "P V"), ("a dog", "D N")], ""),
@@ -91,3 +95,46 @@ def test_an_account(tmp_path: Path, rerank: Any) -> None:
     (tmp_path / "texts").write_text('{"id": "a", "candidates": ["a"]}\n')
     refused = rerank("evaluate", tmp_path / "texts", tmp_path / "texts", "--metric", "bleu")
     assert (refused.code, "lists are no sentences" in refused.err) == (2, True)
+
+
+def test_a_run_has_its_account_and_its_model_the_roles(tmp_path: Path, rerank: Any) -> None:
+    rows = [{"qid": f"{i}", "samples": [{"response": f"a {i + k}", "reward": k, "lm": -k} for k in range(3)]}
+            for i in range(12)]  # fmt: skip
+    text, path = "".join(f"{json.dumps(row)}\n" for row in rows), tmp_path / "lists.jsonl"
+    path.write_text(text)
+    lists = f"nbest: {path}, train: lists, dev: null, tests: [lists]"
+    recipe = tmp_path / "recipe.yaml"
+    command = "run", recipe, "-o", tmp_path / "run"
+    recipe.write_text(f"name: r\ntask: ranking\nlearner: perceptron\nfeatures: {{set: dense}}\ndata: {{{lists}}}")
+    refused = rerank(*command)
+    assert (refused.code, "say which key it is: --roles reward=gain (data.roles)" in refused.err) == (2, True)
+    recipe.write_text(recipe.read_text()[:-1] + ", roles: {reward: gain}}")
+    told = rerank(*command, "--json")
+    assert "what is right: gain (reward), from 0 to 2" in told.err
+    assert json.loads(told.out)["metrics"]["account"]["right"] == "gain (reward), from 0 to 2"
+    assert "<dt>right</dt><dd>gain (reward), from 0 to 2</dd>" in (tmp_path / "run" / "report.html").read_text()
+    model = tmp_path / "run" / "model"
+    settings = json.loads((model / "model.json").read_text())["settings"]["data"]
+    roles = {"samples": "candidates", "response": "text", "qid": "id", "reward": "gain", "lm": "column"}
+    assert settings["roles"] == settings["reader"]["roles"] == roles
+    assert "is missing" not in rerank("rank", model, path).err
+    path.write_text(text.replace("response", "other"))
+    assert "'response' is missing, the text in training" in rerank("rank", model, path).err
+
+
+@pytest.mark.parametrize(
+    ("reader", "rows", "said"),
+    [
+        ("conllu", [f"# sent_id = 1\n1\tit\t_\t{tag}\t_\t_\t0\t_\t_\t_" for tag in "AB"], "have ids"),
+        ("conll", ["it A B\nruns B C\nnow C A", "no C B\nit A A"], "have columns besides with the same labels"),
+    ],
+)  # fmt: skip
+def test_labels_are_those_that_the_reader_names(reader: str, rows: list[str], said: str, tmp_path: Path) -> None:
+    path, label = tmp_path / "words", {"conllu": "upos", "conll": "last"}[reader]
+    path.write_text("".join(f"{row}\n\n" for row in rows))
+    with pytest.raises(DataError, match=said):
+        rerank.tagger(path, reader=reader, epochs=1)
+    rerank.tagger(path, reader={"name": reader, "label": label}, epochs=1)
+    settings = {"name": "t", "task": "tagging", "data": {"file": str(path), "dev": None, "reader": reader}}
+    with pytest.raises(DataError, match=f"label: {label}}}"):
+        pipeline.run(read_settings(settings), tmp_path / "run")

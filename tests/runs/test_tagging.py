@@ -179,7 +179,7 @@ def test_bad_recipes_are_refused_before_anything_is_read(change: dict[str, Any],
 def test_labels_with_slashes_stay_and_those_with_blanks_are_refused(rerank: Command, tmp_path: Path) -> None:
     (tmp_path / "train").write_text("a\tN/V\nb\tX\n\n")
     settings = {"name": "x", "task": "tagging", "data": {"file": str(tmp_path / "train"), "dev": None, "tests": []}}
-    settings["data"] |= {"reader": {"name": "conll", "separator": "\t"}}
+    settings["data"] |= {"reader": {"name": "conll", "separator": "\t", "label": "last"}}
     pipeline.run(read_settings(settings), tmp_path / "run")
     tag = "tag", tmp_path / "run" / "model", tmp_path / "train", "--n-best", "2"
     lists = [json.loads(line) for line in rerank(*tag).out.splitlines()]
@@ -217,7 +217,7 @@ def test_what_is_trained_is_tested_by_the_next_call(ran: Ran, tmp_path: Path, mo
 def test_words_with_blanks_are_one_word_of_a_list(rerank: Command, tmp_path: Path) -> None:
     (tmp_path / "train").write_text("New York\tP\n10\u00a0000\tQ\n\n" * 3)
     settings = {"name": "x", "task": "tagging", "data": {"file": str(tmp_path / "train"), "dev": None, "tests": []}}
-    settings["data"] |= {"reader": {"name": "conll", "separator": "\t"}}
+    settings["data"] |= {"reader": {"name": "conll", "separator": "\t", "label": "last"}}
     pipeline.run(read_settings(settings), tmp_path / "run")
     (line, *_) = rerank("tag", tmp_path / "run" / "model", tmp_path / "train", "--n-best", 2).out.splitlines()
     entry = json.loads(line)

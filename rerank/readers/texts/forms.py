@@ -69,6 +69,19 @@ class Roles:
         """The key that the gain is under; empty where it is under none."""
         return self.along.get("gain") or self.columns.get("gain", ("",))[0]
 
+    @property
+    def found(self) -> dict[str, str]:
+        """The roles of keys, where they were inferred, as the option ``roles`` has them."""
+        if self.form or self.plain:
+            return {}
+        placed = {"candidates": (self.many,), "text": self.text, "group": self.group, "source": self.source}
+        placed |= {"reference": self.reference, "answer": self.right, "truth": self.truth, "id": self.id}
+        roles = {paths[0]: role for role, paths in placed.items() if paths and paths[0]}
+        if self.many and self.text in (("text",), ("0",)):  # texts, or what is called so
+            del roles[self.text[0]]
+        named = {name: paths[0].removesuffix(".0") for name, paths in self.columns.items()} | dict(self.along)
+        return roles | {key: {"gain": "gain", SCORE: "base"}.get(name, "column") for name, key in named.items()}
+
     def fits(self, item: Object) -> bool:
         """Whether an object is of this form."""
         return all(item.get(key) is not None and isinstance(item[key], kind) for key, kind in self.keys.items())

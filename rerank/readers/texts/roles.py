@@ -13,6 +13,7 @@ their kinds and their names tell.
 ``roles`` of the reader overrule this: ``{samples: candidates, response: text, passed: gain, reward: column}``.
 """
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,11 +30,13 @@ from rerank.readers.texts.forms import FORMS, NUMERAL, VERDICTS, Object, Paths, 
 from rerank.readers.texts.samples import FINISH
 from rerank.readers.texts.text_list import NUMBERS, SCORE
 
+log = logging.getLogger("rerank")
 MOST = 20_000  # candidates that tell the roles
 MOSTLY = 0.9  # the share of a key's values that make it one of numbers
 GAIN = "gain"
 WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "base", "column", "answer", "label",
          "truth", "unused")  # fmt: skip
+NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
 GAINS = {GAIN, "passed", "correct", "is_correct", "label", "success", "acc", "exact_match", "pass@1", "graded",
          "correctness_math_verify", "exec_match", "execution_match"}  # fmt: skip
 # What keys are usually called, the likeliest first, without regard to capitals.
@@ -105,6 +108,8 @@ def as_lists(
     except Problem as problem:
         yield from ((number, problem) for number, _ in chain(head, rest))
         return
+    for key, role in _missing(shown, asked).items() if look == 1 else ():
+        log.warning("%r is missing, the %s in training; if it has another name: --roles NAME=%s", key, role, role)
     rights = (first_of(item, roles.right) for item in shown) if roles is not None else ()
     grader = Grader(rule, [right for right in rights if right is not None])
     if roles is not None:
@@ -127,6 +132,16 @@ def as_lists(
         first = repr(rows[0].get("filter"))
         yield number, _made(form, [row for row in rows if repr(row.get("filter")) == first], grader, named)
     grader.say(path)
+
+
+def _missing(objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, str]:
+    """The keys, of those that are needed in use, that objects of another form than ``jsonl`` lack."""
+    every = [*objects, *chain.from_iterable(_entries([item], key) for item in objects for key in asked
+             if asked[key] == "candidates" and isinstance(item.get(key), list))]  # fmt: skip
+    had = set(_keys(filter(_is_object, every)))
+    needed = {key: role for key, role in asked.items() if role in NEEDED and key.partition(".")[0] not in had}
+    first = {key: role for key, role in needed.items() if role == "candidates"}
+    return {} if not objects or any("candidates" in item for item in objects) else first or needed
 
 
 def _sound(objects: Iterator[tuple[int, Any]], count: int) -> Iterator[tuple[int, Any]]:

@@ -31,6 +31,7 @@ from rerank.readers.streams import PathLike, read_in
 from rerank.recipes.loading import read_settings
 from rerank.recipes.settings import Settings, named
 from rerank.recipes.tagging_recipe import TaggingData, TaggingRecipe, TokenFeatureSettings
+from rerank.runs.role_checks import check_labels
 
 log = logging.getLogger("rerank")
 # A file, or sentences whose tokens are rows that end with the label, as (word, tag).
@@ -248,6 +249,7 @@ def _given(given: Labelled, reader: str | Mapping[str, Any]) -> list[TaggedSente
     if isinstance(given, str | os.PathLike):
         read = sequence_reader(reader if isinstance(reader, str) else dict(reader), "reader").read(given)
         sentences = list(sentences_of(read, SkipCount()))
+        check_labels(sentences, named(reader), os.fspath(given))
     elif not isinstance(given, Iterable) or isinstance(given, Mapping):
         raise DataError(f"found {given!r}; expected a file, or sentences with labels")
     else:

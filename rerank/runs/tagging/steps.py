@@ -29,6 +29,7 @@ from rerank.runs.report.html import page
 from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
 from rerank.runs.results import environment
+from rerank.runs.role_checks import check_labels
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.runs.tagging.fitting import (
     label_metric,
@@ -186,6 +187,8 @@ class TaggingSteps(Steps[TaggingRecipe]):
             count = self.skipped[split] = SkipCount(data.on_bad_list)
             self.sentences[split] = read_split(data, split, count)
             count.warn()
+            if split in data.train:
+                check_labels(self.sentences[split], data.reader, data.place(split))
         self.train_sentences = [sentence for split in data.train for sentence in self.sentences[split]]
         labels = {label for sentence in self.train_sentences for label in sentence.labels}
         self.metric = label_metric(self.recipe.metric, labels)
