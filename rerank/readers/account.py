@@ -129,19 +129,15 @@ def _right(first: NBestList, lists: Sequence[NBestList]) -> str:
 
 def _gain_key(roles: Any) -> str:
     """Where the gain of candidates is from."""
-    if roles.gain_key or not (roles.truth or roles.right):
-        return str(roles.gain_key)
-    return (
-        f"1 for the candidate that {roles.truth[0]} names" if roles.truth else f"1 for the answer of {roles.right[0]}"
-    )
+    if not roles.gain_key and roles.truth:
+        return f"1 for the candidate that {roles.truth[0]} names"
+    return str(roles.gain_key) or (f"1 for the answer of {roles.right[0]}" if roles.right else "")
 
 
 def _columns(nbest: NBestList) -> str:
     names = [name for k, name in enumerate(nbest.names) if k != nbest.column and name != GAIN]
     sparse = getattr(nbest, "sparse", None)
     few = sorted(set(map(decoded, sparse.names))) if sparse is not None else []
-    said = [", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")]
-    said += (
-        [f"sparse features that some candidates have: {', '.join(few[:5])}{', ...' * (len(few) > 5)}"] if few else []
-    )
-    return "; ".join(filter(None, said))
+    said = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    shown = f"sparse features that some candidates have: {', '.join(few[:5])}{', ...' * (len(few) > 5)}" if few else ""
+    return "; ".join(filter(None, [said, shown]))

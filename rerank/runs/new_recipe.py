@@ -28,7 +28,7 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.runs.doubts import UNSPACED, written_apart
-from rerank.runs.role_checks import check_labels, doubts_of_lists, measure_doubt
+from rerank.runs.role_checks import UNSUITED, check_labels, doubts_of_lists
 from rerank.runs.systems import systems
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
@@ -312,9 +312,9 @@ def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]
     lists = read(files[0], settings, references=needed, on_bad_list="skip")
     assert isinstance(lists, ListFile)
     first = lists.first_items()
-    if not measured and (unsuited := measure_doubt(first, settings.get("roles"))):
-        raise DataError(f"{unsuited} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
     for line in doubts_of_lists(first, None, settings.get("roles")):
+        if UNSUITED in line and not measured:
+            raise DataError(f"{line} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
         log.warning("%s", line)
     account = Account.of(files[0], first, settings["name"])
     return [] if account is None else [f"# {_listed([line])}" for line in account.lines]

@@ -19,6 +19,7 @@ from rerank.runs.doubts import UNSPACED
 SAMPLE = 500  # lists that are looked at
 LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
 NEARLY = 0.9  # of lists
+UNSUITED = "which words do not measure"
 LABELS = {"conll": ("label", "last"), "conllu": ("label", "upos"), "slash": ("at", "last"), "trees": ("label", "tags")}
 LIKE = 0.5  # the share that two inventories of labels have in common
 REFERENCE = "reference"
@@ -59,14 +60,6 @@ def doubts_of_lists(
     return [line for line in found if line]
 
 
-def measure_doubt(lists: Iterable[NBestList], roles: Mapping[str, str] | None = None) -> str:
-    """The sentence of ``doubts_of_lists`` on a metric of words; empty where one suits."""
-    texts = (nbest for nbest, _ in zip(lists, range(SAMPLE), strict=False) if isinstance(nbest, TextList))
-    if REFERENCE in (roles or {}).values():
-        return ""
-    return _unsuited([decoded(nbest.references[0]) for nbest in texts if nbest.references])
-
-
 def doubt_of_labels(sentences: Iterable[TaggedSentence]) -> str:
     """A sentence where labels do not look like those of the tokens of sentences; empty where they do."""
     every = list(sentences)
@@ -85,9 +78,8 @@ def doubt_of_labels(sentences: Iterable[TaggedSentence]) -> str:
         "have ids that are repeated": len(set(ids)) < len(ids),
     } if labels else {}  # fmt: skip
     what = next((what for what, is_so in kinds.items() if is_so), "")
-    return (
-        f"The sentences {what}: these look like alternatives of words, or weights, and not like labels." if what else ""
-    )
+    said = f"The sentences {what}: these look like alternatives of words, or weights, and not like labels."
+    return said if what else ""
 
 
 def check_labels(sentences: Iterable[TaggedSentence], reader: Mapping[str, Any], path: str) -> None:
@@ -119,10 +111,8 @@ def _unused(nbest: TextList) -> str:
     if nbest.roles is None or not nbest.roles.doubtful:
         return ""
     shown = "; ".join(f"{key!r} ({nbest.roles.unused[key]})" for key in nbest.roles.doubtful)
-    key = nbest.roles.doubtful[0]
-    return (
-        f"Numbers that differ within lists are not used: {shown}. Say what they are: --roles {key}=column, or unused."
-    )
+    advice = f"Say what they are: --roles {nbest.roles.doubtful[0]}=column, or unused."
+    return f"Numbers that differ within lists are not used: {shown}. {advice}"
 
 
 def _written(sides: Sequence[tuple[list[str], str]]) -> str:
@@ -130,23 +120,19 @@ def _written(sides: Sequence[tuple[list[str], str]]) -> str:
     lacking = _lacking([(texts, right.split()) for texts, right in sides])
     if lacking < LACKING:
         return ""
-    tried = {
-        what: _lacking([([*map(change, texts)], change(right).split()) for texts, right in sides])
-        for what, change in _BOTH.items()
-    }
+    tried = dict[str, float]()
+    for what, change in _BOTH.items():
+        tried[what] = _lacking([([*map(change, texts)], change(right).split()) for texts, right in sides])
     more = [len(right.split()) - sum(len(text.split()) for text in texts) / len(texts) for texts, right in sides]
     if sum(more) > len(more) / 2:  # an id is a token that candidates do not have
-        tried |= {
-            what: _lacking([(texts, right.split()[part]) for texts, right in sides]) for what, part in _ENDS.items()
-        }
+        for what, part in _ENDS.items():
+            tried[what] = _lacking([(texts, right.split()[part]) for texts, right in sides])
     best = min(tried, key=lambda what: tried[what])
     if tried[best] > lacking / 2:
         return ""
     before, after = (f"{100 * share:.0f} %" for share in (lacking, tried[best]))
-    return (
-        f"No candidate has {before} of the references' tokens, {best} {after}: write both in one way, or say that they "
-        f"are as they should be: --roles reference={REFERENCE}."
-    )
+    lacks = f"No candidate has {before} of the references' tokens, {best} {after}"
+    return f"{lacks}: write both in one way, or say that they are as they should be: --roles reference={REFERENCE}."
 
 
 def _lacking(sides: Sequence[tuple[list[str], list[str]]]) -> float:
@@ -172,4 +158,4 @@ def _unsuited(references: Sequence[str]) -> str:
     if not what:
         return ""
     advice = "measure what is right: a gain of 0 and 1 for each candidate (--metric gain), or cer"
-    return f"The references {what}, which words do not measure; {advice}; or say --roles reference={REFERENCE}."
+    return f"The references {what}, {UNSUITED}; {advice}; or say --roles reference={REFERENCE}."

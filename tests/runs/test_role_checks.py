@@ -12,7 +12,7 @@ from rerank.base.errors import DataError
 from rerank.readers.sequences.base import TaggedSentence
 from rerank.recipes.loading import read_settings
 from rerank.runs import pipeline
-from rerank.runs.role_checks import doubt_of_labels, doubts_of_lists, measure_doubt
+from rerank.runs.role_checks import doubt_of_labels, doubts_of_lists
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -56,7 +56,6 @@ def test_numbers_that_are_not_used(tmp_path: Path) -> None:
 def test_they_are_silent_on_lists_that_come_with_the_program(name: str) -> None:
     found = rerank.read(DATA / f"{name}.jsonl.gz").first_items()
     assert doubts_of_lists(found) == []
-    assert measure_doubt(found) == ""
 
 
 def sentences(*rows: tuple[str, str]) -> list[TaggedSentence]:

@@ -92,18 +92,13 @@ class Roles:
         named: what else is kept of candidates.
         """
         every = [self.prepared(row) if self.fits(row) else {} for row in rows]
-        head, keep = (
-            next(filter(None, every), rows[0]),
-            {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in named)},
-        )
+        head = next(filter(None, every), rows[0])
+        keep = {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in named)}
         right = first_of(head, self.right)
         candidates = [one for row in every for one in self._candidates(row, {**keep, **self.columns})]
         if PROGRAM.search(str(right)) and not any("gain" in one for one in candidates):
-            key = self.right[0]
-            message = (
-                f"{key!r} is a program, which no text equals; run it, and add its verdicts, one for each candidate"
-            )
-            raise Problem("text", f'{message}, as "passed": [true, false, ...]')
+            message = f"{self.right[0]!r} is a program, which no text equals; run it, and add its verdicts, one for "
+            raise Problem("text", f'{message}each candidate, as "passed": [true, false, ...]')
         grader.grade(candidates, right, rows[0].get("exact_match"))
         if self.truth and candidates and "gain" not in candidates[0]:
             truth = first_of(head, self.truth)
@@ -234,9 +229,8 @@ def _flat(values: Any) -> list[Any]:
 def _response(item: Object) -> Object:
     """The text of a response of OpenAI's."""
     if item.get("error"):
-        raise Problem(
-            "text", f"the request has no response: {shown(first_of(item, ('error.message', 'error')))}; send it again"
-        )
+        error = shown(first_of(item, ("error.message", "error")))
+        raise Problem("text", f"the request has no response: {error}; send it again")
     contents = [one.get("content") for one in item["output"] if isinstance(one, dict)]
     parts = [part for content in contents if isinstance(content, list) for part in content]
     texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "output_text"]

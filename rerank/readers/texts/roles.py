@@ -57,15 +57,7 @@ TRUTHS = "gold", "label", "labels", "answer", "best", "correct", "target", "winn
 IDS = ("id", "qid", "question_id", "prompt_id", "task_id", "example_id", "unique_id", "problem_id", "query_id",
        "utt_id", "doc_id", "custom_id", "uid", "mention")  # fmt: skip
 _ID = re.compile(r"(^|_)(id|idx|index|uuid)$", re.IGNORECASE)
-_SPECIAL = {
-    "text",
-    "answer",
-    "segmentation",
-    "alignment",
-    "features",
-    "columns",
-    FINISH,
-}  # of a candidate, in ``jsonl``
+_SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
 
 def check_roles(roles: Mapping[str, Any] | None) -> None:
@@ -166,9 +158,7 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterator[tuple[int, Object |
 def _by_id(value: Any) -> bool:
     """Whether it is an object that holds lists of objects."""
     lists = list(value.values()) if isinstance(value, dict) else []
-    return bool(lists) and all(
-        isinstance(one, list) and one and all(isinstance(entry, dict) for entry in one) for one in lists
-    )
+    return bool(lists) and all(isinstance(one, list) and one and all(map(_is_object, one)) for one in lists)
 
 
 def unwrapped(item: Object) -> Object:
@@ -230,41 +220,35 @@ def _keys(objects: Iterable[Object]) -> list[str]:
 def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
 
-    def holds(key: str) -> Callable[[Object], bool]:
-        def held(item: Object) -> bool:
-            values = item.get(key)
-            if (
-                not isinstance(values, list)
-                or not values
-                or not all(isinstance(one, str | dict | list) for one in values)
-            ):
-                return False
-            return not any(isinstance(one, dict) and "role" in one for one in values)
+    def holds(key: str) -> bool:
+        return key != "references" and _most([item.get(key) for item in objects], _are_candidates)
 
-        return held
-
-    several = [key for key in _keys(objects) if key not in ("references",) and _most(objects, holds(key))]
+    several = list(filter(holds, _keys(objects)))
     key = placed.get("candidates") or next(iter(_called(LISTS, several)), "")
     if not key and len(several) > 1 and "text" not in placed:
-        raise Problem(
-            "text", f"{several[0]!r} or {several[1]!r} could be the candidates; {_advice(several[0], 'candidates')}"
-        )
+        message = f"{several[0]!r} or {several[1]!r} could be the candidates"
+        raise Problem("text", f"{message}; {_advice(several[0], 'candidates')}")
     if not key and (len(several) != 1 or "group" in placed):
         return None
     key = key or several[0]
     entries = _entries([item for item in objects if isinstance(item.get(key), list)], key)
     text: Paths = ()
-    if objects_in := [entry for entry in entries if isinstance(entry, dict)]:
+    if objects_in := list(filter(_is_object, entries)):
         if (found := _text(objects_in, placed)) is None:
             return None
         text = (found,)
-    elif entries and all(
-        isinstance(entry, list) and not all(isinstance(one, str) for one in entry) for entry in entries
-    ):
+    elif entries and all(isinstance(each, list) and not all(isinstance(one, str) for one in each) for each in entries):
         text = ("0",)
     columns = {SCORE: ("1",)} if text == ("0",) else {}
     whole = key == "candidates" and text in ((), ("text",))
     return Roles(keys={key: list}, many=key, text=text or ("text",), whole=whole, columns=columns)
+
+
+def _are_candidates(values: Any) -> bool:
+    """Whether a value is a list of what candidates can be, and no conversation."""
+    if not isinstance(values, list) or not all(isinstance(one, str | dict | list) for one in values):
+        return False
+    return bool(values) and not any(isinstance(one, dict) and "role" in one for one in values)
 
 
 def _entries(objects: Sequence[Object], key: str) -> list[Any]:
@@ -293,11 +277,8 @@ def _of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | No
     again = [key for key in keys if len(set(parts[key])) < len(objects)]
     group = placed.get("group") or next(iter(_called(LISTED, again)), "")
     if not group:
-        runs = [
-            key
-            for key in again
-            if 1 < len(set(parts[key])) == _runs(parts[key]) and not _is_numeric(_kinds(objects, key))
-        ]
+        runs = [key for key in again if 1 < len(set(parts[key])) == _runs(parts[key])]
+        runs = [key for key in runs if not _is_numeric(_kinds(objects, key))]
         if len({tuple(map(parts[key].index, parts[key])) for key in runs}) > 1:
             raise Problem("text", f"{runs[0]!r} or {runs[1]!r} could tell the lists; {_advice(runs[0], 'group')}")
         group = next(iter(runs), "")
@@ -319,10 +300,10 @@ def kind_of(value: Any) -> str:
         return "true or false"
     if isinstance(value, int | float):
         return "number"
+    if isinstance(value, str) and NUMERAL.fullmatch(value):
+        return "number written as text"
     if isinstance(value, str):
-        return (
-            "number written as text" if NUMERAL.fullmatch(value) else "verdict" if value.lower() in VERDICTS else "text"
-        )
+        return "verdict" if value.lower() in VERDICTS else "text"
     if isinstance(value, list):
         numbers = all(isinstance(one, int | float) for one in value) and bool(value)
         return ("number in a list" if len(value) == 1 else "list of numbers") if numbers else "list"
@@ -366,33 +347,23 @@ def _settled(form: Roles, objects: Sequence[Object], asked: Mapping[str, str], n
     free = {key: kind for key, kind in kinds.items() if key in asked or not (key in taken or _ID.search(key))}
     likely = {key for key in free if _is_gain(key) and not _counts(entries, fitting, key, key in along)}
     gain, gains = _gain(form, free, asked, likely)
-    if GAIN in form.columns and gain != form.columns[GAIN][0]:  # a reward beside verdicts
-        form = replace(
-            form, columns={form.columns[GAIN][0] if key == GAIN else key: paths for key, paths in form.columns.items()}
-        )
+    if GAIN in form.columns and gain != (reward := form.columns[GAIN][0]):  # a reward beside verdicts
+        form = replace(form, columns={reward if key == GAIN else key: paths for key, paths in form.columns.items()})
     steady = set() if form.many or form.form else {key for key in free if not _varies(fitting, form.group, key)}
     names = {key: name for key in free if (name := _name(key, free[key], form, asked, gain, likely, key in along))
              and (key in asked or key == gain or key not in {*gains, *steady})}  # fmt: skip
-    columns = {
-        **form.columns,
-        **{name: (f"{key}.0" if _alone(kinds[key]) else key,) for key, name in names.items() if key not in along},
-    }
+    inside = [(key, name) for key, name in names.items() if key not in along]
+    columns = {**form.columns, **{name: (f"{key}.0" if _alone(kinds[key]) else key,) for key, name in inside}}
     dropped = set[str]()
     if form.whole:
-        dropped = {
-            key
-            for key, kind in kinds.items()
-            if key not in {*names, *named, *_SPECIAL} and _is_numeric(kind, ["verdict"])
-        }
-        dropped |= {key for key, name in names.items() if key != name and key not in along}
+        others = kinds.keys() - {*names, *named, *_SPECIAL}
+        dropped = {key for key in others if _is_numeric(kinds[key], ["verdict"])}
+        dropped |= {key for key, name in inside if key != name}
         few = {key for key in NUMBERS if key in kinds and 2 * kinds[key].total() < len(entries) and key not in asked}
         dropped |= few
         exact = {key for key, kind in kinds.items() if kind.total() == kind["number"] + kind["true or false"]}
-        columns = {
-            name: paths
-            for name, paths in columns.items()
-            if paths[0] not in few and (name != paths[0] or name not in exact)
-        }
+        gone = {name for name, (path, *_) in columns.items() if path in few or (name == path and name in exact)}
+        columns = {name: paths for name, paths in columns.items() if name not in gone}
     elif not form.form:
         columns |= {FINISH: (FINISH,)} if FINISH in kinds else {}
         columns |= {"answer": ("answer",)} if form.many and "answer" in kinds and "answer" not in form.text else {}
