@@ -22,11 +22,12 @@ from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.tagger import Tagger, is_tagger
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import NBestList, OnBadList, SkipCount, SkippedList
-from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table, table
+from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import list_given
 from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, refusal
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike
+from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_list import SCORE, TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.text_recipe import TextRecipe

@@ -12,6 +12,7 @@ READERS = {
     "openai": "texts.openai:OpenAiReader",
     "parallel": "texts.parallel:ParallelReader",
     "preferences": "texts.preferences:PreferencesReader",
+    "table": "texts.table:TableReader",
     "trec": "texts.trec:TrecReader",
     "trees": "trees.bare:BareReader",
 }

@@ -23,6 +23,10 @@ _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
 _BZIP2_BLOCK, _BZIP2_END = b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"
 _FOREIGN = {b"PK\x03\x04": "a zip", b"\x1f\x9d": "a compress (.Z)", b"7z\xbc\xaf\x27\x1c": "a 7-Zip"}
+_WORKBOOK = (
+    "a workbook of Excel, which Python makes JSON lines of: import pandas; rows = pandas.read_excel({!r}); "
+    "rows.to_json('lists.jsonl', orient='records', lines=True)"
+)
 
 
 def compression_of_name(path: str) -> str:
@@ -34,6 +38,8 @@ def recognise(head: bytes, path: str) -> str:
     """The compression of a file whose first ``HEAD`` bytes (fewer if it is shorter) are ``head``."""
     for magic, kind in _FOREIGN.items():
         if head.startswith(magic):
+            if path.lower().endswith((".xlsx", ".xlsm")):
+                raise DataError(_WORKBOOK.format(path), path=path)
             raise DataError(f"{kind} archive; unpack it first, or use gzip, bzip2, xz or zstd", path=path)
     named = compression_of_name(path)
     if named != "plain" and len(head) < len(_MAGIC[named]) and _MAGIC[named].startswith(head):

@@ -16,14 +16,12 @@ from rerank.storage.remote import is_url
 MOST = 1000  # lists that are looked at
 MOSTLY = 0.5  # a reader reads a file if it can use a larger share of these lists
 
+TABLES = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"  # how Parquet, and files and streams of Arrow, begin
+TABLE = re.compile(r"\.(csv|parquet|arrow|feather)(\.\w+)?$", re.IGNORECASE)  # by the name of a file
+
 # What programs write that is no list, by how it starts, and what to do instead.
 _JOSHUA = "let Joshua write lists with -top-n 100 -output-format '%i ||| %s ||| %f ||| %c'"
 _NO_LISTS = (
-    (
-        rb"PAR1|ARROW1|\xff\xff\xff\xff",
-        "this looks like a table of Parquet or Arrow, which Python reads: rerank.read(path, group=..., text=...); "
-        "commands read JSON lines",
-    ),
     (
         rb"(VERSION|V|UTTERANCE|U)=|[^\s=]+ *\n\d+\s\d+\s[^\n]*\d,[-\d.]+",
         "this looks like word lattices: let the recogniser write n-best lists",
@@ -123,6 +121,8 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
 
 def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[Reads]]:
     """The readers that can use most of the first lists of a file, those for everything only if there are no others."""
+    if (start or b"").startswith(TABLES) or TABLE.search(path):
+        return {name: kind for name, kind in others if name == "table"}
     shares = {name: (_share(other, path, start), type(other)) for name, other in _made(others, needing=False)}
     best = max((share for share, _ in shares.values()), default=0.0)
     kinds = {name: kind for name, (share, kind) in shares.items() if share == best > MOSTLY}

@@ -6,9 +6,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from rerank.readers.detection import TABLE
 from rerank.readers.several import make_reader
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.letor import LETOR
+from rerank.readers.texts.roles import ROWS
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.sections import SplitName, SplitSettings, TemplateSettings
 from rerank.recipes.settings import Section, Settings, literal, named, one_or_many, part
@@ -46,15 +48,16 @@ class TextDataSettings(SplitSettings):
         where they hold the right answers the rule for answers is the reader's too."""
         if not isinstance(values, dict) or not isinstance(reader := named(values.get("reader", {})), dict):
             return values
-        if "name" not in reader and LETOR.search(str(values.get("nbest"))):
-            reader = {"name": "letor", **reader}
+        for name, pattern in (("letor", LETOR), ("table", TABLE)):
+            if "name" not in reader and pattern.search(str(values.get("nbest"))):
+                reader = {"name": name, **reader}
         if "name" not in reader and _JSON.search(str(values.get("nbest"))):
             reader = {"name": "jsonl", **reader}
             values = {"sources": None, "references": None, **values, "reader": reader}
-        if reader.get("name") in NAMES_ALONE:
+        if reader.get("name") in (*NAMES_ALONE, "table"):
             values = {"sources": None, "references": None, **values, "reader": reader}
         for key in ("answer", "roles"):
-            if reader.get("name") == "jsonl" and values.get(key) is not None:
+            if reader.get("name") in ROWS and values.get(key) is not None:
                 values = {**values, "reader": (reader := {key: values[key], **reader})}
         return values
 

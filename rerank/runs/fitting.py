@@ -21,12 +21,13 @@ from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.readers.base import OnBadList
 from rerank.readers.block import ListBlock, first_filled
-from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
+from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import GAIN, NBest, told, used
 from rerank.readers.given.reading import ListFile, blocks_given, first_list, holds_trees, lists_from
 from rerank.readers.inputs import Source, in_memory
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.answers import check_rule
+from rerank.readers.texts.table import is_table
 from rerank.recipes.loading import load_recipe, read_settings
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named

@@ -28,10 +28,11 @@ from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.account import MOST, Account, tell
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.block import one_by_one
-from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame, is_table
+from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import candidate_of
 from rerank.readers.given.nbest import NBest, each_of, told
 from rerank.readers.given.reading import blocks_given, first_list, lists_from
+from rerank.readers.texts.table import is_table
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate

@@ -21,7 +21,7 @@ from rerank.readers.lines import LineReader
 from rerank.readers.sequences.base import TaggedSentence, sequence_readers
 from rerank.readers.several import make_reader, settings_of
 from rerank.readers.streams import open_stream, read_once
-from rerank.readers.texts.roles import roles_given
+from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.text_files import TextFile
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
@@ -141,7 +141,7 @@ def _recipe(
     lines[-1] += "" if tests else f"  # so the training lists are cross-validated, in {FOLDS} parts"
     gains = not trees and (GAIN in shown.names or judged)
     source = sources or (isinstance(shown, TextList) and shown.source)
-    spoken = format_name in SPEECH or (format_name == "jsonl" and not source)  # translations have a source
+    spoken = format_name in SPEECH or (format_name in ROWS and not source)  # translations have a source
     task = "parse" if trees else "ranking" if gains else "speech" if spoken else "translation"
     if trees:
         if not references:

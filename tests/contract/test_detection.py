@@ -153,9 +153,9 @@ def test_malformed_gold_trees_are_a_reason_to_leave_lists_out_if_they_are_few(tm
 
 @pytest.mark.parametrize("reader", ["jsonl", "preferences", "moses", "charniak"])
 @pytest.mark.parametrize("start", [b"PAR1\x15\x04\x15\xc4", b"ARROW1\0\0\xff\xff", b"\xff\xff\xff\xff\x78\x01\0\0"])
-def test_tables_are_for_python(reader: str, start: bytes, tmp_path: Path) -> None:
+def test_tables_are_for_their_reader(reader: str, start: bytes, tmp_path: Path) -> None:
     message = error_of(reader, tmp_path / "table", start + b"What is 2 plus 2?\n\x15\0\0 4\n" * 5)
-    assert "this looks like a table of Parquet or Arrow, which Python reads: rerank.read(path, group=" in message
+    assert "this looks like table" in message
 
 
 @pytest.mark.parametrize(

@@ -174,8 +174,7 @@ def test_tables_in_files(ending: str, data: dict[str, list[Any]], fitted: rerank
         assert rerank.fit(lists, features=LEARNED, **names, **TRAINING).to_json() == fitted.to_json()
     dev = rerank.fit(table, path, features=LEARNED, **NAMES, **TRAINING)
     assert dev.recipe.data.dev == "dev"
-    with pytest.raises(rerank.RerankError, match=rf"lists\.{ending}.*|a data frame needs group= and text="):
-        rerank.read(path)
+    assert "columns: " in rerank.read(path).account.lines[-1]  # the roles of columns are found
     path.write_bytes(b"ARROW1 no table")
     with pytest.raises(rerank.RerankError, match=rf"lists\.{ending}: no table that can be read"):
         rerank.read(path, **NAMES)

@@ -5,8 +5,9 @@ import math
 
 import pytest
 
+from rerank.metrics.gain import Gain
 from rerank.runs.report import numbers
-from rerank.runs.report.measures import measures_of, primary_of
+from rerank.runs.report.measures import MEASURES, all_measures, measures_of, own_measure, primary_of
 from rerank.runs.report.numbers import Spread, duration, fixed, number, p_value, signed
 
 
@@ -45,3 +46,8 @@ def test_sample_standard_deviation_and_standard_error():
     assert (mean, values) == (pytest.approx(0.25), 4)
     assert deviation == pytest.approx((0.05 / 3) ** 0.5)
     assert error == pytest.approx(deviation / 2)
+
+
+def test_higher_is_better_but_for_errors_and_gains_that_say_so():
+    assert [each.key for each in MEASURES if each.lower_is_better is not False] == ["ter", "error", "wer", "cer"]
+    assert all_measures(own_measure(Gain(lower=True)))[0].lower_is_better is True

@@ -3,7 +3,6 @@ rows with the same value in a column are those of one list, wherever they stand.
 """
 
 import difflib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,12 +22,9 @@ from rerank.readers.given.lists import checked_text, list_of
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, is_tree
 from rerank.readers.nbest import answers_of, plain_texts, repeats_of
 from rerank.readers.score_columns import ScoreColumns, check_names
-from rerank.readers.streams import PathLike, open_stream
 from rerank.readers.texts.answers import check_rule, with_answers
+from rerank.readers.texts.table import EXTRA
 from rerank.readers.texts.text_list import SCORE, TextList
-from rerank.storage.remote import fetched, is_url
-
-EXTRA = "pip install 'rerank-nbest[frames]'"
 
 
 class FrameNames(TypedDict, total=False):
@@ -381,38 +377,3 @@ def _check(names: Mapping[str, Any], present: Sequence[str]) -> None:
 
 def _listed(present: Sequence[str]) -> str:
     return ", ".join(map(repr, present)) or "none"
-
-
-PARQUET, ARROW = ".parquet", (".arrow", ".feather")
-
-
-def is_table(path: Any) -> bool:
-    """Whether a path is that of a table, by its ending."""
-    return isinstance(path, str | os.PathLike) and os.fspath(path).lower().partition("?")[0].endswith((PARQUET, *ARROW))
-
-
-def table(path: PathLike) -> Any:
-    """The table in a file, as a ``pyarrow.Table``."""
-    name = os.fspath(path)
-    open_stream(name).close()  # which says what is wrong with a path
-    try:
-        import pyarrow
-        from pyarrow import ipc, parquet
-    except ImportError:
-        raise DataError(f"tables in files need pyarrow: {EXTRA}", path=name) from None
-
-    def read() -> Any:
-        with pyarrow.BufferReader(fetched(name)) if is_url(name) else pyarrow.OSFile(name) as source:
-            if name.lower().partition("?")[0].endswith(PARQUET):
-                return parquet.ParquetFile(source).read()
-            if source.read(6) == b"ARROW1":
-                return ipc.open_file(source).read_all()
-            source.seek(0)
-            return ipc.open_stream(source).read_all()
-
-    try:
-        frame = read()
-        frame.validate(full=True)  # texts are UTF-8
-        return frame
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"no table that can be read: {error}", path=name) from None

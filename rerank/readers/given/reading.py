@@ -14,7 +14,7 @@ from rerank.readers import detection, several
 from rerank.readers.account import MOST, Account, filled
 from rerank.readers.base import NBestList, OnBadList, Reader, SkippedList, check_choice, lists_of, readers
 from rerank.readers.block import Item
-from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame, is_table, table
+from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
 from rerank.readers.given.lists import TWO_GAINS, candidate_of, list_given
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, check_for_files, each_of, is_tree, nbests, used
 from rerank.readers.score_columns import ScoreColumns
@@ -22,7 +22,8 @@ from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.letor import LETOR
-from rerank.readers.texts.roles import roles_given
+from rerank.readers.texts.roles import ROWS, roles_given
+from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import lists_of_texts
 from rerank.readers.trees.pairs import lists_of_trees
@@ -128,7 +129,7 @@ def read(
     """
     check_keys("read", columns)
     check_choice("on_bad_list", on_bad_list, ("error", "skip"))
-    if columns.keys() - {"answer"} or is_frame(given) or (format is None and is_table(given)):
+    if columns.keys() - {"answer"} or is_frame(given):
         check_for_files("a data frame", format=format, sources=sources, encoding=encoding)
         right: dict[str, Any] = {} if references is None else {"references": references}
         return FrameLists.of(table(given) if isinstance(given, str | os.PathLike) else given, {**columns, **right})
@@ -162,7 +163,7 @@ def _reader(
     """The settings of a reader, by default those of all JSON, which looks for right answers itself; and the reader."""
     settings = several.settings_of("jsonl" if format is None else format, "format")
     settings |= {} if roles is None else {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
-    if answer is not None and settings.get("name") == "jsonl":
+    if answer is not None and settings.get("name") in ROWS:
         settings = {"answer": answer, **settings}
     return settings, several.make_reader(settings, "format")
 

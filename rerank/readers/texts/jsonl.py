@@ -98,7 +98,11 @@ class JsonlReader(SampleReader):
         def told(roles: Roles) -> None:
             lines.roles = roles
 
-        return as_lists(super().objects(lines), self.roles or {}, told, self.answer, named, self.look, lines.path)
+        return as_lists(self.found(lines), self.roles or {}, told, self.answer, named, self.look, lines.path)
+
+    def found(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+        """The objects as they stand in a file."""
+        return super().objects(lines)
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         records = super().records(lines)

@@ -34,11 +34,12 @@ log = logging.getLogger("rerank")
 MOST = 20_000  # candidates that tell the roles
 MOSTLY = 0.9  # the share of a key's values that make it one of numbers
 GAIN = "gain"
+ROWS = ("jsonl", "table")  # readers that find roles
 WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "base", "column", "answer", "label",
          "truth", "unused")  # fmt: skip
 NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
 GAINS = {GAIN, "passed", "correct", "is_correct", "label", "success", "acc", "exact_match", "pass@1", "graded",
-         "correctness_math_verify", "exec_match", "execution_match"}  # fmt: skip
+         "right", "correctness_math_verify", "exec_match", "execution_match"}  # fmt: skip
 # What keys are usually called, the likeliest first, without regard to capitals.
 LISTS = ("candidates", "samples", "nbest", "n_best", "hypotheses", "alternatives", "beams", "completions", "responses",
          "generations", "outputs", "output_list", "predictions", "preds", "answers", "solutions", "texts",
@@ -303,6 +304,8 @@ def kind_of(value: Any) -> str:
     if isinstance(value, str) and NUMERAL.fullmatch(value):
         return "number written as text"
     if isinstance(value, str):
+        if value.lower() in ("true", "false"):
+            return "true or false written as text"
         return "verdict" if value.lower() in VERDICTS else "text"
     if isinstance(value, list):
         numbers = all(isinstance(one, int | float) for one in value) and bool(value)
@@ -310,7 +313,7 @@ def kind_of(value: Any) -> str:
     return "" if value is None else "object"
 
 
-_NUMBERS = {"number", "true or false", "number written as text"}
+_NUMBERS = {"number", "true or false", "number written as text", "true or false written as text"}
 
 
 def _kinds(entries: Iterable[Any], key: str) -> Counter[str]:
@@ -442,7 +445,7 @@ def _plural(kinds: Counter[str]) -> str:
     """What most values are, in words."""
     kind = kinds.most_common(1)[0][0] if kinds else "null"
     first, _, rest = kind.partition(" ")
-    return kind if kind == "true or false" else f"{first}s {rest}".strip()
+    return kind if first == "true" else f"{first}s {rest}".strip()
 
 
 def _along(objects: Sequence[Object], key: str, many: str) -> bool:

@@ -75,7 +75,7 @@ MEASURES = (
     Measure("error", "error", "error (%)", lower_is_better=True),
     measure_of(Wer, "WER", "word error rate (%)"),
     measure_of(Cer, "CER", "character error rate (%)"),
-    measure_of(Gain, "gain", "gain"),
+    measure_of(Gain(), "gain", "gain"),
     Measure("ndcg", "NDCG", "NDCG (%)"),
     Measure("mrr", "MRR", "MRR (%)"),
 )
@@ -84,8 +84,10 @@ _PRIMARY = ("f1", "bleu", "chrf", "accuracy", "error", "wer", "cer", "gain", "nd
 
 
 def own_measure(metric: Metric) -> dict[str, Any]:
-    """The entry of metrics.json on how a user's metric, or one with a cut-off or beta, is shown; nothing for others."""
-    known = type(metric).__module__.startswith("rerank.") and not isinstance(metric, OrderMetric | Counts)
+    """The entry of metrics.json on how a user's metric, or one with a cut-off, beta or direction, is shown; nothing for
+    others."""
+    own = isinstance(metric, OrderMetric | Counts) or (isinstance(metric, Gain) and metric.lower_is_better)
+    known = type(metric).__module__.startswith("rerank.") and not own
     return {} if known else {"own_measure": asdict(measure_of(metric, metric.primary, metric.primary))}
 
 
