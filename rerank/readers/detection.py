@@ -49,8 +49,10 @@ _LINES = (
      "[('0', [(' '.join(l.split()[3:]), float(l.split()[0])) for l in text])]"),
     (rb"#!MLF!#", "HTK", "[(b.split('\\n')[0], [(' '.join(l.split()[2] for l in n.splitlines() if l[:1].isdigit()), 0) "
      "for n in b.split('///')]) for b in '\\n'.join(text[1:]).split('\\n.\\n') if b]"),
-    (rb"[^\t\n]+\t([^,\t\n]+,){4,}", "MeCab", "enumerate([(t, 0) for t in b.split('\\nEOS')] for b in "
-     "'\\n'.join(text).split('\\nEOS\\nEOS'))"),
+    (rb"[^\t\n]+\t([^,\t\n]+,){4,}", "MeCab",
+     "enumerate([(re.sub(r'\\t([^,]*).*\\s*', r'/\\1 ', p), 0) for p in g] for _, "
+     "g in __import__('itertools').groupby('\\n'.join(text).removesuffix('\\nEOS').split('\\nEOS\\n'), "
+     "lambda p: sorted(re.sub(r'\\t.*|\\s', '', p))))"),
     (rb"(?s)\s*<.{0,400}(ocr_page|ocrx_word|PcGts)", "an OCR program (hOCR, PAGE)",
      "enumerate([(t, float(c)) for c, t in re.findall(r'conf[= ]\"?([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
     (rb"([^\t\n]+)\t[^\t\n]+\t-?\d+\.\d+\n\1\t", "hfst-lookup",

@@ -42,8 +42,10 @@ SEARCH = "letor", JUDGED
 SENTENCES = "conllu", "slash", "conll"  # readers of sentences with labels, the pickiest first
 MEASURES = {
     "parseval": "PARSEVAL F", "gain": "the gain", "ndcg": "NDCG", "bleu": "BLEU", "wer": "the word error rate",
-    "cer": "the character error rate",
+    "cer": "the character error rate", "match": "exact match", "counts": "F of counts",
 }  # fmt: skip
+KNOWN = "docs/formats.md has those that are known"
+FEW, SHORT = 100, 3  # lists that tell how texts are written; words of a text that is right or wrong as a whole
 MARKED = re.compile(rb"\w[.,!?;:](?:\s|$)")  # a mark that no blank parts from its word
 BESIDE = {
     "features": "  # {set: dense}: the numbers of the lists alone",
@@ -114,7 +116,7 @@ def _recipe(
     train, dev, tests = _splits(files, splits)
     if (made := _no_lists(name, files, splits)) is not None:
         return made
-    settings, shown = _looked_at(files, reader, roles)
+    settings, shown = _looked_at(files, references, reader, roles)
     format_name = str(settings["name"])
     trees = not isinstance(shown, TextList)
     root, form, judged = _placed(files)[0], reader or format_name, format_name == JUDGED
@@ -123,7 +125,6 @@ def _recipe(
             message = "runs need their judgements; name one file of qrels, for all of them, with --references"
             raise DataError(message, path=files[0])
         form, references = f"{{name: {JUDGED}, qrels: {_quoted(qrels.pop())}}}", ()
-    named = [f"  roles: {as_json(settings['roles'])}"] if roles else []
     lines = [
         f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml",
         f"name: {_quoted(name)}",
@@ -132,7 +133,7 @@ def _recipe(
         f"  root: {_quoted(root)}",
         f"  nbest: {_quoted(_pattern(files, splits))}",
         f"  reader: {form}",
-        *named,
+        *([f"  roles: {as_json(settings['roles'])}"] if roles else []),
         f"  train: {_quoted(splits[train])}",
         f"  dev: {_quoted(splits[dev])}        # epochs and settings are chosen on it" if dev else
         "  dev: null         # a part of the training lists takes its place",
@@ -168,15 +169,19 @@ def _recipe(
             lines.append(
                 "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
             )
-    others = {"translation": "  # or speech, for word error rates", "speech": "  # or translation, for BLEU"}
-    lines[2:2] = [f"task: {task}{others.get(task, '')}", *_measure(task, format_name, shown, metric)]
+    others = {
+        "translation": "  # or speech, for word error rates; metric: match, of whole texts",
+        "speech": "  # or translation, for BLEU; of phones wer is the phone error rate",
+    }
+    said, first = _said_of(files, settings, references, measured=gains or trees or metric is not None)
+    lines[2:2] = [f"task: {task}{others.get(task, '')}", *_measure(task, format_name, first, metric)]
     recipe = read_settings(read_yaml("\n".join(lines)))
     assert isinstance(recipe, ListRecipe)
     content = content_of(recipe)
     if apart := "" if trees else written_apart(content.metric, content.read(recipe.data, recipe.data.training)):
         lines.insert(3, f"# {apart}")
     lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
-    lines[1:1] = _said_of(files, settings, references, measured=gains or trees or metric is not None)
+    lines[1:1] = said
     kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
     return _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests)
 
@@ -191,16 +196,19 @@ def _task_lines(recipe: ListRecipe) -> list[str]:
     return [*lines, *([LEARNED] if recipe.task == "parse" else [])]
 
 
-def _measure(task: str, format_name: str, shown: NBestList, chosen: str | None) -> list[str]:
+def _measure(task: str, format_name: str, first: Sequence[NBestList], chosen: str | None) -> list[str]:
     """The line of the measure that is ``chosen``, or where it is not that of the task."""
     if chosen is not None:
         return [f"metric: {chosen}"]
-    unspaced = any(UNSPACED.search(decoded(text)) for text in shown.texts)
-    marked = 2 * sum(MARKED.search(text) is not None for text in shown.texts) > len(shown)
+    texts = [text for nbest in first[:FEW] for text in nbest.texts]
+    unspaced = 10 * sum(UNSPACED.search(decoded(text)) is not None for text in texts) > len(texts)
+    marked = 2 * sum(MARKED.search(text) is not None for text in texts) > len(texts)
     if format_name in SEARCH:
         return ["metric: ndcg@10  # or map, mrr, recall@100; gain: of the first alone"]
     if task == "speech" and unspaced:
         return ["metric: cer  # as blanks do not tell words apart; or wer"]
+    if task == "speech" and sum(len(text.split()) for text in texts) <= SHORT * len(texts):
+        return ["metric: match  # of whole texts, as these are short, like names; or wer, cer"]
     if task == "translation" and (unspaced or marked):
         cut = "char" if unspaced else "13a"
         return [f"metric: {{name: bleu, tokenize: {cut}}}  # as blanks do not tell words apart; none: they do"]
@@ -305,9 +313,11 @@ def _holds_sentences(reader: str, path: str) -> bool:
     return len(sentences) == len(found) > 1 and 2 * long > len(found) and 2 * len(set(labels)) < len(labels)
 
 
-def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str], *, measured: bool) -> list[str]:
-    """What the first file is taken for, a line for each; checks that fail are logged, or end this where they leave no
-    measure, unless one is chosen."""
+def _said_of(
+    files: Sequence[str], settings: Settings, references: Sequence[str], *, measured: bool
+) -> tuple[list[str], list[NBestList]]:
+    """What the first file is taken for, a line for each, and its first lists; checks that fail are logged, or end this
+    where they leave no measure, unless one is chosen."""
     needed = references[: 1 if settings["name"] != JUDGED else 0] or None
     lists = read(files[0], settings, references=needed, on_bad_list="skip")
     assert isinstance(lists, ListFile)
@@ -317,16 +327,32 @@ def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]
             raise DataError(f"{line} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
         log.warning("%s", line)
     account = Account.of(files[0], first, settings["name"])
-    return [] if account is None else [f"# {_listed([line])}" for line in account.lines]
+    return [] if account is None else [f"# {_listed([line])}" for line in account.lines], first
 
 
-def _looked_at(files: Sequence[str], reader: str | None, roles: str | None) -> tuple[Settings, NBestList]:
+def _count_lines(path: str) -> int:
+    with open_stream(path) as stream:
+        return sum(1 for _ in LineReader(stream))
+
+
+def _numbered(path: str, references: Sequence[str]) -> str:
+    """Advice on a file with as many lines for every reference, which say no ids; empty for others."""
+    lines, rights = map(_count_lines, (path, references[0])) if references else (1, 0)
+    if not rights or lines % rights or lines == rights:
+        return ""
+    n = lines // rights
+    return f"it has {n} lines for each of {references[0]}: --reader '{{name: opennmt, n: {n}}}', if these are its lists"
+
+
+def _looked_at(
+    files: Sequence[str], references: Sequence[str], reader: str | None, roles: str | None
+) -> tuple[Settings, NBestList]:
     """The reader of the files, and their first list with candidates."""
     names = {path: recognised(path, readers) if reader is None else reader for path in files}
     for path, name in names.items():
         if name is None:
             other = next(lists_of(make_reader("jsonl", "reader"), path), None)  # says what it seems to be, or raises
-            advice = getattr(other, "advice", "") or "docs/formats.md has those that are known"
+            advice = getattr(other, "advice", "") or _numbered(path, references) or KNOWN
             raise DataError(f"no format that can be told from the file alone; {advice}", path=path)
     if len(found := set(names.values())) > 1:
         said = ", ".join(f"{path} {name}" for path, name in names.items())

@@ -52,7 +52,7 @@ def doubts_of_lists(
     """
     few = [nbest for nbest, _ in zip(lists, range(SAMPLE), strict=False) if isinstance(nbest, TextList) and len(nbest)]
     found = [_unused(few[0])] if few else []
-    words = metric is None or not (isinstance(metric, Gain) or metric.name == "cer")
+    words = metric is None or not (isinstance(metric, Gain) or metric.name in ("cer", "match"))
     if REFERENCE not in (roles or {}).values():
         sides = [([*map(decoded, nbest.texts)], decoded(nbest.references[0])) for nbest in few if nbest.references]
         found += [_written(sides)] if not isinstance(metric, Gain) else []
@@ -69,6 +69,8 @@ def doubt_of_labels(sentences: Iterable[TaggedSentence]) -> str:
         f"have one label for all, {labels[0]!r}": len(set(labels)) == 1,
         "have labels that are numbers, and not whole": sum(map(_is_fraction, labels)) > len(labels) / 2,
         "have labels with slashes between them": 10 * sum("/" in label for label in labels) > len(labels),
+        "are analyses, as Apertium writes them, ^word/analysis/analysis$": sum(
+            each.tokens[0][0].startswith("^") and each.labels[-1].endswith("$") for each in every) > len(every) / 2,
         "have words with slashes between them": 10 * sum("/" in token[0] for each in every for token in each.tokens
                                                          ) > len(labels),
         "have columns besides with the same labels as the last": _alike(every),
