@@ -169,6 +169,23 @@ def test_transcripts_without_blanks_are_measured_by_characters(tmp_path: Path, r
     assert load_recipe(tmp_path / "r.yaml").metric == {"name": "cer"}
 
 
+def test_short_texts_are_right_or_wrong_as_a_whole(tmp_path: Path, rerank: Any) -> None:
+    both = [{"text": text, "score": 0.0} for text in ("York", "New York City")]
+    line = json.dumps({"reference": "New York City", "candidates": both})
+    made = rerank("new", write(tmp_path, "train.jsonl", f"{line}\n" * 3), "-o", tmp_path / "r.yaml")
+    assert "measured by exact match" in made.out
+    assert load_recipe(tmp_path / "r.yaml").metric == {"name": "match"}
+    code = write(tmp_path, "sql.jsonl", line.replace("New York City", "SELECT a FROM b WHERE c") + "\n")
+    assert rerank("new", code, "-o", tmp_path / "c.yaml").code == 2
+    assert "by exact match" in rerank("new", code, "--metric", "match", "-o", tmp_path / "c.yaml").out
+
+
+def test_lines_without_ids_are_counted(tmp_path: Path, rerank: Any) -> None:
+    lists, right = write(tmp_path, "x.pred", "C C\nC N\n" * 3), write(tmp_path, "x.tgt", "C C\n" * 3)
+    said = f"it has 2 lines for each of {right}: --reader '{{name: opennmt, n: 2}}'"
+    assert said in rerank("new", lists, "--references", right).err
+
+
 def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sentences = "".join("the DT\ndog NN\nbarks VB\n\n" for _ in range(9))

@@ -70,6 +70,7 @@ def sentences(*rows: tuple[str, str]) -> list[TaggedSentence]:
         ([("a b", "n v/n")], "have labels with slashes between them"),
         ([("a b/n", "n v")], "have words with slashes between them"),
         ([("a a", "x y")], "repeat one token, with another label each"),
+        ([("^we/prn ^saw/see<v>", "pl$ saw<n>$")], "are analyses, as Apertium writes them"),
         ([("# a", "x y")], "begin with the token '#'"),
         ([("it rains", "P V"), ("a dog", "D N")], ""),
     ],
