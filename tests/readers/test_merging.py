@@ -369,3 +369,12 @@ def test_sparse_features_stay_with_their_candidates(place: Path) -> None:
     assert found.sparse.values.tolist() == [0, 1, 1, 1, 1, 1]
     (found,) = read(place, item("a"), jsonl({"candidates": ["b", "a"]}), of={"name": "jsonl", "dense": []})
     assert found.sparse.first.tolist() == [0, 2, 2]
+
+
+def test_an_empty_line_is_no_candidate_which_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a").write_text("it rains\n\n")
+    (tmp_path / "b").write_text("it rain\nno\n")
+    caplog.set_level("INFO", "rerank")
+    merged = MergedReader(of={"name": "opennmt", "n": 1})
+    assert [len(nbest) for nbest in read_lists(merged, f"{tmp_path}/a,{tmp_path}/b")] == [2, 1]
+    assert "a: no candidate in 1 of 2 lists (an empty line is none), only those of others" in caplog.text

@@ -232,7 +232,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {},
         "row 0 (from 0) of the column 'reward': found inf; expected a finite number",
     ),
-    ({"reward": ["1", "2", "3"]}, {}, "row 0 (from 0) of the column 'reward': found '1'; expected a number"),
+    ({"reward": ["1", "b", "3"]}, {}, "row 1 (from 0) of the column 'reward': found 'b'; expected a number"),
     ({"response": [1, 2, 3]}, {}, "found 1 as row 0 (from 0) of the column 'response'; expected a string"),
     ({"correct": [None, 0, None]}, {}, "'correct' is missing; fill it in, or drop the row (so are 1 others)"),
     ({"prompt": ["a", None, "b"]}, {}, "row 1 (from 0) of the column 'prompt' is missing"),

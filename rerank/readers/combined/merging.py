@@ -317,8 +317,10 @@ class MergedReader(Checked, Reader):
     def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
         """A list that is bad in one system is bad."""
         systems = [System(k, reader, part) for k, (reader, part) in enumerate(self.systems(path), start=1)]
-        columns = UnitedColumns(systems, self.base)
+        columns, empty, every = UnitedColumns(systems, self.base), Counter[str](), 0
         for heads in matched(systems):
+            empty.update(system.path for system, head in heads if isinstance(head, NBestList) and not len(head))
+            every += 1
             bad = next((head for _, head in heads if isinstance(head, SkippedList)), None)
             bad = bad or next(filter(None, (system.other_columns() for system, _ in heads)), None)
             if bad is None:
@@ -327,6 +329,13 @@ class MergedReader(Checked, Reader):
             else:
                 sizes = [head.size for _, head in heads]
                 yield replace(bad, size=None if None in sizes else sum(size for size in sizes if size is not None))
+        for name, count in empty.items():
+            log.info(
+                "%s: no candidate in %d of %d lists (an empty line is none), only those of others",
+                name,
+                count,
+                every,
+            )
 
     def systems(self, path: PathLike) -> list[tuple[Reader, str]]:
         """The reader and the path of each system."""

@@ -23,6 +23,7 @@ from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, is_tre
 from rerank.readers.nbest import answers_of, plain_texts, repeats_of
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.texts.answers import check_rule, with_answers
+from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.table import EXTRA
 from rerank.readers.texts.text_list import SCORE, TextList
 
@@ -277,9 +278,10 @@ class FrameLists:
         return values
 
     def _number(self, value: Any, name: str, row: int) -> float:
-        if isinstance(value, bool | int | float | Decimal | np.number | np.bool_):
+        number = as_number(value)
+        if isinstance(number, bool | int | float | Decimal | np.number | np.bool_):
             with suppress(OverflowError):
-                return float(value)
+                return float(number)
         raise DataError(f"{_place(row, name)}: found {value!r}; expected a number")
 
     def _column(self, key: str) -> list[Any]:
