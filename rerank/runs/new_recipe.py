@@ -217,6 +217,11 @@ def _measure(task: str, format_name: str, first: Sequence[NBestList], chosen: st
 
 def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -> tuple[list[list[str]], str]:
     """The files of lists, those of several systems over the same inputs together, and what these have in common."""
+    words = [
+        re.search(r"(?<![a-z])(train|dev|valid|val|test)(?![a-z])", os.path.basename(path).lower()) for path in files
+    ]
+    if None not in words and len({word[0] for word in words if word}) == len(files):  # splits, whose ids begin again
+        return [[path] for path in files], ""
     alone = len(set(files)) < 2 or len(set(files)) < len(files) or any(map(read_once, files))
     name, *others = {None} if alone else {reader or recognised(path, readers) for path in files}
     if name is None or others:

@@ -180,6 +180,16 @@ def test_short_texts_are_right_or_wrong_as_a_whole(tmp_path: Path, rerank: Any) 
     assert "by exact match" in rerank("new", code, "--metric", "match", "-o", tmp_path / "c.yaml").out
 
 
+def test_files_called_train_and_test_are_splits_though_both_count_their_ids(tmp_path: Path, rerank: Any) -> None:
+    lines = "".join(
+        json.dumps({"id": f"m{k}", "candidates": [{"text": "a b c d", "gain": 1}]}) + "\n" for k in range(3)
+    )
+    made = rerank(
+        "new", *(write(tmp_path, f"{name}.jsonl", lines) for name in ("train", "test")), "-o", tmp_path / "r.yaml"
+    )
+    assert (made.code, load_recipe(tmp_path / "r.yaml").data.tests) == (0, ("test",)), made
+
+
 def test_lines_without_ids_are_counted(tmp_path: Path, rerank: Any) -> None:
     lists, right = write(tmp_path, "x.pred", "C C\nC N\n" * 3), write(tmp_path, "x.tgt", "C C\n" * 3)
     said = f"it has 2 lines for each of {right}: --reader '{{name: opennmt, n: 2}}'"
