@@ -109,7 +109,7 @@ def _base(nbest: NBestList) -> str:
     if getattr(nbest, "unscored", False) or not nbest.scores.shape[1]:
         return "none; all are 0, and the first candidate is the base's choice"
     name = names[nbest.column] if names else SCORE
-    return f"{name}, {nbest.base[0]:.6g} of this one; higher is better"
+    return f"{name}, {nbest.base[0] + 0.0:.6g} of this one; higher is better"
 
 
 def _right(first: NBestList, lists: Sequence[NBestList]) -> str:

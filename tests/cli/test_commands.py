@@ -20,6 +20,7 @@ import yaml
 from commands import Result, failed
 from programs import PATIENCE
 
+import rerank as library
 from rerank import __version__
 from rerank.cli.listing import WIDTH
 from rerank.learn.base import learners
@@ -161,15 +162,18 @@ def test_rerank_reads_stdin_and_writes_files(rerank, model, small_data, tmp_path
         assert text.decode().splitlines() == best_texts(model)
 
 
-def test_a_pipe_is_answered_list_by_list():
-    lists = [f'{{"candidates": [{{"text": "{text}", "score": 1}}]}}\n'.encode() for text in ("first", "second")]
-    asked = ("rank", "base", "-", "--reader", "jsonl", "--metric", "wer", "--predictor", "base")
-    with process(*asked, stderr=subprocess.DEVNULL) as running:
-        for line in lists:  # the second is written once the first is answered
-            running.stdin.write(line)
+def test_a_pipe_is_answered_list_by_list(tmp_path):
+    trained = [
+        {"candidates": [{"text": f"{word} {k}", "score": g, "gain": g} for g, word in enumerate("ab")]}
+        for k in range(20)
+    ]
+    library.fit(trained, features="dense").save(tmp_path / "model")
+    with process("rank", tmp_path / "model", "-", stderr=subprocess.DEVNULL) as running:
+        for text in ("first", "second", "third"):  # each is written once the one before is answered
+            running.stdin.write(f'{{"candidates": [{{"text": "{text}", "score": 1}}]}}\n'.encode())
             running.stdin.flush()
-            assert select.select([running.stdout], [], [], PATIENCE)[0]
-            assert running.stdout.readline() == json.loads(line)["candidates"][0]["text"].encode() + b"\n"
+            assert select.select([running.stdout], [], [], 120)[0]
+            assert running.stdout.readline() == f"{text}\n".encode()
         running.stdin.close()
         assert running.wait(PATIENCE) == 0
 
