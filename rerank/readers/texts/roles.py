@@ -97,7 +97,7 @@ def as_lists(
     head = list(_sound(rest, look))
     shown = [unwrapped(item) for _, item in head if not isinstance(item, Problem)]
     try:
-        roles = roles_of(shown, asked, named) if shown else None
+        roles = roles_of(shown, asked, named, used=look == 1) if shown else None
     except Problem as problem:
         yield from ((number, problem) for number, _ in chain(head, rest))
         return
@@ -189,15 +189,20 @@ def _form(objects: Sequence[Object]) -> Roles | None:
 OTHERS = "choices", "chosen", "responses"  # keys that tell a format with a reader of its own
 
 
-def roles_of(objects: Sequence[Object], asked: Mapping[str, str], named: Sequence[str] = ()) -> Roles | None:
-    """The roles of keys in objects; None where nothing tells. Raises Problem where two readings are as likely."""
+def roles_of(
+    objects: Sequence[Object], asked: Mapping[str, str], named: Sequence[str] = (), *, used: bool = False
+) -> Roles | None:
+    """The roles of keys in objects; None where nothing tells. Raises Problem where two readings are as likely.
+
+    used: whether a model is, which knows its features: whatever is called as gains are may be one.
+    """
     placed = {role: key for key, role in asked.items() if role in ("candidates", "text", "group")}
     if not placed and any(_most(objects, partial(_has, key=key)) for key in OTHERS):
         return None
     form = None if placed else _form(objects)
     if form is None:
         form = _of_lists(objects, placed) or _of_rows(objects, placed)
-    return None if form is None else _settled(form, objects, asked, named)
+    return None if form is None else _settled(form, objects, asked, named, used)
 
 
 def _most(objects: Sequence[Any], holds: Callable[[Any], Any]) -> bool:
@@ -335,8 +340,10 @@ def singular(key: str) -> str:
     return name[:-1] if name == key and name.endswith("s") and not name.endswith("ss") else name
 
 
-def _settled(form: Roles, objects: Sequence[Object], asked: Mapping[str, str], named: Sequence[str]) -> Roles:
-    """A form with the roles of all keys."""
+def _settled(
+    form: Roles, objects: Sequence[Object], asked: Mapping[str, str], named: Sequence[str], used: bool
+) -> Roles:
+    """A form with the roles of all keys; used: see ``roles_of``."""
     fitting = list(_prepared(form, filter(form.fits, objects)))
     top = [key for key in _keys(fitting) if key != form.many] if form.many else []
     along = [] if form.form else [key for key in top if _along(fitting, key, form.many)]
@@ -348,7 +355,7 @@ def _settled(form: Roles, objects: Sequence[Object], asked: Mapping[str, str], n
     inner, outer = _used(form)
     taken = {*inner, *named, *_SPECIAL} | (set() if form.many else outer)
     free = {key: kind for key, kind in kinds.items() if key in asked or not (key in taken or _ID.search(key))}
-    likely = {key for key in free if _is_gain(key) and not _counts(entries, fitting, key, key in along)}
+    likely = {key for key in free if _is_gain(key) and not (used or _counts(entries, fitting, key, key in along))}
     gain, gains = _gain(form, free, asked, likely)
     if GAIN in form.columns and gain != (reward := form.columns[GAIN][0]):  # a reward beside verdicts
         form = replace(form, columns={reward if key == GAIN else key: paths for key, paths in form.columns.items()})
