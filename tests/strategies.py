@@ -1,6 +1,7 @@
 """Corpora and settings for property tests, and how a learner is run over them."""
 
 import io
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,8 +93,9 @@ RDA_SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 )
 
 
-def write_shards(directory: Path, parts: list[Corpus], about: dict[str, Any]) -> Shards:
-    """Shards of ``parts``."""
+def write_shards(directory: Path, pieces: Iterable[Corpus], about: dict[str, Any]) -> Shards:
+    """Shards of ``pieces``."""
+    parts = list(pieces)
     sizes = [save_joined(part_directory(directory, number), [part]) for number, part in enumerate(parts)]
     return join_shards(directory, sizes, parts[0].width, parts[0].free, about)
 

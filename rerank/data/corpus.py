@@ -87,7 +87,7 @@ class Corpus:
             not 0 <= self.free <= self.width
             or self.rows.shape != (N + 1,)
             or self.rows[0] != 0
-            or not (self.rows[-1:] == self.columns.shape == self.values.shape)
+            or not ((int(self.rows[-1]),) == self.columns.shape == self.values.shape)
             or any(getattr(self, name).shape[:1] != (size,) for name, size in sizes.items())
             or [array.ndim for array in (self.base, self.gain, self.stats, self.reference, self.weight)]
             != [1, 1, 2, 2, 1]

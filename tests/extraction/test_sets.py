@@ -28,7 +28,7 @@ AUTO = {"set": "auto", "min_lists": 1}
     ("settings", "expected"),
     [
         ({}, "text"),
-        ({"train": "dev"}, "dptm"),
+        ({"train": "dev"}, "translation"),
         ({"train": ["train", "dev"]}, "text"),
         ({"train": "dev", "sources": None}, "text"),
         ({"train": "missing"}, "text"),

@@ -39,6 +39,7 @@ def test_a_task_brings_metric_and_templates(task: str, tmp_path: Path) -> None:
     )
     assert isinstance(metric_of(found), TextMetric)
     every = SETS["text" if found.features.set == "auto" else found.features.set or ""]
+    every = [*every, *TASKS[task]["features"].get("templates", [])]
     assert content_of(found).names == content_of(recipe(task=task, features={"set": None, "templates": every})).names
 
 
