@@ -113,7 +113,7 @@ PARTS = [
     *(("docs/features.md", name, cls) for name, cls in templates),
     *((LEARNERS, name, cls) for name, cls in learners),
     *((FORMATS, name, cls) for name, cls in base.readers),
-    *(("docs/metrics.md docs/retrieval.md", name, cls) for name, cls in metrics),
+    *(("docs/metrics.md docs/retrieval.md docs/tagging.md", name, cls) for name, cls in metrics),
 ]
 
 

@@ -76,7 +76,6 @@ def test_stretches_and_workers_change_nothing(
     ("decode", "data", "message"),
     [
         ({"use": "fuse", "kinds": ["mbr"]}, {}, "'fuse' is not among decode.kinds"),
-        ({"use": "fuse"}, {"dev": None}, "without a dev split nothing is tuned"),
         (
             {"use": "mbr", "kinds": ["fuse"]},
             {},
