@@ -55,6 +55,13 @@ def jsonl(root: Path, found: list[list[Candidate]]) -> str:
     return _write(root, "jsonl", "".join(json.dumps({"candidates": one}) + "\n" for one in found))
 
 
+def table(root: Path, found: list[list[Candidate]]) -> str:
+    """With the columns that any candidate has."""
+    names = [n for n in ("text", "score", *COLUMNS) if any(n in one for candidates in found for one in candidates)]
+    rows = [[str(i), *(str(one.get(n, "")) for n in names)] for i, candidates in enumerate(found) for one in candidates]
+    return _write(root, "table", "".join(",".join(row) + "\n" for row in [["query_id", *names], *rows]))
+
+
 def sockeye(root: Path, found: list[list[Candidate]]) -> str:
     """Sockeye's scores are costs: those of the columns are written negated."""
     lines = []
@@ -215,6 +222,7 @@ FORMATS: dict[str, Format] = {
     "moses": Format(moses, {"name": "moses"}),
     "joshua": Format(joshua, {"name": "moses"}, sparse=True),
     "jsonl": Format(jsonl, {"name": "jsonl"}),
+    "table": Format(table, {"name": "table"}),
     "fairseq": Format(fairseq, {"name": "fairseq"}, ("sum", "mean", "min", "length")),
     "sockeye": Format(sockeye, {"name": "sockeye"}, ("factor1", "factor2")),
     "opennmt": Format(opennmt, {"name": "opennmt", "n": 3}, ()),

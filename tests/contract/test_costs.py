@@ -168,4 +168,4 @@ def test_nematus_has_costs_and_others_have_not() -> None:
                 if costs and scores == "cost":
                     assert nbest.base[0] == nbest.base.max()
             assert count.lists > 10
-            assert count.scores.like_costs == (costs == (scores == "score"))
+            assert count.like_costs == (costs == (scores == "score"))

@@ -110,7 +110,7 @@ def test_commands_over_texts(texts: Path, rerank: Command, tmp_path: Path) -> No
     (tmp_path / "refs").write_text("".join(f"{EVIL} right{i % 4} word\n" for i in range(8)))
     clean(rerank("oracle", lists, str(tmp_path / "refs"), "--reader", "jsonl", "--metric", "wer"))
     said = clean(rerank("oracle", lists, str(recipe(texts)), "--reader", "jsonl", "--metric", "wer"), 2)
-    assert "references" in said
+    assert "expected a 'text' or a 'reference' in it: lists are no sentences" in said
     page = (out / "report.html").read_text()
     assert not RAW.search(page)
     assert html.escape(WORD) in page
