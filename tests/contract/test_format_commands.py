@@ -64,7 +64,9 @@ def test_trees(name: str, tmp_path: Path, rerank: Command) -> None:
 def test_texts(name: str, tmp_path: Path, rerank: Command) -> None:
     form, count = small_lists.FORMATS[name], small_lists.LISTS
     lists, reader = form.write(tmp_path, small_lists.complete()), dict(form.reader)
-    (tmp_path / "references").write_text("".join(f"w{i} b\n" for i in range(count)))
+    named = name in ("kaldi", "espnet")  # their lists have ids, which references have too, in any order
+    words = [f"utt{i} w{i} b\n" if named else f"w{i} b\n" for i in range(count)]
+    (tmp_path / "references").write_text("".join(words[::-1] if named else words))
     references = str(tmp_path / "references")
     more = {
         "task": "speech", "metric": {"name": "wer"}, "data": {"references": [references], "sources": None},
