@@ -14,6 +14,7 @@ from rerank.extraction.extraction import Extracted, extract_training
 from rerank.features.table import FeatureTable, Table
 from rerank.recipes.recipe import ListRecipe
 
+NAMED = "kaldi", "espnet"  # lists with ids, utt0 and so on, which their references have too
 every_format = pytest.mark.parametrize("name", FORMATS)
 PARTS = {"one": slice(0, 5), "two": slice(5, None), "all": slice(None)}
 
@@ -22,7 +23,9 @@ def write(form: Format, place: Path, lists: list[list[Candidate]]) -> str:
     """The lists of a source, numbered from 0, and their references."""
     place.mkdir(exist_ok=True)
     words = [candidates[0]["text"].split()[0] for candidates in lists]
-    (place / "references").write_text("".join(f"(S1 (a (NN {w})))\n" if form.trees else f"{w} a\n" for w in words))
+    ids = [f"utt{i} " if form.reader["name"] in NAMED else "" for i in range(len(lists))]
+    texts = [f"(S1 (a (NN {w})))\n" if form.trees else f"{i}{w} a\n" for i, w in zip(ids, words, strict=True)]
+    (place / "references").write_text("".join(texts))
     return form.write(place, lists)
 
 
@@ -66,10 +69,15 @@ def test_sources_are_one_after_the_other_and_their_ids_kept_apart(name: str, tmp
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "espnet"])  # whose lists are folders
 def test_errors_name_the_file_of_their_source(name: str, tmp_path: Path) -> None:
-    form = FORMATS[name]
+    form, named = FORMATS[name], name in NAMED
     settings = recipe(form, tmp_path, "one", "two")
-    (tmp_path / "two" / "references").write_text("(S1 (a (NN w5)))\n" if form.trees else "w5 a\n")
-    with pytest.raises(DataError, match=r"two/references.*1 (gold trees|references) for at least 2 lists of .*two/"):
+    gold = "(S1 (a (NN w5)))\n" if form.trees else "utt0 w5 a\nutt1 w6 a\n" if named else "w5 a\n"
+    (tmp_path / "two" / "references").write_text(gold)
+    found = r"two/references.*1 (gold trees|references) for at least 2 lists of .*two/"
+    if named or name == "fairseq":  # ids, and the numbers of inputs, tell which lists have no reference
+        lacking = "two/utt2" if named else "two/1"
+        found = rf"two/{name}.*: list {lacking}: .*two/references has no line of references with the id of the list"
+    with pytest.raises(DataError, match=found):
         extract_training(settings)
     write(form, tmp_path / "two", small_lists.complete()[5:])
     for path in (tmp_path / "two").iterdir():
