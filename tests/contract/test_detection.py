@@ -1,6 +1,7 @@
 """What the error for a file says that cannot be used: whose format it is, and whether its lists can be left out."""
 
 import io
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import make_reader
 from rerank.readers.base import SkipCount, read_lists, readers
+from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.pairs import read_pairs
 
 SKIP = "--on-bad-list skip"
@@ -21,6 +23,7 @@ SINGLE = [
     for name, form in FORMATS.items()
     if not form.options and form.put is Path.write_bytes and name != "trees with scores"
 ]
+OBJECTS = "sockeye", "openai", "parallel"  # in JSON: with other keys, jsonl finds their candidates
 
 
 def advice(name: str, form: str, options: str = "") -> str:
@@ -126,9 +129,28 @@ def test_what_no_reader_reads_is_left_as_it_is(tmp_path: Path) -> None:
 def test_leaving_lists_out_is_suggested_where_most_are_good(
     tmp_path: Path, form: str, ruined: tuple[int, ...], said: bool
 ) -> None:
-    error = error_of(form.split()[0], tmp_path / "lists", lists_in(form, ruined=ruined))
+    lists, reader = lists_in(form, ruined=ruined), form.split()[0]
+    if reader == "jsonl":  # which finds candidates under another key too, if that is the key of most lists
+        lists = re.sub(rb'"candidate": .*\n', b'"candidates": 7}\n', lists)
+    error = error_of(reader, tmp_path / "lists", lists)
     assert (SKIP in error) == said
-    assert said or f"{len(ruined)} of 4 lists cannot be used: check that the file is the one you mean" in error
+    advised = f"{len(ruined)} of 4 lists cannot be used: check that the file is the one you mean"
+    if form in OBJECTS and len(ruined) == 4:  # all lists have other keys, which jsonl finds
+        advised = advice(reader, "jsonl")
+    assert said or advised in error
+
+
+@pytest.mark.parametrize("form", ["jsonl", "jsonl without ids", *OBJECTS])
+def test_candidates_under_another_key_are_found_where_most_lists_have_it(tmp_path: Path, form: str) -> None:
+    """This is what jsonl is advised for, if no list of another format is good."""
+    for ruined in [(0, 1, 2, 3), *([(1, 2, 3)] if form not in OBJECTS else [])]:
+        (tmp_path / "lists").write_bytes(lists_in(form, ruined=ruined))
+        found = list(read_lists(make_reader("jsonl"), str(tmp_path / "lists")))
+        texts = [[f"a{i} b{k}".encode() for k in range(CANDIDATES)] for i in range(LISTS)]
+        assert [nbest.texts for nbest in found if isinstance(nbest, TextList)] == texts
+        assert [nbest.base.tolist() for nbest in found] == [[-k - 0.5 for k in range(CANDIDATES)]] * LISTS
+    message = error_of("jsonl", tmp_path / "lists", lists_in("jsonl", ruined=(3,)))
+    assert "list l3: found null under 'candidates'" in message
 
 
 def test_leaving_candidates_out_is_suggested_where_most_are_good(tmp_path: Path) -> None:
