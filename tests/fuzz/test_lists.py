@@ -23,6 +23,7 @@ from rerank.features.text.view import make_view
 from rerank.readers.base import NBestList, Problem, Reader, SkippedList, readers
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.texts.jsonl import WrittenAsJsonl
+from rerank.readers.texts.table import TableReader
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.pairs import parse_list
 from rerank.readers.trees.trees import brackets, parse_brackets
@@ -189,7 +190,7 @@ def _check_writing(reader: Reader, lists: list[NBestList], spec: dict[str, Any],
     if spec["name"] in ("joined", "merged", "letor"):  # of more than one file, or with lines for names
         return
     path.write_bytes(plain.getvalue())
-    if isinstance(format_of(reader), WrittenAsJsonl):
+    if isinstance(format_of(reader), WrittenAsJsonl | TableReader):
         reader = make_reader({"name": "jsonl"}, "reader")
     assert _texts(list(reader.read(str(path)))) == _texts(lists)
 

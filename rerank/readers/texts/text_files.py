@@ -10,7 +10,8 @@ A text is known by its place or, wherever it stands, by an id on its line, as th
     b1 it rains                           Kaldi's text
 
 The first word of a line is an id where no two lines have the same and at least half of the lists have such ids, or all
-have letters and digits; the others are ids of themselves. What is found is said, and the form overrules it.
+have letters and digits and none is a word of a text; the others are ids of themselves. What is found is said, and the
+form overrules it.
 """
 
 import logging
@@ -124,7 +125,7 @@ class TextFile:
                 return {}
         words = ways.pop(FIRST_WORD, {})
         if self.form == "id" or 2 * sum(any(texts) for _, texts in words.values()) > len(words):
-            ways[FIRST_WORD._replace(sure=len(words) > 1 and all(map(_LIKE_IDS.match, words)))] = words
+            ways[FIRST_WORD._replace(sure=len(words) > 1 and _are_ids(words))] = words
         left = [*ways.items()] if any(line for _, line in self._held) else []
         return dict(left[:1] if self.form == "id" else left)
 
@@ -198,6 +199,12 @@ def read_lines(path: PathLike) -> Iterator[bytes]:
     """The lines of ``path`` without white space around them; an empty line is an empty text."""
     for _, (line,) in TextFile(path, "lines").by_place():
         yield line
+
+
+def _are_ids(words: Named) -> bool:
+    """Whether first words are ids of themselves: all have letters and digits, and none is a word of a text."""
+    said = (decoded(text).split() for _, texts in words.values() for text in texts)
+    return all(map(_LIKE_IDS.match, words)) and all(map(words.keys().isdisjoint, said))
 
 
 def present(texts: Iterable[bytes]) -> Texts:
