@@ -55,7 +55,8 @@ MORE: tuple[tuple[Spec, bytes], ...] = (  # what the other samples have not
      b'{"custom_id": "a", "response": {"body": {"choices": [{"message": {"content": "5"}, "score": -1}]}}}\n'),
     ({"name": "parallel", "numbers": {"score": "scores"}},
      b'{"id": 7, "prompt": "a", "responses": ["6"], "reference": ["6", "six"], "scores": [1], "gains": [1]}\n'),
-    ({"name": "table"}, b'query,text,score,gain\n1,Yes .,-1.5,1\n2,"It, he said,\nrains",-1,0\n1,No .,-2,0\n2,"a ""b""",,1\n'),
+    ({"name": "table"},
+     b'query,text,score,gain\n1,Yes .,-1.5,1\n2,"It, he said,\nrains",-1,0\n1,No .,-2,0\n2,"a ""b""",,1\n'),
     ({"name": "table"}, b"id\tsource\ttext\tlogprob\na\tJa\tYes\t-0.5\na\tJa\tNo\t-1\nb\tNein\tNo\t-0.25\n"),
 )  # fmt: skip
 
