@@ -110,6 +110,17 @@ def test_first_words_are_ids_where_lists_have_them_and_else_words(tmp_path: Path
     }
 
 
+def test_first_words_like_ids_are_words_where_texts_have_them_too(tmp_path: Path) -> None:
+    ids, words = b"utt1 a b3\nutt2 c\n", b"quell7 quell3\nquell3 quell7\n"
+    for data, expected in (
+        (ids, [b"a b3", b"c"]),
+        (words, words.splitlines()),
+        (b"a1 b\nb1 c a1\n", [b"a1 b", b"b1 c a1"]),
+    ):
+        (tmp_path / "texts").write_bytes(data)
+        assert [text for _, (text,) in TextFile(tmp_path / "texts").by_place()] == expected
+
+
 def test_what_is_no_text_is_left_out(tmp_path: Path) -> None:
     sql = b"SELECT a FROM x\tshop\nSELECT b FROM y\tshop\n"
     assert of_lists(tmp_path, ("p", "q"), sql) == {"p": (b"SELECT a FROM x",), "q": (b"SELECT b FROM y",)}
