@@ -58,12 +58,12 @@ def test_the_settings_are_those_of_the_task_and_of_the_shipped_recipe(
     shipped: str, file: str, more: tuple[str, ...], tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    both = [{"text": text, "score": -1.0} for text in ("the house", "a house")]
+    both = [{"text": text, "score": -1.0} for text in ("the house is on the hill", "a house is on the hill")]
     write(tmp_path, "translation.nbest", "0 ||| a b ||| lm= -1 ||| -1\n")
     write(tmp_path, "translation.ref", "a b\n")
     write(tmp_path, "parse.nbest", f"1\ts\n-1.5\n{GOOD}\n\n")
     write(tmp_path, "parse.gold", f"{GOOD}\n")
-    write(tmp_path, "asr.jsonl", json.dumps({"reference": "the house", "candidates": both}) + "\n")
+    write(tmp_path, "asr.jsonl", json.dumps({"reference": "the house is on the hill", "candidates": both}) + "\n")
     write(tmp_path, "llm.jsonl", samples(gain=True))
     assert rerank("new", file, *more, "-o", "made.yaml").code == 0
     made, given = load_recipe("made.yaml"), load_recipe(shipped)
@@ -154,7 +154,7 @@ def test_texts_without_a_source_are_transcripts(
     more: dict[str, str], sources: bool, task: str, tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    both = [{"text": text, "score": -1.0} for text in ("the house", "a house")]
+    both = [{"text": text, "score": -1.0} for text in ("the house is on the hill", "a house is on the hill")]
     lists = write(tmp_path, "x.jsonl", (json.dumps({**more, "reference": "the house", "candidates": both}) + "\n") * 3)
     given = ("--sources", write(tmp_path, "x.src", "das Haus\n" * 3)) if sources else ()
     made = rerank("new", lists, *given, "-o", "x.yaml")

@@ -76,6 +76,20 @@ WAYS = (
 )
 
 
+def _lines_of(path: PathLike, *, look: bool) -> Iterator[tuple[int, bytes]]:
+    """The numbers and texts of lines; look: whether they may be other than texts."""
+    with open_stream(path) as stream:
+        lines = LineReader(stream)
+        first = lines.ahead(2) if look else []
+        if len(first) > 1 and first[0].startswith(b"S ") and _EDIT.match(first[1]):
+            message = "found annotations in M2 (lines of S and A); expected texts: name the corrected sentences"
+            raise DataError(message, path=lines.path, line=1)
+        for number, line in lines:
+            if lines.nul and b"\0" in line:
+                raise DataError(NUL, path=lines.path, line=number)
+            yield number, line.strip()
+
+
 class TextFile:
     """The texts of a file, which is read at once only as far as its lines may have ids.
 
@@ -88,20 +102,8 @@ class TextFile:
     def __init__(self, path: PathLike, form: str = "auto") -> None:
         self.path, self.form = stream_name(path), form
         check_choice("form", form, FORMS)
-        self._lines, self._held = self._read(path), list[tuple[int, bytes]]()
+        self._lines, self._held = _lines_of(path, look=form != "lines"), list[tuple[int, bytes]]()
         self.ways = self._look() if form in ("auto", "id") else {}
-
-    def _read(self, path: PathLike) -> Iterator[tuple[int, bytes]]:
-        with open_stream(path) as stream:
-            lines = LineReader(stream)
-            first = lines.ahead(2) if self.form != "lines" else []
-            if len(first) > 1 and first[0].startswith(b"S ") and _EDIT.match(first[1]):
-                message = "found annotations in M2 (lines of S and A); expected texts: name the corrected sentences"
-                raise DataError(message, path=self.path, line=1)
-            for number, line in lines:
-                if lines.nul and b"\0" in line:
-                    raise DataError(NUL, path=lines.path, line=number)
-                yield number, line.strip()
 
     def _look(self) -> dict[Way, Named]:
         """The ways in which all lines are written, and what they hold by id."""
