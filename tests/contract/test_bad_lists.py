@@ -31,7 +31,32 @@ def _without_malformed(nbest: NBestList) -> NBestList | SkippedList:
 
 
 def test_every_reader_is_tried() -> None:
-    assert {case.name for case in CASES} >= {name for name, _ in readers}
+    tried = {case.name for case in CASES}
+    # What a row of a table may lack, and what is said then, is in tests/readers/test_tables.py.
+    assert {name for name, _ in readers} - tried == {"table"}
+
+
+def test_lists_under_another_key_are_lists(tmp_path: Path) -> None:
+    (case,) = (case for case in CASES if str(case) == "jsonl")
+    path = Path(case.write(tmp_path, whole))
+    expected = [(one.id, one.texts) for one in read_lists(make_reader("jsonl"), path)]
+    path.write_bytes(path.read_bytes().replace(b'"candidates"', b'"candidate"'))
+    assert [(one.id, one.texts) for one in read_lists(make_reader("jsonl"), path)] == expected
+
+
+@pytest.mark.parametrize("dense", [None, ["lm"]])
+def test_a_number_that_one_list_in_four_lacks_is_no_column_unless_it_is_named(
+    tmp_path: Path, dense: list[str] | None
+) -> None:
+    (case,) = (case for case in CASES if str(case) == "jsonl")
+    lacks = FORMATS["jsonl"].damages["no number"][1]
+    path = case.write(tmp_path, lambda i, k, text: lacks(text) if (i, k) == (1, 1) else text)
+    found = list(make_reader({"name": "jsonl", **({"dense": dense} if dense else {})}).read(path))
+    assert all(isinstance(one, NBestList) for one in found)
+    shapes = [one.scores.shape for one in found if isinstance(one, NBestList)]
+    reasons = [bad.reason for one in found if isinstance(one, NBestList) for bad in one.bad]
+    wide = [(3, 2), (2, 2), (3, 2), (3, 2)]
+    assert (shapes, reasons) == ((wide, ["columns"]) if dense else ([(3, 1)] * LISTS, []))
 
 
 @pytest.mark.parametrize("ruined", [(0, 1), (LISTS - 1,), tuple(range(LISTS))], ids=str)
