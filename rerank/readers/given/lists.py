@@ -165,7 +165,7 @@ def _numbers(one: Candidate, k: int, base: str, known: set[str]) -> tuple[dict[s
         own |= {name: value for name, value in one.numbers.items() if name in known or name in NUMBERS}
         features = {**{name: value for name, value in one.numbers.items() if name not in own}, **features}
     if one.score is not None:
-        if own.setdefault(base, one.score) != one.score:
+        if own.setdefault(base, one.score) != one.score == one.score:  # one that is not a number is refused later
             message = f" has the score {one.score!r}, and another, {own[base]!r}, among its columns as {base!r}"
             raise _error(k, f"{message}; give one", "score")
     return own, features

@@ -51,6 +51,8 @@ class TableReader(JsonlReader):
             yield from enumerate(table(lines.path, data).to_pylist(), start=1)
             return
         text = data.decode("utf-8", "surrogateescape")
+        if not text.strip():
+            return
         head = text.partition("\n")[0]
         csv.field_size_limit(LONGEST)
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=max("\t;,", key=head.count), strict=True)
