@@ -43,7 +43,8 @@ CLOSED = 0.5  # of what is lacking so much is left, or less, where another way t
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff]")  # letters of scripts without blanks
 
 
-def _joined(text: str) -> str:
+def joined(text: str) -> str:
+    """A text whose words are in pieces (``@@``, ``##``, ``▁``), with these joined."""
     text = "".join(text.split()).replace("▁", " ") if "▁" in text else text
     return re.sub(r"@@( |$)| ##|</s>", "", text)
 
@@ -68,7 +69,7 @@ def _ways(metric: TextMetric, *, unspaced: bool) -> Iterator[Way]:
             chosen = ", ".join(f"{form}: true" for form, yes in {**metric.normalize, **forms}.items() if yes)
             how = f"set the metric's normalize: {{{chosen}}} (--option 'normalize={{{chosen}}}')"
         yield what, partial(normalized, forms=forms), how
-    yield "with word pieces joined", _joined, "join them in the lists, or let the decoder write words"
+    yield "with word pieces joined", joined, "join them in the lists, or let the decoder write words"
     if unspaced and of_words:
         how = "no blanks tell words apart: set metric: cer"
         yield "by characters", lambda text: " ".join("".join(text.split())), how

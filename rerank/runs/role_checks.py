@@ -3,18 +3,19 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
-from unicodedata import category, normalize
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
+from rerank.metrics.text import normalized
 from rerank.readers.nbest import NBestList
 from rerank.readers.sequences.base import TaggedSentence
 from rerank.readers.texts.text_list import TextList
-from rerank.runs.doubts import UNSPACED
+from rerank.runs.doubts import NORMAL, UNSPACED, joined
 
 SAMPLE = 500  # lists that are looked at
 LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
@@ -29,12 +30,8 @@ _GRAPH = re.compile(r"^\s*\(\s*\S+\s*(/|\(|:\w)|:ARG\d")
 
 # Changes of references or of both sides, with what it means that one of them makes up for most of what is lacking.
 _BOTH: Mapping[str, Callable[[str], str]] = {
-    "in lower case": str.lower,
-    "in the Unicode form NFKC": lambda text: normalize("NFKC", text),
-    "without punctuation marks": lambda text: "".join(letter for letter in text if category(letter)[0] != "P"),
-    "with pieces of words joined": lambda text: re.sub(
-        r"@@( |$)| ##", "", "".join(text.split()).replace("▁", " ") if "▁" in text else text
-    ),
+    **{what: partial(normalized, forms=forms) for what, forms in NORMAL if "blanks" not in forms},
+    "with word pieces joined": joined,
 }
 _ENDS: Mapping[str, slice] = {
     "without the first token of each reference (an id?)": slice(1, None),
