@@ -18,17 +18,17 @@ from rerank.base.encoding import PlainMessages
 from rerank.base.errors import RerankError
 
 if TYPE_CHECKING:
+    from rerank.contrib.structures.fitting import tagger
+    from rerank.contrib.structures.tagger import Tagger
     from rerank.features.own import feature
     from rerank.models.ranking import Ranking
     from rerank.models.reranker import Reranker, load
-    from rerank.models.tagger import Tagger
     from rerank.readers.given.nbest import NBest
     from rerank.readers.given.reading import read
     from rerank.readers.nbest import Candidate
     from rerank.runs.callbacks import TrainingEvent
     from rerank.runs.fitting import fit
     from rerank.runs.measuring import Evaluation, evaluate
-    from rerank.runs.tagging.fitting import tagger
 
 __version__ = "0.1.0"
 
@@ -41,14 +41,14 @@ _PLACES = {
     "NBest": "rerank.readers.given.nbest",
     "Ranking": "rerank.models.ranking",
     "Reranker": "rerank.models.reranker",
-    "Tagger": "rerank.models.tagger",
+    "Tagger": "rerank.contrib.structures.tagger",
     "TrainingEvent": "rerank.runs.callbacks",
     "evaluate": "rerank.runs.measuring",
     "feature": "rerank.features.own",
     "fit": "rerank.runs.fitting",
     "load": "rerank.models.reranker",
     "read": "rerank.readers.given.reading",
-    "tagger": "rerank.runs.tagging.fitting",
+    "tagger": "rerank.contrib.structures.fitting",
 }
 
 __all__ = [

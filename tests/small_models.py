@@ -10,10 +10,10 @@ import numpy as np
 import small
 from strategies import random_corpus, run
 
+from rerank.contrib.search.lambdamart import LambdaMart
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
 from rerank.learn.base_weight import make_learner
-from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.scoring import scores
 from rerank.models.model import HEADER, Model, header_digest
 from rerank.models.predictions import vote_model

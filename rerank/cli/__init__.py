@@ -4,7 +4,7 @@ from rerank.base.registry import Add
 
 COMMANDS = (  # modules, each of a command or several
     "evaluating", "exporting", "inspecting", "listing", "looking", "ranking", "oracles", "running",
-    "starting", "tagging", "voting", "weighing",
+    "starting", "voting", "weighing",
 )  # fmt: skip
 
 

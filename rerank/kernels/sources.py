@@ -24,10 +24,6 @@ TRAINING = (
     *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/mert.py",
     "runs/ensembles.py", "runs/run.py", "runs/training.py",
 )  # fmt: skip
-TAGGING = (
-    *COMPILATION, "data", "features/sequence", "kernels/by_type.py", "learn", "metrics", "models/tagger.py", "readers",
-    "runs/tagging",
-)  # fmt: skip
 
 
 @cache

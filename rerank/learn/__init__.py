@@ -9,7 +9,6 @@ LEARNERS = {
     "cw": "rules.cw:CW",
     "fobos": "rules.fobos:Fobos",
     "ftrl": "rules.ftrl:FTRL",
-    "lambdamart": "rules.lambdamart:LambdaMart",
     "lm-nwin": "rules.lm_nwin:LMNWin",
     "lm-perc": "rules.lm_perc:LMPerceptron",
     "lm-uwin": "rules.lm_uwin:LMUWin",

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rerank.contrib.search.trees import BoostedTrees
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, parts, selected
 from rerank.kernels.compile import kernel
 from rerank.kernels.threads import share_rows
-from rerank.learn.trees import BoostedTrees
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, scored_rows
 

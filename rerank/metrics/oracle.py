@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rerank.base.errors import RecipeError
+from rerank.contrib.search.order import OrderMetric
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, Place, own, parts, reference_rows, selected
 from rerank.kernels.compile import kernel
 from rerank.metrics.base import Metric, chosen_rows, owners
-from rerank.metrics.order import OrderMetric
 
 SHUFFLES = 32
 

@@ -21,9 +21,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from rerank.base.errors import ModelError, RecipeError
+from rerank.contrib.search.trees import read_trees
 from rerank.features.table import FeatureTable, HashedTable, Table, load_table
 from rerank.learn.base import Weights, learners
-from rerank.learn.trees import read_trees
 from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe, Recipe

@@ -13,13 +13,13 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
+from rerank.contrib.structures.tagger import Tagger, is_tagger
 from rerank.extraction.content.base import make_reader
 from rerank.models.drift import Drift
 from rerank.models.model import Model
 from rerank.models.provenance import Trust
 from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
-from rerank.models.tagger import Tagger, is_tagger
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import NBestList, OnBadList, SkipCount, SkippedList
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame

@@ -32,10 +32,6 @@ PARSE = Task("rerank.recipes.recipe:Recipe", LISTS, "parses", lists=True)
 TRANSLATION = Task(TEXTS, LISTS, "translations", lists=True)
 SPEECH = Task(TEXTS, LISTS, "transcripts", lists=True)
 RANKING = Task(TEXTS, LISTS, "samples", lists=True)
-TAGGING = Task(
-    "rerank.recipes.tagging_recipe:TaggingRecipe", "rerank.runs.tagging.steps:TaggingSteps", "sequences",
-    "rerank.runs.tagging.steps:sizes_table",
-)  # fmt: skip
 tasks = Registry[Task]("task")
 
 

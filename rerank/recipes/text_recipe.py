@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from rerank.contrib.search.letor import LETOR
 from rerank.readers.detection import TABLE
 from rerank.readers.several import make_reader
 from rerank.readers.texts.answers import check_rule
-from rerank.readers.texts.letor import LETOR
 from rerank.readers.texts.roles import ROWS
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.sections import SplitName, SplitSettings, TemplateSettings

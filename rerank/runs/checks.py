@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from rerank.base.errors import RecipeError
 from rerank.base.memory import require
 from rerank.base.registry import texts_in
+from rerank.contrib.search.lambdamart import LambdaMart, require_lightgbm
 from rerank.data.shards import Lists, part_of
 from rerank.learn.base import Learner, require_votes
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.learn.folds import latest
 from rerank.learn.pairs import require_source
-from rerank.learn.rules.lambdamart import LambdaMart, require_lightgbm
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.rules.winnow import Multiplicative
 from rerank.learn.trainer import bytes_needed

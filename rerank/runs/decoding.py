@@ -6,6 +6,7 @@ from typing import Any, get_args
 import numpy as np
 
 from rerank.base.errors import RecipeError
+from rerank.contrib.search.order import OrderMetric, measures_orders
 from rerank.data.corpus import offsets
 from rerank.data.shards import Lists, list_sizes, parts, reference_rows
 from rerank.engines.engine import Engine
@@ -15,7 +16,6 @@ from rerank.learn.scoring import best as best_of
 from rerank.metrics.base import Metric, chosen_rows
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.oracle import statistics_of
-from rerank.metrics.order import OrderMetric, measures_orders
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
 from rerank.models.decoding import gain_functions, require_trees

@@ -13,6 +13,7 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.base.wording import amount
+from rerank.contrib.search.order import OrderMetric
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
 from rerank.extraction.content.texts import TextContent
@@ -20,7 +21,6 @@ from rerank.extraction.seen import SeenLists, SeenSample
 from rerank.metrics.base import Metric, TestName, chosen_rows
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import rows_of_scores
-from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker

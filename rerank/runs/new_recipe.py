@@ -10,6 +10,7 @@ from itertools import islice
 
 from rerank.base.encoding import decoded, is_name
 from rerank.base.errors import DataError
+from rerank.contrib.structures.readers import TaggedSentence, sequence_readers
 from rerank.extraction.content import content_of
 from rerank.learn.folds import FOLDS
 from rerank.readers.account import Account
@@ -18,7 +19,6 @@ from rerank.readers.detection import recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
 from rerank.readers.lines import LineReader
-from rerank.readers.sequences.base import TaggedSentence, sequence_readers
 from rerank.readers.several import make_reader, settings_of
 from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.roles import ROWS, roles_given

@@ -9,11 +9,11 @@ from typing import Any
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
+from rerank.contrib.structures.readers import TaggedSentence
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
 from rerank.metrics.text import normalized
 from rerank.readers.nbest import NBestList
-from rerank.readers.sequences.base import TaggedSentence
 from rerank.readers.texts.text_list import TextList
 from rerank.runs.doubts import NORMAL, UNSPACED, joined
 

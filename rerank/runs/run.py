@@ -14,6 +14,8 @@ import numpy as np
 from rerank import __version__
 from rerank.base.errors import DataError
 from rerank.base.progress import counting
+from rerank.contrib.search.order import OrderMetric
+from rerank.contrib.search.trees import read_trees
 from rerank.data.shards import Lists, list_sizes, selected
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Learner, Weights
@@ -22,13 +24,11 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.replay import gather
 from rerank.learn.scoring import best, weighed_rows
 from rerank.learn.scoring import choices as choices_of
-from rerank.learn.trees import read_trees
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains, oracle_rows, oracles, statistics_of
-from rerank.metrics.order import OrderMetric
 from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.evaluation import Selections

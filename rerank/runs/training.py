@@ -9,6 +9,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import DETAIL, counting
+from rerank.contrib.search.lambdamart import LambdaMart
 from rerank.data.shards import Lists, parts, section, shared
 from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
@@ -19,7 +20,6 @@ from rerank.learn.bounds import Bounds, DualRule, bounds, has_bounds, list_margi
 from rerank.learn.folds import choose, cut_state, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.pairs import PairSource
-from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.rules.winnow import Multiplicative
 from rerank.learn.scoring import candidate_scores

@@ -15,11 +15,11 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.wording import amount
-from rerank.learn.rules.lambdamart import LambdaMart
+from rerank.contrib.search.lambdamart import LambdaMart
+from rerank.contrib.search.order import OrderMetric
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
-from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.readers.account import Account, said_of
 from rerank.runs.gathered import Gathered, gathered

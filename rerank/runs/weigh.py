@@ -16,13 +16,13 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
 from rerank.base.progress import track
 from rerank.base.wording import amount
+from rerank.contrib.search.order import OrderMetric
+from rerank.contrib.search.trec import MINMAX
 from rerank.learn.mert.mert import MertSettings, mert
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, rows_of_scores
-from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.readers.account import Account, said_of
-from rerank.readers.texts.trec import MINMAX
 from rerank.runs.gathered import Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
 from rerank.runs.ways import FIRST, MOST, Samples, maxent_weights, scored

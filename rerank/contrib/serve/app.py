@@ -27,10 +27,10 @@ from rerank.contrib.serve.connections import PATIENCE
 from rerank.contrib.serve.limits import DEFAULTS, Limits
 from rerank.contrib.serve.middleware import Measures, guarded, measured
 from rerank.contrib.serve.requests import answer, answer_documents, answer_tags
+from rerank.contrib.structures.tagger import Tagger
 from rerank.models.drift import Drift
 from rerank.models.provenance import Provenance
 from rerank.models.reranker import Reranker
-from rerank.models.tagger import Tagger
 from rerank.readers.given.nbest import GivenError
 from rerank.recipes.text_recipe import TextRecipe
 

@@ -65,9 +65,9 @@ def serve(
         if error.name not in EXTRA:
             raise
         raise RunError(MISSING.format(error.name)) from None
+    from rerank.contrib.structures.tagger import Tagger
     from rerank.kernels.threads import cores
     from rerank.models.reranker import load
-    from rerank.models.tagger import Tagger
 
     threads = threads or cores()
     pool = ThreadPoolExecutor(threads, WORKER)

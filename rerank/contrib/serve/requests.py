@@ -14,10 +14,10 @@ from rerank.base.errors import DataError
 from rerank.base.interrupts import Deadline
 from rerank.base.ranges import Range
 from rerank.contrib.serve.limits import DEFAULTS, Limits
+from rerank.contrib.structures.tagger import Tagger
 from rerank.features.scores import FLOAT32_MAX
 from rerank.models.drift import Drift
 from rerank.models.reranker import Reranker
-from rerank.models.tagger import Tagger
 from rerank.readers.given.nbest import GivenError
 from rerank.readers.nbest import Candidate
 from rerank.readers.trees.trees import CLOSE, OPEN

@@ -21,7 +21,7 @@ from rerank.contrib.sklearn.classifiers import (
     WinnowClassifier,
 )
 from rerank.contrib.sklearn.ranker import ListRanker
-from rerank.contrib.sklearn.sequences import SequenceTagger
+from rerank.contrib.structures.sequence_tagger import SequenceTagger
 
 __all__ = [
     "ARDAClassifier", "AROWClassifier", "CWClassifier", "FTRLClassifier", "ListRanker", "NHERDClassifier",

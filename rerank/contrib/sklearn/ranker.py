@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
+from rerank.contrib.search.lambdamart import LambdaMart
+from rerank.contrib.search.order import OrderMetric
 from rerank.contrib.sklearn.matrix import lists_of, offsets_of, require_differences
 from rerank.contrib.sklearn.parameters import (
     MATRIX,
@@ -30,7 +32,6 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.folds import choose, with_base_column
 from rerank.learn.pairs import PairSource, require_source
-from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.settings import Count
@@ -38,7 +39,6 @@ from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric, metrics
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import best_of_lists, oracles, two_valued
-from rerank.metrics.order import OrderMetric
 from rerank.recipes.settings import named
 
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rerank.contrib.structures.labelled import label_arrays
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.data.tokens import tokenise
 from rerank.features.scores import FLOAT32_MAX, UNFIT, score_view
-from rerank.features.sequence.labelled import label_arrays
 from rerank.kernels.compile import kernel
 from rerank.readers.problems import Problem
 from rerank.readers.texts.text_list import TextList

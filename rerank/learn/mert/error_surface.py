@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.contrib.search.order import OrderMetric
+from rerank.contrib.search.order_kernel import is_ahead
 from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, rows_of_scores
-from rerank.metrics.order import OrderMetric
-from rerank.metrics.order_kernel import is_ahead
 
 
 # At the point γ of the line w + γ·d a candidate scores a + γ·b, with its intercept a = w·φ (and what is fixed) and its

@@ -10,6 +10,7 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
+from rerank.contrib.search.letor import LETOR
 from rerank.readers import detection, several
 from rerank.readers.account import MOST, Account, filled
 from rerank.readers.base import NBestList, OnBadList, Reader, SkippedList, check_choice, lists_of, readers
@@ -21,7 +22,6 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
-from rerank.readers.texts.letor import LETOR
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_list import TextList

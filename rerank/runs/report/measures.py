@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rerank.contrib.search.order import OrderMetric
 from rerank.metrics.base import Metric
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
 from rerank.metrics.gain import Counts, Gain
-from rerank.metrics.order import OrderMetric
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Cer, Wer
