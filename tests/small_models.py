@@ -10,7 +10,6 @@ import numpy as np
 import small
 from strategies import random_corpus, run
 
-from rerank.contrib.search.lambdamart import LambdaMart
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
 from rerank.learn.base_weight import make_learner
@@ -31,7 +30,7 @@ def trained(spec: dict[str, Any]) -> Model:
     learner = make_learner(spec)
     recipe = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
     about = {"learner": spec["name"], "epochs": 2, "training_data": ""}
-    if isinstance(learner, LambdaMart):
+    if not learner.linear:
         done = learner.grown(CORPUS, None, 1)
         return Model(recipe, about, HashedTable(4, ("Rule",), {}), done.weights, done.state._asdict())
     ran = run(learner, CORPUS, 2)

@@ -1,11 +1,10 @@
 """Scores of candidates under a predictor, linear or trees, and the best of every list."""
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from rerank.contrib.search.trees import BoostedTrees
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, parts, selected
 from rerank.kernels.compile import kernel
@@ -14,12 +13,32 @@ from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, scored_rows
 
 
+class Trees(Protocol):
+    """A predictor that is no sum of weights.
+
+    text: uint8, all of it, as its learner writes it; gains: float64 [D + 1], by how much each column, and the base
+    score, bettered what was optimised.
+    """
+
+    @property
+    def text(self) -> np.ndarray: ...
+
+    @property
+    def gains(self) -> np.ndarray: ...
+
+    def scores(self, corpus: Corpus) -> np.ndarray:
+        """float64 [N]: of every candidate."""
+
+    def parts(self, corpus: Corpus, y: int) -> np.ndarray:
+        """float64 [D + 1]: by how much each column, and the base score, changes the score of candidate y."""
+
+
 class Weights(NamedTuple):
     """A predictor: score(y) = base · b(y) + w · φ(y), or base · b(y) + what ``trees`` give it."""
 
     w: np.ndarray  # float64 [D], 0 where there are trees
     base: float
-    trees: BoostedTrees | None = None
+    trees: Trees | None = None
 
     @property
     def norm(self) -> float:

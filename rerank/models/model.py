@@ -21,8 +21,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from rerank.base.errors import ModelError, RecipeError
-from rerank.contrib.search.trees import read_trees
 from rerank.features.table import FeatureTable, HashedTable, Table, load_table
+from rerank.learn import trees as tree_readers
 from rerank.learn.base import Weights, learners
 from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
 from rerank.recipes.loading import read_settings
@@ -182,7 +182,11 @@ def _load(source: Path) -> Model:
     if not {"last", "average"} <= set(bases) or set(bases) != set(kinds["weights"]):
         said = ", ".join(sorted(kinds["weights"])) or "none"
         raise ValueError(f"its weights are {said}; expected those of {HEADER}, last and average among them")
-    trees = read_trees((source / TREES).read_bytes(), table.width) if TREES in header["files"] else None
+    trees = None
+    if TREES in header["files"]:
+        if (grower := str(header["about"].get("learner"))) not in tree_readers:
+            raise ValueError(f"it has trees, which its learner, {grower}, does not grow")
+        trees = tree_readers.get(grower)((source / TREES).read_bytes(), table.width)
     weights = {name: Weights(kinds["weights"][name], float(bases[name]), trees) for name in bases}
     for name, predictor in weights.items():
         if predictor.w.shape != (table.width,) or predictor.w.dtype != np.float64:

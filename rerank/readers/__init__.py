@@ -20,3 +20,4 @@ def register(add: Add) -> None:
     """Make the readers known."""
     for name, place in READERS.items():
         add("reader", name, f"{__name__}.{place}")
+    add("files", "table", f"{__name__}.detection:TABLE")

@@ -6,14 +6,13 @@ from typing import Any, get_args
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.contrib.search.order import OrderMetric, measures_orders
 from rerank.data.corpus import offsets
 from rerank.data.shards import Lists, list_sizes, parts, reference_rows
 from rerank.engines.engine import Engine
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
-from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.base import Metric, chosen_rows, measures_orders
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
@@ -216,7 +215,7 @@ def evaluate_decoding(
     every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
     sizes, columns = list_sizes(extracted.corpus), ScoreColumns.of_table(data.table.about)
     votes = None
-    if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not isinstance(metric, OrderMetric) and columns:
+    if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
         votes = Answered(columns.without(metric.measured).names)
     readings: list[Reading] = [*every, *([] if votes is None else [votes])]
     if not readings:

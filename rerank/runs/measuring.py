@@ -13,7 +13,6 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.base.wording import amount
-from rerank.contrib.search.order import OrderMetric
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
 from rerank.extraction.content.texts import TextContent
@@ -189,7 +188,7 @@ def _measured(
         content = (scorer if metric is None else Scorer(settled)).content  # decoding is by the model's own metric
     else:
         content = content_of(recipe)
-    ordered = isinstance(content.metric, OrderMetric)  # by scores, which decoding does not give
+    ordered = content.metric.ordered  # by scores, which decoding does not give
     if scorer is not None:
         how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
         if ordered and how is not None:

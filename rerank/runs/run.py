@@ -14,10 +14,9 @@ import numpy as np
 from rerank import __version__
 from rerank.base.errors import DataError
 from rerank.base.progress import counting
-from rerank.contrib.search.order import OrderMetric
-from rerank.contrib.search.trees import read_trees
 from rerank.data.shards import Lists, list_sizes, selected
 from rerank.extraction.extraction import Extracted
+from rerank.learn import trees as tree_readers
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.log import UpdateLog
@@ -118,7 +117,7 @@ class Run:
         }
         if np.array_equal(rows["first"], rows["base"]):
             del choices["first"], rows["first"]
-        votes = None if isinstance(metric, OrderMetric) else self.votes(training)
+        votes = None if metric.ordered else self.votes(training)
         if votes is not None:
             start = time.perf_counter()
             choices["voted"] = self._voted(split, extracted, votes)
@@ -240,8 +239,9 @@ class Run:
         """Read what ``save`` wrote, and refuse it if lists or code, whose digests are ``data``, have changed since."""
         with _stored(place):
             header, arrays = KeptResult(place, " ".join(data)).read()
-            grown = arrays.get("trees")
-            trees = None if grown is None else read_trees(grown.tobytes(), arrays["last"].size)
+            trees = None
+            if "trees" in arrays:
+                trees = tree_readers.get(recipe.learner["name"])(arrays["trees"].tobytes(), arrays["last"].size)
             weights = {key: Weights(arrays[key], float(base), trees) for key, base in header["base"].items()}
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}

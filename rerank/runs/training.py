@@ -9,7 +9,6 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import DETAIL, counting
-from rerank.contrib.search.lambdamart import LambdaMart
 from rerank.data.shards import Lists, parts, section, shared
 from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
@@ -384,8 +383,8 @@ def _train(
 def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Training:
     """Train a learner without epochs."""
     corpus, dev, metric, made = task.corpus, task.dev, task.metric, make_learner(settings, base=0.0)
-    if isinstance(made, LambdaMart):
-        training = made.grown(corpus, dev, task.recipe.seed)
+    if not made.linear:
+        training: Training = made.grown(corpus, dev, task.recipe.seed)
     else:
         assert isinstance(made, Maxent)
         made = with_base_column(made, corpus) if settings.get("base") == AUTO else made

@@ -16,13 +16,12 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
 from rerank.base.progress import track
 from rerank.base.wording import amount
-from rerank.contrib.search.order import OrderMetric
-from rerank.contrib.search.trec import MINMAX
 from rerank.learn.mert.mert import MertSettings, mert
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, rows_of_scores
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.readers.account import Account, said_of
+from rerank.readers.score_columns import MINMAX
 from rerank.runs.gathered import Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
 from rerank.runs.ways import FIRST, MOST, Samples, maxent_weights, scored
@@ -87,7 +86,7 @@ def fitted(found: Gathered, restarts: int, seed: int) -> Fitted:
     if (count := found.samples.fold.size) > MOST:
         found = found.lists(np.sort(np.random.default_rng(seed).permutation(count)[:MOST]))
     samples, metric = found.samples, found.metric
-    loss: Any = "listnet" if isinstance(metric, OrderMetric) else "log"
+    loss: Any = "listnet" if metric.ordered else "log"
     maxent = unit(maxent_weights(samples, agree=False, loss=loss))
     alone = np.array([float(name == found.base) for name in found.names])
     two = pairs(samples)
@@ -312,7 +311,7 @@ def table_of_weights(
         chosen[COMBSUM if of_runs else SUM] = rows_by(found, raw[of_runs or slice(None)].sum(axis=0))
     chosen |= {MAXENT: WeighedRows.of(found, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
     margin, kept = None, 0.0
-    if not isinstance(found.metric, OrderMetric):
+    if not found.metric.ordered:
         margins, margin = margins_of(found, held, base, restarts, seed)
         chosen[MARGIN] = held.kept(base, margins[every.fold])
         kept = float(np.mean(held.lead[held.lead > 0] <= margin)) if (held.lead > 0).any() else 0.0

@@ -1,5 +1,7 @@
 """Search: documents with grades, runs of search engines, metrics of an order, and boosted trees."""
 
+import re
+
 from rerank.base.registry import Add
 
 METRICS = {
@@ -18,4 +20,7 @@ def register(add: Add) -> None:
     add("reader", "trec", f"{__name__}.trec:TrecReader")
     for name, of in METRICS.items():
         add("metric", name, f"{__name__}.order:{of}")
+    add("files", "letor", re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$"))
     add("learner", "lambdamart", f"{__name__}.lambdamart:LambdaMart")
+    add("trees", "lambdamart", f"{__name__}.trees:read_trees")
+    add("vote", "LambdaMART", f"{__name__}.lambdamart:vote_by_trees")

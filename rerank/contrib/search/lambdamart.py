@@ -7,6 +7,7 @@ best, a level is worth its number, and a list counts as much as these two differ
 
 import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -55,6 +56,7 @@ class LambdaMart(Learner):
     """
 
     name: ClassVar[str] = "lambdamart"
+    linear: ClassVar[bool] = False
     batch: ClassVar[bool] = True
     passes: ClassVar[Any] = None
     replays: ClassVar[Any] = None
@@ -67,6 +69,9 @@ class LambdaMart(Learner):
     min_leaf: Count = 20
     patience: Count = 50
     threads: Count = 1
+
+    def require(self) -> None:
+        require_lightgbm()
 
     def grown(self, lists: Lists, dev: Lists | None, seed: int) -> Training:
         """Trees from ``lists``, as many as are best on ``dev``: the only predictor.
@@ -106,6 +111,16 @@ class LambdaMart(Learner):
         training = Training(self, dict.fromkeys(("last", "average"), predictor), state, None, 1, [line])
         training.extend(stats)
         return training
+
+
+def vote_by_trees(corpus: Corpus, seed: int) -> Weights | None:
+    """What chooses among samples, for `rerank vote`: trees, as many as are best on a tenth of the lists; None where
+    LightGBM is not installed."""
+    if find_spec("lightgbm") is None:
+        return None
+    count = corpus.list_count
+    last = count - max(1, count // 10)
+    return LambdaMart(base=0.0).grown(corpus.slice(0, last), corpus.slice(last, count), seed).weights["last"]
 
 
 def require_lightgbm() -> Any:

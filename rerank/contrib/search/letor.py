@@ -37,7 +37,6 @@ FORM = "GRADE qid:QUERY ID:VALUE ..."
 WIDEST = 20_000  # features, each of which is a number of every candidate
 LARGEST = 1 << 22  # numbers in a block
 HIGHEST = 99_999_999  # id of a feature, as in SVMrank
-LETOR = re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$")  # how names of files end
 _HEAD = re.compile(rb"\s*(\S+)(?:\s+qid:(\S+))?(.*)", re.DOTALL)  # of a line: grade, query, features
 _GRADE = re.compile(DECIMAL)
 _SIZE = re.compile(rb"\d{1,18}")

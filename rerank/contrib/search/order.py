@@ -27,7 +27,7 @@ from rerank.contrib.search.order_kernel import (
     walk_orders,
 )
 from rerank.data.corpus import frozen, offsets
-from rerank.metrics.base import metrics, owners
+from rerank.metrics.base import owners
 from rerank.metrics.gain import Gain
 from rerank.readers.block import ListBlock
 from rerank.readers.texts.text_list import TextList
@@ -52,6 +52,7 @@ class OrderMetric(Gain):
         1 (``one``, as LightGBM and XGBoost do) or nothing (``skip``).
     """
 
+    ordered = True
     columns = ("value", "first")
     reference_columns = ("counted", "ideal", "lists")
     kind: ClassVar[int]
@@ -117,11 +118,9 @@ class OrderMetric(Gain):
         first = float(stats[1] / max(reference[2], 1.0))
         return {self.primary: float(self.scores(stats, reference)), "gain": first}
 
-    def rows(
+    def rows_in_order(
         self, lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, stats: np.ndarray, reference: np.ndarray
     ) -> np.ndarray:
-        """The rows of all lists (float64 [L, 2]) in the order of ``scores``; among equal ones those with higher
-        ``ties`` are first (float64 [N] each), then those with the lower index."""
         order = frozen(np.lexsort((-np.asarray(ties), -np.asarray(scores), owners(lists))))
         rows = np.zeros((lists.size - 1, 2))
         values, (useful, ideal) = np.zeros(lists.size - 1), self._arrays(stats, reference)
@@ -134,8 +133,6 @@ class OrderMetric(Gain):
         self, lists: np.ndarray, intercept: np.ndarray, slope: np.ndarray, ties: np.ndarray, stats: np.ndarray,
         reference: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """The sum of all values where candidates score intercept + γ·slope (float64 [N] each): the γ where it changes
-        (float64 [E], rising), and the sums between these (float64 [E + 1])."""
         useful, ideal = self._arrays(stats, reference)
         lists, intercept, slope, ties = (frozen(np.ascontiguousarray(x)) for x in (lists, intercept, slope, ties))
         starts = np.empty(lists.size, np.int64)
@@ -167,7 +164,7 @@ class OrderMetric(Gain):
         """The measure of lists of documents with ``grades`` in the order of ``scores``, and ``ties`` where equal
         (float64 [N] each); list i has the documents ``lists[i]`` … ``lists[i + 1] − 1`` (int64 [L + 1])."""
         stats, reference = self.statistics(lists, grades)
-        rows = self.rows(lists, scores, np.zeros(len(scores)) if ties is None else ties, stats, reference)
+        rows = self.rows_in_order(lists, scores, np.zeros(len(scores)) if ties is None else ties, stats, reference)
         return float(self.scores(rows.sum(axis=0), reference.sum(axis=0)))
 
     def of_grades(self, *grades: float) -> float:
@@ -318,8 +315,3 @@ class ExpectedReciprocalRank(OrderMetric):
     def useful(self, grades: np.ndarray) -> np.ndarray:
         satisfied = (np.exp2(np.clip(grades, 0.0, HIGHEST_GRADE)) - 1) / 2**self.highest
         return np.asarray(np.where(satisfied < 1, satisfied, np.inf))
-
-
-def measures_orders(name: object) -> bool:
-    """Whether the metric of this name is one of an order."""
-    return isinstance(name, str) and name in metrics and issubclass(metrics.get(name), OrderMetric)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rerank.kernels.compile import kernel
+from rerank.learn.mert.error_surface import is_ahead
 
 NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK, RECALL, PRECISION, EXPECTED_RECIPROCAL_RANK = range(6)
 
@@ -63,17 +64,6 @@ def order_crossings(
                     E += 1
     starts[lists.shape[0] - 1] = E
     return E
-
-
-@kernel
-def is_ahead(y: int, z: int, gamma: float, intercept: np.ndarray, slope: np.ndarray, ties: np.ndarray) -> bool:
-    """Whether y comes before z at γ: by score, then by ``ties``, then by index."""
-    one, other = intercept[y] + gamma * slope[y], intercept[z] + gamma * slope[z]
-    if one != other:
-        return bool(one > other)
-    if ties[y] != ties[z]:
-        return bool(ties[y] > ties[z])
-    return bool(y < z)
 
 
 @kernel

@@ -29,6 +29,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt
 from rerank.readers.lines import LineReader, Make, Record, score_of
 from rerank.readers.problems import NUL, UNJUDGED
+from rerank.readers.score_columns import MINMAX
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.json_lines import members, number_of, parse_object
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader
@@ -39,7 +40,6 @@ BEIR = b"query-id", b"corpus-id", b"score"  # the header of its judgements
 JUDGEMENT = f"QUERY 0 DOCUMENT GRADE, or QUERY DOCUMENT GRADE below BEIR's header, {b' '.join(BEIR).decode()}"
 Grades = dict[bytes, dict[bytes, float]]  # by query and document
 Scored = dict[bytes, float]  # documents of a query
-MINMAX = "minmax_"  # how the columns of scores from 0 to 1 begin
 NEAR = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
 
 

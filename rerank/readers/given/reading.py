@@ -10,7 +10,6 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.search.letor import LETOR
 from rerank.readers import detection, several
 from rerank.readers.account import MOST, Account, filled
 from rerank.readers.base import NBestList, OnBadList, Reader, SkippedList, check_choice, lists_of, readers
@@ -145,7 +144,7 @@ def read(
         return ObjectLists(given, reader, on_bad_list, answer)
     path = os.fspath(given)
     if format is None:
-        format = "letor" if LETOR.search(path) else detection.format_of(path, readers)
+        format = detection.named_like(path) or detection.format_of(path, readers)
     settings, reader = _reader(format, answer, roles)
     try:
         encoding = None if encoding is None else check_encoding(encoding)
