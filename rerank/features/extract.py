@@ -40,6 +40,7 @@ class KernelCall(NamedTuple):
     ids: np.ndarray
     seeds: np.ndarray
     options: np.ndarray
+    look: Callable[..., tuple[np.ndarray, ...]] | None  # see ``TextTemplate``
 
 
 Call = tuple[KernelCall, *tuple[Any, ...]]  # with what its templates look at, and the sink
@@ -55,7 +56,8 @@ def families_of(templates: Sequence[Template]) -> list[KernelCall]:
     for (fire, scope, sees, _), numbers in groups.items():
         seeds = np.array([templates[i].seed for i in numbers], np.uint64)
         options = option_records([templates[i] for i in numbers])
-        families.append(KernelCall(fire, scope, sees, np.array(numbers, np.int64), seeds, options))
+        look = getattr(type(templates[numbers[0]]), "look", None)
+        families.append(KernelCall(fire, scope, sees, np.array(numbers, np.int64), seeds, options, look))
     return families
 
 

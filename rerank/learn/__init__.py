@@ -29,7 +29,7 @@ LEARNERS = {
 }
 
 # By the names of learners whose predictors are trees, and no sums of weights: what reads these from a text (bytes) over
-# a number of columns, see ``rerank.learn.scoring.Trees``.
+# a number of columns, see ``rerank.learn.scoring.TreePredictor``.
 trees: Registry[Any] = Registry("trees")
 
 

@@ -68,7 +68,7 @@ class Learner(Checked):
 
     name: ClassVar[str] = ""  # that of the class if it says no other
     Settings = SettingsClass()  # no annotation: it is not a parameter
-    linear: ClassVar[bool] = True  # is its predictor a sum of weights? Others are ``grown``, and know ``Trees``
+    linear: ClassVar[bool] = True  # is its predictor a sum of weights? Others are ``grown``, and know ``TreePredictor``
     batch: ClassVar[bool] = False  # does it solve for the optimum (``solve``), without epochs, order, votes and mixing?
     sources: ClassVar[tuple[str, ...]] = SOURCES  # the pair sources that it can learn from (see ``pairs``)
     passes: ClassVar[Any] = gradient_pass  # the kernel that passes over lists

@@ -13,7 +13,7 @@ from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, scored_rows
 
 
-class Trees(Protocol):
+class TreePredictor(Protocol):
     """A predictor that is no sum of weights.
 
     text: uint8, all of it, as its learner writes it; gains: float64 [D + 1], by how much each column, and the base
@@ -38,7 +38,7 @@ class Weights(NamedTuple):
 
     w: np.ndarray  # float64 [D], 0 where there are trees
     base: float
-    trees: Trees | None = None
+    trees: TreePredictor | None = None
 
     @property
     def norm(self) -> float:

@@ -10,37 +10,49 @@ template BaseScore is the base score, whose one weight is what both are together
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from rerank.base.errors import ModelError, RecipeError
+from rerank.base.errors import DataError, ModelError, RecipeError
+from rerank.base.registry import Registry
 from rerank.features.table import FeatureTable, HashedTable, Table, load_table
 from rerank.learn import trees as tree_readers
 from rerank.learn.base import Weights, learners
 from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe, Recipe
-from rerank.recipes.settings import first_fault
+from rerank.recipes.settings import Section, first_fault
 from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
 from rerank.storage.digests import digest as digest_of
 from rerank.storage.files import new_directory, standing
 from rerank.storage.remote import below, fetched, is_url
-from rerank.storage.strict_json import as_json, read_object
+from rerank.storage.strict_json import as_json, parse_object, read_object
 
 FORMAT_VERSION = 1
+# Models of other tasks, by an entry that their headers alone have: classes with ``load``, the ``command`` that takes
+# them, their ``use``, and for a service ``routes`` (``ModelRoute`` by path), ``health`` and ``warm_up``.
+models: Registry[Any] = Registry("model")
 HEADER, SEEN, TREES = "model.json", "seen_digests", "trees.txt"
 CHANGED = "the file is not the one that was saved; copy or train the model again"
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
 _File = Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9_]*\.(json|npy)|trees\.txt)$", max_length=72)]
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class ModelRoute(NamedTuple):
+    """What a service answers for a model: the form of a request, and the function of model, request and limits (of
+    ``words`` among others) that gives the answer and how many inputs it has."""
+
+    request: type[Section]
+    answer: Callable[[Any, Any, Any], tuple[Any, int]]
 
 
 class ModelHeader(BaseModel):
@@ -228,11 +240,12 @@ def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:
     header = read_object(path)
     if header.get("version") != FORMAT_VERSION:
         raise ValueError(f"format version {header.get('version')!r}; this program reads {FORMAT_VERSION}")
-    if ("labels" in header) != ("labels" in kind.model_fields):
-        what = "`rerank tag` takes it" if "labels" in header else "expected one that tags"
-        raise ModelError(
-            f"a model that {'tags words' if 'labels' in header else 'reranks lists'}; {what}", path=str(source)
-        )
+    own, wanted = ({*models.names()} & keys for keys in (header.keys(), kind.model_fields.keys()))
+    if own != wanted:
+        use = next((models.get(name).use for name in own), "reranks lists")
+        takes = next((f"expected one that {models.get(name).use}" for name in wanted), "")
+        takes = takes or next(f"`{models.get(name).command}` takes it" for name in own)
+        raise ModelError(f"a model that {use}; {takes}", path=str(source))
     try:
         kind.model_validate(header)
     except ValidationError as error:
@@ -241,6 +254,16 @@ def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:
     if header["digest"] != header_digest(header):
         raise ModelError(CHANGED, path=str(path))
     return header
+
+
+def kind_of(directory: str) -> str | None:
+    """The kind, among ``models``, of the model in a directory or by URL; None: one of lists, or none."""
+    try:
+        header = parse_object(fetched(below(directory, HEADER))) if is_url(directory) else None
+        header = read_object(Path(directory, HEADER)) if header is None else header
+    except (OSError, ValueError, DataError):
+        return None
+    return next((name for name in models.names() if name in header), None)
 
 
 def check_files(source: Path, digests: dict[str, str]) -> None:

@@ -13,10 +13,9 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.structures.tagger import Tagger, is_tagger
 from rerank.extraction.content.base import make_reader
 from rerank.models.drift import Drift
-from rerank.models.model import Model
+from rerank.models.model import Model, kind_of, models
 from rerank.models.provenance import Trust
 from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
@@ -42,9 +41,9 @@ Candidates: TypeAlias = NBest | Mapping[str, Any] | Iterable[CandidateLike]
 BATCH = 64  # lists that are voted on together
 
 
-def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> "Reranker | Tagger":
+def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> Any:
     """The model in a directory that ``rerank run``, or ``Reranker.save``, has left, or the URL of one; a ``Tagger`` if
-    it tags words.
+    it tags words, else a ``Reranker``.
 
     predictor: "average", "last", "mert" or "voted", for the best candidate by it, or "mbr", "fuse" or "learned", to
         decode lists, where the model has it; by default what was decided on dev.
@@ -56,8 +55,8 @@ def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) 
     ModelError: not a model, damaged, not one of lists, without the predictor, or names code that is not trusted.
         DataError: a URL that cannot be fetched.
     """
-    if is_tagger(os.fspath(path)):
-        return Tagger.load(os.fspath(path), trust)
+    if (kind := kind_of(os.fspath(path))) is not None:
+        return models.get(kind).load(os.fspath(path), trust)
     return Reranker(Model.load(os.fspath(path), trust), predictor)
 
 

@@ -4,12 +4,8 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import islice
-from typing import Any
 
 from rerank.base.encoding import decoded
-from rerank.base.errors import DataError
-from rerank.contrib.structures.readers import TaggedSentence
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
 from rerank.metrics.text import normalized
@@ -21,8 +17,6 @@ SAMPLE = 500  # lists that are looked at
 LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
 NEARLY = 0.9  # of lists
 UNSUITED = "which words do not measure"
-LABELS = {"conll": ("label", "last"), "conllu": ("label", "upos"), "slash": ("at", "last"), "trees": ("label", "tags")}
-LIKE = 0.5  # the share that two inventories of labels have in common
 REFERENCE = "reference"
 _CODE = re.compile(r"^\s*(select\b.*\bfrom\b|(def|class|import) \w)|[;{]\s*$|^\s*(public|static|return|#include)\b",
                    re.IGNORECASE | re.MULTILINE)  # fmt: skip
@@ -55,55 +49,6 @@ def doubts_of_lists(
         found += [_written(sides)] if not isinstance(metric, Gain) else []
         found += [_unsuited([right for _, right in sides])] if words else []
     return [line for line in found if line]
-
-
-def doubt_of_labels(sentences: Iterable[TaggedSentence]) -> str:
-    """A sentence where labels do not look like those of the tokens of sentences; empty where they do."""
-    every = list(sentences)
-    ids = [each.id for each in every if each.id]
-    labels = [label for each in every for label in each.labels]
-    kinds = {
-        f"have one label for all, {labels[0]!r}": len(set(labels)) == 1,
-        "have labels that are numbers, and not whole": sum(map(_is_fraction, labels)) > len(labels) / 2,
-        "have labels with slashes between them": 10 * sum("/" in label for label in labels) > len(labels),
-        "are analyses, as Apertium writes them, ^word/analysis/analysis$": sum(
-            each.tokens[0][0].startswith("^") and each.labels[-1].endswith("$") for each in every) > len(every) / 2,
-        "have words with slashes between them": 10 * sum("/" in token[0] for each in every for token in each.tokens
-                                                         ) > len(labels),
-        "have columns besides with the same labels as the last": _alike(every),
-        "repeat one token, with another label each": 2 * sum(map(_alternatives, every)) > len(every),
-        "begin with the token '#', as comments do: say comments: '#'": 10 * sum(
-            each.tokens[0][0].startswith("#") for each in every) > len(every),
-        "have ids that are repeated": len(set(ids)) < len(ids),
-    } if labels else {}  # fmt: skip
-    what = next((what for what, is_so in kinds.items() if is_so), "")
-    said = f"The sentences {what}: these look like alternatives of words, or weights, and not like labels."
-    return said if what else ""
-
-
-def check_labels(sentences: Iterable[TaggedSentence], reader: Mapping[str, Any], path: str) -> None:
-    """Raises DataError where labels of a file do not look like those of its tokens, unless the reader is told which
-    they are."""
-    key, usual = LABELS.get(reader["name"], ("", ""))
-    if key and key not in reader and (amiss := doubt_of_labels(sentences)):
-        advice = f"If these are labels, say so: reader: {{name: {reader['name']}, {key}: {usual}}}"
-        raise DataError(f"{amiss} {advice} (docs/tagging.md)", path=path)
-
-
-def _is_fraction(label: str) -> bool:
-    return re.fullmatch(r"[-+]?\d*\.\d+(e[-+]?\d+)?|inf", label) is not None
-
-
-def _alike(sentences: Sequence[TaggedSentence]) -> bool:
-    """Whether a column beside the word has the inventory of the labels: alternatives of one word side by side."""
-    labels = {label for each in sentences for label in each.labels}
-    columns = zip(*(token for each in sentences for token in each.tokens), strict=False)
-    return len(labels) > 1 and any(LIKE * len(labels | had) <= len(labels & had)
-                                   for had in map(set, islice(columns, 1, None)))  # fmt: skip
-
-
-def _alternatives(sentence: TaggedSentence) -> bool:
-    return len(sentence.tokens) > 1 and len({token[0] for token in sentence.tokens}) == 1
 
 
 def _unused(nbest: TextList) -> str:

@@ -80,7 +80,6 @@ REGISTERED = {
 }
 
 
-@pytest.mark.xfail(reason="parts of the core still ask for orders and taggers by name")
 def test_imports_point_down() -> None:
     assert {top(name) for name in graph()} <= {*LEVEL}, "give every folder a place in LAYERS"
     up = [
@@ -92,7 +91,6 @@ def test_imports_point_down() -> None:
     assert up == []
 
 
-@pytest.mark.xfail(reason="parts of the core still ask for orders and taggers by name")
 def test_the_core_does_without_contrib() -> None:
     """No module of the core imports or names a part of contrib, and no part of it another."""
     named = re.compile(r"contrib(?:\.|/|\W+import\W+)(\w+)")
@@ -136,7 +134,6 @@ def neutral(name: str) -> bool:
     return any(f"{name}.".startswith(f"rerank.{part}.") for part in NEUTRAL)
 
 
-@pytest.mark.xfail(reason="parts of the core still ask for orders and taggers by name")
 @pytest.mark.parametrize(
     ("roots", "parts"),
     [

@@ -32,7 +32,7 @@ from rerank.recipes.tasks import Task
 HERE = "rerank.contrib.classification"
 TASK = Task(
     f"{HERE}.recipe:ClassificationRecipe", f"{HERE}.steps:ExampleSteps", "examples", f"{HERE}.tables:sets_table",
-    f"{HERE}.tables:tables_of",
+    f"{HERE}.tables:tables_of", new=f"{HERE}.sets:new_recipe", folds=True,
 )  # fmt: skip
 Noise = Annotated[float, Range(0, below=0.5)]
 Predictor = Literal["last", "average", "voted"]

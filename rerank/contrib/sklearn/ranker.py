@@ -15,21 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.contrib.sklearn.matrix import lists_of, offsets_of, require_differences
-from rerank.contrib.sklearn.parameters import (
-    MATRIX,
-    Share,
-    as_value_errors,
-    check_parameters,
-    learner_of,
-    numbers,
-    seed_of,
-)
+from rerank.contrib.sklearn.parameters import MATRIX, Share, numbers
 from rerank.data.corpus import Corpus
 from rerank.features.dense import said_of_all
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.folds import choose, with_base_column
 from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.settings import Count

@@ -15,6 +15,10 @@ def register(add: Add) -> None:
     """Make the task known, the command, and what they are made of."""
     add("task", "tagging", f"{__name__}.recipe:TAGGING")
     add("command", "tagging", f"{__name__}.command")
+    add("model", "labels", f"{__name__}.tagger:Tagger")
+    add("public", "Tagger", f"{__name__}.tagger:Tagger")
+    add("public", "tagger", f"{__name__}.fitting:tagger")
+    add("estimator", "SequenceTagger", f"{__name__}.sequence_tagger:SequenceTagger")
     for name, place in READERS.items():
         add("sequence_reader", name, f"{__name__}.{place}")
     for name in ("LabelNGram", "LabelSpan", "SpanNGram"):

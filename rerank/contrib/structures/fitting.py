@@ -13,6 +13,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.contrib.structures.attributes import TokenAttributes, TokenFeatures
 from rerank.contrib.structures.chain import Chains, chains_of
+from rerank.contrib.structures.checks import check_labels
 from rerank.contrib.structures.decoding import decode
 from rerank.contrib.structures.lexicons import read_clusters, read_gazetteer
 from rerank.contrib.structures.metrics import LabelMetric
@@ -31,7 +32,6 @@ from rerank.readers.skip_count import SkipCount
 from rerank.readers.streams import PathLike, read_in
 from rerank.recipes.loading import read_settings
 from rerank.recipes.settings import Settings, named
-from rerank.runs.role_checks import check_labels
 
 log = logging.getLogger("rerank")
 # A file, or sentences whose tokens are rows that end with the label, as (word, tag).

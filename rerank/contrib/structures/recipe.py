@@ -24,7 +24,10 @@ from rerank.recipes.shipped import placed_root
 from rerank.recipes.tasks import Task
 
 HERE = "rerank.contrib.structures"
-TAGGING = Task(f"{HERE}.recipe:TaggingRecipe", f"{HERE}.steps:TaggingSteps", "sequences", f"{HERE}.steps:sizes_table")
+TAGGING = Task(
+    f"{HERE}.recipe:TaggingRecipe", f"{HERE}.steps:TaggingSteps", "sequences", f"{HERE}.steps:sizes_table",
+    new=f"{HERE}.checks:new_recipe", tries=("rerank tag MODEL FILE",),
+)  # fmt: skip
 
 
 class TaggingData(Section):

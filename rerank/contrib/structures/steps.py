@@ -13,6 +13,7 @@ import numpy as np
 
 from rerank import __version__
 from rerank.base.errors import ModelError, RecipeError
+from rerank.contrib.structures.checks import check_labels
 from rerank.contrib.structures.fitting import (
     label_metric,
     learner_of,
@@ -38,7 +39,6 @@ from rerank.runs.report.html import page
 from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
 from rerank.runs.results import environment
-from rerank.runs.role_checks import check_labels
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file

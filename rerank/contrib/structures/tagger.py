@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from rerank.base.errors import DataError
+from rerank.base.ranges import Range
 from rerank.base.registry import Registry
 from rerank.contrib.structures.attributes import Own, TokenFeatures
 from rerank.contrib.structures.chain import Chains, chains_of
@@ -23,15 +24,26 @@ from rerank.contrib.structures.decoding import decode, k_best, marginals
 from rerank.contrib.structures.lexicons import Gazetteer
 from rerank.contrib.structures.patterns import read_patterns
 from rerank.contrib.structures.readers import BATCH, Token
-from rerank.models.model import FORMAT_VERSION, HEADER, check_files, header_digest, read_header, stored_model
+from rerank.models.model import (
+    FORMAT_VERSION,
+    HEADER,
+    ModelRoute,
+    check_files,
+    header_digest,
+    read_header,
+    stored_model,
+)
 from rerank.models.provenance import Provenance, Trust, require_trusted_parts
+from rerank.readers.given.nbest import GivenError
+from rerank.recipes.settings import Section
 from rerank.storage.arrays import read_array, save_arrays
 from rerank.storage.digests import digest
 from rerank.storage.files import new_directory
-from rerank.storage.remote import below, fetched, is_url
-from rerank.storage.strict_json import as_json, parse_object, read_object
+from rerank.storage.strict_json import as_json, read_object
 
 LEXICONS = "lexicons.json"
+MOST_SENTENCES = 100_000  # of a request
+MOST_STEPS = 20_000_000  # words times labels times sequences of a sentence, of 16 bytes each
 Words: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # words, or tokens with several columns
 
 token_features: Registry[Own] = Registry("token_feature")  # users' functions
@@ -52,6 +64,16 @@ class TaggerHeader(BaseModel):
     width: Annotated[int, Field(ge=1)]
     files: dict[Annotated[str, Field(pattern=r"^(columns|values)\.npy$|^lexicons\.json$")], str]
     digest: str
+
+
+class TagRequest(Section):
+    """Sentences to tag, of words or of tokens with several columns. n: so many sequences of labels of each, with their
+    scores."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    sentences: list[list[str] | list[list[str]]] = Field(min_length=1, max_length=MOST_SENTENCES)
+    n: Annotated[int, Range(1, 1000)] | None = None
 
 
 class Tagging(NamedTuple):
@@ -80,6 +102,9 @@ class Tagger:
     them; allowed: uint8 [K + 2, K], see ``Chains``; weights: float32 [D]; width: columns of tokens; functions: the
     import paths of users' functions, by name.
     """
+
+    use: ClassVar[str] = "tags words"
+    command: ClassVar[str] = "rerank tag"
 
     settings: dict[str, Any]
     about: dict[str, Any]
@@ -208,6 +233,20 @@ class Tagger:
         made = [Reason(place, name, amount) for (place, name), amount in reasons.items() if amount]
         return sorted(made, key=lambda reason: -abs(reason.amount))
 
+    def routes(self) -> dict[str, ModelRoute]:
+        """What a service answers."""
+        return {"/tag": ModelRoute(TagRequest, answer_tags)}
+
+    def health(self) -> dict[str, Any]:
+        """What a service says of its model."""
+        return {"task": "tagging", "labels": self.labels}
+
+    def warm_up(self) -> None:
+        """Tag a word, so that the first request need not wait for compiled code."""
+        token = ["a"] * self.width
+        self.tag([token])
+        self.nbest([token], 2)
+
     def chains(self, sentences: Sequence[Words]) -> Chains:
         """Sentences as the learner sees them, without their labels."""
         found = self.features.extract([self._rows(tokens, i) for i, tokens in enumerate(sentences, start=1)])
@@ -243,11 +282,15 @@ class Tagger:
             yield self.chains(batch)
 
 
-def is_tagger(directory: str) -> bool:
-    """Whether the model in a directory, or by URL, tags words."""
-    try:
-        if is_url(directory):
-            return "labels" in parse_object(fetched(below(directory, HEADER)))
-        return "labels" in read_object(Path(directory, HEADER))
-    except (OSError, ValueError, DataError):
-        return False
+def answer_tags(model: Tagger, asked: TagRequest, limits: Any) -> tuple[dict[str, Any], int]:
+    """The labels of sentences, or their best sequences of labels, and how many sentences there are."""
+    for i, sentence in enumerate(asked.sentences):
+        if len(sentence) > limits.words:
+            raise GivenError(f"found {len(sentence):,} words; at most {limits.words:,} are tagged", f"sentences[{i}]")
+        if len(sentence) * len(model.labels) * (asked.n or 1) > MOST_STEPS:
+            message = f"{asked.n} sequences of labels of {len(sentence):,} words take too much room; ask for fewer"
+            raise GivenError(message, f"sentences[{i}]")
+    if asked.n is None:
+        return {"labels": list(model.tag_many(asked.sentences))}, len(asked.sentences)
+    found = [[tagging._asdict() for tagging in best] for best in model.nbest_many(asked.sentences, asked.n)]
+    return {"nbest": found}, len(asked.sentences)

@@ -1,24 +1,75 @@
 """Templates over whole label sequences, of texts like ``The/B-NP dog/I-NP``: LabelNGram, LabelSpan, SpanNGram."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.base.ranges import Range
+from rerank.contrib.structures.slash import parted
+from rerank.contrib.structures.spans import has_spans, spans_of
 from rerank.features.marks import NOTHING, NUMBER, NUMBER_OFFSET, TEXT_END, TEXT_START
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import TextTemplate
-from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
 
 NONE, LAST, ALL = 0, 1, 2  # which words an n-gram of labels is seen with
 WORDS, ENDS, OUTSIDE, LENGTH = 0, 1, 2, 3  # what a span is seen with
 
 
+class LabelView(NamedTuple):
+    """N texts with W words and S spans; nothing where words have no labels. Words, labels and types are hashes."""
+
+    first: np.ndarray  # int64 [N + 1]: words of text y are first[y]..first[y + 1]
+    forms: np.ndarray  # uint64 [W]: words without labels
+    labels: np.ndarray  # uint64 [W]
+    span_first: np.ndarray  # int64 [N + 1]: spans of text y are span_first[y]..span_first[y + 1]
+    spans: np.ndarray  # int64 [S, 2]: first word and last + 1, counted over all texts
+    types: np.ndarray  # uint64 [S]
+
+
+def is_labelled(texts: Sequence[bytes]) -> bool:
+    """Whether all words of the first text have a label."""
+    words = texts[0].split() if texts else []
+    return bool(words) and all(0 < word.rfind(b"/") < len(word) - 1 for word in words)
+
+
+def label_view(texts: Sequence[bytes], hash_of: Callable[[str], int]) -> LabelView:
+    """What templates see of texts; a word without a slash has the label that it is."""
+    hashes = dict[str, tuple[int, int]]()
+    first, forms, labels = [0], list[int](), list[int]()
+    span_first, spans, types = [0], list[tuple[int, int]](), list[int]()
+    labelled = is_labelled(texts)
+    for text in texts:
+        names = list[str]()
+        for word in decoded(text).split() if labelled else ():
+            form, label = parted(word)
+            if word not in hashes:
+                hashes[word] = hash_of(form), hash_of(label)
+            names.append(label)
+            forms.append(hashes[word][0])
+            labels.append(hashes[word][1])
+        for start, end, kind in spans_of(names) if has_spans(names) else ():
+            spans.append((first[-1] + start, first[-1] + end))
+            types.append(hash_of(kind))
+        first.append(len(forms))
+        span_first.append(len(spans))
+    words = np.array(first, np.int64), np.array(forms, np.uint64), np.array(labels, np.uint64)
+    inside = np.array(spans, np.int64).reshape(-1, 2)
+    return LabelView(*words, np.array(span_first, np.int64), inside, np.array(types, np.uint64))
+
+
+class LabelTemplate(TextTemplate):
+    """A template of texts whose words have labels behind a slash."""
+
+    look = staticmethod(label_view)
+
+
 @kernel
-def _fire_labels(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for y in range(view.base.shape[0] if view.labels.shape[0] else 0):
+def _fire_labels(view: LabelView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for y in range(view.first.shape[0] - 1 if view.labels.shape[0] else 0):
         first, last = view.first[y], view.first[y + 1]
         for v in range(ids.shape[0]):
             n, words = options[v].n, options[v].words
@@ -34,7 +85,7 @@ def _fire_labels(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
 
 
 @dataclass(frozen=True)
-class LabelNGram(TextTemplate):
+class LabelNGram(LabelTemplate):
     """``n`` adjacent labels, with ``words``: none, the last or all; with n > 1, there is a mark before the first and
     after the last label.
 
@@ -52,10 +103,10 @@ class LabelNGram(TextTemplate):
 
 
 @kernel
-def _fire_span(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for y in range(view.base.shape[0]):
+def _fire_span(view: LabelView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for y in range(view.first.shape[0] - 1):
         for s in range(view.span_first[y], view.span_first[y + 1]):
-            first, last = view.spans_of_labels[s, 0], view.spans_of_labels[s, 1]
+            first, last = view.spans[s, 0], view.spans[s, 1]
             for v in range(ids.shape[0]):
                 h = put(sink, begin(sink, ids[v], seeds[v]), view.types[s])
                 see = options[v].see
@@ -73,7 +124,7 @@ def _fire_span(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, o
 
 
 @dataclass(frozen=True)
-class LabelSpan(TextTemplate):
+class LabelSpan(LabelTemplate):
     """A span of the labels, its type with what ``see`` says: its words, those at its ends, those outside next to it, or
     its length up to 9.
 
@@ -90,8 +141,8 @@ class LabelSpan(TextTemplate):
 
 
 @kernel
-def _fire_span_ngram(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for y in range(view.base.shape[0] if view.types.shape[0] else 0):
+def _fire_span_ngram(view: LabelView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for y in range(view.first.shape[0] - 1 if view.types.shape[0] else 0):
         last, end = view.first[y + 1], view.span_first[y + 1]
         for v in range(ids.shape[0]):
             at, s = view.first[y], view.span_first[y]
@@ -101,9 +152,9 @@ def _fire_span_ngram(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndar
                     if j >= last:
                         h = put(sink, h, TEXT_END)
                         break
-                    if span < end and view.spans_of_labels[span, 0] == j:
+                    if span < end and view.spans[span, 0] == j:
                         h = put(sink, h, view.types[span])
-                        j, span = view.spans_of_labels[span, 1], span + 1
+                        j, span = view.spans[span, 1], span + 1
                     else:
                         h = put(sink, h, view.forms[j] if options[v].words else NOTHING)
                         j += 1
@@ -113,7 +164,7 @@ def _fire_span_ngram(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndar
 
 
 @dataclass(frozen=True)
-class SpanNGram(TextTemplate):
+class SpanNGram(LabelTemplate):
     """``n`` adjacent types of spans, words outside of spans being themselves, or all alike without ``words``; at the
     end of the text fewer, and a mark.
 

@@ -137,7 +137,9 @@ class TextContent(Content[TextView]):
         return without_columns(nbest, self.gains)
 
     def extract(self, nbest: NBestList, content: TextView) -> ListFeatures:
-        return self.extractor.features(content, nbest.candidates if self.user else (), names=self.keeps_texts)
+        return self.extractor.features(
+            content, nbest.candidates if self.user else (), names=self.keeps_texts, texts=nbest.texts
+        )
 
     def stats(
         self,
