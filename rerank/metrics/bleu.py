@@ -174,7 +174,7 @@ class Bleu(SacrebleuMetric):
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         # n-grams are matched without a comparison of any two texts
-        from rerank.metrics.decoding.overlaps import lengths, ngrams, shared
+        from rerank.metrics.pairwise import lengths, ngrams, shared
 
         first, hashes = words(self.prepared(texts))
         total, N = lengths(first, ORDER), len(texts)

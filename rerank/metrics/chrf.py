@@ -186,7 +186,7 @@ class Chrf(SacrebleuMetric):
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         # n-grams are matched without a comparison of any two texts
-        from rerank.metrics.decoding.overlaps import lengths, ngrams, shared
+        from rerank.metrics.pairwise import lengths, ngrams, shared
 
         first, points, word_first, hashes = self._units(texts)
         N, orders = len(texts), self.char_order + self.word_order
