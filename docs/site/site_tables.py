@@ -25,7 +25,7 @@ from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
-from rerank.learn.mert.search import MertSettings
+from rerank.learn.mert.mert import MertSettings
 from rerank.learn.pairs import PairSource
 from rerank.metrics.base import metrics
 from rerank.readers import base

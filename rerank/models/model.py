@@ -214,7 +214,7 @@ def _load(source: Path) -> Model:
             raise ValueError(f"its votes are {', '.join(sorted(kinds['votes']))}; expected {', '.join(Votes._fields)}")
         Votes(**kinds["votes"]).check(table.width)
     if kinds["brackets"]:
-        from rerank.metrics.decoding.bracket_model import BracketModel
+        from rerank.metrics.bracket_model import BracketModel
 
         BracketModel.of(kinds["brackets"])
     if ("learned" in header["about"].get("decodings", {})) != bool(kinds["brackets"]):

@@ -31,7 +31,7 @@ from rerank.readers.texts.text_pairs import source_lines
 from rerank.storage.strict_json import as_json
 
 if TYPE_CHECKING:
-    from rerank.metrics.decoding.bracket_model import BracketModel
+    from rerank.metrics.bracket_model import BracketModel
     from rerank.models.decoding import Decoded, Gains
 
 VOTE_BATCH = 64
@@ -310,7 +310,7 @@ class Scorer:
     @cached_property
     def _brackets(self) -> "BracketModel | None":
         """The model of brackets."""
-        from rerank.metrics.decoding.bracket_model import BracketModel
+        from rerank.metrics.bracket_model import BracketModel
 
         return BracketModel.of(self.model.brackets) if self.model.brackets else None
 

@@ -13,9 +13,15 @@ from rerank.engines.engine import Engine
 from rerank.extraction.content.trees import Parses
 from rerank.learn.base import Weights
 from rerank.metrics.base import Metric
-from rerank.metrics.decoding.bracket_model import BracketModel, fit, require_classifier
-from rerank.metrics.decoding.columns import BracketColumns, bracket_columns, right_brackets
-from rerank.metrics.decoding.fusion import Fusion
+from rerank.metrics.bracket_model import (
+    BracketColumns,
+    BracketModel,
+    bracket_columns,
+    fit,
+    require_classifier,
+    right_brackets,
+)
+from rerank.metrics.fusion import Fusion
 from rerank.metrics.parseval import Parseval
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, shared_lists

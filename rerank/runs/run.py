@@ -26,7 +26,7 @@ from rerank.learn.scoring import choices as choices_of
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
-from rerank.metrics.decoding.bracket_model import BracketModel
+from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains, oracle_rows, oracles, statistics_of
 from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe

@@ -7,7 +7,7 @@ import numpy as np
 from rerank.data.shards import Lists
 from rerank.extraction.content.trees import Parses
 from rerank.metrics.base import Metric
-from rerank.metrics.decoding.bracket_model import BracketModel
+from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
 from rerank.models.decoding import agreed, best_expected, probabilities, settled

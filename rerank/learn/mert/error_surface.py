@@ -14,7 +14,7 @@ from rerank.base.errors import DataError
 from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import best_of_lists, rows_of_scores
+from rerank.metrics.oracle import rows_of_scores
 
 
 @kernel
@@ -195,10 +195,6 @@ class ErrorSurface:
         for j in np.flatnonzero(w):
             scores += w[j] * self.columns[j]
         return scores
-
-    def choose(self, w: np.ndarray) -> np.ndarray:
-        """int64 [L]: the best candidates under w, -1 for empty lists."""
-        return best_of_lists(self.lists, self.linear(w) + self.base, self.ties)
 
     def rows(self, w: np.ndarray) -> np.ndarray:
         """float64 [L, K]: statistics of the best candidates under w, or of the lists' orders."""

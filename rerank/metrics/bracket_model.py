@@ -1,4 +1,5 @@
-"""Boosted trees that tell how probable a bracket of a list's union is: fitted by scikit-learn, kept as plain arrays."""
+"""How probable a bracket of a list's union is: its features, numbers and the symbols around it, and boosted trees that
+judge it by these, fitted by scikit-learn and kept as plain arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +10,26 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
+from rerank.base.interrupts import pieces
 from rerank.data.symbols import SymbolTable
 from rerank.kernels.compile import kernel
-from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, BracketColumns, bracket_columns
-from rerank.metrics.decoding.fusion import Fusion
+from rerank.metrics.fusion import Brackets, Fusion, crossing
+
+FAR = 20.0  # of margins, in deviations: none is larger
+NONE, UNSEEN = -1, -2  # among the symbols around a bracket
+SYMBOLS = (
+    "label", "parent", "grandparent", "sibling before", "sibling after", "first child", "last child",
+    "first tag", "last tag", "tag before", "tag after", "first word", "last word", "word before", "word after",
+)  # fmt: skip
+ASCENDING = ("log-odds, flat", "log-odds", "log-odds, sharp", "base log-odds", "share log-odds", "margin")
+NUMBERS = (
+    *ASCENDING, "crossed", "crossed by base", "relabelled", "relabelled by base", "most crossed", "most relabelled",
+    "size", "words", "start", "candidates", "entropy", "children",
+)  # fmt: skip
+SCALES = np.array([0.5, 1.0, 2.5])  # of the sharpness
+OWN, BASE = 1, 3  # rows of the weights: those at the sharpness itself, those of the base scores
+LEAST = 1e-6  # log-odds are those of at least this probability, and of at most 1 minus it
+
 
 # 9,300 numbers in all: a value for every leaf, a threshold for every other node. The best on dev are hardly better.
 TREES, LEAVES, RATE = 300, 16, 0.08
@@ -23,6 +40,149 @@ DTYPES = {
     "baseline": "<f8", "first": "<i8", "feature": "<i4", "threshold": "<f8", "members": "<u8", "child": "<i4",
     "value": "<f8", "names": "|u1", "codes": "<i4", "deviation": "<f8",
 }  # fmt: skip
+
+
+class Kin(NamedTuple):
+    """For each of B brackets, the symbols (int32 [B], UNSEEN at first) of what is around it in a tree: labels of
+    brackets, tags of words that no smaller bracket holds, NONE where there is nothing."""
+
+    parent: np.ndarray
+    grandparent: np.ndarray
+    before: np.ndarray  # the child of its parent that ends where it begins
+    after: np.ndarray  # and the one that begins where it ends
+    first: np.ndarray  # its own first child
+    last: np.ndarray
+    children: np.ndarray  # how many it has
+
+
+@kernel
+def _read_children(
+    found: Brackets, own: int, place: int, stop: int, tags: np.ndarray, above: np.ndarray, out: Kin
+) -> None:
+    """Write the children of bracket ``own`` (-1: the tree) that are new; found.bracket[place:stop] come after it."""
+    label_above, higher = NONE, NONE
+    word, end = np.int64(0), np.int64(tags.shape[0])
+    if own >= 0:
+        label_above, higher = found.label[own], above[place - 1]
+        word, end = np.int64(found.start[own]), np.int64(found.end[own])
+    fresh = own >= 0 and out.children[own] == UNSEEN
+    count, symbol, waiting = 0, np.int32(NONE), -1
+    while word < end:
+        child, before = -1, symbol
+        if place < stop and found.start[found.bracket[place]] == word:
+            child = found.bracket[place]
+            above[place] = label_above
+            symbol, word = found.label[child], np.int64(found.end[child])
+            while place < stop and found.start[found.bracket[place]] < word:
+                place += 1
+        else:
+            symbol = tags[word]
+            word += 1
+        if waiting >= 0:
+            out.after[waiting] = symbol
+        waiting = -1
+        if child >= 0 and out.parent[child] == UNSEEN:
+            out.parent[child], out.grandparent[child] = label_above, higher
+            out.before[child], out.after[child] = before, NONE
+            waiting = child
+        if fresh and count == 0:
+            out.first[own] = symbol
+        count += 1
+    if fresh:
+        out.last[own], out.children[own] = symbol, count
+
+
+@kernel
+def read_kin(found: Brackets, order: np.ndarray, tags: np.ndarray, above: np.ndarray, out: Kin) -> None:
+    """Fill ``out`` from candidates in the ``order`` in which they count; above: as long as ``found.bracket``."""
+    for rank in range(order.shape[0]):
+        t = order[rank]
+        first, stop = found.first[t], found.first[t + 1]
+        _read_children(found, -1, first, stop, tags[t], above, out)
+        for place in range(first, stop):
+            _read_children(found, found.bracket[place], place + 1, stop, tags[t], above, out)
+
+
+class BracketColumns(NamedTuple):
+    """The brackets of a list in the order of ``Fusion.brackets``: what candidates have in their place."""
+
+    numbers: np.ndarray  # float64 [B, NUMBERS]
+    symbols: np.ndarray  # int32 [B, SYMBOLS]: symbol ids, -1 for none
+
+
+def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpness: float) -> BracketColumns:
+    """The columns of a list's brackets, from scores and base scores (float64 [T]) in units of their deviations.
+
+    At least one candidate takes part in fusion.
+    """
+    brackets, used, W = fusion.brackets, fusion.used, fusion.words.size
+    B, n, T = brackets.label.size, int(np.count_nonzero(used)), used.size
+    weights = np.vstack([_softmax(scores, used, sharpness * SCALES), _softmax(base, used, np.ones(1))])
+    total = fusion.weights(weights)
+    order = np.argsort(np.where(used, -scores, np.inf), kind="stable")[:n]
+    has = np.zeros((T, B), np.bool_)
+    has[np.repeat(np.arange(T), np.diff(brackets.first)), brackets.bracket] = True
+    has, ordered = has[order], scores[order, None]
+    best, rival = (np.where(those, ordered, -np.inf).max(axis=0) for those in (has, ~has))
+    masses = _masses(brackets, has, weights[[OWN, BASE]][:, order], total[OWN])
+    kin = Kin(*np.full((len(Kin._fields), B), UNSEEN, np.int32))
+    read_kin(brackets, order, np.ascontiguousarray(fusion.tags.T), np.empty(brackets.bracket.size, np.int32), kin)
+    weight, places = weights[OWN], (brackets.end - brackets.start, np.full(B, W), brackets.start, np.full(B, n))
+    entropy = np.full(B, -float((weight * np.log(np.where(weight > 0, weight, 1.0))).sum()))
+    share, margin = _log_odds(has.sum(axis=0) / n, 0.5 / n), np.clip(best - rival, -FAR, FAR)
+    numbers = (*_log_odds(total, LEAST), share, margin, *masses, *places, entropy, kin.children)
+    tags, words = fusion.tags[:, order[0]], fusion.symbols.lower[fusion.words]
+    symbols = (brackets.label, *kin[:-1], *_at_edges(brackets, tags), *_at_edges(brackets, words))
+    return BracketColumns(np.stack(numbers, axis=1).astype(np.float64), np.stack(symbols, axis=1))
+
+
+def _masses(found: Brackets, has: np.ndarray, weights: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """float64 [6, B]: by two weightings (float64 [2, n]) the weight of the trees with a bracket that crosses each, then
+    of those with another over its words, and not it; then the ``total`` of the heaviest bracket of either kind.
+
+    has: bool [n, B], which brackets each tree has.
+    """
+    n, B = has.shape
+    masses, brackets = np.zeros((6, B)), has.astype(np.float32)
+    for first, last in pieces(B, 4 * n * B):
+        of = np.arange(first, last)
+        crosses, same = crossing(found, of), of[:, None] != np.arange(B)
+        same &= (found.start[of][:, None] == found.start) & (found.end[of][:, None] == found.end)
+        relabel = (brackets @ same.T.astype(np.float32) > 0) & ~has[:, of]
+        for k, (others, trees) in enumerate(((crosses, brackets @ crosses.T.astype(np.float32) > 0), (same, relabel))):
+            # tree after tree, as ``sum`` would add up a single column in another order than many
+            masses[2 * k : 2 * k + 2, of] = np.where(trees, weights[:, :, None], 0.0).cumsum(axis=1)[:, -1]
+            masses[4 + k, of] = np.where(others, total, 0.0).max(axis=1)
+    return masses
+
+
+def _at_edges(found: Brackets, symbols: np.ndarray) -> tuple[np.ndarray, ...]:
+    """int32 [B] each: of symbols of words, those of each bracket's first and last, and of those before and after."""
+    every = np.concatenate([[-1], symbols, [-1]]).astype(np.int32)
+    return every[found.start + 1], every[found.end], every[found.start], every[found.end + 1]
+
+
+def right_brackets(fusion: Fusion, gold: Fusion) -> np.ndarray:
+    """bool [B]: which brackets the gold tree has."""
+    golds = set(_keys(gold))
+    return np.array([key in golds for key in _keys(fusion)], np.bool_)
+
+
+def _keys(fusion: Fusion) -> list[tuple[int, ...]]:
+    arrays = (getattr(fusion.brackets, name).tolist() for name in ("label", "start", "end", "copy"))
+    return list(zip(*arrays, strict=True))
+
+
+def _softmax(scores: np.ndarray, used: np.ndarray, sharpness: np.ndarray) -> np.ndarray:
+    """float64 [A, T]: probabilities of the candidates that are used, 0 for the others."""
+    taken = np.where(used, scores, -np.inf)
+    raised = np.exp(sharpness[:, None] * (taken - taken.max()))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def _log_odds(p: np.ndarray, least: float) -> np.ndarray:
+    p = np.clip(p, least, 1 - least)
+    return np.asarray(np.log(p / (1 - p)))
 
 
 class Arrays(NamedTuple):
@@ -49,36 +209,25 @@ class Arrays(NamedTuple):
 
 
 @kernel
-def _child(trees: Arrays, node: int, x: float) -> int:
-    """The child to which a row goes whose feature, of those that ``node`` asks for, is x."""
-    if trees.feature[node] < len(SYMBOLS):
-        left = (trees.members[node] >> np.uint64(x)) & np.uint64(1) == np.uint64(1)
-    else:
-        left = x <= trees.threshold[node]
-    return int(trees.child[node, 0] if left else trees.child[node, 1])
+def add_leaves(trees: Arrays, rows: np.ndarray, total: np.ndarray, parts: np.ndarray) -> None:
+    """Add to total (float64 [n]) the value of the leaf of every tree that a row (float64 [n, C]) comes to.
 
-
-@kernel
-def add_leaves(trees: Arrays, rows: np.ndarray, total: np.ndarray) -> None:
-    """Add to total (float64 [n]) the value of the leaf of every tree that a row (float64 [n, C]) comes to."""
-    for k in range(trees.first.shape[0] - 1):
-        for i in range(rows.shape[0]):
-            node = trees.first[k]
-            while trees.feature[node] >= 0:
-                node = _child(trees, node, rows[i, trees.feature[node]])
-            total[i] += trees.value[node]
-
-
-@kernel
-def add_contributions(trees: Arrays, rows: np.ndarray, parts: np.ndarray) -> None:
-    """Add to parts (float64 [n, C]) what each feature changes on the paths of ``add_leaves``; all nodes have values."""
+    parts: float64 [n, C] of what each feature changes on the way, if all nodes have values; [0, C]: nobody asks.
+    """
     for k in range(trees.first.shape[0] - 1):
         for i in range(rows.shape[0]):
             node = trees.first[k]
             while trees.feature[node] >= 0:
                 asked, before = trees.feature[node], trees.value[node]
-                node = _child(trees, node, rows[i, asked])
-                parts[i, asked] += trees.value[node] - before
+                x = rows[i, asked]
+                if asked < len(SYMBOLS):
+                    left = (trees.members[node] >> np.uint64(x)) & np.uint64(1) == np.uint64(1)
+                else:
+                    left = x <= trees.threshold[node]
+                node = trees.child[node, 0] if left else trees.child[node, 1]
+                if parts.shape[0]:
+                    parts[i, asked] += trees.value[node] - before
+            total[i] += trees.value[node]
 
 
 @dataclass(frozen=True)
@@ -105,7 +254,7 @@ class BracketModel:
     def log_odds(self, rows: np.ndarray) -> np.ndarray:
         """float64 [n]: their log-odds, from rows of codes and numbers (float64 [n, SYMBOLS + NUMBERS])."""
         total = np.full(rows.shape[0], self.arrays.baseline[0])
-        add_leaves(self.arrays, rows, total)
+        add_leaves(self.arrays, rows, total, rows[:0])
         return total
 
     def reasons(
@@ -128,7 +277,7 @@ class BracketModel:
         value, parts = self.arrays.value.copy(), np.zeros(rows.shape)
         for node in np.flatnonzero(self.arrays.feature >= 0)[::-1].tolist():  # children come after their node
             value[node] = value[self.arrays.child[node]].mean()
-        add_contributions(self.arrays._replace(value=value), rows, parts)
+        add_leaves(self.arrays._replace(value=value), rows, np.zeros(len(rows)), parts)
         return parts
 
     def rows(self, columns: BracketColumns, symbols: SymbolTable) -> np.ndarray:
