@@ -19,8 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from rerank.base.encoding import plain
-from rerank.base.wording import amount
+from rerank.base.encoding import amount, plain
 
 T = TypeVar("T")
 log = logging.getLogger("rerank")

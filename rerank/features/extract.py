@@ -11,7 +11,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.interrupts import check
-from rerank.base.memory import allowed
+from rerank.base.usage import allowed
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
 from rerank.features import marks
 from rerank.features.collecting import ListFeatures, collected

@@ -30,7 +30,7 @@ from rerank.recipes.recipe import ListRecipe, Recipe
 from rerank.recipes.settings import first_fault
 from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
-from rerank.storage.digests import digest as digest_of
+from rerank.storage.files import digest as digest_of
 from rerank.storage.files import new_directory, standing
 from rerank.storage.remote import below, fetched, is_url
 from rerank.storage.strict_json import as_json, read_object

@@ -259,11 +259,12 @@ class Scorer:
             yield from self._vote(batch)
 
     def _vote(self, batch: Sequence[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
-        from rerank.models.predictions import vote_model  # the kernels of voting
+        from rerank.learn.voting.votes import Votes
+        from rerank.learn.voting.voting import vote  # the kernels of voting
 
         lists = [(item, *self.features(item)) for item in batch if not isinstance(item, SkippedList)]
         corpus = self._corpus(lists)
-        votes = vote_model(self.model, corpus)
+        votes = vote(Votes(**self.model.votes), corpus)
         bounds = zip(corpus.lists, corpus.lists[1:], strict=False)
         ranked = (
             Ranked(item.nbest, rank(votes[a:b], item.nbest.base), votes[a:b], int(np.count_nonzero(columns < 0)))

@@ -26,8 +26,7 @@ from rerank.models.model import FORMAT_VERSION, HEADER, check_files, header_dige
 from rerank.models.provenance import Provenance, Trust, require_trusted_parts
 from rerank.readers.sequences.base import BATCH, Token
 from rerank.storage.arrays import read_array, save_arrays
-from rerank.storage.digests import digest
-from rerank.storage.files import new_directory
+from rerank.storage.files import digest, new_directory
 from rerank.storage.remote import below, fetched, is_url
 from rerank.storage.strict_json import as_json, parse_object, read_object
 

@@ -15,10 +15,10 @@ from rerank import __version__
 from rerank.base.errors import RunError
 from rerank.base.interrupts import check
 from rerank.base.usage import Usage
-from rerank.engines.engine import Engine
 from rerank.kernels.sources import code_digest, user_digest
 from rerank.models.model import Model
 from rerank.models.tagger import Tagger
+from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.storage.files import reason, write_text

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import amount
 from rerank.base.errors import RecipeError
-from rerank.base.wording import amount
 from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.base import Metric

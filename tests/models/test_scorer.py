@@ -12,8 +12,9 @@ from rerank.base.errors import ModelError
 from rerank.contrib.formats.berkeley import BerkeleyReader
 from rerank.data.corpus import Corpus
 from rerank.learn.scoring import scores
+from rerank.learn.voting.votes import Votes
+from rerank.learn.voting.voting import vote
 from rerank.models.model import Model
-from rerank.models.predictions import vote_model
 from rerank.models.scorer import Opened, Ranked, Scorer, rank, write_ranked
 from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.trees.charniak import CharniakReader
@@ -62,7 +63,7 @@ def test_scores_are_the_corpus_scores_up_to_a_constant(model, corpus, small_data
 
 
 def test_votes_are_those_of_the_corpus(model, corpus, small_data):
-    votes = vote_model(model, corpus)
+    votes = vote(Votes(**model.votes), corpus)
     found = ranked(Scorer(model, "voted"), small_data / "test.nbest.gz")
     assert len(found) == 40
     for i, each in enumerate(found):
