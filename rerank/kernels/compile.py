@@ -19,7 +19,7 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 class Called:
-    """A function that kernels call as a ``leaf``, and Python in another way."""
+    """A function that kernels call as a ``Leaf``, and Python in another way."""
 
     declared: Callable[..., Any]
 
@@ -28,8 +28,8 @@ class Called:
         return self.declared
 
     @cached_property
-    def leaf(self) -> Any:
-        """How numba sees it."""
+    def _numba_type_(self) -> Any:
+        """What numba takes it for, wherever a kernel names it."""
         from rerank.kernels.leaves import Leaf
 
         return Leaf(self.declared, self.pick)
@@ -64,7 +64,7 @@ class Prefetch(Called):
     """
 
     @cached_property
-    def leaf(self) -> Any:
+    def _numba_type_(self) -> Any:
         from rerank.kernels.leaves import PREFETCH
 
         return PREFETCH

@@ -1,7 +1,4 @@
-"""What numba does for ``compile``; it is imported with the first kernel that is called, and takes longer than numpy.
-
-Where a program calls none, it does without.
-"""
+"""What numba does for ``compile``: imported with the first kernel that is called, as it takes longer than numpy."""
 
 import gc
 import threading
@@ -19,9 +16,8 @@ from numba.core import types as _types
 # would have imported before, every line that indexes an array would try those in vain.
 from numba.core.typing import arraydecl as _arraydecl  # noqa: F401
 from numba.core.typing.templates import builtin_registry
-from numba.extending import intrinsic, models, register_model, typeof_impl
+from numba.extending import intrinsic, models, register_model
 
-from rerank.kernels.compile import Called
 from rerank.kernels.directory import config, seal, state_directory
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
@@ -63,11 +59,6 @@ class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
 
 
 register_model(Leaf)(models.OpaqueModel)
-
-
-@typeof_impl.register(Called)
-def _type_of(called: Called, _: Any) -> Any:
-    return called.leaf
 
 
 def compiled(function: Callable[..., Any], state: str | None) -> Any:

@@ -12,6 +12,8 @@ from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair, make_reader
+from rerank.extraction.content.texts import TextContent
+from rerank.extraction.flat import column_scores
 from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
@@ -26,7 +28,7 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_pairs import source_lines
+from rerank.readers.texts.text_pairs import source_lines, text_list
 
 if TYPE_CHECKING:
     from rerank.metrics.decoding.bracket_model import BracketModel
@@ -209,7 +211,16 @@ class Scorer:
 
     def _score(self, opened: Opened) -> Ranked:
         """A list in the order of its scores."""
-        weights = self.weights
+        weights, content, table = self.weights, self.content, self.model.table
+        if (
+            opened.content is None
+            and weights.trees is None
+            and isinstance(content, TextContent)
+            and isinstance(table, FeatureTable)
+        ):
+            rows = content.rows(text_list(opened.nbest))
+            scores, unknown = column_scores(content.extractor, table, weights, rows)
+            return Ranked(opened.nbest, rank(scores, opened.nbest.base), scores, unknown)
         features, columns = self.features(opened)
         absent = columns < 0
         if weights.trees is not None:
