@@ -19,8 +19,7 @@ from rerank.base.errors import RerankError
 
 if TYPE_CHECKING:
     from rerank.features.own import feature
-    from rerank.models.ranking import Ranking
-    from rerank.models.reranker import Reranker, load
+    from rerank.models.reranker import Ranking, Reranker, load
     from rerank.readers.given.nbest import NBest
     from rerank.readers.given.reading import read
     from rerank.readers.nbest import Candidate
@@ -40,7 +39,7 @@ _PLACES = {
     "Candidate": "rerank.readers.nbest",
     "Evaluation": "rerank.runs.measuring",
     "NBest": "rerank.readers.given.nbest",
-    "Ranking": "rerank.models.ranking",
+    "Ranking": "rerank.models.reranker",
     "Reranker": "rerank.models.reranker",
     "TrainingEvent": "rerank.runs.callbacks",
     "evaluate": "rerank.runs.measuring",

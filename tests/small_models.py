@@ -14,8 +14,9 @@ from rerank.features.table import HashedTable
 from rerank.learn.base import learners
 from rerank.learn.base_weight import make_learner
 from rerank.learn.scoring import scores
+from rerank.learn.voting.votes import Votes
+from rerank.learn.voting.voting import vote
 from rerank.models.model import HEADER, Model, header_digest
-from rerank.models.predictions import vote_model
 from rerank.storage.strict_json import read_object
 
 CORPUS = random_corpus(3, lists=12, candidates=4, width=16)
@@ -41,7 +42,7 @@ def trained(spec: dict[str, Any]) -> Model:
 
 def use(model: Model) -> None:
     """Everything that kernels do with a model."""
-    assert not model.votes or np.isfinite(vote_model(model, CORPUS)).all()
+    assert not model.votes or np.isfinite(vote(Votes(**model.votes), CORPUS)).all()
     for weights in model.weights.values():
         assert np.isfinite(weights.w).all()
         scores(CORPUS, weights)

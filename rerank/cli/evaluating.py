@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rerank.base.encoding import amount
 from rerank.base.errors import DataError
-from rerank.base.wording import amount
 from rerank.cli.answer import show
 from rerank.cli.application import Encoding, command
 from rerank.cli.measuring import Measuring, of_trees

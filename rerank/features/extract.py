@@ -11,7 +11,6 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.interrupts import check
-from rerank.base.memory import allowed
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
 from rerank.features import marks
 from rerank.features.collecting import ListFeatures, collected
@@ -135,6 +134,8 @@ class FeatureExtractor:
                 add_named(sink, template, np.uint64(text_hash(self.names[template])), *arrays)
             if not sink.state[OVERFLOW]:
                 break
+            from rerank.base.usage import allowed  # psutil: only for lists that need more room
+
             if (size := sum(array.nbytes for array in sink)) > allowed():
                 raise TooLargeError(f"its features take more than {size / 1e9:.1f} GB, more than this process may have")
             sink = larger(sink)

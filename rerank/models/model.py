@@ -31,7 +31,7 @@ from rerank.recipes.recipe import ListRecipe, Recipe
 from rerank.recipes.settings import Section, first_fault
 from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
-from rerank.storage.digests import digest as digest_of
+from rerank.storage.files import digest as digest_of
 from rerank.storage.files import new_directory, standing
 from rerank.storage.remote import below, fetched, is_url
 from rerank.storage.strict_json import as_json, parse_object, read_object
@@ -228,7 +228,6 @@ def _load(source: Path) -> Model:
     if not {decision.predictor, decision.ranked_by} <= set(known):
         said = f"{decision.predictor}, with the scores of {decision.ranked_by}"
         raise ValueError(f"its decision is {said}; it has {', '.join(known)}")
-    _adopt_state(model)
     return model
 
 
@@ -280,10 +279,7 @@ def check_files(source: Path, digests: dict[str, str]) -> None:
 
 
 def _check_settings(model: Model) -> None:
-    """Check that the settings are a recipe, and the state one of its learner.
-
-    Only learners of this program are checked: one of the user's own would have to be imported.
-    """
+    """Check that the settings are a recipe, and the state holds numbers; see also ``check_state``."""
     if model.settings:
         try:
             read_settings(model.settings)
@@ -308,39 +304,33 @@ def _check_settings(model: Model) -> None:
         )
 
 
-def _adopt_state(model: Model) -> None:
-    """Lay the state out as its learner does, where an earlier program did otherwise, and check that it is one."""
+def check_state(model: Model, path: str) -> None:
+    """Check that the state is one of its learner, for those who continue from it: kernels find their places in prefix
+    sums with its counters."""
     spec = model.settings.get("learner", {})
     if not model.state or spec.get("name", "") not in learners:
         return
     from rerank.learn.base_weight import make_learner  # with all that training needs
+    from rerank.learn.predictor import FREE, UPDATES
 
     try:
         learner = make_learner(spec)
         fresh = learner.fresh_like(model.state, model.table.width)
     except RecipeError as error:
-        raise ValueError(f"its learner cannot be made: {error}") from None
-    if set(fresh._fields) != set(model.state):  # an earlier version's: good for predictions, not for further training
-        model.state.clear()
+        raise ModelError(f"its learner cannot be made: {error}", path=path) from None
+    if set(fresh._fields) != set(model.state):  # that of another learner
         return
     adopted = learner.for_corpus(type(fresh)(**model.state), 0)  # variables per candidate: there may be any number
     for name, array, other in zip(fresh._fields, adopted, fresh, strict=True):
         if array.shape != other.shape or array.dtype != other.dtype or model.state[name].ndim != other.ndim:
             expected = f"expected {other.dtype} {other.shape} for its learner and table"
-            raise ValueError(f"state_{name}.npy is {array.dtype} {array.shape}; {expected}")
-    _check_counts(model)
-
-
-def _check_counts(model: Model) -> None:
-    """Check that counters are valid: kernels find their places in prefix sums with them."""
-    from rerank.learn.predictor import FREE, UPDATES
-
-    for name, array in model.state.items():
+            raise ModelError(f"state_{name}.npy is {array.dtype} {array.shape}; {expected}", path=path)
         if array.dtype.kind == "i" and np.any((array < 0) | (array > 1 << 53)):
-            raise ValueError(f"state_{name}.npy holds a count that is negative or above 2^53")
-    counts = model.state.get("counts", np.empty(0))
-    if counts.size > FREE and counts[UPDATES] > 0 and counts[FREE] != model.table.free:
-        raise ValueError(f"its state was trained with {counts[FREE]} free columns, its table has {model.table.free}")
+            raise ModelError(f"state_{name}.npy holds a count that is negative or above 2^53", path=path)
+    counts, free = model.state.get("counts", np.empty(0)), model.table.free
+    if counts.size > FREE and counts[UPDATES] > 0 and counts[FREE] != free:
+        message = f"its state was trained with {counts[FREE]} free columns, its table has {free}"
+        raise ModelError(message, path=path)
 
 
 def model_files(directory: Path | str) -> list[Path]:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.encoding import decoded
-from rerank.base.wording import amount
+from rerank.base.encoding import amount, decoded
 from rerank.readers.block import Item, ListBlock
 from rerank.readers.nbest import NBestList
 from rerank.readers.texts.text_list import SCORE, TextList

@@ -11,13 +11,13 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import texts_in
-from rerank.engines.engine import EngineSettings
 from rerank.learn import trees
+from rerank.pool import EngineSettings
 from rerank.readers.several import make_reader
 from rerank.readers.trees.treebank import treebank_files
-from rerank.recipes.figures import ListFigure
 from rerank.recipes.sections import (
     DecodeSettings,
+    ListFigure,
     OracleSettings,
     ReportedSettings,
     RunSettings,

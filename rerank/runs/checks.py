@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rerank.base.errors import RecipeError
-from rerank.base.memory import require
+from rerank.base.usage import require
 from rerank.data.shards import Lists, part_of
 from rerank.learn.base import Learner, require_votes
 from rerank.learn.base_weight import make_learner

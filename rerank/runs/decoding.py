@@ -8,7 +8,6 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import offsets
 from rerank.data.shards import Lists, list_sizes, parts, reference_rows
-from rerank.engines.engine import Engine
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
@@ -19,6 +18,7 @@ from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
 from rerank.models.decoding import gain_functions, require_trees
 from rerank.models.provenance import LEAST, Decoding, Kind
+from rerank.pool import Engine
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.corpora import Data, last_lists, shared_lists

@@ -9,7 +9,6 @@ from rerank.base.errors import RecipeError
 from rerank.base.progress import DETAIL
 from rerank.data.shards import Lists, reference_rows, section
 from rerank.data.symbols import SymbolTable
-from rerank.engines.engine import Engine
 from rerank.extraction.content.trees import Parses
 from rerank.learn.base import Weights
 from rerank.metrics.base import Metric
@@ -23,6 +22,7 @@ from rerank.metrics.bracket_model import (
 )
 from rerank.metrics.fusion import Fusion
 from rerank.metrics.parseval import Parseval
+from rerank.pool import Engine
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, shared_lists
 from rerank.runs.ensembles import members, spread

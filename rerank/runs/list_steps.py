@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rerank.data.shards import parts
-from rerank.engines.workers import check_visible
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
@@ -17,11 +16,12 @@ from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING
 from rerank.learn.folds import FOLDS, sections
 from rerank.learn.scoring import choices, weighed_rows
-from rerank.models.dense_line import NAME as LINE
-from rerank.models.dense_line import dense_line
 from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
+from rerank.models.predictions import NAME as LINE
+from rerank.models.predictions import dense_line
 from rerank.models.provenance import provenance
+from rerank.pool import check_visible
 from rerank.readers.account import Account, tell
 from rerank.readers.nbest import NBestList
 from rerank.readers.score_columns import ScoreColumns

@@ -7,13 +7,13 @@ import numpy as np
 
 from rerank.base.progress import track
 from rerank.data.shards import Lists, list_sizes
-from rerank.engines.engine import Engine
 from rerank.extraction.blocks import BLOCK_BYTES
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
 from rerank.learn.scoring import candidate_scores
 from rerank.models.decoding import Evidence, gain_functions
+from rerank.pool import Engine
 from rerank.readers.base import NBestList, SkipCount, SkippedList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe

@@ -9,10 +9,9 @@ from typing import Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import amount, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
-from rerank.base.wording import amount
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
 from rerank.extraction.content.texts import TextContent

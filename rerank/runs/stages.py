@@ -15,8 +15,8 @@ from rerank import __version__
 from rerank.base.errors import RunError
 from rerank.base.interrupts import check
 from rerank.base.usage import Usage
-from rerank.engines.engine import Engine
 from rerank.kernels.sources import code_digest, user_digest
+from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.storage.files import reason, write_text

@@ -25,7 +25,7 @@ from rerank.learn.scoring import candidate_scores
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
-from rerank.models.model import Model
+from rerank.models.model import Model, check_state
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
@@ -440,6 +440,7 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str = "") ->
     if path is None:
         return None
     model = Model.load(path, trust=True)  # of its settings the learner counts, and only if it is the recipe's own
+    check_state(model, path)
     going_on, known = make_learner(learner), model.settings.get("learner") or {}
     fresh = going_on.fresh_like(model.state, corpus.width)
     fits = known == learner or (going_on.batch and known.get("name") == learner["name"])

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import amount
 from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry
-from rerank.base.wording import amount
 from rerank.data.corpus import Corpus
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.base import Metric

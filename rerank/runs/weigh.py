@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
 from rerank.base.progress import track
-from rerank.base.wording import amount
 from rerank.learn.mert.mert import MertSettings, mert
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, rows_of_scores

@@ -11,8 +11,7 @@ import small
 
 import rerank
 from rerank.base.errors import RecipeError
-from rerank.engines.engine import Engine
-from rerank.engines.workers import Processes
+from rerank.pool import Engine, Processes
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe

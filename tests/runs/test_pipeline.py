@@ -14,10 +14,11 @@ from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import metric_of
 from rerank.learn.scoring import best
+from rerank.learn.voting.votes import Votes
+from rerank.learn.voting.voting import vote
 from rerank.metrics.base import chosen_rows
 from rerank.metrics.oracle import corpus_oracle
 from rerank.models.model import Model
-from rerank.models.predictions import vote_model
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
@@ -150,7 +151,7 @@ def test_selection_trains_on_fewer_columns(small_data, workspace):
     assert counts[0] > counts[1] > counts[2]
     assert 0 < counts[2] <= few["training"]["selected_columns"] == 20
     model, corpus = Model.load(workspace / "few" / "model"), corpus_of(workspace / "few", "test")[1]
-    voted = best(corpus, vote_model(model, corpus))
+    voted = best(corpus, vote(Votes(**model.votes), corpus))
     stored = Selections.load(workspace / "few" / "predictions" / "test.selections.npz")
     assert np.array_equal(chosen_rows(corpus.stats, voted), stored.rows["voted"])
     assert np.count_nonzero(model.weights["average"].w) <= 20

@@ -10,9 +10,8 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator,
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
 from rerank.metrics.base import TestName
-from rerank.recipes.figures import FigureSettings
 from rerank.recipes.recipe import Single, TaskRecipe
-from rerank.recipes.sections import RunSettings, SignificanceSettings, different_names
+from rerank.recipes.sections import FigureSettings, RunSettings, SignificanceSettings, different_names
 from rerank.recipes.settings import (
     Epochs,
     FoldCount,

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import amount, encoded
 from rerank.base.progress import track
-from rerank.base.wording import amount
 from rerank.cli.answer import show, shown_as_json
 from rerank.cli.application import (
     Encoding,

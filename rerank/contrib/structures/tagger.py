@@ -37,8 +37,7 @@ from rerank.models.provenance import Provenance, Trust, require_trusted_parts
 from rerank.readers.given.nbest import GivenError
 from rerank.recipes.settings import Section
 from rerank.storage.arrays import read_array, save_arrays
-from rerank.storage.digests import digest
-from rerank.storage.files import new_directory
+from rerank.storage.files import digest, new_directory
 from rerank.storage.strict_json import as_json, read_object
 
 LEXICONS = "lexicons.json"

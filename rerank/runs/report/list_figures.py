@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.recipes.figures import ListFigure, check_names
 from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.sections import ListFigure, check_names
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import Spread, number
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, ends, linear, logarithmic

@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 from markupsafe import Markup
 
 from rerank.base.encoding import file_name, plain
-from rerank.recipes.figures import FigureSettings
+from rerank.recipes.sections import FigureSettings
 from rerank.storage.files import write_text
 from rerank.storage.outputs import output_file
 

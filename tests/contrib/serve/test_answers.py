@@ -21,7 +21,6 @@ import small
 import small_texts
 
 import rerank
-from rerank.base.errors import ModelError
 from rerank.contrib.serve.app import _trained
 from rerank.data.symbols import known_hash
 from rerank.models.model import Model
@@ -236,13 +235,6 @@ _inherited: list[Any] = []  # of a forked process: a Scorer and lists that its p
 
 def _rank_inherited(_: int) -> list[Result]:
     return rank_all(*_inherited)
-
-
-def test_lists_opened_for_another_model_are_refused(cases: dict[str, Case]) -> None:
-    for name, other in (("trees", "texts"), ("texts", "dense"), ("dense", "texts")):
-        opened = cases[other].scorer.open(cases[other].lists[0])
-        with pytest.raises(ModelError, match=r"list \S+ was opened for another model"):
-            list(cases[name].scorer.rank([opened]))
 
 
 def test_what_a_template_lacks_is_logged_once_by_all_threads(

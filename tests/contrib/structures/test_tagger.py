@@ -94,7 +94,7 @@ def test_a_damaged_model_is_refused(tagger: rerank.Tagger, tmp_path: Path, damag
         np.save(place / f"{name}.npy", array)
         with pytest.raises(ModelError, match="not the one that was saved"):
             rerank.Tagger.load(place)
-        from rerank.storage.digests import digest
+        from rerank.storage.files import digest
 
         header["files"][f"{name}.npy"] = digest(place / f"{name}.npy")
     elif damage == "missing":

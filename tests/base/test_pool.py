@@ -19,8 +19,7 @@ from engine_tasks import break_down, die, die_once, meet, own_id, square, warn
 from programs import PATIENCE, program
 
 from rerank.base.errors import DataError, RecipeError, RunError, UnforeseenError
-from rerank.engines.engine import Engine, EngineSettings, open_engine
-from rerank.engines.workers import Processes, carry_out
+from rerank.pool import Engine, EngineSettings, Processes, carry_out, open_engine
 
 
 @pytest.fixture(scope="module", params=["local", "auto", "processes", "dask"])
@@ -151,7 +150,7 @@ import json, sys
 from pathlib import Path
 from engine_tasks import meet
 from rerank.base.interrupts import Interrupted, handled
-from rerank.engines.engine import EngineSettings, open_engine
+from rerank.pool import EngineSettings, open_engine
 
 if __name__ == "__main__":
     try:
