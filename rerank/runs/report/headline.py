@@ -10,7 +10,6 @@ from rerank.base.encoding import plain
 from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
 from rerank.runs.report.numbers import NONE, count, fixed
 from rerank.runs.report.rows import (
-    PREDICTORS,
     Comparison,
     Row,
     chosen_of,
@@ -19,12 +18,10 @@ from rerank.runs.report.rows import (
     dev_of,
     result_rows,
     runs_of,
-    share_closed,
     splits_of,
 )
-from rerank.runs.report.table import TextTable
+from rerank.runs.report.table import Bar, TextTable
 
-_ON_PAGES = ("last", *PREDICTORS)
 _WHOLE = ("nonzero weights", "against base")  # headings of columns whose cells stay in one line
 FAR, LATE = 0.25, 0.3  # of the way from base to oracle, and of the lists: from where on something is said
 _NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four measures needs 80 of a terminal
@@ -40,8 +37,8 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     chosen, runs = chosen_of(metrics), len(runs_of(metrics))
     test = compare_with_base([metrics], split, predictor)
-    closed = None if oracle is None else share_closed(measure, base, score, oracle)
-    share = "" if closed is None else f"{100 * closed:.0f} % of the way from base to oracle"
+    room = 0.0 if oracle is None else oracle - base
+    share = f"{100 * (score - base) / room:.0f} % of the way from base to oracle" if measure.better(room) > 0 else ""
     columns = max((entry.get("columns") or 0 for entry in metrics.get("corpora", {}).values()), default=0)
     size = f"of {count(columns)} feature columns" if columns else ""
     weights = count(metrics.get("training", {}).get("nonzero_weights"))
@@ -118,14 +115,14 @@ def blind_note(metrics: Mapping[str, Any]) -> str:
 
 
 def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
-    """The results on a split for the page; the rows of one run form a group."""
-    primary, lines, said = primary_of(metrics), list[dict[str, str]](), set[tuple[int, int]]()
-    chosen, name = None, ""
-    for row in result_rows(metrics, split, _ON_PAGES):
+    """The results on a split for the page; the rows of one run form a group, intervals of differences are bars."""
+    primary, rows = primary_of(metrics), result_rows(metrics, split)
+    lines, best, bars, name, chosen = list[dict[str, str]](), set[tuple[int, int]](), list[Bar | None](), "", None
+    for number, row in enumerate(rows):
         name = row.title if row.first else name
         chosen = name if row.chosen else chosen
         if row.chosen and row.predictor == decided_by(metrics):  # what the headline is about
-            said |= {(len(lines), k) for k in range(1, 5)}
+            best = {(number, k) for k in range(1, 5)}
         nonzero = row.nonzero if row.first else None
         aside = f" ±{count(nonzero.deviation)}" if nonzero and nonzero.deviation is not None else ""
         lines.append(
@@ -133,16 +130,21 @@ def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
                 "run": name,
                 "predictor": row.predictor,
                 primary.heading: primary.spread(row.scores.get(primary.key)),
-                f"Δ{primary.heading}": "" if row.difference is None else primary.signed(row.difference),
+                "Δ base": "" if row.difference is None else primary.signed(row.difference),
                 "against the base": row.test.verdict(primary) if row.test else "",
                 "interval": _interval(row.test, primary),
                 **_scores(row, metrics),
                 "nonzero weights": f"{count(nonzero.mean)}{aside}" if nonzero else "",
             }
         )
+        interval = row.test and row.test.interval
+        bars.append(Bar(*interval, row.difference) if interval else None)
     several = split == dev_of(metrics) and len(runs_of(metrics)) > 1
     note = "The run was chosen by its score on this split." if several else ""
-    return TextTable.of(f"Results on {split}", lines, texts=2, merged=True, chosen=chosen, best=said, note=note)
+    bars = bars if any(bars) else []
+    return TextTable.of(
+        f"Results on {split}", lines, texts=2, merged=True, chosen=chosen, best=best, note=note, bars=bars
+    )
 
 
 def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = False) -> Table:
@@ -187,7 +189,7 @@ def _interval(test: Comparison | None, measure: Measure) -> str:
 
 def notes(metrics: Mapping[str, Any]) -> list[str]:
     """Notes that explain the numbers of the results tables."""
-    rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split, _ON_PAGES)]
+    rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split)]
     tests = dict.fromkeys(name.replace("_", " ") for row in rows if row.test for name in row.test.names)
     several = any(row.seeds > 1 for row in rows)
     lines = [f"Warning: {line}." for line in metrics.get("doubts", [])]

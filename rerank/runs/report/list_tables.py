@@ -5,12 +5,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
 from rerank.runs.report.numbers import NONE, count, duration, fixed, number, reals
-from rerank.runs.report.rows import BESIDE, Group, coverage_of, dev_of, groups_of, runs_of, splits_of, written_score
-from rerank.runs.report.table import TextTable
+from rerank.runs.report.rows import BESIDE, Group, dev_of, groups_of, runs_of, splits_of, written_score
+from rerank.runs.report.table import Bar, TextTable
 
 _CHOICES = {
     "base": "base",
@@ -20,9 +18,7 @@ _CHOICES = {
     "anti_oracle": "anti-oracle",
     "random": "random choice (expected)",
 }
-COVERAGES = (1.0, 0.9, 0.75, 0.5, 0.25)  # shares of all lists
 LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
-NO_BOUND = "none: the base score weighs from the start, and theorems begin at w = 0"
 
 _table = partial(TextTable.of, merged=True)
 Metrics = Mapping[str, Any]
@@ -94,14 +90,6 @@ def mert_weights_table(metrics: Metrics) -> TextTable:
     return TextTable("Weights set by it in the chosen run", ["score", "before", "after"], rows, merged=True)
 
 
-def bound(metrics: Metrics) -> list[tuple[str, str]]:
-    """The chosen run's mistake bound, value by value."""
-    values = dict(metrics.get("training", {}).get("bound") or {})
-    if values.pop("fixed_base", False):
-        values["bound"] = NO_BOUND
-    return [(key.replace("_", " "), number(value)) for key, value in values.items()]
-
-
 def choice_table(metrics: Metrics) -> TextTable:
     """One line for all settings that were tried on the lists set apart; no lines where none were."""
     choice = metrics.get("choice")
@@ -129,18 +117,8 @@ def choice_table(metrics: Metrics) -> TextTable:
         f"{seeds} seed{'s' if seeds > 1 else ''}; intervals and errors are over lists and seeds."
     )
     caption = f"Settings on {choice['lists']:,} training lists set apart"
-    return TextTable.of(caption, rows, texts=2, chosen=choice["chosen"], note=note)
-
-
-def coverage_tables(metrics: Metrics) -> list[TextTable]:
-    """The gain of the surest answers of lists, and the area under the curve of what they lose; none without answers."""
-    measure, rows = primary_of(metrics), []
-    for split, curve in coverage_of(metrics).items():
-        levels = {f"{100 * share:g} %": np.interp(share, curve["coverage"], curve["score"]) for share in COVERAGES}
-        scores = {level: measure.text(float(score)) for level, score in levels.items()}
-        rows.append({"split": split, "AURC": fixed(curve["aurc"], 4), **scores})
-    note = "Lists are answered in the order of their margins. AURC is the area under the curve of what is lost."
-    return [TextTable.of(f"{measure.heading} on the surest lists", rows, note=note)] if rows else []
+    bars = [Bar(low, high, point["score"]) for point in choice["points"] for low, high in [point["interval"]]]
+    return TextTable.of(caption, rows, texts=2, chosen=choice["chosen"], note=note, bars=bars, from_zero=False)
 
 
 def corpora_table(metrics: Metrics) -> TextTable:

@@ -64,10 +64,6 @@ class Group:
         """One measure of one predictor on a split."""
         return Spread.known(_get(run, "splits", split, predictor, key) for run in self.runs)
 
-    def dev_score(self, dev: str, predictor: str, key: str) -> Spread | None:
-        """A measure on the dev split: of a predictor if that was evaluated there, else what training ended with."""
-        return self.score(dev, predictor, key) or Spread.known(_get(run, "dev") for run in self.runs)
-
     def training(self, key: str) -> Spread | None:
         """One number of the training."""
         return Spread.known(_get(run, "training", key) for run in self.runs)
@@ -225,11 +221,6 @@ def decided_by(metrics: Mapping[str, Any]) -> str:
 def written_score(group: Group, split: str, key: str) -> Spread | None:
     """The score of what MERT has tuned, where there is that, else of the predictor that ranks the lists of the runs."""
     return group.score(split, "mert", key) or group.score(split, group.ranked_by, key)
-
-
-def share_closed(measure: Measure, base: float, score: float, oracle: float) -> float | None:
-    """The share of the distance from base to oracle that a score covers; None where there is none."""
-    return (score - base) / (oracle - base) if measure.better(oracle - base) > 0 else None
 
 
 def compare_with_base(runs: Sequence[Mapping[str, Any]], split: str, predictor: str) -> Comparison | None:
