@@ -10,7 +10,6 @@ from rerank.base.encoding import plain
 from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
 from rerank.runs.report.numbers import NONE, count, fixed
 from rerank.runs.report.rows import (
-    Comparison,
     Row,
     chosen_of,
     compare_with_base,
@@ -19,11 +18,13 @@ from rerank.runs.report.rows import (
     result_rows,
     runs_of,
     splits_of,
+    verdict,
 )
 from rerank.runs.report.table import Bar, TextTable
 
 _WHOLE = ("nonzero weights", "against base")  # headings of columns whose cells stay in one line
-FAR, LATE = 0.25, 0.3  # of the way from base to oracle, and of the lists: from where on something is said
+LARGE_LEAD = 0.25  # of the training lists over dev, of the way from base to oracle: from here on it is said
+LATE_ORACLES = 0.3  # of the lists with the best candidate in the second half: from here on it is said
 _NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four measures needs 80 of a terminal
 
 
@@ -42,8 +43,8 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     columns = max((entry.get("columns") or 0 for entry in metrics.get("corpora", {}).values()), default=0)
     size = f"of {count(columns)} feature columns" if columns else ""
     weights = count(metrics.get("training", {}).get("nonzero_weights"))
-    interval = f"; interval {_interval(test, measure)}" if test and test.interval else ""
-    certainty = f"{test.verdict(measure)}{interval}" if test else "not tested"
+    interval = f"; interval {_interval(test, measure)}" if test and test["interval"] else ""
+    certainty = f"{_verdict(test, measure)}{interval}" if test else "not tested"
     what = "Tagger" if metrics.get("task") == "tagging" else "Reranked"
     tiles = [
         (f"Base {measure.heading}", measure.text(base), f"on {split}"),
@@ -55,7 +56,7 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     seed = f" (seed {chosen['seed']})" if "seed" in chosen else ""
     picked = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
     amount = f"{measure.text(abs(score - base))} {measure.heading}"
-    said = f": {test.verdict(measure, amount)}." if test is not None else "."
+    said = f": {_verdict(test, measure, amount)}." if test is not None else "."
     lost = " ".join(filter(None, [metrics.get("base_doubt"), unbeaten(metrics), given_up(metrics, split)]))
     sentence = (
         f"On {split}, {chosen.get('name', 'the model')}{seed}{picked} reaches {measure.heading} {measure.text(score)} "
@@ -131,14 +132,14 @@ def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
                 "predictor": row.predictor,
                 primary.heading: primary.spread(row.scores.get(primary.key)),
                 "Δ base": "" if row.difference is None else primary.signed(row.difference),
-                "against the base": row.test.verdict(primary) if row.test else "",
+                "against the base": _verdict(row.test, primary),
                 "interval": _interval(row.test, primary),
                 **_scores(row, metrics),
                 "nonzero weights": f"{count(nonzero.mean)}{aside}" if nonzero else "",
             }
         )
-        interval = row.test and row.test.interval
-        bars.append(Bar(*interval, row.difference) if interval else None)
+        interval = row.test and row.test["interval"]
+        bars.append(Bar(interval[0], interval[1], row.difference) if interval else None)
     several = split == dev_of(metrics) and len(runs_of(metrics)) > 1
     note = "The run was chosen by its score on this split." if several else ""
     bars = bars if any(bars) else []
@@ -156,7 +157,7 @@ def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = 
     """
     rows, lines = result_rows(metrics, split), []
     for row in rows:
-        said = row.test.verdict(primary_of(metrics)) if row.test else ""
+        said = _verdict(row.test, primary_of(metrics))
         line = {
             "run": plain(row.title) if row.first else "",
             **_scores(row, metrics),
@@ -183,14 +184,18 @@ def _scores(row: Row, metrics: Mapping[str, Any]) -> dict[str, str]:
     return {"predictor": row.predictor, **scores}
 
 
-def _interval(test: Comparison | None, measure: Measure) -> str:
-    return " to ".join(map(measure.signed, test.interval)) if test and test.interval else ""
+def _verdict(test: Mapping[str, Any] | None, measure: Measure, amount: str = "") -> str:
+    return "" if test is None else verdict(test, lower_is_better=measure.lower_is_better, amount=amount)
+
+
+def _interval(test: Mapping[str, Any] | None, measure: Measure) -> str:
+    return " to ".join(map(measure.signed, test["interval"])) if test and test["interval"] else ""
 
 
 def notes(metrics: Mapping[str, Any]) -> list[str]:
     """Notes that explain the numbers of the results tables."""
     rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split)]
-    tests = dict.fromkeys(name.replace("_", " ") for row in rows if row.test for name in row.test.names)
+    tests = dict.fromkeys(row.test["test"].replace("_", " ") for row in rows if row.test)
     several = any(row.seeds > 1 for row in rows)
     lines = [f"Warning: {line}." for line in metrics.get("doubts", [])]
     lines += filter(None, [crossed(metrics)])
@@ -211,27 +216,25 @@ def crossed(metrics: Mapping[str, Any]) -> str:
 
 def next_steps(metrics: Mapping[str, Any]) -> list[str]:
     """Advice on what to try next, drawn from the run: more lists, less of a fit to those of training, longer lists."""
-    measure, training, steps = primary_of(metrics), metrics.get("training", {}), list[str]()
-    split, curve = next(iter(splits_of(metrics)), ""), metrics.get("curve") or {}
-    slope = curve.get("slope")
+    measure, split, steps = primary_of(metrics), next(iter(splits_of(metrics)), ""), list[str]()
+    slope = (metrics.get("curve") or {}).get("slope")
     if slope is None:
         steps.append("training.curve: [0.25, 0.5] shows whether more training lists would help.")
     elif measure.better(slope) > 0:
-        steps.append(
-            f"Twice the training lists bring about {measure.signed(slope)} {measure.heading}, by the learning curve."
-        )
-    reached, systems = training.get("reached") or {}, metrics.get("splits", {}).get(split, {})
+        gain = f"{measure.signed(slope)} {measure.heading}"
+        steps.append(f"Twice the training lists bring about {gain}, by the learning curve.")
+    reached, systems = metrics.get("training", {}).get("reached") or {}, metrics.get("splits", {}).get(split, {})
     base, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", "oracle"))
     if base is not None and oracle is not None and {"train", "dev"} <= reached.keys():
-        apart, room = measure.better(reached["train"] - reached["dev"]), measure.better(oracle - base)
-        if room > 0 and apart > FAR * room:
-            there = f"Training lists reach {measure.text(reached['train'])}, dev {measure.text(reached['dev'])}"
+        lead, room = measure.better(reached["train"] - reached["dev"]), measure.better(oracle - base)
+        if room > 0 and lead > LARGE_LEAD * room:
+            scores = f"Training lists reach {measure.text(reached['train'])}, dev {measure.text(reached['dev'])}"
             less = "fewer features (features.min_lists, a smaller set), L1 or fewer epochs"
-            steps.append(f"{there}: {less} fit them less closely.")
-    ranks = metrics.get("corpora", {}).get(split, {}).get("statistics", {}).get("oracle_ranks") or []
-    if ranks and sum(ranks[len(ranks) // 2 :]) > LATE * sum(ranks):
-        share = 100 * sum(ranks[len(ranks) // 2 :]) / sum(ranks)
-        where = f"In {share:.0f} % of the lists the best candidate is in the second half"
+            steps.append(f"{scores}: {less} fit them less closely.")
+    ranks = metrics.get("corpora", {}).get(split, {}).get("statistics", {}).get("oracle_ranks") or [0]
+    late = sum(ranks[len(ranks) // 2 :]) / (sum(ranks) or 1)
+    if late > LATE_ORACLES:
+        where = f"In {100 * late:.0f} % of the lists the best candidate is in the second half"
         steps.append(f"{where}: longer lists may hold better ones.")
     return steps
 

@@ -14,8 +14,6 @@ from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import Spread
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
 from rerank.runs.report.rows import (
-    base_on_dev,
-    coverage_of,
     dev_of,
     groups_of,
     splits_of,
@@ -68,7 +66,8 @@ def training_figure(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> Figu
         best[curve.run] = max([best.get(curve.run, -float("inf")), *scores])
     chosen = {str(run.get("name")) for group in groups_of(metrics) if group.chosen for run in group.runs}
     names = sorted(best, key=lambda name: (name not in chosen, -best[name], name))[: len(PALETTE)]
-    scored, lines, base = any(curve.dev_samples for curve in curves), list[FigureLine](), base_on_dev(metrics)
+    scored, lines = any(curve.dev_samples for curve in curves), list[FigureLine]()
+    base = (metrics.get("corpora", {}).get(dev, {}).get("statistics") or {}).get("base", {}).get(measure.key)
     for curve in sorted((curve for curve in curves if curve.run in names), key=lambda curve: names.index(curve.run)):
         x = curve.dev_samples if scored else curve.samples
         y = [measure.scale * score for score in curve.dev_scores] if scored else curve.mistakes
@@ -97,7 +96,8 @@ def learning_figure(curve: LearningCurve | None, measure: Measure) -> Figure | N
 def coverage_figure(metrics: Mapping[str, Any]) -> Figure | None:
     """The score over the share of lists that are answered, those with the largest margins; None without answers."""
     measure, lines, areas = primary_of(metrics), list[FigureLine](), list[str]()
-    for split, curve in coverage_of(metrics).items():
+    decoded = metrics.get("training", {}).get("decode") or {}
+    for split, curve in decoded.get("coverage", {}).items():
         x, y = [100 * share for share in curve["coverage"]], [measure.scale * score for score in curve["score"]]
         lines.append(FigureLine(x, y, split))
         areas.append(f"{curve['aurc']:.4f} on {split}")

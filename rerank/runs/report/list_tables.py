@@ -26,25 +26,25 @@ Metrics = Mapping[str, Any]
 
 def training_table(metrics: Metrics) -> TextTable:
     """The training of every run."""
-    rows, measure, runs = [], primary_of(metrics), runs_of(metrics)
+    measure, runs = primary_of(metrics), runs_of(metrics)
     several = len({run.get("seed") for run in runs}) > 1
-    for run in runs:
-        score, trained = run.get("dev"), run.get("training", {})
-        rows.append(
-            {
-                "run": str(run.get("name", "model")),
-                "learner": learner_text(run.get("learner") or trained.get("learner")),
-                "loss": str(trained.get("loss") or NONE),
-                "seed": str(run.get("seed", NONE)) if several else "",
-                "epochs": count(trained.get("epochs")),
-                "updates": count(trained.get("updates")),
-                "mistakes, first → last epoch": first_to_last(trained.get("mistakes") or []),
-                f"{measure.heading} on {dev_of(metrics)}": measure.text(score if isinstance(score, float) else None),
-                "nonzero weights": count(trained.get("nonzero_weights")),
-                "time": duration(trained.get("seconds")),
-                "nonzeros / s": count(trained.get("nonzeros_per_second")),
-            }
-        )
+    rows = [
+        {
+            "run": str(run.get("name", "model")),
+            "learner": learner_text(run.get("learner") or trained.get("learner")),
+            "loss": str(trained.get("loss") or NONE),
+            "seed": str(run.get("seed", NONE)) if several else "",
+            "epochs": count(trained.get("epochs")),
+            "updates": count(trained.get("updates")),
+            "mistakes, first → last epoch": first_to_last(trained.get("mistakes") or []),
+            f"{measure.heading} on {dev_of(metrics)}": measure.text(run.get("dev")),
+            "nonzero weights": count(trained.get("nonzero_weights")),
+            "time": duration(trained.get("seconds")),
+            "nonzeros / s": count(trained.get("nonzeros_per_second")),
+        }
+        for run in runs
+        for trained in [run.get("training", {})]
+    ]
     return _table("Runs", rows, texts=3)
 
 
@@ -138,21 +138,12 @@ def _sizes(entry: Mapping[str, Any]) -> list[str]:
     return [count(entry.get(key)) for key in ("lists", "candidates", "nonzeros", "columns")]
 
 
-def skipped_table(metrics: Metrics) -> TextTable:
-    """Lists, and candidates of other lists, that were left out, by reason."""
-    rows = [
-        {"split": split, "what": what, "reason": str(reason), "how many": count(skipped)}
-        for split, entry in metrics.get("corpora", {}).items()
-        for what, key in LEFT_OUT.items()
-        for reason, skipped in (entry.get(key) or {}).items()
-    ]
-    return _table("Left out", rows, texts=3)
-
-
-def scores_table(metrics: Metrics) -> TextTable:
-    """Remarks on the scores of the lists, and on their words."""
+def remarks_table(metrics: Metrics) -> TextTable:
+    """What was left out, by reason, and what is odd about scores and words."""
     rows: list[tuple[str, str, str]] = []
     for split, entry in metrics.get("corpora", {}).items():
+        for what, key in LEFT_OUT.items():
+            rows += [(split, f"{what}s left out: {reason}", count(n)) for reason, n in (entry.get(key) or {}).items()]
         for column, candidates in (entry.get("absent") or {}).items():
             rows.append((split, f"candidates without {column}, which is 0 there", count(candidates)))
         for column, lists in (entry.get("unknown_columns") or {}).items():
@@ -162,7 +153,7 @@ def scores_table(metrics: Metrics) -> TextTable:
             rows.append((split, text, count(lowest["lists"])))
         for side, words in (entry.get("normalized") or {}).items():
             rows.append((split, f"words of {side} that were brought to one form", count(words)))
-    return TextTable("Scores and words to look at", ["split", "what", "number"], rows, texts=2, merged=True)
+    return TextTable("Left out, and to look at", ["split", "what", "number"], rows, texts=2, merged=True)
 
 
 def lists_table(metrics: Metrics) -> TextTable:
@@ -202,7 +193,7 @@ def _statistics(metrics: Metrics) -> list[tuple[str, Mapping[str, Any]]]:
 
 Table = Callable[[Metrics], TextTable]
 TRAINING: tuple[Table, ...] = choice_table, training_table, mert_table, mert_weights_table
-DATA: tuple[Table, ...] = corpora_table, skipped_table, scores_table, lists_table, choices_table
+DATA: tuple[Table, ...] = corpora_table, remarks_table, lists_table, choices_table
 
 
 def reported_table(metrics: Metrics) -> TextTable | None:
