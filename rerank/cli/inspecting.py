@@ -74,10 +74,10 @@ def inspect(
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
     weights, counts = loaded.weights_of(predictor, linear=False), loaded.table.about
     if feature is not None:
-        features, found = find_features(loaded, predictor, feature), Table("feature", "weight")
+        features, table = find_features(loaded, predictor, feature), Table("feature", "weight")
         for name, weight in features:
-            found.add_row(plain(name), f"{weight:+.5g}")
-        return show(found, features=dict(features))
+            table.add_row(plain(name), f"{weight:+.5g}")
+        return show(table, features=dict(features))
     learner, nonzero = str(loaded.about.get("learner", "")), int((weights.strength != 0).sum())
     seen, kept = counts.get("seen", 0), counts.get("kept", 0)
     show(
@@ -277,11 +277,11 @@ def _find(
                 return item, -1
     else:
         data = scorer.recipe.data.of_files(nbest, gold, sources).model_copy(update={"reader": reader})
-        for given in content.read(data, ""):
-            ids.append(given.id)
+        for nbest_list in content.read(data, ""):
+            ids.append(nbest_list.id)
             if ids[-1] == list_id:
                 count = SkipCount("skip")
-                pair = content.pair(given, count)
+                pair = content.pair(nbest_list, count)
                 if pair is None:
                     raise DataError(f"the list cannot be used: {next(iter(count.first.values()))}")
                 reference, stats = content.stats(*pair)

@@ -17,7 +17,6 @@ from rerank.models.scorer import Contribution, Scorer
 from rerank.readers.base import SkipCount, SkippedList
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
-from rerank.runs.learning import shown_curve
 from rerank.runs.report import headline, list_tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.html import Folded, PageSection, Part, report
@@ -165,13 +164,11 @@ def list_sections(
     """The sections of a run over lists; curves: of runs that kept a history; figures: those that the recipe asks for;
     changes: a ``changes_row`` by split."""
     measure, task = primary_of(metrics), str(metrics.get("task", ""))
-    reported, steps = list_tables.reported_table(metrics), headline.next_steps(metrics)
     results: list[Part] = [headline.results_on_page(metrics, split) for split in splits_of(metrics)]
-    results += [*headline.notes(metrics), reported, [*figures, coverage_figure(metrics)]]
-    results += [f"What to try next: {' '.join(steps)}" if steps else None]
+    results += [*headline.notes(metrics), list_tables.reported_table(metrics), [*figures, coverage_figure(metrics)]]
     results += [f"{name}: {text}" for name, text in headline.signatures(metrics)]
-    curve = shown_curve(metrics.get("curve") or {}, measure, dev_of(metrics))
-    training: list[Part] = [[training_figure(curves, metrics), learning_figure(curve, measure)]]
+    learning = learning_figure(metrics.get("curve") or {}, measure, dev_of(metrics))
+    training: list[Part] = [[training_figure(curves, metrics), learning]]
     sides = [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0] for sign in (1, -1)]
     return [
         PageSection("Results", results),
@@ -184,8 +181,10 @@ def list_sections(
             for heading, side in zip(_sides(examples), sides, strict=True)
         ),
         PageSection("Weights", weights),
-        PageSection("Training", [*training, *(table(metrics) for table in list_tables.TRAINING)]),
-        PageSection("Data", [metrics.get("account"), *(table(metrics) for table in list_tables.DATA)]),
+        PageSection("Training", [*training, list_tables.training_table(metrics), list_tables.mert_table(metrics)]),
+        PageSection(
+            "Data", [metrics.get("account"), list_tables.corpora_table(metrics), list_tables.remarks_table(metrics)]
+        ),
     ]
 
 

@@ -6,12 +6,20 @@ import xml.etree.ElementTree as ET
 import pytest
 from synthetic_report import make_curve, make_metrics, make_report, make_run, make_runs
 
-from rerank.runs.report.list_figures import MAX_POINTS, Curve, LearningCurve, learning_figure, training_figure
+from rerank.runs.report.list_figures import MAX_POINTS, Curve, learning_figure, training_figure
 from rerank.runs.report.measures import primary_of
 from rerank.runs.report.plot import PALETTE, FigureLine, draw
 
 SVG = "{http://www.w3.org/2000/svg}"
-LEARNING = LearningCurve([950, 4753, 9507], {"dev": [0.83, 0.834, 0.84], "test": [0.82, 0.83, 0.838]}, "")
+LEARNING = {
+    "split": "test",
+    "slope": 0.005,
+    "last": {"test": "paired_t", "difference": 0.008, "p": 0.01},
+    "points": [
+        {"lists": lists, "dev": score + 0.002, "splits": {"test": score}}
+        for lists, score in ((950, 0.82), (4753, 0.83), (9507, 0.838))
+    ],
+}
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +30,7 @@ def drawn():
     figures = {
         "mistakes": training_figure(without, parts["metrics"]),
         "dev": training_figure(parts["curves"], parts["metrics"]),
-        "learning": learning_figure(LEARNING, primary_of(parts["metrics"])),
+        "learning": learning_figure(LEARNING, primary_of(parts["metrics"]), "dev"),
         "points": draw("points", "Points.", [points], "x", "y", level=(1.0, "level"), diagonal=True),
     }
     return {name: figure.svg for name, figure in figures.items()}

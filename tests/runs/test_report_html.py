@@ -11,7 +11,7 @@ from synthetic_report import SIGNATURE, make_corpus, make_examples, make_full_re
 from rerank.base.errors import DataError
 from rerank.models.scorer import Contribution
 from rerank.runs.list_page import Answers, Example, changes_row
-from rerank.runs.report.headline import next_steps, signatures
+from rerank.runs.report.headline import signatures
 from rerank.runs.report.list_figures import Curve
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -109,17 +109,6 @@ class TestPage:
             *("83.89 ±0.04", "83.75 ±0.04", "37.10 ±0.00", "41,992 ±173"),
         ]
         assert SIGNATURE in page.text
-
-    def test_what_to_try_next(self):
-        metrics = make_metrics([make_run("vrda", 1, {"name": "vrda"}, 0.83, 0.83, 10)], 0)
-        assert next_steps(metrics)[:1] == ["training.curve: [0.25, 0.5] shows whether more training lists would help."]
-        metrics["training"]["reached"] = {"train": 0.99, "dev": 0.84}
-        metrics["corpora"]["test"]["statistics"]["oracle_ranks"] = [10, 2, 4, 6]
-        metrics["curve"] = {"slope": 0.004}
-        doubled, closely, longer = next_steps(metrics)
-        assert "bring about +0.40 F" in doubled
-        assert closely.startswith("Training lists reach 99.00, dev 84.00: fewer features")
-        assert longer.startswith("In 45 % of the lists the best candidate is in the second half")
 
     def test_training(self, page):
         cells = [cell.strip() for cell in page.cells]

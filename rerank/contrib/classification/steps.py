@@ -53,7 +53,7 @@ from rerank.learn.mixing import require_rule
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
-from rerank.runs.learning import CurvePoint, learning_curve, shown_curve
+from rerank.runs.learning import CurvePoint, learning_curve
 from rerank.runs.report.html import Folded, PageSection, Part, report
 from rerank.runs.report.list_figures import learning_figure
 from rerank.runs.report.measures import MEASURES
@@ -285,11 +285,10 @@ class ExampleSteps(Steps[ClassificationRecipe]):
     def report(self, metrics: Metrics, seconds: float) -> None:
         figures = draw_all(self.recipe, self.fitted, self.traced)
         write_figures(self.directory, figures, metrics)
-        curves = [shown_curve(curve, ERROR, unit=UNIT) for curve in metrics.get("curve", {}).values()]
         errors = [self._errors(name, runs) for name, runs in groups_of(self.fitted).items()]
         tests = significance_tables(metrics)
         folded = [Folded(table.caption, [table], open=k == 0) for k, table in enumerate(tests)]
-        learning = [learning_figure(curve, ERROR) for curve in curves]
+        learning = [learning_figure(curve, ERROR, unit=UNIT) for curve in metrics.get("curve", {}).values()]
         sections = [
             PageSection("Results", [*tables_of(self.recipe, metrics["tables"]), figures]),
             PageSection(

@@ -23,8 +23,6 @@ from rerank.runs.report.rows import (
 from rerank.runs.report.table import Bar, TextTable
 
 _WHOLE = ("nonzero weights", "against base")  # headings of columns whose cells stay in one line
-LARGE_LEAD = 0.25  # of the training lists over dev, of the way from base to oracle: from here on it is said
-LATE_ORACLES = 0.3  # of the lists with the best candidate in the second half: from here on it is said
 _NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four measures needs 80 of a terminal
 
 
@@ -212,31 +210,6 @@ def crossed(metrics: Mapping[str, Any]) -> str:
     cut = f"are cut into {metrics.get('folds')} sections, and each is ranked by what was learned from the others"
     said = f"Cross-validated: the lists of {', '.join(splits_of(metrics))} {cut}; the model learns from all of them."
     return said if metrics.get("folds") else ""
-
-
-def next_steps(metrics: Mapping[str, Any]) -> list[str]:
-    """Advice on what to try next, drawn from the run: more lists, less of a fit to those of training, longer lists."""
-    measure, split, steps = primary_of(metrics), next(iter(splits_of(metrics)), ""), list[str]()
-    slope = (metrics.get("curve") or {}).get("slope")
-    if slope is None:
-        steps.append("training.curve: [0.25, 0.5] shows whether more training lists would help.")
-    elif measure.better(slope) > 0:
-        gain = f"{measure.signed(slope)} {measure.heading}"
-        steps.append(f"Twice the training lists bring about {gain}, by the learning curve.")
-    reached, systems = metrics.get("training", {}).get("reached") or {}, metrics.get("splits", {}).get(split, {})
-    base, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", "oracle"))
-    if base is not None and oracle is not None and {"train", "dev"} <= reached.keys():
-        lead, room = measure.better(reached["train"] - reached["dev"]), measure.better(oracle - base)
-        if room > 0 and lead > LARGE_LEAD * room:
-            scores = f"Training lists reach {measure.text(reached['train'])}, dev {measure.text(reached['dev'])}"
-            less = "fewer features (features.min_lists, a smaller set), L1 or fewer epochs"
-            steps.append(f"{scores}: {less} fit them less closely.")
-    ranks = metrics.get("corpora", {}).get(split, {}).get("statistics", {}).get("oracle_ranks") or [0]
-    late = sum(ranks[len(ranks) // 2 :]) / (sum(ranks) or 1)
-    if late > LATE_ORACLES:
-        where = f"In {100 * late:.0f} % of the lists the best candidate is in the second half"
-        steps.append(f"{where}: longer lists may hold better ones.")
-    return steps
 
 
 def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """The figures of a run over lists: those that every report has, and those that its recipe asks for."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +14,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import Spread
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
-from rerank.runs.report.rows import (
-    dev_of,
-    groups_of,
-    splits_of,
-    written_score,
-)
+from rerank.runs.report.rows import LEVEL, dev_of, groups_of, splits_of, verdict, written_score
 
 MAX_POINTS = 400  # of a curve
 PROCESSED = "lists processed in training"
@@ -40,19 +36,6 @@ class Curve:
     nonzero_weights: Sequence[int]
     dev_samples: Sequence[int] = ()
     dev_scores: Sequence[float] = ()
-
-
-@dataclass(frozen=True)
-class LearningCurve:
-    """Scores of models that were trained on this many lists (or examples): by split, one per entry of ``sizes``.
-
-    ``verdict``: a sentence on whether more of them would help; ``unit``: what they are.
-    """
-
-    sizes: Sequence[int]
-    scores: Mapping[str, Sequence[float]]
-    verdict: str
-    unit: str = "lists"
 
 
 def training_figure(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> Figure | None:
@@ -83,14 +66,34 @@ def training_figure(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> Figu
     return draw(label, caption, lines, PROCESSED, label, level=level)
 
 
-def learning_figure(curve: LearningCurve | None, measure: Measure) -> Figure | None:
-    """The score on every split over the number of lists, or examples, that training had, with a verdict."""
-    if curve is None:
+def learning_figure(
+    curve: Mapping[str, Any], measure: Measure, dev: str | None = None, unit: str = "lists"
+) -> Figure | None:
+    """The score on every split over how much training had, and whether more of it would help; None for no curve.
+
+    curve: an entry of metrics.json, see ``runs.learning``. dev: the name of the dev split, if there is one; unit: what
+    was trained on.
+    """
+    if not curve:
         return None
-    scores = {split: [measure.scale * score for score in of_split] for split, of_split in curve.scores.items()}
-    lines = [FigureLine(curve.sizes, of_split, split) for split, of_split in scores.items()]
-    label, x = f"training {curve.unit} (log scale)", logarithmic(curve.sizes, margin=0.04)
-    return draw("learning", curve.verdict, lines, label, measure.name, x=x)
+    points, split, test = curve["points"], curve["split"], curve["last"]
+    sizes = [point[unit] for point in points]
+    scores = {name: [point["splits"][name] for point in points] for name in points[0]["splits"]}
+    if dev is not None and dev not in scores and all(point["dev"] is not None for point in points):
+        scores[dev] = [point["dev"] for point in points]
+    step = scores[split][-1] - scores[split][-2]
+    doublings = math.log2(sizes[-1] / sizes[-2]) if sizes[-1] > sizes[-2] else 1.0
+    rate = "" if abs(doublings - 1) < 0.05 else f", {measure.signed(step / doublings)} per doubling"
+    helps = test["p"] < LEVEL and measure.better(step) > 0
+    caption = (
+        f"Doubling the training {unit} changes {measure.heading} on {split} by {measure.signed(curve['slope'])} (least "
+        f"squares over {len(points)} sizes). The last step, from {sizes[-2]:,} to {sizes[-1]:,} {unit}, brought "
+        f"{measure.signed(step)}{rate}: {verdict(test, lower_is_better=measure.lower_is_better)}. More {unit} "
+        f"{'are likely to' if helps else 'may not'} help."
+    )
+    lines = [FigureLine(sizes, [measure.scale * score for score in own], name) for name, own in scores.items()]
+    x = logarithmic(sizes, margin=0.04)
+    return draw("learning", caption, lines, f"training {unit} (log scale)", measure.name, x=x)
 
 
 def coverage_figure(metrics: Mapping[str, Any]) -> Figure | None:

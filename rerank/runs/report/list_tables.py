@@ -1,23 +1,14 @@
 """The tables of a run over lists: how it was trained and its settings chosen, its data, a paper's numbers."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
-from rerank.runs.report.numbers import NONE, count, duration, fixed, number, reals
-from rerank.runs.report.rows import BESIDE, Group, dev_of, groups_of, runs_of, splits_of, written_score
+from rerank.runs.report.measures import all_measures, primary_of
+from rerank.runs.report.numbers import NONE, count, duration, fixed, number
+from rerank.runs.report.rows import BASELINES, dev_of, groups_of, runs_of, splits_of, written_score
 from rerank.runs.report.table import Bar, TextTable
 
-_CHOICES = {
-    "base": "base",
-    "first": "first candidate",
-    "oracle": "oracle",
-    "corpus_oracle": "oracle of the corpus score",
-    "anti_oracle": "anti-oracle",
-    "random": "random choice (expected)",
-}
 LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
 
 _table = partial(TextTable.of, merged=True)
@@ -79,15 +70,6 @@ def mert_table(metrics: Metrics) -> TextTable:
         if (mert := run.get("training", {}).get("mert"))
     ]
     return _table("Minimum error rate training", rows, texts=2)
-
-
-def mert_weights_table(metrics: Metrics) -> TextTable:
-    """The weights that MERT set in the chosen run, and those it started from."""
-    mert = metrics.get("training", {}).get("mert") or {}
-    start, weights = mert.get("start_weights", {}), mert.get("weights", {})
-    before, after = reals([start.get(name, math.nan) for name in weights]), reals(list(weights.values()))
-    rows = list(zip(weights, before, after, strict=True))
-    return TextTable("Weights set by it in the chosen run", ["score", "before", "after"], rows, merged=True)
 
 
 def choice_table(metrics: Metrics) -> TextTable:
@@ -156,46 +138,6 @@ def remarks_table(metrics: Metrics) -> TextTable:
     return TextTable("Left out, and to look at", ["split", "what", "number"], rows, texts=2, merged=True)
 
 
-def lists_table(metrics: Metrics) -> TextTable:
-    """The lengths of the lists."""
-    rows = [
-        {
-            "split": split,
-            "smallest": count(lists.get("smallest")),
-            "mean": fixed(lists.get("mean"), 1),
-            "median": fixed(lists.get("median"), 1),
-            "largest": count(lists.get("largest")),
-            "empty": count(lists.get("empty")),
-            "of one candidate": count(lists.get("singletons")),
-            "one best candidate (%)": fixed(100 * lists["unique_oracle"] if "unique_oracle" in lists else None, 1),
-        }
-        for split, lists in _statistics(metrics)
-    ]
-    return _table("Candidates per list", rows)
-
-
-def choices_table(metrics: Metrics) -> TextTable:
-    """The scores of the best, worst and blind choices from the lists."""
-    rows = [
-        {"split": split, "choice": text}
-        | {measure.heading: measure.text(reports[name].get(measure.key)) for measure in measures_of(metrics)}
-        for split, reports in _statistics(metrics)
-        for name, text in _CHOICES.items()
-        if name in reports and (name != "first" or reports[name] != reports["base"])
-    ]
-    return _table("What the lists allow", rows, texts=2)
-
-
-def _statistics(metrics: Metrics) -> list[tuple[str, Mapping[str, Any]]]:
-    corpora = metrics.get("corpora", {})
-    return [(split, entry["statistics"]) for split, entry in corpora.items() if entry.get("statistics")]
-
-
-Table = Callable[[Metrics], TextTable]
-TRAINING: tuple[Table, ...] = choice_table, training_table, mert_table, mert_weights_table
-DATA: tuple[Table, ...] = corpora_table, remarks_table, lists_table, choices_table
-
-
 def reported_table(metrics: Metrics) -> TextTable | None:
     """One line per row of the paper, every measure of ours beside the paper's; None for a recipe without any.
 
@@ -213,27 +155,17 @@ def reported_table(metrics: Metrics) -> TextTable | None:
         measure = measures.get(name)
         heading = measure.heading if measure else name.replace("_", " ")
         headings += [f"{split} {heading}" if dot else heading, "paper"]
+        systems = metrics.get("splits", {}).get(split or first, {})
         for line, (run, row) in zip(lines, rows.items(), strict=True):
-            ours = _ours(metrics, groups.get(run), run, split if dot else first, name, measure)
-            line += [ours, _paper(measure, row.get(key))]
+            group, ours, paper = groups.get(run), "", row.get(key)
+            if measure is not None and run in BASELINES:
+                ours = measure.text(systems.get(run, {}).get(name))
+            elif measure is not None and group is not None:
+                ours = measure.spread(written_score(group, split or first, name))
+            elif group is not None and (spread := group.training(name)) is not None:
+                ours = fixed(spread.mean, 1) if name == "seconds" else count(spread.mean)
+            if paper is not None and not isinstance(paper, str):  # other values in percent if they are fractions
+                share = f"{100 * paper:.2f}" if abs(paper) <= 1 else count(paper)
+                paper = share if measure is None else measure.text(paper)
+            line += [ours or NONE, paper or NONE]
     return TextTable(f"Ours beside the paper's: {reported['source']}", headings, lines)
-
-
-def _ours(metrics: Metrics, group: Group | None, run: str, split: str, key: str, measure: Measure | None) -> str:
-    if run in BESIDE and measure is not None:
-        return measure.text(metrics.get("splits", {}).get(split, {}).get(run, {}).get(key))
-    if group is None:
-        return NONE
-    if key in ("nonzero_weights", "seconds"):
-        spread = group.training(key)
-        return NONE if spread is None else count(spread.mean) if key == "nonzero_weights" else fixed(spread.mean, 1)
-    return NONE if measure is None else measure.spread(written_score(group, split, key)) or NONE
-
-
-def _paper(measure: Measure | None, value: float | str | None) -> str:
-    """A measure as its metric shows it, a count as a count; other values in percent if they are fractions."""
-    if value is None or isinstance(value, str):
-        return value or NONE
-    if measure is not None:
-        return measure.text(value)
-    return f"{100 * value:.2f}" if abs(value) <= 1 else count(value)

@@ -13,8 +13,7 @@ from rerank.runs.report.numbers import Spread, p_value
 from rerank.storage.strict_json import as_json
 
 PREDICTORS = ("average", "voted", "mert", "mbr", "fuse", "learned")
-# What runs are compared with: its name, and the predictor.
-BESIDE = {
+BASELINES = {  # what runs are compared with: its name, and the predictor
     "base": ("base", ""),
     "first": ("first candidate", ""),
     "oracle": ("oracle", ""),
@@ -142,16 +141,13 @@ def splits_of(metrics: Mapping[str, Any]) -> list[str]:
     return sorted(metrics.get("splits", {}), key=lambda split: last.get(split, 0))
 
 
-def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str] | None = None) -> list[Row]:
-    """The lines of the results on ``split``: what is in BESIDE, ways to choose that need no training where candidates
-    have answers (``runs.ways``), and each group's ``predictors`` where it has them.
-
-    By default these are all except "last", which is included, as the first, where it ranks the lists of the run.
-    """
+def result_rows(metrics: Mapping[str, Any], split: str) -> list[Row]:
+    """The lines of the results on ``split``: BASELINES, ways to choose that need no training where candidates have
+    answers (``runs.ways``), and each group's PREDICTORS; before these "last", where it ranks the lists of the run."""
     systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
     base, rows = _get(systems, "base", primary), []
     votes = {name: (name, "") for name in _get(metrics, "training", "votes", split) or ()}
-    for name, (label, by) in (BESIDE | votes).items():
+    for name, (label, by) in (BASELINES | votes).items():
         if name in systems:
             scores = {key: Spread.known([value]) for key, value in systems[name].items()}
             test = compare_with_base([metrics], split, name)
@@ -159,7 +155,7 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
             rows.append(Row(label, by, scores, difference=difference, test=test))
     for group in groups_of(metrics):
         first = True
-        for predictor in predictors or (*(["last"] if group.ranked_by == "last" else []), *PREDICTORS):
+        for predictor in (*(["last"] if group.ranked_by == "last" else []), *PREDICTORS):
             reports = [report for run in group.runs if (report := _get(run, "splits", split, predictor)) is not None]
             keys = {key for report in reports for key in report}
             if not reports:
