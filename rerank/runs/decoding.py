@@ -24,8 +24,8 @@ from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.corpora import Data, last_lists, shared_lists
 from rerank.runs.ensembles import deviation_of, spread
 from rerank.runs.learned_fusion import MEANT, check_learning, learn_brackets
-from rerank.runs.lists_again import Reading, run_scores, see_again
 from rerank.runs.run import Run, weight_counts
+from rerank.runs.second_pass import Visitor, run_scores, visit_lists
 from rerank.runs.sweeps import GainSweep, Points, Sweep, make_sweep
 from rerank.runs.training import NOT_BEATEN, base_alone
 from rerank.runs.ways import Answered
@@ -100,7 +100,7 @@ def tune_decoding(
         every = [sweep for *_, sweeps in group for sweep in sweeps.values()]
         if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
             extracted = group[0][1]
-            _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
+            _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, every, engine), every)
     again = list[Run]()
     for run, extracted, scores, sweeps in tried:
         best = _score_of(extracted.corpus, scores, metric)
@@ -217,10 +217,10 @@ def evaluate_decoding(
     votes = None
     if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
         votes = Answered(columns.without(metric.measured).names)
-    readings: list[Reading] = [*every, *([] if votes is None else [votes])]
-    if not readings:
+    visitors: list[Visitor] = [*every, *([] if votes is None else [votes])]
+    if not visitors:
         return None
-    _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, readings, engine), every)
+    _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, visitors, engine), every)
     answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
     for name, places in others.items():
         chosen.add_selection(split, name, statistics_of(extracted.corpus, places), metric, places)

@@ -37,7 +37,7 @@ from rerank.recipes.settings import Section, Seed, Settings, named, validate
 from rerank.runs.doubts import unlike_training
 from rerank.runs.evaluation import Selections
 from rerank.runs.fitting import task_of
-from rerank.runs.report.html import fill
+from rerank.runs.report.html import PageSection, page
 from rerank.runs.report.measures import measures_of
 from rerank.runs.report.table import TextTable, plain_text
 
@@ -80,7 +80,7 @@ class Evaluation:
 
     def to_html(self) -> str:
         """The figures as one self-contained page."""
-        return fill("evaluation.html.j2", {"title": "Evaluation", "table": self._table(), "facts": self._facts()})
+        return page("Evaluation", [PageSection("Scores", [self._table(), *self._facts()])])
 
     def __str__(self) -> str:
         return plain_text(self._table().rich()) + "\n".join(self._facts())

@@ -16,7 +16,7 @@ from rerank.kernels.compile import kernel
 from rerank.learn.rules.maxent import Maxent
 from rerank.metrics.oracle import oracles
 from rerank.readers.nbest import numbered
-from rerank.runs.lists_again import ListAgain
+from rerank.runs.second_pass import RereadList
 
 FIRST, MAJORITY = "first", "majority vote"
 BY_COLUMN = "best ", "vote by "  # and the name of the column
@@ -177,7 +177,7 @@ class Answered:
     def join(self, part: "Answered", first: int, candidate: int) -> None:  # noqa: ARG002
         self._seen += [(first + number, answers, columns) for number, answers, columns in part._seen]
 
-    def see(self, again: ListAgain) -> None:
+    def see(self, again: RereadList) -> None:
         nbest = again.pair.nbest.named()
         columns = nbest.scores[:, [nbest.names.index(name) for name in self.names]].T
         self._seen.append((again.number, numbered(nbest), columns))

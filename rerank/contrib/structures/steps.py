@@ -5,7 +5,6 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +34,9 @@ from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
 from rerank.runs.evaluation import Selections
 from rerank.runs.report import headline, list_tables
-from rerank.runs.report.html import page
+from rerank.runs.report.html import PageSection, report
 from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
-from rerank.runs.results import environment
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
@@ -61,25 +59,18 @@ def write_page(
 ) -> None:
     """Write the report to ``path``; sentences, guessed: those of every test split, and the labels they were given."""
     pairs = {split: (sentences[split], guessed[split]) for split in sentences}
-    text = page(
-        "tagging.html.j2",
-        metrics,
-        recipe=recipe.as_yaml(),
-        date=datetime.now().astimezone(),
-        seconds=seconds,
-        environment=environment(),
-        runs="run",
-        about=recipe.about,
-        summary=headline.headline(metrics),
-        parts=[
-            ("results", "Results", [headline.results_on_page(metrics, split) for split in sentences]),
-            ("labels", "Labels", [label_table(split, metric, *each) for split, each in pairs.items()]),
-            ("errors", "Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
-            ("training", "Training", [list_tables.training_table(dict(metrics))]),
-            ("data", "Data", [sizes_table(metrics["corpora"])]),
-        ],
-        second=recipe.rerank is not None,
-    )
+    base = "The base gives every word its most frequent label in training."
+    if recipe.rerank is not None:
+        base += " Reranked are the best sequences of labels; their own report is in rerank/report.html."
+    sections = [
+        PageSection("Results", [base, *(headline.results_on_page(metrics, split) for split in sentences)]),
+        PageSection("Labels", [label_table(split, metric, *each) for split, each in pairs.items()]),
+        PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
+        PageSection("Training", [list_tables.training_table(metrics)]),
+        PageSection("Data", [sizes_table(metrics["corpora"])]),
+    ]
+    summary = headline.headline(metrics)
+    text = report(metrics, sections, recipe=recipe.as_yaml(), seconds=seconds, about=recipe.about, summary=summary)
     write_text(path, text)
 
 
