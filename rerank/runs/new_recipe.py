@@ -13,6 +13,7 @@ from rerank.base.errors import DataError
 from rerank.base.registry import imported
 from rerank.extraction.content import content_of
 from rerank.learn.folds import FOLDS
+from rerank.metrics.gain import LOWER, REWARD
 from rerank.readers.account import Account
 from rerank.readers.base import NBestList, lists_of, readers
 from rerank.readers.detection import recognised
@@ -151,11 +152,7 @@ def _recipe(
         for path in references:
             TextFile(path)  # refuses annotations
         if not (gains or references or shown.references):
-            if shown.roles is not None and len(likely := shown.roles.gains) > 1:
-                found = f"{' and '.join(map(repr, likely))} could be the gain"
-                raise DataError(f"{found}; say which: --roles {likely[0]}=gain", path=files[0])
-            message = "the lists say neither which candidates are good (a gain) nor what is right (a reference)"
-            raise DataError(f"{message}; add a gain to each candidate, or name --references", path=files[0])
+            raise DataError(_no_gain(shown), path=files[0])
         lacking = {"references": "not needed" if gains else "in the lists", "sources": "in the lists, or unknown"}
         if shown.segmentation is not None and shown.source is None:
             lacking["sources"] = "unknown; with them (--sources), pairs of phrases are features"
@@ -172,7 +169,8 @@ def _recipe(
         "speech": "  # or translation, for BLEU; of phones wer is the phone error rate",
     }
     said, first = _said_of(files, settings, references, measured=gains or trees or metric is not None)
-    lines[2:2] = [f"task: {task}{others.get(task, '')}", *_measure(task, format_name, first, metric)]
+    measure = _measure(task, format_name, first, metric) or (_lower(first) if gains else [])
+    lines[2:2] = [f"task: {task}{others.get(task, '')}", *measure]
     recipe = read_settings(read_yaml("\n".join(lines)))
     assert isinstance(recipe, ListRecipe)
     content = content_of(recipe)
@@ -211,6 +209,31 @@ def _measure(task: str, format_name: str, first: Sequence[NBestList], chosen: st
         cut = "char" if unspaced else "13a"
         return [f"metric: {{name: bleu, tokenize: {cut}}}  # as blanks do not tell words apart; none: they do"]
     return []
+
+
+def _no_gain(shown: TextList) -> str:
+    """Why lists without a gain and references are refused, and which of their numbers could be the gain."""
+    roles, names = shown.roles, [name for k, name in enumerate(shown.names) if k != shown.column]
+    likely = [*(roles.gains if roles is not None else ()), *filter(REWARD.search, names)]
+    if likely:
+        found = f"{' and '.join(map(repr, likely))} could be the gain"
+        return f"{found}; say {'which' if likely[1:] else 'so'}: --roles {likely[0]}=gain"
+    message = "the lists say neither which candidates are good (a gain) nor what is right (a reference)"
+    if roles is not None and (key := next(filter(LOWER.search, names), "")):
+        return f"{message}; {key!r} could be a gain of which lower is better: --roles {key}=gain"
+    return f"{message}; add a gain to each candidate, or name --references"
+
+
+def _lower(first: Sequence[NBestList]) -> list[str]:
+    """The line of a gain that is called as ranks, costs and errors are, of which lower is better."""
+    every = [nbest for nbest in first if GAIN in nbest.names and len(nbest)]
+    key = every[0].roles.gain_key if every and isinstance(every[0], TextList) and every[0].roles is not None else ""
+    if not LOWER.search(key):
+        return []
+    gains = [nbest.scores[:, nbest.names.index(GAIN)] for nbest in every]
+    lowest = all(gain[nbest.base.argmax()] == gain.min() for nbest, gain in zip(every, gains, strict=True))
+    why = "as the base chooses the lowest of every list" if lowest else "as of ranks, costs and errors"
+    return [f"metric: {{name: gain, lower: true}}  # of {key!r} lower is better, {why}"]
 
 
 def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -> tuple[list[list[str]], str]:

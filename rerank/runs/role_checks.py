@@ -8,7 +8,7 @@ from functools import partial
 from rerank.base.encoding import decoded
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
-from rerank.metrics.text import normalized
+from rerank.metrics.text import Form, normalized
 from rerank.readers.nbest import NBestList
 from rerank.readers.texts.text_list import TextList
 from rerank.runs.doubts import NORMAL, UNSPACED, joined
@@ -20,6 +20,9 @@ UNSUITED = "which words do not measure"
 REFERENCE = "reference"
 _CODE = re.compile(r"^\s*(select\b.*\bfrom\b|(def|class|import) \w)|[;{]\s*$|^\s*(public|static|return|#include)\b",
                    re.IGNORECASE | re.MULTILINE)  # fmt: skip
+# Molecules: atoms, rings and branches; a letter before a bond, a ring or a branch tells them from words and numbers.
+_ATOMS = re.compile(r"(?:\[[^\]\s]+\]|Br|Cl|[BCNOPSFIHbcnops]|[-=#$:/\\().~>+*]|%\d\d|\d)+")
+_BOND = re.compile(r"[A-Za-z\])][\d=#(]")
 _GRAPH = re.compile(r"^\s*\(\s*\S+\s*(/|\(|:\w)|:ARG\d")
 
 # Changes of references or of both sides, with what it means that one of them makes up for most of what is lacking.
@@ -43,11 +46,19 @@ def doubts_of_lists(
     """
     few = [nbest for nbest, _ in zip(lists, range(SAMPLE), strict=False) if isinstance(nbest, TextList) and len(nbest)]
     found = [_unused(few[0])] if few else []
-    words = metric is None or not (isinstance(metric, Gain) or metric.name in ("cer", "match"))
-    if REFERENCE not in (roles or {}).values():
+    if REFERENCE not in (roles or {}).values() and not isinstance(metric, Gain):
         sides = [([*map(decoded, nbest.texts)], decoded(nbest.references[0])) for nbest in few if nbest.references]
-        found += [_written(sides)] if not isinstance(metric, Gain) else []
-        found += [_unsuited([right for _, right in sides])] if words else []
+        found += doubts_of_references(sides, metric)
+    return [line for line in found if line]
+
+
+def doubts_of_references(sides: Sequence[tuple[list[str], str]], metric: Metric | None = None) -> list[str]:
+    """``doubts_of_lists`` on references alone, each beside the texts that are compared with it."""
+    words = metric is None or metric.name not in ("cer", "match")
+    forms: dict[Form, bool] = {"case": getattr(metric, "lowercase", False), **getattr(metric, "normalize", {})}
+    if any(forms.values()):
+        sides = [([normalized(text, forms) for text in texts], normalized(right, forms)) for texts, right in sides]
+    found = [_written(sides), _unsuited([right for _, right in sides]) if words else ""]
     return [line for line in found if line]
 
 
@@ -93,13 +104,15 @@ def _unsuited(references: Sequence[str]) -> str:
     """Why a metric of words does not suit references."""
     if not references:
         return ""
+    bonds = sum(_BOND.search(text.replace(" ", "")) is not None for text in references)
     kinds = {
         "are code": lambda text: _CODE.search(text) is not None,
         "are graphs in brackets": lambda text: _GRAPH.search(text) is not None,
+        "are chemical strings (SMILES)": lambda text: bonds > 0 and _ATOMS.fullmatch(text.replace(" ", "")) is not None,
         "have one token each": lambda text: len(text.split()) == 1 and not UNSPACED.search(text),
     }
     what = next((what for what, is_so in kinds.items() if sum(map(is_so, references)) > NEARLY * len(references)), "")
     if not what:
         return ""
-    advice = "measure what is right: a gain of 0 and 1 for each candidate (--metric gain), or cer"
+    advice = "measure what is right as a whole (--metric match), a gain of each candidate (gain), or cer"
     return f"The references {what}, {UNSUITED}; {advice}; or say --roles reference={REFERENCE}."
