@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import placed, refused
+from rerank.contrib.classification.scikit import read_texts
 from small_pairs import KINDS as PAIRS
 from small_pairs import files_of, recipe_of
 from strategies_damage import Draw, Files, damaged_files
 
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.contrib.classification.scikit import read_texts
 from rerank.contrib.classification.sets import Sets
 from rerank.contrib.structures.readers import TaggedSentence, sentences_of, sequence_readers
 from rerank.contrib.structures.slash import SlashReader
