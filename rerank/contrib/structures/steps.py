@@ -14,14 +14,16 @@ from rerank import __version__
 from rerank.base.errors import ModelError, RecipeError
 from rerank.contrib.structures.checks import check_labels
 from rerank.contrib.structures.fitting import (
+    best_of,
+    jackknifed,
     label_metric,
     learner_of,
     read_split,
     sequence_reader,
     token_features_of,
     train_tagger,
+    write_lists,
 )
-from rerank.contrib.structures.lists import best_of, jackknifed, write_lists
 from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_by_label, counts_by_type
 from rerank.contrib.structures.readers import TaggedSentence
 from rerank.contrib.structures.recipe import TaggingRecipe

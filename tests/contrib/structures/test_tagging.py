@@ -13,8 +13,7 @@ from commands import Command, failed
 from service import serving
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.structures.fitting import tagger
-from rerank.contrib.structures.lists import jackknifed
+from rerank.contrib.structures.fitting import jackknifed, tagger
 from rerank.contrib.structures.readers import TaggedSentence
 from rerank.contrib.structures.steps import majority
 from rerank.contrib.structures.tagger import Tagger
