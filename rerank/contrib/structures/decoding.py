@@ -267,8 +267,8 @@ def k_best(chains: Chains, weights: np.ndarray, k: int) -> tuple[np.ndarray, np.
     """(float64 [L, k], int32 [k, T]): scores and labels of the k best sequences of every example, best first.
 
     Every label of a token keeps the k best ways on from there (the n-best form of Viterbi's algorithm, Schwartz & Chow
-    1990), from the end, so that equals come in the order of labels. Where there are fewer, the rest has the score −∞ and
-    the labels −1.
+    1990), from the end, so that equals come in the order of labels. Where there are fewer, the rest has the score −∞
+    and the labels −1.
     """
     if k < 1:
         raise ValueError(f"found k={k}; expected 1 or more")
