@@ -13,7 +13,6 @@ from rerank.data.corpus import Corpus
 from rerank.data.symbols import combined, known_hash
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair, make_reader
-from rerank.extraction.content.texts import TextContent
 from rerank.features.collecting import NEAR, ListFeatures
 from rerank.features.extract import FeatureExtractor
 from rerank.features.rows import RowBuilder
@@ -166,7 +165,7 @@ class Scorer:
         content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
         content.scored = bool(table.about.get("scored"))
         if isinstance(table, FeatureTable):  # nobody misses what templates need that gave nothing in training either
-            learned = {table.templates[k] for k in np.unique(table.template)}
+            learned = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
             for names in content.needs.values():
                 names[:] = [name for name in names if name in learned]
         return content
@@ -236,12 +235,10 @@ class Scorer:
     def _score(self, opened: Opened) -> Ranked:
         """A list in the order of its scores."""
         weights, content, table = self.weights, self.content, self.model.table
-        if (
-            opened.content is None
-            and weights.trees is None
-            and isinstance(content, TextContent)
-            and isinstance(table, FeatureTable)
-        ):
+        if opened.content is None and weights.trees is None and isinstance(table, FeatureTable):
+            from rerank.extraction.content.texts import TextContent  # whose lists are opened so, and no other's
+
+            assert isinstance(content, TextContent)
             rows = content.rows(text_list(opened.nbest))
             scores, unknown = column_scores(content.extractor, table, weights, rows)
             return Ranked(opened.nbest, rank(scores, opened.nbest.base), scores, unknown)

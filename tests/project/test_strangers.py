@@ -65,7 +65,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def called(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    code = f"import sys; sys.path.insert(0, {str(site)!r}); from rerank.cli.main import main; main()"
+    code = f"import sys; sys.path.insert(0, {str(site)!r}); from rerank.cli.application import main; main()"
     root = Path(__file__).parents[2]
     return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, cwd=root)
 
