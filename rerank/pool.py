@@ -236,7 +236,7 @@ class EngineSettings(BaseModel):
     Dask scheduler.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Literal["auto", "local", "processes", "dask"] = "auto"
     workers: Annotated[int, Range(1, 1024)] | None = None

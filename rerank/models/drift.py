@@ -39,7 +39,7 @@ class ColumnSeen(BaseModel):
     below: for each of the three measures, in how many lists it is at most as large as each of the ``cuts``.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     lists: PositiveInt
     mean: FiniteFloat

@@ -58,7 +58,7 @@ class ModelRoute(NamedTuple):
 class ModelHeader(BaseModel):
     """The content of ``model.json``."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     version: int
     settings: dict[str, Any]

@@ -31,7 +31,7 @@ LIBRARIES = ("numpy", "numba", "scipy")  # the libraries that results are comput
 class DevScore(BaseModel):
     """The score by which epochs, and runs, were chosen: as the metric gives it, a fraction or a figure of 0 to 100."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     split: str
     measure: str
@@ -41,7 +41,7 @@ class DevScore(BaseModel):
 class Imported(BaseModel):
     """The file that weights were read from (``rerank import``), and its SHA-256 after decompression."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     file: str
     sha256: str
@@ -58,7 +58,7 @@ class Decoding(BaseModel):
     answer (abstain), or it is the best candidate by base score (mbr).
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     kind: Kind
     sharpness: Positive
@@ -84,7 +84,7 @@ class Decision(BaseModel):
     predictor whose scores rank lists, and are decoded.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     predictor: Literal["last", "average", "mert", "mbr", "fuse", "learned"] = "average"
     ranked_by: Literal["last", "average", "mert"] = "average"
@@ -102,7 +102,7 @@ class Provenance(BaseModel):
     decodings: how lists can be decoded, by kind; decision: see ``Decision``.
     """
 
-    model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
+    model_config = ConfigDict(extra="allow", strict=True)
 
     learner: str = ""
     run: str = ""

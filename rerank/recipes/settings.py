@@ -53,8 +53,7 @@ def placed_root(root: str) -> str:
 class Section(BaseModel):
     """A part of a recipe: no unknown keys, finite numbers, no change once read."""
 
-    # Built when it is first used: most programs use few sections.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 S = TypeVar("S", bound=Section)
