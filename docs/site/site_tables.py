@@ -16,11 +16,12 @@ from site_meanings import Setting, cell, markdown, options, settings
 from typer.main import get_command
 
 from rerank.base.errors import RecipeError
-from rerank.cli.application import app
-from rerank.cli.main import load_commands
+from rerank.cli.application import app, load_commands
 from rerank.contrib import sklearn as estimators
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.sklearn.base import SHARED, OnlineClassifier
+from rerank.contrib.structures.readers import sequence_readers
+from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates
 from rerank.learn.base import learners
@@ -30,10 +31,8 @@ from rerank.learn.pairs import PairSource
 from rerank.metrics.base import metrics
 from rerank.readers import base
 from rerank.readers.base import readers
-from rerank.contrib.structures.readers import sequence_readers
 from rerank.readers.texts.forms import FORMS
 from rerank.recipes.recipe import Recipe
-from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe
 
 load_commands()

@@ -54,7 +54,7 @@ def list_(
 def _parts(kind: Kind) -> list[dict[str, Any]]:
     """Name, settings with their defaults (as Python writes them; null where one must be given), and a sentence."""
     if kind == "recipes":
-        from rerank.recipes.shipped import about_recipe, shipped_recipes
+        from rerank.recipes.loading import about_recipe, shipped_recipes
         from rerank.recipes.tasks import task_named
 
         recipes = [{"name": name, "about": about_recipe(path)} for name, path in shipped_recipes().items()]

@@ -20,8 +20,7 @@ from reference_texts import EIN_MANN, extracted
 from rendered_features import names_of, parsed
 from typer.main import get_command
 
-from rerank.cli.application import UsageError, app
-from rerank.cli.main import load_commands
+from rerank.cli.application import UsageError, app, load_commands
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable

@@ -139,7 +139,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def called(site: Path, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    code = f"import sys; sys.path.insert(0, {str(site)!r}); from rerank.cli.main import main; main()"
+    code = f"import sys; sys.path.insert(0, {str(site)!r}); from rerank.cli.application import main; main()"
     root = Path(__file__).parents[2]
     code = f"import sys; sys.path.insert(0, {str(root)!r}); {code}"
     command = [sys.executable, "-c", code, *words]
