@@ -20,7 +20,7 @@ from rerank.runs.corpora import Data
 from rerank.runs.report import headline, list_tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.html import Folded, PageSection, Part, report
-from rerank.runs.report.list_figures import Curve, coverage_figure, draw_figures, learning_figure, training_figure
+from rerank.runs.report.list_figures import coverage_figure, draw_figures, learning_figure, training_figure
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import count, fixed, reals
 from rerank.runs.report.plot import Figure, write_figures
@@ -139,11 +139,11 @@ def write_page(
     answers: Mapping[str, Answers], metrics: Metrics, seconds: float,
 ) -> None:  # fmt: skip
     """Write the page, and the figures, which ``metrics`` then has as numbers; answers: by test split."""
-    curves, scorer = [run.curve() for run in runs], Scorer(model, recipe.predictor)
-    figures = draw_figures(recipe, metrics, curves)
+    scorer = Scorer(model, recipe.predictor)
+    figures = draw_figures(recipe, metrics, runs)
     write_figures(directory, figures, metrics)
     sections = list_sections(
-        metrics, curves=curves, figures=figures, weights=weight_tables(model, recipe.predictor),
+        metrics, runs=runs, figures=figures, weights=weight_tables(model, recipe.predictor),
         examples=[one for split, own in answers.items() for one in examples_of(scorer, split, data.others[split], own)],
         changes=[changes_row(split, own) for split, own in answers.items()],
     )  # fmt: skip
@@ -155,20 +155,20 @@ def write_page(
 def list_sections(
     metrics: Mapping[str, Any],
     *,
-    curves: Sequence[Curve] = (),
+    runs: Sequence[Run] = (),
     figures: Sequence[Figure] = (),
     examples: Sequence[Example] = (),
     changes: Sequence[Mapping[str, str]] = (),
     weights: Sequence[TextTable] = (),
 ) -> list[PageSection]:
-    """The sections of a run over lists; curves: of runs that kept a history; figures: those that the recipe asks for;
+    """The sections of a run over lists; runs: as they were trained; figures: those that the recipe asks for;
     changes: a ``changes_row`` by split."""
     measure, task = primary_of(metrics), str(metrics.get("task", ""))
     results: list[Part] = [headline.results_on_page(metrics, split) for split in splits_of(metrics)]
     results += [*headline.notes(metrics), list_tables.reported_table(metrics), [*figures, coverage_figure(metrics)]]
     results += [f"{name}: {text}" for name, text in headline.signatures(metrics)]
     learning = learning_figure(metrics.get("curve") or {}, measure, dev_of(metrics))
-    training: list[Part] = [[training_figure(curves, metrics), learning]]
+    training: list[Part] = [[training_figure(runs, metrics), learning]]
     sides = [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0] for sign in (1, -1)]
     return [
         PageSection("Results", results),
