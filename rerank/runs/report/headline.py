@@ -1,6 +1,7 @@
 """The outcome of a run over lists: one sentence, a few large numbers, and one table of results per split."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rich.table import Table
@@ -114,13 +115,20 @@ def blind_note(metrics: Mapping[str, Any]) -> str:
 
 
 def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
-    """The results on a split for the page; the rows of one run form a group, intervals of differences are bars."""
-    primary, rows = primary_of(metrics), result_rows(metrics, split)
+    """The results on a split for the page; the rows of one run form a group, intervals of differences are bars.
+
+    Predictors of a run with the same figures in everything share a row.
+    """
+    primary, rows = primary_of(metrics), list[Row]()
+    for row in result_rows(metrics, split):
+        twin = rows[-1] if rows and row.predictor and not row.first else row
+        same = twin is not row and (twin.scores, twin.test) == (row.scores, row.test)
+        rows[-1:] = [replace(twin, predictor=f"{twin.predictor}, {row.predictor}")] if same else [*rows[-1:], row]
     lines, best, bars, name, chosen = list[dict[str, str]](), set[tuple[int, int]](), list[Bar | None](), "", None
     for number, row in enumerate(rows):
         name = row.title if row.first else name
         chosen = name if row.chosen else chosen
-        if row.chosen and row.predictor == decided_by(metrics):  # what the headline is about
+        if row.chosen and decided_by(metrics) in row.predictor.split(", "):  # what the headline is about
             best = {(number, k) for k in range(1, 5)}
         nonzero = row.nonzero if row.first else None
         aside = f" ±{count(nonzero.deviation)}" if nonzero and nonzero.deviation is not None else ""
@@ -139,11 +147,9 @@ def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
         interval = row.test and row.test["interval"]
         bars.append(Bar(interval[0], interval[1], row.difference) if interval else None)
     several = split == dev_of(metrics) and len(runs_of(metrics)) > 1
-    note = "The run was chosen by its score on this split." if several else ""
-    bars = bars if any(bars) else []
-    return TextTable.of(
-        f"Results on {split}", lines, texts=2, merged=True, chosen=chosen, best=best, note=note, bars=bars
-    )
+    note, bars = "The run was chosen by its score on this split." if several else "", bars if any(bars) else []
+    caption = f"Results on {split}"
+    return TextTable.of(caption, lines, texts=2, merged=True, chosen=chosen, best=best, note=note, bars=bars)
 
 
 def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = False) -> Table:
