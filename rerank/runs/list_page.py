@@ -31,9 +31,9 @@ from rerank.runs.run import Run
 from rerank.runs.stages import Metrics
 from rerank.storage.files import write_text
 
-FEATURES_SHOWN = 10  # that decided a list
+MAX_FEATURES = 10  # that decided a list
 SAME_GAIN = 1e-12  # gains that are this close are equal
-STRONGEST, TEMPLATES, NAMED = 20, 25, 3  # rows of the tables of weights, and features named for a template
+MAX_WEIGHTS, MAX_TEMPLATES, MAX_NAMED = 20, 25, 3  # rows of the tables, and features named for a template
 
 
 class Answers(NamedTuple):
@@ -123,7 +123,7 @@ def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answe
             split, pair.nbest.id, scorer.content.gold_text(pair), _text(texts[base]),
             _text(texts[chosen] if answers.texts is None else answers.texts[kept.number]),
             base_gain=float(answers.before[i]), chosen_gain=float(answers.after[i]), oracle_gain=float(answers.best[i]),
-            contributions=scorer.explain(scorer.opened(pair), chosen, base)[:FEATURES_SHOWN],
+            contributions=scorer.explain(scorer.opened(pair), chosen, base)[:MAX_FEATURES],
             source=None if source is None else _text(source),
         )  # fmt: skip
         examples.append(example)
@@ -223,14 +223,14 @@ def contributions_table(contributions: Sequence[Contribution]) -> TextTable:
 def weight_tables(model: Model, predictor: str) -> list[TextTable]:
     """The strongest weights, and the share of all weights that each template has; none for a model without weights."""
     w = model.weights[predictor].strength
-    order = np.argsort(-np.abs(w), kind="stable")[:STRONGEST]
+    order = np.argsort(-np.abs(w), kind="stable")[:MAX_WEIGHTS]
     order = order[w[order] != 0.0]
     weights = reals(w[order].tolist())
     rows = list(zip((model.table.name(int(j)) for j in order), weights, strict=True))
     bars = [Bar(min(weight, 0.0), max(weight, 0.0)) for weight in w[order].tolist()]
     note = "A weight is for one unit of its feature: weights of scores depend on what these are measured in."
-    weighted = [share for share in shares(model, predictor, NAMED) if share.nonzero]
-    left = len(weighted) - TEMPLATES
+    weighted = [share for share in shares(model, predictor, MAX_NAMED) if share.nonzero]
+    left = len(weighted) - MAX_TEMPLATES
     by_template = [
         {
             "template": share.template,
@@ -241,7 +241,7 @@ def weight_tables(model: Model, predictor: str) -> list[TextTable]:
             "nonzero weights": count(share.nonzero),
             "columns": count(share.columns),
         }
-        for share in weighted[:TEMPLATES]
+        for share in weighted[:MAX_TEMPLATES]
     ]
     more = f"{left} more templates have smaller shares." if left > 0 else ""
     return [

@@ -53,13 +53,13 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
         ("Nonzero weights", weights, size),
     ]
     seed = f" (seed {chosen['seed']})" if "seed" in chosen else ""
-    picked = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
+    choice = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
     amount = f"{measure.text(abs(score - base))} {measure.heading}"
-    said = f": {_verdict(test, measure, amount)}." if test is not None else "."
+    outcome = f": {_verdict(test, measure, amount)}." if test is not None else "."
     lost = " ".join(filter(None, [metrics.get("base_doubt"), unbeaten(metrics), given_up(metrics, split)]))
     sentence = (
-        f"On {split}, {chosen.get('name', 'the model')}{seed}{picked} reaches {measure.heading} {measure.text(score)} "
-        f"with its {predictor} predictor; the base has {measure.text(base)}{said}{' ' if lost else ''}{lost}"
+        f"On {split}, {chosen.get('name', 'the model')}{seed}{choice} reaches {measure.heading} {measure.text(score)} "
+        f"with its {predictor} predictor; the base has {measure.text(base)}{outcome}{' ' if lost else ''}{lost}"
     )
     return {"tiles": tiles, "sentence": sentence}
 
@@ -76,17 +76,19 @@ def unbeaten(metrics: Mapping[str, Any]) -> str:
         score, tried, where = folds["base"], "Nothing", f"{held_out} training lists held out in turn"
     else:
         score, tried, where = base["dev"], "No epoch", base["split"]
-    said = f"{tried} beat the base on {where} ({measure.heading} {measure.text(score)})"
+    unbeaten_by = f"{tried} beat the base on {where} ({measure.heading} {measure.text(score)})"
     decoded = metrics["training"].get("decode") or {"use": ""}
     if decoded["use"]:
         reached = decoded[decoded["use"]]["dev"]
         if measure.better(reached - score) > 0:
-            return f"{said} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
+            return (
+                f"{unbeaten_by} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
+            )
     if base["kept"]:
-        return f"{said}: the model is the base itself."
+        return f"{unbeaten_by}: the model is the base itself."
     if held_out:
-        return f"{said}: the model may be no better than the base itself."
-    return f"{said}: this model does harm there; `base: auto` finds the weight of the base score."
+        return f"{unbeaten_by}: the model may be no better than the base itself."
+    return f"{unbeaten_by}: this model does harm there; `base: auto` finds the weight of the base score."
 
 
 def given_up(metrics: Mapping[str, Any], split: str) -> str:
@@ -96,9 +98,9 @@ def given_up(metrics: Mapping[str, Any], split: str) -> str:
     exact = [scores["exact_match"] for scores in (by, ranked) if "exact_match" in scores]
     if len(exact) < 2 or exact[0] >= exact[1]:
         return ""
-    here, there = (fixed(100 * value, 1) for value in exact)
+    trees, candidates = (fixed(100 * value, 1) for value in exact)
     by_what = f"{decision['predictor']} gives that up"
-    return f"Of its trees {here} % are entirely right, of the best candidates {there} %: {by_what}."
+    return f"Of its trees {trees} % are entirely right, of the best candidates {candidates} %: {by_what}."
 
 
 def blind_note(metrics: Mapping[str, Any]) -> str:
@@ -108,10 +110,9 @@ def blind_note(metrics: Mapping[str, Any]) -> str:
         return ""
     chosen = "; ".join(f"on {split}: {', '.join(what)}" for split, what in blind["chosen_on"].items())
     tests = ", ".join(blind["splits"])
-    said = f"Blind figures: those of the chosen settings on {tests}" if tests else "No figure is blind"
-    return (
-        f"{said}. Chosen {chosen}. The program cannot know of choices made by looking at test figures before this run."
-    )
+    figures = f"Blind figures: those of the chosen settings on {tests}" if tests else "No figure is blind"
+    warning = "The program cannot know of choices made by looking at test figures before this run."
+    return f"{figures}. Chosen {chosen}. {warning}"
 
 
 def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
@@ -161,12 +162,12 @@ def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = 
     """
     rows, lines = result_rows(metrics, split), []
     for row in rows:
-        said = _verdict(row.test, primary_of(metrics))
+        outcome = _verdict(row.test, primary_of(metrics))
         line = {
             "run": plain(row.title) if row.first else "",
             **_scores(row, metrics),
             "nonzero weights": count(row.nonzero.mean) if row.first and row.nonzero else "",
-            "against base": said if wide else said.replace("not ", "not\n").replace(", ", ",\n"),
+            "against base": outcome if wide else outcome.replace("not ", "not\n").replace(", ", ",\n"),
         }
         lines.append({heading: "" if cell == NONE else cell for heading, cell in line.items()})
     chosen = {(number, k) for number, row in enumerate(rows) if row.chosen for k in range(len(lines[number]))}
@@ -214,8 +215,8 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
 def crossed(metrics: Mapping[str, Any]) -> str:
     """How figures on training lists came about; empty where there are none."""
     cut = f"are cut into {metrics.get('folds')} sections, and each is ranked by what was learned from the others"
-    said = f"Cross-validated: the lists of {', '.join(splits_of(metrics))} {cut}; the model learns from all of them."
-    return said if metrics.get("folds") else ""
+    text = f"Cross-validated: the lists of {', '.join(splits_of(metrics))} {cut}; the model learns from all of them."
+    return text if metrics.get("folds") else ""
 
 
 def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from rerank.recipes.sections import ListFigure, check_names
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import Spread
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
-from rerank.runs.report.rows import LEVEL, dev_of, groups_of, splits_of, verdict, written_score
+from rerank.runs.report.rows import SIGNIFICANT_BELOW, dev_of, groups_of, splits_of, verdict, written_score
 
 if TYPE_CHECKING:
     from rerank.runs.run import Run
@@ -76,7 +76,7 @@ def learning_figure(
     step = scores[split][-1] - scores[split][-2]
     doublings = math.log2(sizes[-1] / sizes[-2]) if sizes[-1] > sizes[-2] else 1.0
     rate = "" if abs(doublings - 1) < 0.05 else f", {measure.signed(step / doublings)} per doubling"
-    helps = test["p"] < LEVEL and measure.better(step) > 0
+    helps = test["p"] < SIGNIFICANT_BELOW and measure.better(step) > 0
     caption = (
         f"Doubling the training {unit} changes {measure.heading} on {split} by {measure.signed(curve['slope'])} (least "
         f"squares over {len(points)} sizes). The last step, from {sizes[-2]:,} to {sizes[-1]:,} {unit}, brought "
@@ -117,10 +117,10 @@ def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], runs: Sequence[
     """The figures that the recipe asks for."""
     names, figures = {single.name: single.run for single in recipe.expand()}, []
     for figure in recipe.figures:
-        shown = {name: run for name, run in names.items() if figure.shows(name, run)}
-        by_name = {name: alike for name in shown if (alike := [run for run in runs if run.name == name])}
+        drawn = {name: run for name, run in names.items() if figure.shows(name, run)}
+        by_name = {name: alike for name in drawn if (alike := [run for run in runs if run.name == name])}
         if figure.kind == "size":
-            figures.append(_size(figure, metrics, shown))
+            figures.append(_size(figure, metrics, drawn))
         elif figure.kind == "course":
             figures.append(_course(figure, by_name))
         else:
@@ -141,7 +141,7 @@ def _course(figure: ListFigure, runs: Mapping[str, Sequence["Run"]]) -> Figure:
     return draw(figure.name, captioned(figure, f"{what} over the {PROCESSED}{mean}"), lines, PROCESSED, what)
 
 
-def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, str]) -> Figure:
+def _size(figure: ListFigure, metrics: Mapping[str, Any], runs: Mapping[str, str]) -> Figure:
     """The gain over the base against the share of columns with a weight, with a paper's points."""
     measure, first = primary_of(metrics), next(iter(splits_of(metrics)), "")
     split = figure.split or first
@@ -150,7 +150,7 @@ def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, st
     columns = max(entry["columns"] for entry in metrics["corpora"].values())
     points: dict[str, list[tuple[float, float, float]]] = {}
     for group in groups_of(metrics):
-        run, weights = shown.get(str(group.runs[0]["name"])), group.training("nonzero_weights")
+        run, weights = runs.get(str(group.runs[0]["name"])), group.training("nonzero_weights")
         score = written_score(group, split, measure.key)
         if run is not None and score is not None and weights is not None and weights.mean > 0:  # the scale is a log
             size, gain = 100 * weights.mean / columns, measure.scale * (score.mean - base)
@@ -178,8 +178,8 @@ def _reported(reported: Mapping[str, Any], run: str, key: str, scale: float) -> 
     columns, rows = reported.get("columns"), reported.get("rows", {})
     base, points = rows.get("base", {}).get(key), list[tuple[float, float, float]]()
     for name, row in rows.items():
-        known = columns and base is not None and {key, "nonzero_weights"} <= set(row)
-        if known and (name == run or re.match(rf"{re.escape(run)} \w+=", name)):
+        complete = columns and base is not None and {key, "nonzero_weights"} <= set(row)
+        if complete and (name == run or re.match(rf"{re.escape(run)} \w+=", name)):
             points.append((100 * row["nonzero_weights"] / columns, scale * (row[key] - base), 0.0))
     return points
 
