@@ -214,7 +214,8 @@ def make_metrics(runs, chosen):
         "test": make_corpus(1447, 69_508, {"gold and candidates have different words": 1}),
     }
     about = {"schema": 1, "task": "parse", "name": "parse-demo", "seed": 1, "version": "0.1.0", "metric": SIGNATURE}
-    return {**about, "corpora": corpora, **top, "runs": runs}
+    named = {key: runs[chosen][key] for key in ("name", "seed")}
+    return {**about, "chosen": named, "corpora": corpora, **top, "runs": runs}
 
 
 def make_runs():

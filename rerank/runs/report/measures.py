@@ -78,8 +78,6 @@ MEASURES = (
     Measure("ndcg", "NDCG", "NDCG (%)"),
     Measure("mrr", "MRR", "MRR (%)"),
 )
-# The first of these that a report has is the one that runs are chosen by, where the run does not say.
-_PRIMARY = ("f1", "bleu", "chrf", "accuracy", "error", "wer", "cer", "gain", "ndcg", "mrr")
 
 
 def own_measure(metric: Metric) -> dict[str, Any]:
@@ -107,6 +105,4 @@ def measures_of(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
 def primary_of(metrics: Mapping[str, Any]) -> Measure:
     """The measure that runs are compared by: what ``metrics`` says under ``measure``; F where there is none."""
     measures = {measure.key: measure for measure in all_measures(metrics)}
-    present = {measure.key for measure in measures_of(metrics)}
-    keys = [metrics.get("measure"), *(key for key in _PRIMARY if key in present)]
-    return measures[next((key for key in keys if key in measures), "f1")]
+    return measures.get(str(metrics.get("measure")), measures["f1"])

@@ -102,12 +102,9 @@ def runs_of(metrics: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def chosen_of(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The run that ``metrics`` names under ``chosen``, else the one that its top level repeats, else the first."""
-    runs = runs_of(metrics)
-    named, keys = metrics.get("chosen"), ("name", "seed")
-    if not isinstance(named, Mapping):
-        named, keys = metrics, ("training", "splits")
-    return next((run for run in runs if all(run.get(key) == named.get(key) for key in keys)), runs[0])
+    """The run that ``metrics`` names under ``chosen``, else the first."""
+    runs, chosen = runs_of(metrics), metrics.get("chosen") or {}
+    return next((run for run in runs if all(run.get(key) == value for key, value in chosen.items())), runs[0])
 
 
 def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
