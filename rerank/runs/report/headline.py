@@ -44,10 +44,9 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     weights = count(metrics.get("training", {}).get("nonzero_weights"))
     interval = f"; interval {_interval(test, measure)}" if test and test["interval"] else ""
     certainty = f"{_verdict(test, measure)}{interval}" if test else "not tested"
-    what = "Tagger" if metrics.get("task") == "tagging" else "Reranked"
     tiles = [
         (f"Base {measure.heading}", measure.text(base), f"on {split}"),
-        (f"{what} {measure.heading}", measure.text(score), f"{chosen.get('name', 'model')}, {predictor} predictor"),
+        (f"Model {measure.heading}", measure.text(score), f"{chosen.get('name', 'model')}, {predictor} predictor"),
         ("Difference", measure.signed(score - base), certainty),
         (f"Oracle {measure.heading}", measure.text(oracle), share),
         ("Nonzero weights", weights, size),
