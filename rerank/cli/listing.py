@@ -42,7 +42,7 @@ def list_(
         if len(shown) < len(parts):
             show(f"and {len(parts) - len(shown)} more: rerank list learners --all")
         if registry == "templates":
-            from rerank.features.sets import SETS
+            from rerank.features.template import SETS
 
             sets = [{"name": name, "templates": list(members)} for name, members in SETS.items()]
             show(*(f"set {name}: {len(members)} templates" for name, members in SETS.items()), sets=sets)

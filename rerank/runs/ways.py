@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.features.answers import agreement_of
+from rerank.features.scores import agreement_of
 from rerank.kernels.compile import kernel
 from rerank.learn.rules.maxent import Maxent
 from rerank.metrics.oracle import oracles

@@ -25,8 +25,7 @@ from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor
-from rerank.features.sets import SETS
-from rerank.features.template import make_template, templates
+from rerank.features.template import SETS, make_template, templates
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
