@@ -302,9 +302,9 @@ def _settled(lines: list[str], found: str, files: Sequence[str], tests: Sequence
     """A recipe of these lines, which are checked."""
     text = "\n".join(lines) + "\n"
     recipe = read_settings(read_yaml(text))
-    table = "on " + ", ".join(map(os.path.basename, tests)) if tests else "no figures: a test needs another file"
-    if tasks.get(recipe.task).folds or (isinstance(recipe, ListRecipe) and not tests):
-        table = "by cross-validation"
+    table = "by cross-validation"
+    if tests and not tasks.get(recipe.task).folds:
+        table = f"on {', '.join(map(os.path.basename, tests))}"
     return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{_time(files)}; base, model and more {table}")
 
 
