@@ -115,7 +115,7 @@ def _recipe(
     """``new_recipe`` of a file for each split."""
     splits = _names(files)
     train, dev, tests = _splits(files, splits)
-    if (made := _no_lists(name, files, splits)) is not None:
+    if (made := _no_lists(name, files, splits, reader)) is not None:
         return made
     settings, shown = _looked_at(files, references, reader, roles)
     format_name = str(settings["name"])
@@ -287,10 +287,10 @@ def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
     return replace(made, text=text, found=found, tried=tried)
 
 
-def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRecipe | None:
+def _no_lists(name: str, files: Sequence[str], splits: dict[str, str], reader: str | None) -> NewRecipe | None:
     """The recipe of a task that knows these files for its own; None where there is none."""
     train, dev, tests = _splits(files, splits)
-    own = TaskFiles(files, train, dev, tests, splits, _placed(files)[0], partial(_pattern, files, splits), _quoted)
+    own = TaskFiles(files, train, dev, tests, splits, _placed(files)[0], partial(_pattern, files, splits), _quoted, reader)
     for _, task in tasks:
         if task.new and (lines := imported(task.new)(own)):
             head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]

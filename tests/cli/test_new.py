@@ -213,6 +213,11 @@ def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest
     made = rerank("new", *files)
     assert (made.code, "sentences with labels in the format conll" in made.out) == (0, True), made
     assert rerank("run", "tags.yaml", "--set", "training.epochs=1").code == 0
+    nested = write(tmp_path, "nested.conll", "it B I\nruns O B\n\nso I B\nit B O\n\n" * 9)
+    refused = rerank("new", nested)
+    assert (refused.code, "say so: reader: {name: conll, label: last}" in refused.err) == (2, True), refused
+    made = rerank("new", nested, "--reader", "{name: conll, label: 2, columns: [1]}", "-o", "nested.yaml")
+    assert (made.code, rerank("run", "nested.yaml", "--set", "training.epochs=1").code) == (0, 0), made
     examples = write(tmp_path, "mail/spam.svm", "1 1:1 3:0.5\n-1 2:1\n" * 20)
     made = rerank("new", examples)
     assert (made.code, load_recipe("mail.yaml").task) == (0, "classification"), made
