@@ -5,10 +5,9 @@ import logging
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import zip_longest
 
 from rerank.base.encoding import decoded, is_name
 from rerank.base.errors import DataError
@@ -290,7 +289,9 @@ def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
 def _no_lists(name: str, files: Sequence[str], splits: dict[str, str], reader: str | None) -> NewRecipe | None:
     """The recipe of a task that knows these files for its own; None where there is none."""
     train, dev, tests = _splits(files, splits)
-    own = TaskFiles(files, train, dev, tests, splits, _placed(files)[0], partial(_pattern, files, splits), _quoted, reader)
+    own = TaskFiles(
+        files, train, dev, tests, splits, _placed(files)[0], partial(_pattern, files, splits), _quoted, reader
+    )
     for _, task in tasks:
         if task.new and (lines := imported(task.new)(own)):
             head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]
