@@ -4,6 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -221,7 +222,8 @@ def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
 def new_recipe(files: TaskFiles) -> list[str]:
     """What `rerank new` makes of files of svmlight without lists (qid); see ``Task``."""
     for path in files.paths:
-        with open_stream(path) as stream:
+        lines = list[bytes]()
+        with suppress(DataError), open_stream(path) as stream:  # what has no lines may be of another format
             lines = [line for _, line in islice(LineReader(stream), LOOK)]
         if not lines or not all(map(EXAMPLE.match, lines)):
             return []

@@ -71,6 +71,19 @@ def test_both_stages_are_measured(ran: Ran) -> None:
     assert nested["splits"]["test"]["average"] == systems["reranked"]
 
 
+def test_one_file_is_cross_validated(tmp_path: Path, rerank: Command) -> None:
+    (tmp_path / "train.conll").write_text("".join(sentences(0, 40)))
+    made = rerank("new", tmp_path / "train.conll", "-o", tmp_path / "r.yaml")
+    assert "by cross-validation" in made.out
+    result = rerank("run", tmp_path / "r.yaml", "--set", "training.epochs=3", "-o", tmp_path / "run")
+    assert "Cross-validated: the sentences of train are cut into 5 sections, and each is tagged" in result.out, result
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    base, best = (metrics["splits"]["train"][name]["f1"] for name in ("base", "average"))
+    assert base < 0.9 < best
+    assert metrics["significance"]["train"]["average_vs_base"]["p"] < 0.05
+    assert "train, by type of span" in (tmp_path / "run" / "report.html").read_text()
+
+
 def test_it_goes_on_where_it_stopped(ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, settings, metrics = ran
     plain = {key: value for key, value in settings.items() if key != "rerank"}
