@@ -213,16 +213,10 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
 
 def crossed(metrics: Mapping[str, Any]) -> str:
     """How figures on training lists came about; empty where there are none."""
-<<<<<<< HEAD
-    cut = f"are cut into {metrics.get('folds')} sections, and each is ranked by what was learned from the others"
-    text = f"Cross-validated: the lists of {', '.join(splits_of(metrics))} {cut}; the model learns from all of them."
-    return text if metrics.get("folds") else ""
-=======
     what, done = ("sentences", "tagged") if metrics.get("task") == "tagging" else ("lists", "ranked")
     cut = f"are cut into {metrics.get('folds')} sections, and each is {done} by what was learned from the others"
-    said = f"Cross-validated: the {what} of {', '.join(splits_of(metrics))} {cut}; the model learns from all of them."
-    return said if metrics.get("folds") else ""
->>>>>>> h-misses
+    text = f"Cross-validated: the {what} of {', '.join(splits_of(metrics))} {cut}; the model learns from all of them."
+    return text if metrics.get("folds") else ""
 
 
 def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
