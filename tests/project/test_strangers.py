@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from rerank.cli.answer import show
 from rerank.cli.application import command
-from rerank.features.text.rank import Rank
+from rerank.features.text.measures import Rank
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.metrics.wer import Wer
 from rerank.readers.texts.jsonl import JsonlReader
