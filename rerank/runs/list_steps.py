@@ -249,7 +249,7 @@ class ListSteps(Steps[ListRecipe]):
             assert line is not None
             lists = data.others[split].corpus
             selected = choices(lists, line.weights)
-            chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), metric, selected)
+            chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), selected)
         return line.about if line is not None else None
 
     def _cross_validate(self) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from rerank import __version__
 from rerank.base.errors import DataError
 from rerank.base.progress import counting
-from rerank.data.shards import Lists, list_sizes, selected
+from rerank.data.shards import Lists, list_sizes, reference_rows, selected
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
@@ -31,7 +31,7 @@ from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains
 from rerank.metrics.order import OrderMetric
 from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.evaluation import Selections
+from rerank.runs.compared import Compared
 from rerank.runs.report.list_figures import Curve
 from rerank.storage.arrays import DAMAGE
 from rerank.storage.results import KeptResult, OtherWorkError
@@ -57,7 +57,7 @@ class Run:
     )  # [N']: scores of its last lists, without training on them
     splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     significance: dict[str, dict[str, Any]] = field(default_factory=dict)
-    selections: dict[str, Selections] = field(default_factory=dict)
+    selections: dict[str, Compared] = field(default_factory=dict)
     choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     answers: dict[str, np.ndarray] = field(default_factory=dict)  # where lists are decoded: the candidates, -1 for none
     brackets: BracketModel | None = None  # where it was learned how to fuse
@@ -127,7 +127,7 @@ class Run:
             if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
                 worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)
                 bound[f"vote_error_{split}"] = float(np.mean(worse))
-        self._keep(split, choices, Selections.of(corpus, extracted.ids, metric, rows), metric)
+        self._keep(split, choices, rows, extracted, metric)
 
     def take_over(self, split: str, extracted: Extracted, parts: Sequence["Run"], metric: Metric) -> None:
         """Score on a split what runs like this one, trained without a section of it each, selected from theirs.
@@ -148,30 +148,31 @@ class Run:
             }
             for each in (rows, choices)
         )
-        self._keep(split, chosen, Selections.of(extracted.corpus, extracted.ids, metric, every), metric)
+        self._keep(split, chosen, every, extracted, metric)
         self.training |= {key: value for key, value in parts[0].training.items() if key == "votes"}
 
-    def _keep(self, split: str, choices: dict[str, np.ndarray], selections: Selections, metric: Metric) -> None:
-        """Score selections of a split, and test the predictors against the base."""
-        settings = self.recipe.significance
-        pairs = [(name, "base") for name in selections.rows if name not in ("base", "oracle")]
-        self.choices[split], self.selections[split] = choices, selections
-        self.splits[split] = selections.reports(metric)
-        self.significance[split] = selections.significance(
-            metric, pairs, settings.test, settings.samples, self.recipe.seed
-        )
-
-    def add_selection(
-        self, split: str, name: str, rows: np.ndarray, metric: Metric, chosen: np.ndarray | None = None
+    def _keep(
+        self,
+        split: str,
+        choices: dict[str, np.ndarray],
+        rows: dict[str, np.ndarray],
+        extracted: Extracted,
+        metric: Metric,
     ) -> None:
+        """Score choices from the lists of a split, and test the predictors against the base."""
+        settings, reference = self.recipe.significance, reference_rows(extracted.corpus)
+        how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": self.recipe.seed}
+        compared = Compared(metric, reference, rows, ids=extracted.ids, **how)
+        self.choices[split], self.selections[split] = choices, compared
+        self.splits[split], self.significance[split] = compared.reports(), compared.significance()
+
+    def add_selection(self, split: str, name: str, rows: np.ndarray, chosen: np.ndarray | None = None) -> None:
         """Score what else was selected on an evaluated split, by its statistics (float64 [L, K]), and test it against
         the base; ``chosen`` (int64 [L]): the candidates, where what was selected are any."""
-        known, settings = self.selections[split], self.recipe.significance
-        both = replace(known, rows={"base": known.rows["base"], name: rows})
-        tested = both.significance(metric, [(name, "base")], settings.test, settings.samples, self.recipe.seed)
-        known.rows[name] = rows
-        self.splits[split][name] = both.reports(metric)[name]
-        self.significance[split] |= tested
+        compared = self.selections[split]
+        compared.rows[name] = rows
+        self.splits[split][name] = compared.report(name)
+        self.significance[split] |= compared.significance([(name, "base")])
         if chosen is not None:
             self.choices[split][name] = chosen
 

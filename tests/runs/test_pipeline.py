@@ -22,8 +22,8 @@ from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
 from rerank.runs import pipeline
+from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data, dev_corpus
-from rerank.runs.evaluation import Selections, compare_runs
 from rerank.runs.stages import epoch_lines
 
 SCORES = ("f1", "precision", "recall", "exact_match")
@@ -151,7 +151,7 @@ def test_selection_trains_on_fewer_columns(small_data, workspace):
     assert 0 < counts[2] <= few["training"]["selected_columns"] == 20
     model, corpus = Model.load(workspace / "few" / "model"), corpus_of(workspace / "few", "test")[1]
     voted = best(corpus, vote_model(model, corpus))
-    stored = Selections.load(workspace / "few" / "predictions" / "test.selections.npz")
+    stored = Compared.of_run(workspace / "few", "test")
     assert np.array_equal(chosen_rows(corpus.stats, voted), stored.rows["voted"])
     assert np.count_nonzero(model.weights["average"].w) <= 20
 
@@ -307,7 +307,7 @@ def test_runs_that_cannot_be_compared(small_run, small_data, data, workspace):
 def test_runs_over_the_same_lists_in_two_formats_are_compared_by_order(small_run, tmp_path):
     shutil.copytree(small_run, tmp_path / "run")
     file = tmp_path / "run" / "predictions" / "test.selections.npz"
-    stored, how = Selections.load(file), ("average", "paired_bootstrap", 100, 1)
+    stored, how = Compared.of_run(tmp_path / "run", "test"), ("average", "paired_bootstrap", 100, 1)
     replace(stored, ids=[f"other {name}" for name in stored.ids]).save(file)
     with pytest.raises(DataError, match=f"the list 'other {stored.ids[0]}' where the other run has .*--by order"):
         compare_runs(small_run, tmp_path / "run", *how)

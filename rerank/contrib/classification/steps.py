@@ -126,8 +126,9 @@ def _against_largest(recipe: ClassificationRecipe, best: Result, label: np.ndarr
     settings, pair = recipe.significance, ("best", "largest")
     if settings.test is None:
         return "not tested"
-    wrong = selections_of({"best": best.predicted, "largest": np.full(label.size, usual)}, label)
-    (test,) = wrong.significance(Classification(), [pair], settings.test, settings.samples, recipe.seed).values()
+    how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": recipe.seed}
+    wrong = selections_of({"best": best.predicted, "largest": np.full(label.size, usual)}, label, **how)
+    (test,) = wrong.significance([pair]).values()
     return verdict(test, lower_is_better=True)
 
 

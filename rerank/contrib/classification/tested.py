@@ -14,7 +14,7 @@ from rerank.contrib.classification.results import Result, best_of, first_seeds, 
 from rerank.contrib.classification.sets import ExampleSet
 from rerank.contrib.classification.tables import place_of
 from rerank.models.model import Model
-from rerank.runs.evaluation import Selections
+from rerank.runs.compared import Compared
 from rerank.runs.report.numbers import NONE, count, fixed, reals
 from rerank.runs.report.table import TextTable
 from rerank.storage.files import write_text
@@ -57,11 +57,11 @@ def write_predictions(directory: Path, name: str, tested: Tested, results: Seque
         write_text(target, "\n".join(lines) + "\n")
 
 
-def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray) -> Selections:
+def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray, **how: Any) -> Compared:
     """The tested examples, with classes ``label`` (int64 [n]), that each of ``predictions`` gets wrong."""
-    rows = {name: (classes != label).astype(np.float64)[:, np.newaxis] for name, classes in predictions.items()}
     ids = [str(i + 1) for i in range(label.size)]
-    return Selections(ids, Classification().signature, np.ones((label.size, 1)), rows)
+    rows = {name: (classes != label).astype(np.float64)[:, np.newaxis] for name, classes in predictions.items()}
+    return Compared(Classification(), np.ones((label.size, 1)), rows, ids=ids, **how)
 
 
 def significance_of(
@@ -74,16 +74,15 @@ def significance_of(
         return {}
     tests: dict[str, Any] = {}
     for (name, noise), alike in first_seeds(results).items():
-        wrong = selections_of({result.spec.name: result.predicted for result in alike}, tested[name].label)
+        how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": recipe.seed}
+        wrong = selections_of({result.spec.name: result.predicted for result in alike}, tested[name].label, **how)
         pairs = list(combinations(wrong.rows, 2))
         if len(alike) > MOST:
             best = min(wrong.rows, key=lambda run: wrong.rows[run].mean())
             some = {best, *settings.against}
             pairs = [(a, b) for a, b in pairs if a in some or b in some]
         if pairs:
-            tests[place_of(name, noise)] = wrong.significance(
-                Classification(), pairs, settings.test, settings.samples, recipe.seed
-            )
+            tests[place_of(name, noise)] = wrong.significance(pairs)
     return tests
 
 

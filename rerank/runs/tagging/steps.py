@@ -23,7 +23,7 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
 from rerank.recipes.tagging_recipe import TaggingRecipe
-from rerank.runs.evaluation import Selections
+from rerank.runs.compared import Compared
 from rerank.runs.report import headline, list_tables
 from rerank.runs.report.html import page
 from rerank.runs.report.numbers import count, fixed
@@ -256,19 +256,17 @@ class TaggingSteps(Steps[TaggingRecipe]):
     def evaluate(self) -> Metrics:
         recipe, metric, chosen, used = self.recipe, self.metric_used, self.chosen, self.recipe.training.predictor
         usual = majority(self.train_sentences)
-        self.selections = dict[str, Selections]()
+        self.selections = dict[str, Compared]()
         for split in recipe.data.tests if self.tests else ():
             words = [sentence.words for sentence in self.sentences[split]]
             base, reference = self._rows(split, [[usual.get(word, usual[""]) for word in each] for each in words])
             for run in self.runs:
                 rows = {"base": base, used: self._rows(split, self._guess(run, split))[0]}
                 ids = [sentence.id for sentence in self.sentences[split]]
-                found = Selections(ids, metric.signature, reference, rows)
-                run.splits[split] = found.reports(metric)
                 settings = recipe.significance
-                run.significance[split] = found.significance(
-                    metric, [(used, "base")], settings.test, settings.samples, recipe.seed
-                )
+                how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": recipe.seed}
+                found = Compared(metric, reference, rows, ids=ids, **how)
+                run.splits[split], run.significance[split] = found.reports(), found.significance()
                 if run is chosen:
                     self.selections[split] = found
         entry = chosen.entry()
