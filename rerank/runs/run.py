@@ -1,9 +1,7 @@
 """One trained run of a recipe: kept on disk, evaluated."""
 
-import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -11,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from rerank import __version__
-from rerank.base.errors import DataError
 from rerank.base.progress import counting
 from rerank.data.shards import Lists, list_sizes, reference_rows, selected
 from rerank.extraction.extraction import Extracted
@@ -33,9 +29,7 @@ from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.compared import Compared
 from rerank.runs.report.list_figures import Curve
-from rerank.storage.arrays import DAMAGE
-from rerank.storage.results import KeptResult, OtherWorkError
-from rerank.storage.strict_json import as_json
+from rerank.storage.work import Work, key_of
 
 
 @dataclass
@@ -180,7 +174,7 @@ class Run:
         """The candidates (int64 [L]) that win the vote; kept beside the run, for splits from a cache."""
         kept = None
         if self.place is not None and extracted.key:
-            kept = KeptResult(beside(self.place, f"votes-{split}"), key_of(self.recipe, extracted.key, self.data))
+            kept = Work(beside(self.place, f"votes-{split}"), run_key(self.recipe, extracted.key, self.data))
             if (stored := kept.load()) is not None:
                 return stored[1]["winners"]
         with counting(f"vote {split}", total=extracted.corpus.list_count, unit="lists") as shown:
@@ -216,58 +210,43 @@ class Run:
             dev_scores=[line["dev"] for line in scored],
         )
 
-    def save(self, place: Path) -> None:
+    def save(self, work: Work) -> None:
         """Keep the run for ``--resume`` and for the stage ``test``; what was kept of its training is removed."""
         arrays = {name: weights.w for name, weights in self.weights.items()}
         arrays |= {f"state_{name}": array for name, array in self.state.items()}
         arrays |= {f"log_{name}": array for name, array in self.log.items()}
         arrays |= {"held": self.held} if self.held.size else {}
-        if self.columns is not None:
-            arrays["columns"] = self.columns
+        arrays |= {} if self.columns is None else {"columns": self.columns}
         if (trees := self.weights["last"].trees) is not None:
             arrays["trees"] = trees.text
-        header = {
-            "training": self.training,
-            "history": self.history,
-            "points": self.points,
-            "base": {name: weights.base for name, weights in self.weights.items()},
-        }
-        KeptResult(place, " ".join(self.data)).save(header, arrays)
-        for path in place.parent.glob(f"{place.stem}.*.npz"):
+        header = {"training": self.training, "history": self.history, "points": self.points}
+        work.save(header | {"base": {name: weights.base for name, weights in self.weights.items()}}, arrays)
+        for path in work.path.parent.glob(f"{work.path.stem}.*.npz"):
             path.unlink()
 
     @staticmethod
-    def load(place: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run":
-        """Read what ``save`` wrote, and refuse it if lists or code, whose digests are ``data``, have changed since."""
-        with _stored(place):
-            header, arrays = KeptResult(place, " ".join(data)).read()
-            grown = arrays.get("trees")
-            trees = None if grown is None else read_trees(grown.tobytes(), arrays["last"].size)
-            weights = {key: Weights(arrays[key], float(base), trees) for key, base in header["base"].items()}
-            state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
-            logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
-            training, history, points = (header[key] for key in ("training", "history", "points"))
-            run = Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
-            return replace(run, place=place, held=arrays.get("held", run.held))
+    def load(work: Work, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run | None":
+        """What ``save`` kept, if it is there."""
+        if (kept := work.load()) is None:
+            return None
+        header, arrays = kept
+        grown = arrays.get("trees")
+        trees = None if grown is None else read_trees(grown.tobytes(), arrays["last"].size)
+        weights = {key: Weights(arrays[key], float(base), trees) for key, base in header["base"].items()}
+        state, logged = (
+            {key.removeprefix(part): array for key, array in arrays.items() if key.startswith(part)}
+            for part in ("state_", "log_")
+        )
+        training, history, points = (header[key] for key in ("training", "history", "points"))
+        run = Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
+        return replace(run, place=work.path, held=arrays.get("held", run.held))
 
 
-@contextmanager
-def _stored(place: Path) -> Iterator[None]:
-    """Say of a stored run that cannot be read what to do about it."""
-    try:
-        yield
-    except OtherWorkError:
-        message = "trained before the files of its lists, the program or a module of yours changed"
-        raise DataError(f"{message}; train again without --resume", path=str(place)) from None
-    except DAMAGE as error:
-        message = f"a stored run is damaged ({error}); remove it and continue with --resume"
-        raise DataError(message, path=str(place)) from None
-
-
-def key_of(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:
-    """The key of what a stage of a run leaves: a digest of its settings, of its lists and of the code."""
-    settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "figures", "reported"})
-    return hashlib.sha256(as_json([__version__, stage, data, settings]).encode()).hexdigest()
+def run_key(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:
+    """The key of what a stage of a run leaves: of its settings, its lists and the code, whose digests are ``data``."""
+    return key_of(
+        stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "quick", "figures", "reported"})
+    )
 
 
 def beside(place: Path, stage: str) -> Path:

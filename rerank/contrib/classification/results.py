@@ -1,21 +1,17 @@
 """Results of a single run with one seed: errors by fold, their mean and spread; kept on disk."""
 
-import hashlib
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from rerank import __version__
 from rerank.contrib.classification.recipe import Spec
 from rerank.contrib.classification.sets import ExampleSet
 from rerank.recipes.settings import Settings
 from rerank.runs.report.numbers import Spread
-from rerank.storage.results import KeptResult
-from rerank.storage.strict_json import as_json
+from rerank.storage.work import Work, key_of
 
 M = TypeVar("M")
 K = TypeVar("K", bound=Hashable)
@@ -108,30 +104,28 @@ class Result:
 PLAIN = [known.name for known in fields(Result) if known.name not in ("spec", "predictions", "margins")]
 
 
-def key_of(examples: ExampleSet, spec: Spec, code: str) -> str:
+def key_of_results(examples: ExampleSet, spec: Spec, code: str) -> str:
     """The key of results, as a short text: the run, the examples themselves, and the code."""
     parts = [examples.examples, *([examples.test] if examples.test is not None else [])]
     arrays = [array for part in parts for array in (part.rows, part.columns, part.label, part.values)]
     arrays += [examples.folds] if examples.folds is not None else []
     # One number that all values share (stride 0) is read once.
     sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
-    settings = [spec.run, spec.point, spec.recipe.model_dump(mode="json"), spec.baseline]
-    text = as_json([__version__, code, settings, sums])
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+    return key_of(code, [spec.run, spec.point, spec.recipe.model_dump(mode="json"), spec.baseline], sums)[:24]
 
 
-def save_results(place: Path, key: str, results: list[Result]) -> None:
+def save_results(work: Work, results: list[Result]) -> None:
     """Keep the results of a single run."""
     entries = [{name: getattr(result, name) for name in PLAIN} for result in results]
     arrays = {f"margins-{i}": result.margins for i, result in enumerate(results)}
     for i, result in enumerate(results):
         arrays |= {f"{i}-{name}": classes for name, classes in result.predictions.items()}
-    KeptResult(place, key).save({"results": entries}, arrays)
+    work.save({"results": entries}, arrays)
 
 
-def load_results(place: Path, key: str, spec: Spec) -> list[Result] | None:
+def load_results(work: Work, spec: Spec) -> list[Result] | None:
     """The results that ``save_results`` kept; None where there is nothing that can be read."""
-    stored = KeptResult(place, key).load()
+    stored = work.load()
     if stored is None:
         return None
     header, arrays = stored
