@@ -95,10 +95,10 @@ class Compared:
             for name, (score, interval, test) in self.scored.items()
         ]  # fmt: skip
 
-    def table(self, caption: str, note: str = "", *, heading: str = "", doubt: str = "") -> TextTable:
+    def table(self, caption: str, note: str, *, heading: str, doubt: str) -> TextTable:
         """The table, without rows that choose the same in every list as one before them, which are named below it.
 
-        heading: of the scores, by default the measure's name; doubt: what speaks against claims: then there is no p.
+        heading: of the scores; doubt: what speaks against claims: then there is no p.
         """
         first, lines, alike = dict[bytes, str](), list[dict[str, str]](), list[str]()
         written, signed = self.metric.text, self.metric.signed
@@ -107,7 +107,7 @@ class Compared:
             if same != name:
                 alike.append(f"{name} as {same}")
                 continue
-            line = {"chosen by": name, heading or self.metric.primary: written(score)}
+            line = {"chosen by": name, heading: written(score)}
             line["95 % interval"] = " to ".join(map(written, interval))
             line[f"Δ {self.against.removesuffix(' vote')}"] = "" if test is None else signed(test.difference)
             lines.append(line | {"p": "" if test is None or doubt else f"{test.p:.2g}"})

@@ -15,9 +15,8 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.wording import amount
-from rerank.metrics.base import Metric
 from rerank.metrics.order import OrderMetric
-from rerank.readers.account import Account, said_of
+from rerank.readers.account import said_of
 from rerank.runs.compared import Compared, Scored
 from rerank.runs.gathered import Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
@@ -101,6 +100,23 @@ def _by_trees(parts: Sequence[Samples], agree: bool, seed: int) -> Choose:
     return choose
 
 
+def heading_of(source: Gathered) -> str:
+    """What the scores of lists are called: verdicts are right."""
+    return "right" if right_or_wrong(source.metric, source.samples.gain) else source.metric.primary
+
+
+def about(compared: Compared, source: Gathered) -> dict[str, Any]:
+    """What choices from the lists of a source are worth, as JSON."""
+    counts = {"lists": source.samples.fold.size, "candidates": source.samples.gain.size, "doubt": source.doubt}
+    return {"metric": source.metric.signature, **counts, "rows": compared.as_data(), **said_of(source.account)}
+
+
+def table_of(compared: Compared, source: Gathered, note: str) -> TextTable:
+    """The same as a table."""
+    caption = f"{amount(source.samples.fold.size, 'list')}, {amount(source.samples.gain.size, 'candidate')}"
+    return compared.table(caption, note, heading=heading_of(source), doubt=source.doubt)
+
+
 class VoteCurve(NamedTuple):
     """Scores by how many candidates of every list there are, for every way to choose."""
 
@@ -110,25 +126,13 @@ class VoteCurve(NamedTuple):
 
 @dataclass(frozen=True)
 class VoteTable:
-    """The scores of ways to choose from lists, tested against majority vote, or the first candidate where there are no
-    answers.
-
-    heading: of the scores; doubt: what speaks against claims: then there is no p. curve: by the number of candidates.
-    account: what the lists were taken for.
-    """
+    """The scores of ways to choose from the lists of a source, tested against majority vote, or the first candidate
+    where there are no answers; curve: by the number of candidates."""
 
     compared: Compared
-    lists: int
-    candidates: int
+    source: Gathered
     folds: int
-    heading: str
-    doubt: str
     curve: VoteCurve | None = None
-    account: Account | None = None
-
-    @property
-    def metric(self) -> Metric:
-        return self.compared.metric
 
     @property
     def rows(self) -> Mapping[str, Scored]:
@@ -137,15 +141,12 @@ class VoteTable:
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
         curve = {"curve": self.curve._asdict()} if self.curve is not None else {}
-        counts = {"lists": self.lists, "candidates": self.candidates, "folds": self.folds, "doubt": self.doubt}
-        about = {"metric": self.metric.signature, **counts, "rows": self.compared.as_data()}
-        return about | curve | said_of(self.account)
+        return about(self.compared, self.source) | {"folds": self.folds} | curve
 
     def table(self) -> TextTable:
         """The table, and what is tested."""
         note = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
-        caption = f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}"
-        return self.compared.table(caption, note, heading=self.heading, doubt=self.doubt)
+        return table_of(self.compared, self.source, note)
 
     def __str__(self) -> str:
         table = self.table()
@@ -188,8 +189,7 @@ def table_of_votes(
         message = f"{source.metric.primary} measures the order of all candidates; votes choose one: expected gain"
         raise RecipeError(message, key="metric")
     every = source.samples
-    right = right_or_wrong(source.metric, every.gain)
-    oracle = ANY if right else BEST
+    oracle = ANY if right_or_wrong(source.metric, every.gain) else BEST
     ways: dict[str, Choose] = {oracle: lambda lists: best_by(lists, lists.gain)}
     ways |= systems(every, source.names) | learned(every, seed)
     rows = {name: source.stats[way(every)] for name, way in ways.items()}
@@ -197,8 +197,7 @@ def table_of_votes(
     ordered = dict(sorted(rows.items(), key=lambda item: -sign * source.score(item[1])))
     against = MAJORITY if MAJORITY in rows else FIRST
     compared = Compared(source.metric, source.reference, ordered, against, (oracle,), samples=samples, seed=seed)
-    shape = every.fold.size, int(every.first[-1]), folds, "right" if right else ""
-    return VoteTable(compared, *shape, source.doubt, curve_of(source, ways, seed) if curve else None, source.account)
+    return VoteTable(compared, source, folds, curve_of(source, ways, seed) if curve else None)
 
 
 def curve_of(source: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:
@@ -237,13 +236,13 @@ def write_curve(table: VoteTable, path: Path) -> None:
     from rerank.runs.report.plot import FigureLine, draw, logarithmic
 
     assert table.curve is not None
-    scores, metric = table.curve.scores, table.metric
+    scores, metric = table.curve.scores, table.source.metric
     sign, names = -1.0 if metric.lower_is_better else 1.0, [name for name in scores if name != FIRST]
     for kind in ("best ", "vote by ", "learned from "):
         alike = [name for name in names if name.startswith(kind) and name != BEST]
         best = max(alike, key=lambda name: sign * scores[name][-1], default="")
         names = [name for name in names if name not in alike or name == best]
-    x, heading = [float(k) for k in table.curve.candidates], table.heading or metric.primary
+    x, heading = [float(k) for k in table.curve.candidates], heading_of(table.source)
     scale = replace(logarithmic(x, margin=0.03), ticks=tuple((k, f"{k:g}") for k in x))
     caption = f"{heading} by the number of candidates that are drawn of each list"
     lines = [FigureLine(x, scores[name], name) for name in names]

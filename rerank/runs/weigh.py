@@ -16,17 +16,16 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
 from rerank.base.progress import track
-from rerank.base.wording import amount
 from rerank.learn.base import Weights
 from rerank.learn.mert.mert import MertSettings, mert
 from rerank.metrics.oracle import best_of_lists, rows_of_scores
 from rerank.metrics.order import OrderMetric
-from rerank.readers.account import Account, said_of
 from rerank.readers.texts.trec import MINMAX
 from rerank.runs.compared import Compared, Scored
 from rerank.runs.gathered import WORDS, Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
-from rerank.runs.ways import FIRST, MOST, PENALTY, Samples, maxent_weights, right_or_wrong, scored
+from rerank.runs.vote import about, table_of
+from rerank.runs.ways import FIRST, MOST, PENALTY, Samples, maxent_weights, scored
 
 if TYPE_CHECKING:
     from rerank.models.reranker import Reranker
@@ -176,26 +175,19 @@ class ColumnWeight(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightTable:
-    """The weights of scores, and their value.
+    """The weights of the columns of a source, and their value.
 
     margin: by how much a candidate's score has to lead for another choice than the base's, None for a metric of an
-    order; kept: the share of the lists in which the base's choice stays so, of those where another scores higher. base:
-    the column that is the base score, None where there is none. doubt: what speaks against claims: then there are none.
-    account: what the lists were taken for.
+    order; kept: the share of the lists in which the base's choice stays so, of those where another scores higher.
     """
 
     compared: Compared
-    lists: int
-    candidates: int
+    source: Gathered
     folds: int
     resamples: int
     weights: tuple[ColumnWeight, ...]
     margin: float | None
     kept: float
-    base: str | None
-    heading: str
-    doubt: str
-    account: Account | None = None
 
     @property
     def rows(self) -> Mapping[str, Scored]:
@@ -203,10 +195,9 @@ class WeightTable:
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
-        keys = "base", "lists", "candidates", "folds", "resamples", "margin", "kept", "doubt"
-        about = {"metric": self.compared.metric.signature, **{key: getattr(self, key) for key in keys}}
+        counts = {key: getattr(self, key) for key in ("folds", "resamples", "margin", "kept")}
         weights = [line._asdict() for line in self.weights]
-        return about | {"rows": self.compared.as_data(), "weights": weights} | said_of(self.account)
+        return about(self.compared, self.source) | counts | {"base": self.source.base, "weights": weights}
 
     def tables(self) -> tuple[TextTable, TextTable]:
         """The value of weighing, and the weights."""
@@ -217,24 +208,22 @@ class WeightTable:
              "maxent": f"{w.maxent:.3g}"}
             for w in self.weights
         ]  # fmt: skip
-        caption = f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}"
-        base = f"by the column {self.base}" if self.base else "the first candidate, as there is no base score"
+        base = f"by the column {self.source.base}" if self.source.base else "the first candidate, as none has a score"
         worth = f"base: {base}. Cross-validated: the choices in each of {self.folds} folds are learned from the rest."
-        worth = worth if self.doubt else f"{worth} {self.verdict}"
-        about = (
+        note = (
             f"Weights of all lists, in the units of their columns; intervals from {self.resamples} resamples of lists."
         )
         if self.margin is not None:
-            about += f" Margin: {self.margin:.4g}"
-            about += f", by which the base's choice stays in {100 * self.kept:.0f} % of the lists with another best."
-        value = self.compared.table(caption, worth, heading=self.heading, doubt=self.doubt)
-        return value, TextTable.of("Weights", weights, note=about)
+            note += f" Margin: {self.margin:.4g}"
+            note += f", by which the base's choice stays in {100 * self.kept:.0f} % of the lists with another best."
+        worth = worth if self.source.doubt else f"{worth} {self.verdict}"
+        return table_of(self.compared, self.source, worth), TextTable.of("Weights", weights, note=note)
 
     @property
     def verdict(self) -> str:
         """Whether weighing helps on lists that it does not know."""
-        if self.doubt:
-            return self.doubt
+        if self.source.doubt:
+            return self.source.doubt
         test = self.rows[MARGIN if MARGIN in self.rows else WEIGHED].test
         assert test is not None
         if test.p >= CHANCE:
@@ -316,11 +305,7 @@ def table_of_weights(
     how: dict[str, Any] = {"samples": samples, "seed": seed}
     compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how)
     weights = _weights(source, spread, by_fold, resamples, restarts, seed)
-    shape = every.fold.size, int(every.first[-1]), folds, resamples
-    heading = "right" if right_or_wrong(source.metric, every.gain) else ""
-    return WeightTable(
-        compared, *shape, weights, margin, kept, source.base, heading, source.doubt, account=source.account
-    )
+    return WeightTable(compared, source, folds, resamples, weights, margin, kept)
 
 
 def _weights(
@@ -347,7 +332,7 @@ def weighed_model(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> 
     from rerank.models.reranker import Reranker
     from rerank.runs.fitting import fit
 
-    alone = [line.column for line in table.weights] == [table.base]  # of which no template makes a column
+    alone = [line.column for line in table.weights] == [table.source.base]  # of which no template makes a column
     counted = [COUNTED] if any(line.column == WORDS for line in table.weights) else []
     features = {"set": "base"} if alone else {"set": None, "templates": ["Dense", *counted], "min_lists": 1}
     model = fit(lists, metric=metric, features=features, learner={"name": "maxent", "l2": PENALTY}).model
@@ -355,6 +340,6 @@ def weighed_model(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> 
     prefix = re.compile(rf"{re.escape(DENSE)}|{re.escape(COUNTED)}\|")
     names = [prefix.sub("", model.table.name(j)) for j in range(model.table.width)]
     w = np.array([known.get(name, 0.0) for name in names])
-    weights = Weights(w, known.get(table.base or "", 0.0))
+    weights = Weights(w, known.get(table.source.base or "", 0.0))
     same = dict.fromkeys(("last", "average"), weights)
     return Reranker(replace(model, weights=same, state={}, votes={}, brackets={}))
