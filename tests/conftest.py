@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import plain  # noqa: F401 - before any kernel is imported
 import pytest
 import small
 import typer.main

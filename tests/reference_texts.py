@@ -87,8 +87,9 @@ def made(specs: tuple[Any, ...], **options: Any) -> TextExtractor:
 def extracted(specs: Sequence[Any], lines: Lines, **options: Any) -> list[Features]:
     """For every candidate: feature name → value (not centred unless asked)."""
     extractor = made(tuple(specs), **options)
-    view = make_view(text_list(lines), " ".join(lines.source).encode(), extractor.symbols)
-    features = extractor.features(view)
+    nbest = text_list(lines)
+    view = make_view(nbest, " ".join(lines.source).encode(), extractor.symbols)
+    features = extractor.features(view, texts=nbest.texts)
     return by_candidate(features, names_of(features, extractor), len(lines.candidates))
 
 

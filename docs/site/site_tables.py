@@ -25,15 +25,15 @@ from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
-from rerank.learn.mert.search import MertSettings
+from rerank.learn.mert.mert import MertSettings
 from rerank.learn.pairs import PairSource
 from rerank.metrics.base import metrics
 from rerank.readers import base
 from rerank.readers.base import readers
-from rerank.readers.sequences.base import sequence_readers
+from rerank.contrib.structures.readers import sequence_readers
 from rerank.readers.texts.forms import FORMS
 from rerank.recipes.recipe import Recipe
-from rerank.recipes.tagging_recipe import TaggingRecipe
+from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe
 
 load_commands()

@@ -25,9 +25,10 @@ log = logging.getLogger("rerank")
 COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
 
 
-def load_commands() -> None:
-    """Import the modules of all commands, which add them to ``app``."""
-    for name in commands.names():
+def load_commands(wanted: str | None = None) -> None:
+    """Import the module of the command ``wanted``, or those of all, which add them to ``app``."""
+    names = commands.names()
+    for name in [wanted] if wanted in names else names:
         try:
             commands.get(name)
         except RecipeError as error:
@@ -44,7 +45,7 @@ def main() -> None:
     gc.set_threshold(COLLECTED, 20, 50)
     try:
         with handled():
-            load_commands()  # an interrupt may come meanwhile
+            load_commands(next(iter(sys.argv[1:]), None))  # an interrupt may come meanwhile
             try:
                 app(standalone_mode=True)
             finally:

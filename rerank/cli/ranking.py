@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import track
-from rerank.base.wording import amount
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import (
     Encoding,

@@ -15,8 +15,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
 from rerank.storage.arrays import DAMAGE, ArrayFile, read_array
-from rerank.storage.digests import seal, verify
-from rerank.storage.files import new_directory
+from rerank.storage.files import new_directory, seal, verify
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1

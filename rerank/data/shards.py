@@ -14,7 +14,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus, Sizes, concatenate
 from rerank.storage.arrays import DAMAGE
-from rerank.storage.digests import seal, verify
+from rerank.storage.files import seal, verify
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1

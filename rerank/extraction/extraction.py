@@ -19,8 +19,6 @@ from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
 from rerank.data.shards import Lists, join_shards, part_directory, parts
-from rerank.engines.engine import Engine
-from rerank.engines.workers import check_visible
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import columns_of
@@ -30,6 +28,7 @@ from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, Table, hashed_columns
+from rerank.pool import Engine, check_visible
 from rerank.readers.account import MOST, Account, filled, said_of
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.block import ListBlock

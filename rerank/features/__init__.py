@@ -11,7 +11,6 @@ TEMPLATES = {  # by module; they are called like their classes
     "parse.local": "Rule NGram Word WProj",
     "parse.whole": "RightBranch LeftBranchLength RightBranchLength LogP LogCondP",
     "scores": "Dense BaseScore Within",
-    "sequence.whole": "LabelNGram LabelSpan SpanNGram",
     "text.agreement": "LengthRatio Length Copy Punctuation",
     "text.consensus": "ConsensusNGram",
     "text.edits": "ConsensusEdits EditOps",

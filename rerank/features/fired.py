@@ -33,7 +33,7 @@ def fired(template: Any, *candidates: str, source: str = "", **fields: Any) -> d
     else:
         nbest = TextList("", "", 1, texts, range(1, len(texts) + 1), **{"scores": base[:, None]} | fields)
         view = make_view(nbest, source.encode(), symbols)
-        features = TextExtractor([made], symbols, centred=False).features(view)
+        features = TextExtractor([made], symbols, centred=False).features(view, texts=texts)
     named = {}
     for i, (first, last) in enumerate(zip(features.symbol_first, features.symbol_last, strict=True)):
         name = " ".join(symbols.text_of_hash(int(h)) or "?" for h in features.symbols[first:last])

@@ -87,6 +87,8 @@ class TextTemplate(Template):
     """A template over lists of texts: ``fire(view, sink, ids, seeds, options)`` sees all candidates of a list."""
 
     content: ClassVar[str] = "texts"
+    # What makes its kernel's view, a tuple of arrays, in place of the ``TextView``: of texts and what numbers words.
+    look: ClassVar[Any] = None
     needs: ClassVar[str] = ""  # "source", "segmentation", "alignment": it gives nothing for lists without it
 
     scope = 0

@@ -1,6 +1,8 @@
 """Online learners over lists."""
 
-from rerank.base.registry import Add
+from typing import Any
+
+from rerank.base.registry import Add, Registry
 
 LEARNERS = {
     "arda": "rules.arda:AdaptiveRDA",
@@ -9,7 +11,6 @@ LEARNERS = {
     "cw": "rules.cw:CW",
     "fobos": "rules.fobos:Fobos",
     "ftrl": "rules.ftrl:FTRL",
-    "lambdamart": "rules.lambdamart:LambdaMart",
     "lm-nwin": "rules.lm_nwin:LMNWin",
     "lm-perc": "rules.lm_perc:LMPerceptron",
     "lm-uwin": "rules.lm_uwin:LMUWin",
@@ -26,6 +27,10 @@ LEARNERS = {
     "uwin": "rules.uwin:UWin",
     "vrda": "rules.vrda:VotedRDA",
 }
+
+# By the names of learners whose predictors are trees, and no sums of weights: what reads these from a text (bytes) over
+# a number of columns, see ``rerank.learn.scoring.TreePredictor``.
+trees: Registry[Any] = Registry("trees")
 
 
 def register(add: Add) -> None:

@@ -68,6 +68,7 @@ class Learner(Checked):
 
     name: ClassVar[str] = ""  # that of the class if it says no other
     Settings = SettingsClass()  # no annotation: it is not a parameter
+    linear: ClassVar[bool] = True  # is its predictor a sum of weights? Others are ``grown``, and know ``TreePredictor``
     batch: ClassVar[bool] = False  # does it solve for the optimum (``solve``), without epochs, order, votes and mixing?
     sources: ClassVar[tuple[str, ...]] = SOURCES  # the pair sources that it can learn from (see ``pairs``)
     passes: ClassVar[Any] = gradient_pass  # the kernel that passes over lists
@@ -85,6 +86,13 @@ class Learner(Checked):
         take_methods(cls)
         if "name" not in vars(cls):
             cls.name = cls.__name__
+
+    def require(self) -> None:
+        """Raise a ``RecipeError`` where it needs what is not installed."""
+
+    def grown(self, lists: Lists, dev: Lists | None, seed: int) -> Any:
+        """Of a learner that is not ``linear``: the ``Training`` of ``lists``, with what is best on ``dev``."""
+        raise NotImplementedError
 
     def init(self, columns: int, candidates: int = 0) -> State:
         """The state before the first list, for D = ``columns`` and a corpus of N = ``candidates``.

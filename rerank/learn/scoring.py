@@ -1,7 +1,7 @@
 """Scores of candidates under a predictor, linear or trees, and the best of every list."""
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -9,9 +9,28 @@ from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, parts, selected
 from rerank.kernels.compile import kernel
 from rerank.kernels.threads import share_rows
-from rerank.learn.trees import BoostedTrees
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, scored_rows
+
+
+class TreePredictor(Protocol):
+    """A predictor that is no sum of weights.
+
+    text: uint8, all of it, as its learner writes it; gains: float64 [D + 1], by how much each column, and the base
+    score, bettered what was optimised.
+    """
+
+    @property
+    def text(self) -> np.ndarray: ...
+
+    @property
+    def gains(self) -> np.ndarray: ...
+
+    def scores(self, corpus: Corpus) -> np.ndarray:
+        """float64 [N]: of every candidate."""
+
+    def parts(self, corpus: Corpus, y: int) -> np.ndarray:
+        """float64 [D + 1]: by how much each column, and the base score, changes the score of candidate y."""
 
 
 class Weights(NamedTuple):
@@ -19,7 +38,7 @@ class Weights(NamedTuple):
 
     w: np.ndarray  # float64 [D], 0 where there are trees
     base: float
-    trees: BoostedTrees | None = None
+    trees: TreePredictor | None = None
 
     @property
     def norm(self) -> float:

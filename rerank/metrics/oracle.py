@@ -13,7 +13,6 @@ from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, Place, own, parts, reference_rows, selected
 from rerank.kernels.compile import kernel
 from rerank.metrics.base import Metric, chosen_rows, owners
-from rerank.metrics.order import OrderMetric
 
 SHUFFLES = 32
 
@@ -86,8 +85,8 @@ def rows_of_scores(
 ) -> np.ndarray:
     """float64 [L, K]: what ``scores`` (float64 [N]) are worth: the rows of the best candidates of all lists or, by a
     metric of an order, of their orders; among equal scores those with higher ``ties`` are first, then lower indices."""
-    if isinstance(metric, OrderMetric):
-        return metric.rows(lists, scores, ties, stats, reference)
+    if metric.ordered:
+        return metric.rows_in_order(lists, scores, ties, stats, reference)
     return chosen_rows(stats, best_of_lists(lists, scores, ties))
 
 
@@ -142,7 +141,7 @@ def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = N
     int64 [L]: the selection.
     """
     chosen = (oracles(corpus) if start is None else np.asarray(start)).astype(np.int64)
-    if isinstance(metric, OrderMetric):  # a mean over lists
+    if metric.ordered:  # a mean over lists
         return chosen
     total = reference_rows(corpus).sum(axis=0)
     while True:
@@ -191,11 +190,11 @@ def _step(score: float) -> float:
 
 def _blind_rows(part: Corpus, metric: Metric) -> np.ndarray:
     """Expected rows of lists (float64 [L, K]) of which nothing is known; of orders the mean of a few random ones."""
-    if not isinstance(metric, OrderMetric):
+    if not metric.ordered:
         return mean_rows(part.lists, part.stats)
     scores = np.random.default_rng(SHUFFLES).random((SHUFFLES, part.candidate_count))
     about = part.base, part.stats, part.reference
-    return np.asarray(np.mean([metric.rows(part.lists, drawn, *about) for drawn in scores], axis=0))
+    return np.asarray(np.mean([metric.rows_in_order(part.lists, drawn, *about) for drawn in scores], axis=0))
 
 
 @dataclass(frozen=True)
@@ -262,7 +261,7 @@ class ListStatistics:
             base=report(base_rows(corpus, metric)),
             first=report(first_rows(corpus, metric)),
             oracle=report(best),
-            corpus_oracle=report(best if isinstance(metric, OrderMetric) else statistics_of(corpus, climbed)),
+            corpus_oracle=report(best if metric.ordered else statistics_of(corpus, climbed)),
             anti_oracle=report(scored_rows(corpus, metric, lambda part: -part.gain)),
             random=report(of["mean"]),
         )
@@ -298,7 +297,7 @@ class SharedGains:
 
 def with_corpus_gains(corpus: Lists, metric: Metric, around: np.ndarray, share: float) -> Lists:
     """``corpus`` with ``SharedGains`` around a selection (int64 [L])."""
-    if isinstance(metric, OrderMetric):
+    if metric.ordered:
         message = f"{metric.primary} is a mean over lists: there is no gain of the corpus; leave it out"
         raise RecipeError(message, key="oracle.corpus_share")
     sums = statistics_of(corpus, around).sum(axis=0), reference_rows(corpus).sum(axis=0)

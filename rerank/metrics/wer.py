@@ -10,8 +10,8 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.interrupts import pieces
 from rerank.kernels.compile import kernel
+from rerank.metrics.ngrams import characters, words
 from rerank.metrics.text import NormalizingMetric, check_references, equality
-from rerank.metrics.words import characters, words
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.values import plain
 

@@ -5,7 +5,7 @@ the candidate with the greatest expected gain, Σ p(r) · gain(y, r), where ever
 Where candidates have answers the gain is whether these are equal: the answer with the most probability wins (weighted
 self-consistency; Wang et al. 2023), and of its candidates the one with the best score; without an answer there is no
 gain.
-*fuse* makes a tree of the brackets that are probable enough: see ``rerank.metrics.decoding.fusion``; *learned* too, but
+*fuse* makes a tree of the brackets that are probable enough: see ``rerank.metrics.fusion``; *learned* too, but
 how probable they are is what a ``BracketModel`` says.
 """
 
@@ -20,9 +20,9 @@ from rerank.base.registry import Registry
 from rerank.extraction.content.base import Content
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
-from rerank.metrics.decoding.bracket_model import BracketModel
-from rerank.metrics.decoding.fusion import Fusion, VotedBracket
-from rerank.metrics.decoding.overlaps import add_expected
+from rerank.metrics.bracket_model import BracketModel
+from rerank.metrics.fusion import Fusion, VotedBracket
+from rerank.metrics.pairwise import add_expected
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.readers.nbest import NBestList, numbered

@@ -1,6 +1,5 @@
 """A model at work: lists in, ranked lists out, and the reasons for a choice."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -13,6 +12,8 @@ from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair, make_reader
+from rerank.extraction.content.texts import TextContent
+from rerank.extraction.flat import column_scores
 from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
@@ -27,11 +28,10 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_pairs import source_lines
-from rerank.storage.strict_json import as_json
+from rerank.readers.texts.text_pairs import source_lines, text_list
 
 if TYPE_CHECKING:
-    from rerank.metrics.decoding.bracket_model import BracketModel
+    from rerank.metrics.bracket_model import BracketModel
     from rerank.models.decoding import Decoded, Gains
 
 VOTE_BATCH = 64
@@ -62,7 +62,6 @@ class Opened(NamedTuple):
 
     nbest: NBestList
     content: Any
-    model: str  # its digest, see ``model_digest``
 
 
 class Contribution(NamedTuple):
@@ -91,12 +90,6 @@ def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | Skipped
         else:
             written.good(ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
     written.finish()
-
-
-def model_digest(model: Model) -> str:
-    """The identity of a model: its settings, provenance, columns and weights of the base score."""
-    parts = model.settings, model.about, model.table.about, {name: w.base for name, w in model.weights.items()}
-    return hashlib.sha256(as_json(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
@@ -139,7 +132,6 @@ class Scorer:
         self.ranked_by = decision.ranked_by if self.how else predictor
         known = model.weights | {"base": Weights(np.zeros(model.table.width), 1.0)}
         self.weights = known["average" if self.ranked_by == "voted" else self.ranked_by]
-        self._digest = model_digest(model)
 
     @cached_property
     def content(self) -> Content[Any]:
@@ -202,17 +194,14 @@ class Scorer:
     def open(self, nbest: NBestList) -> Opened | SkippedList:
         """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""
         opened = self.content.open(nbest)
-        return opened if isinstance(opened, SkippedList) else Opened(*opened, self._digest)
+        return opened if isinstance(opened, SkippedList) else Opened(*opened)
 
     def opened(self, pair: Pair) -> Opened:
         """A list that was opened together with its reference."""
-        return Opened(pair.nbest, pair.content, self._digest)
+        return Opened(pair.nbest, pair.content)
 
     def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
         """Features of a list, and their columns (int32, negative where the model does not know them)."""
-        if opened.model != self._digest:
-            message = f"list {opened.nbest.id} was opened for another model; open it by a Scorer of this one"
-            raise ModelError(message, path=opened.nbest.path)
         features = self.content.features(opened.nbest, opened.content)
         return features, self.model.table.columns(features)
 
@@ -222,7 +211,16 @@ class Scorer:
 
     def _score(self, opened: Opened) -> Ranked:
         """A list in the order of its scores."""
-        weights = self.weights
+        weights, content, table = self.weights, self.content, self.model.table
+        if (
+            opened.content is None
+            and weights.trees is None
+            and isinstance(content, TextContent)
+            and isinstance(table, FeatureTable)
+        ):
+            rows = content.rows(text_list(opened.nbest))
+            scores, unknown = column_scores(content.extractor, table, weights, rows)
+            return Ranked(opened.nbest, rank(scores, opened.nbest.base), scores, unknown)
         features, columns = self.features(opened)
         absent = columns < 0
         if weights.trees is not None:
@@ -259,11 +257,12 @@ class Scorer:
             yield from self._vote(batch)
 
     def _vote(self, batch: Sequence[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
-        from rerank.models.predictions import vote_model  # the kernels of voting
+        from rerank.learn.voting.votes import Votes
+        from rerank.learn.voting.voting import vote  # the kernels of voting
 
         lists = [(item, *self.features(item)) for item in batch if not isinstance(item, SkippedList)]
         corpus = self._corpus(lists)
-        votes = vote_model(self.model, corpus)
+        votes = vote(Votes(**self.model.votes), corpus)
         bounds = zip(corpus.lists, corpus.lists[1:], strict=False)
         ranked = (
             Ranked(item.nbest, rank(votes[a:b], item.nbest.base), votes[a:b], int(np.count_nonzero(columns < 0)))
@@ -310,7 +309,7 @@ class Scorer:
     @cached_property
     def _brackets(self) -> "BracketModel | None":
         """The model of brackets."""
-        from rerank.metrics.decoding.bracket_model import BracketModel
+        from rerank.metrics.bracket_model import BracketModel
 
         return BracketModel.of(self.model.brackets) if self.model.brackets else None
 

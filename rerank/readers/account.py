@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.encoding import decoded
-from rerank.base.wording import amount
+from rerank.base.encoding import amount, decoded
 from rerank.readers.block import Item, ListBlock
 from rerank.readers.nbest import NBestList
 from rerank.readers.texts.text_list import SCORE, TextList
@@ -61,7 +60,7 @@ class Account:
         where = f"{key}: " if key else ""
         return Account(
             f"{name}: {format or first.form or 'lists'}{known}", f"{shown} candidates",
-            f"{where}{_quoted(decoded(first.written(0)))}", _base(first), _right(first, every), _columns(first),
+            f"{where}{quoted(decoded(first.written(0)))}", _base(first), _right(first, every), _columns(first),
             "" if roles is None else "; ".join(f"{key} ({what})" for key, what in roles.unused.items()), measure,
         )  # fmt: skip
 
@@ -99,7 +98,8 @@ def filled(items: Iterable[Item]) -> Iterator[NBestList]:
                     if isinstance(nbest, NBestList) and len(nbest))  # fmt: skip
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """The beginning of a text."""
     text = " ".join(text.split())
     return f'"{text[:LENGTH]}{"..." * (len(text) > LENGTH)}"'
 
@@ -114,8 +114,8 @@ def _base(nbest: NBestList) -> str:
 
 def _right(first: NBestList, lists: Sequence[NBestList]) -> str:
     if not isinstance(first, TextList):
-        return f"gold trees, {_quoted(decoded(first.gold.text))}" if first.gold is not None else ""
-    said = [f"references, {_quoted(decoded(first.references[0]))}"] if first.references else []
+        return f"gold trees, {quoted(decoded(first.gold.text))}" if first.gold is not None else ""
+    said = [f"references, {quoted(decoded(first.references[0]))}"] if first.references else []
     if GAIN in first.names:
         columns = (nbest.scores[:, nbest.names.index(GAIN)] for nbest in lists if GAIN in nbest.names)
         values = np.concatenate(list(columns))

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, ClassVar, Protocol
 
 from rerank.base.errors import DataError, RerankError
+from rerank.base.registry import Registry
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import SkippedList
 from rerank.readers.streams import START, InputStream, PathLike, encoding, held, open_file, read_once, standard_input
@@ -18,6 +19,13 @@ MOSTLY = 0.5  # a reader reads a file if it can use a larger share of these list
 
 TABLES = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"  # how Parquet, and files and streams of Arrow, begin
 TABLE = re.compile(r"\.(csv|parquet|arrow|feather)(\.\w+)?$", re.IGNORECASE)  # by the name of a file
+files = Registry[re.Pattern[str]]("files")  # by readers: how the names end of files that are theirs, whatever they hold
+
+
+def named_like(path: str) -> str | None:
+    """The reader of a file by its name alone."""
+    return next((name for name, ending in files if ending.search(path)), None)
+
 
 # What programs write that is no list, by how it starts, and what to do instead.
 _JOSHUA = "let Joshua write lists with -top-n 100 -output-format '%i ||| %s ||| %f ||| %c'"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
+from rerank.base.encoding import amount
 from rerank.base.errors import DataError
-from rerank.base.wording import amount
 from rerank.readers.base import NBestList, Problem, Reader, SkippedList, lists_of, nameless
 from rerank.readers.streams import PathLike, must_wait, single_stdin, stream_name
 

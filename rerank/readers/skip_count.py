@@ -10,9 +10,8 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from rerank.base.encoding import plain
+from rerank.base.encoding import amount, plain
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.wording import amount
 from rerank.readers.block import ListBlock
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import UNJUDGED, Problem, SkippedList

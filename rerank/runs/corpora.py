@@ -10,7 +10,6 @@ import numpy as np
 
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.shards import Lists, apart, list_sizes, share_of
-from rerank.engines.engine import Engine
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import Extracted
@@ -18,6 +17,7 @@ from rerank.features.table import Table, same_columns
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import ListStatistics
 from rerank.models.model import HEADER, Model, recipe_of
+from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT, HoldoutSettings

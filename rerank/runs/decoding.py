@@ -9,26 +9,25 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import offsets
 from rerank.data.shards import Lists, list_sizes, parts, reference_rows
-from rerank.engines.engine import Engine
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
-from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.base import Metric, chosen_rows, measures_orders
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.oracle import statistics_of
-from rerank.metrics.order import OrderMetric, measures_orders
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
 from rerank.models.decoding import gain_functions, require_trees
 from rerank.models.provenance import LEAST, Decoding, Kind
+from rerank.pool import Engine
 from rerank.readers.nbest import numbered
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.corpora import Data, last_lists, shared_lists
 from rerank.runs.ensembles import deviation_of, spread
 from rerank.runs.learned_fusion import MEANT, check_learning, learn_brackets
-from rerank.runs.lists_again import ListAgain, Reading, run_scores, see_again
 from rerank.runs.run import Run, weight_counts
+from rerank.runs.second_pass import RereadList, Visitor, run_scores, visit_lists
 from rerank.runs.sweeps import GainSweep, Points, Sweep, make_sweep
 from rerank.runs.training import NOT_BEATEN, base_alone
 from rerank.runs.ways import Samples, systems
@@ -53,7 +52,7 @@ class Answered:
     def join(self, part: "Answered", first: int, candidate: int) -> None:  # noqa: ARG002
         self._seen += [(first + number, answers, columns) for number, answers, columns in part._seen]
 
-    def see(self, again: ListAgain) -> None:
+    def see(self, again: RereadList) -> None:
         nbest = again.pair.nbest.named()
         columns = nbest.scores[:, [nbest.names.index(name) for name in self.names]].T
         self._seen.append((again.number, numbered(nbest), columns))
@@ -142,7 +141,7 @@ def tune_decoding(
         every = [sweep for *_, sweeps in group for sweep in sweeps.values()]
         if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
             extracted = group[0][1]
-            _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
+            _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, every, engine), every)
     again = list[Run]()
     for run, extracted, scores, sweeps in tried:
         best = _score_of(extracted.corpus, scores, metric)
@@ -257,12 +256,12 @@ def evaluate_decoding(
     every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
     sizes, columns = list_sizes(extracted.corpus), ScoreColumns.of_table(data.table.about)
     votes = None
-    if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not isinstance(metric, OrderMetric) and columns:
+    if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
         votes = Answered(columns.without(metric.measured).names)
-    readings: list[Reading] = [*every, *([] if votes is None else [votes])]
-    if not readings:
+    visitors: list[Visitor] = [*every, *([] if votes is None else [votes])]
+    if not visitors:
         return None
-    _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, readings, engine), every)
+    _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, visitors, engine), every)
     answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
     for name, places in others.items():
         chosen.add_selection(split, name, statistics_of(extracted.corpus, places), places)

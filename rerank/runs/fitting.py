@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Unpack
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.engines.engine import open_engine
 from rerank.extraction.content.base import user_templates
 from rerank.features.sets import SETS
 from rerank.features.template import templates
@@ -19,6 +18,7 @@ from rerank.metrics.base import metrics
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
+from rerank.pool import open_engine
 from rerank.readers.base import OnBadList
 from rerank.readers.block import ListBlock, first_filled
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame

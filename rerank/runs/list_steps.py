@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rerank.data.shards import parts
-from rerank.engines.workers import check_visible
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
@@ -17,11 +16,12 @@ from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING
 from rerank.learn.folds import FOLDS, sections
 from rerank.learn.scoring import choices, weighed_rows
-from rerank.models.dense_line import NAME as LINE
-from rerank.models.dense_line import dense_line
 from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
+from rerank.models.predictions import NAME as LINE
+from rerank.models.predictions import dense_line
 from rerank.models.provenance import provenance
+from rerank.pool import check_visible
 from rerank.readers.account import Account, tell
 from rerank.readers.nbest import NBestList
 from rerank.readers.score_columns import ScoreColumns
@@ -37,7 +37,7 @@ from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, t
 from rerank.runs.doubts import again, doubt_of_base, doubts
 from rerank.runs.ensembles import train_ensemble
 from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
-from rerank.runs.list_page import write_page
+from rerank.runs.list_page import Answers, answers_of, write_page
 from rerank.runs.mert import tune_run
 from rerank.runs.report.list_figures import check_figures
 from rerank.runs.report.measures import own_measure
@@ -84,6 +84,7 @@ class ListSteps(Steps[ListRecipe]):
         self.singles = recipe.expand()
         self.metric = metric_of(recipe)
         self.tested = recipe.data.tests if self.tests else ()
+        self.answers = dict[str, Answers]()  # by test split
         self.size = {"splits": len(self.tested)}
         self.predictions = [name for split in recipe.data.tests for name in prediction_files(split)]
         warm = [] if recipe.training.start is None else [str(Path(recipe.training.start) / HEADER)]
@@ -267,7 +268,11 @@ class ListSteps(Steps[ListRecipe]):
         chosen.take_over(split, every, parts, self.metric)
 
     def predict(self) -> None:
-        write_predictions(self.recipe, self.directory, self.data, self.served, self.chosen, self.tested)
+        recipe, data = self.recipe, self.data
+        for split in self.tested:
+            self.answers[split] = answers_of(recipe, self.directory, split, data.others[split], self.chosen)
+        kept = {split: answers.kept for split, answers in self.answers.items()}
+        write_predictions(recipe, self.directory, data, self.served, self.chosen, kept)
         for split, selections in self.chosen.selections.items():
             selections.save(output_file(self.directory, "predictions", prediction_files(split)[1]))
 
@@ -289,7 +294,7 @@ class ListSteps(Steps[ListRecipe]):
         return learning_curve(chosen.recipe, metric, reference, tests[0], "lists", chosen, train, look)
 
     def report(self, metrics: Metrics, seconds: float) -> None:
-        write_page(self.recipe, self.directory, self.data, self.served, self.runs, self.chosen, metrics, seconds)
+        write_page(self.recipe, self.directory, self.data, self.served, self.runs, self.answers, metrics, seconds)
 
 
 def with_roles(settings: Settings, found: Mapping[str, str]) -> Settings:

@@ -9,10 +9,9 @@ from typing import Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import amount, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
-from rerank.base.wording import amount
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
 from rerank.extraction.content.texts import TextContent
@@ -20,7 +19,6 @@ from rerank.extraction.seen import SeenLists, SeenSample
 from rerank.metrics.base import Metric, TestName, chosen_rows
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import rows_of_scores
-from rerank.metrics.order import OrderMetric
 from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
@@ -39,7 +37,7 @@ from rerank.recipes.settings import Section, Seed, Settings, named, validate
 from rerank.runs.compared import Compared
 from rerank.runs.doubts import unlike_training
 from rerank.runs.fitting import task_of
-from rerank.runs.report.html import fill
+from rerank.runs.report.html import PageSection, page
 from rerank.runs.report.measures import measures_of
 from rerank.runs.report.table import TextTable, plain_text
 
@@ -82,7 +80,7 @@ class Evaluation:
 
     def to_html(self) -> str:
         """The figures as one self-contained page."""
-        return fill("evaluation.html.j2", {"title": "Evaluation", "table": self._table(), "facts": self._facts()})
+        return page("Evaluation", [PageSection("Scores", [self._table(), *self._facts()])])
 
     def __str__(self) -> str:
         return plain_text(self._table().rich()) + "\n".join(self._facts())
@@ -189,7 +187,7 @@ def _measured(
         content = (scorer if metric is None else Scorer(settled)).content  # decoding is by the model's own metric
     else:
         content = content_of(recipe)
-    ordered = isinstance(content.metric, OrderMetric)  # by scores, which decoding does not give
+    ordered = content.metric.ordered  # by scores, which decoding does not give
     if scorer is not None:
         how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
         if ordered and how is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rerank.base.registry import imported
-from rerank.engines.engine import Engine
+from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.tasks import task_named

@@ -12,19 +12,18 @@ import numpy as np
 from rerank.base.progress import counting
 from rerank.data.shards import Lists, list_sizes, reference_rows, selected
 from rerank.extraction.extraction import Extracted
+from rerank.learn import trees as tree_readers
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.log import UpdateLog
 from rerank.learn.replay import gather
 from rerank.learn.scoring import best, weighed_rows
 from rerank.learn.scoring import choices as choices_of
-from rerank.learn.trees import read_trees
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
-from rerank.metrics.decoding.bracket_model import BracketModel
+from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains, oracle_rows, oracles, statistics_of
-from rerank.metrics.order import OrderMetric
 from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.compared import Compared
@@ -112,7 +111,7 @@ class Run:
         }
         if np.array_equal(rows["first"], rows["base"]):
             del choices["first"], rows["first"]
-        votes = None if isinstance(metric, OrderMetric) else self.votes(training)
+        votes = None if metric.ordered else self.votes(training)
         if votes is not None:
             start = time.perf_counter()
             choices["voted"] = self._voted(split, extracted, votes)
@@ -230,8 +229,9 @@ class Run:
         if (kept := work.load()) is None:
             return None
         header, arrays = kept
-        grown = arrays.get("trees")
-        trees = None if grown is None else read_trees(grown.tobytes(), arrays["last"].size)
+        trees = None
+        if "trees" in arrays:
+            trees = tree_readers.get(recipe.learner["name"])(arrays["trees"].tobytes(), arrays["last"].size)
         weights = {key: Weights(arrays[key], float(base), trees) for key, base in header["base"].items()}
         state, logged = (
             {key.removeprefix(part): array for key, array in arrays.items() if key.startswith(part)}

@@ -9,16 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from rerank import __version__
 from rerank.base.errors import RunError
 from rerank.base.interrupts import check
 from rerank.base.usage import Usage
-from rerank.engines.engine import Engine
 from rerank.kernels.sources import code_digest, user_digest
-from rerank.models.model import Model
-from rerank.models.tagger import Tagger
+from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.storage.files import reason, write_text
@@ -28,6 +26,13 @@ R = TypeVar("R", bound=TaskRecipe)
 Metrics = dict[str, Any]
 
 TAKEN = ("seconds", "cpu_seconds", "peak_memory_bytes")
+
+
+class Saves(Protocol):
+    """A model."""
+
+    def save(self, directory: Path | str) -> None:
+        """Write it; it appears under its name only when complete."""
 
 
 class Stages:
@@ -152,7 +157,7 @@ class Steps(ABC, Generic[R]):
         """Tune how lists are decoded."""
 
     @abstractmethod
-    def model(self) -> Model | Tagger | None:
+    def model(self) -> Saves | None:
         """The model that is served, if the recipe makes one."""
 
     @abstractmethod

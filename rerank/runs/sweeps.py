@@ -7,13 +7,13 @@ import numpy as np
 from rerank.data.shards import Lists
 from rerank.extraction.content.trees import Parses
 from rerank.metrics.base import Metric
-from rerank.metrics.decoding.bracket_model import BracketModel
+from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
 from rerank.models.decoding import agreed, best_expected, probabilities, settled
 from rerank.models.provenance import Decoding
 from rerank.readers.trees.trees import brackets
-from rerank.runs.lists_again import ListAgain, Reading
+from rerank.runs.second_pass import RereadList, Visitor
 
 
 class Points(NamedTuple):
@@ -30,7 +30,7 @@ class Points(NamedTuple):
         return self._replace(scores=self.scores[candidates])
 
 
-class Sweep(Reading, Protocol):
+class Sweep(Visitor, Protocol):
     """One way to decode, tried at all points on one list after the other."""
 
     points: Points
@@ -69,7 +69,7 @@ class GainSweep:
         self.margins[places] = part.margins
         self.texts += part.texts
 
-    def see(self, again: ListAgain) -> None:
+    def see(self, again: RereadList) -> None:
         scores, nbest = self.points.scores[again.own], again.pair.nbest
         places = best_expected(again.evidence.expected(scores, self.points.sharpness, self.points.deviation), scores)
         self.chosen[:, again.number] = again.own.start + places
@@ -119,7 +119,7 @@ class FusionSweep:
         self._sums += part._sums
         self.texts += part.texts
 
-    def see(self, again: ListAgain) -> None:
+    def see(self, again: RereadList) -> None:
         scores, parses = self.points.scores[again.own], again.pair.content
         assert isinstance(parses, Parses)
         if again.evidence.fusion.used.any():

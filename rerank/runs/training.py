@@ -20,14 +20,13 @@ from rerank.learn.bounds import Bounds, DualRule, bounds, has_bounds, list_margi
 from rerank.learn.folds import choose, cut_state, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.pairs import PairSource
-from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.rules.winnow import Multiplicative
 from rerank.learn.scoring import candidate_scores
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
-from rerank.models.model import Model
+from rerank.models.model import Model, check_state
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
@@ -380,8 +379,8 @@ def _train(
 def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Training:
     """Train a learner without epochs."""
     corpus, dev, metric, made = task.corpus, task.dev, task.metric, make_learner(settings, base=0.0)
-    if isinstance(made, LambdaMart):
-        training = made.grown(corpus, dev, task.recipe.seed)
+    if not made.linear:
+        training: Training = made.grown(corpus, dev, task.recipe.seed)
     else:
         assert isinstance(made, Maxent)
         made = with_base_column(made, corpus) if settings.get("base") == AUTO else made
@@ -437,6 +436,7 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str = "") ->
     if path is None:
         return None
     model = Model.load(path, trust=True)  # of its settings the learner counts, and only if it is the recipe's own
+    check_state(model, path)
     going_on, known = make_learner(learner), model.settings.get("learner") or {}
     fresh = going_on.fresh_like(model.state, corpus.width)
     fits = known == learner or (going_on.batch and known.get("name") == learner["name"])

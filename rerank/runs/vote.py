@@ -2,20 +2,22 @@
 
 Without training: the first sample, the best by each column, the vote of all samples for their answers
 (self-consistency; Wang et al. 2023), and votes weighted by each column. Learned, by cross-validation over lists: the
-columns, columns and agreement, the vote that these weigh, and trees if LightGBM is installed.
+columns, columns and agreement, the vote that these weigh, and what else is registered to choose (kind ``vote``).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import amount
 from rerank.base.errors import RecipeError
-from rerank.base.wording import amount
-from rerank.metrics.order import OrderMetric
+from rerank.base.registry import Registry
+from rerank.data.corpus import Corpus
+from rerank.learn.scoring import Weights, scores
 from rerank.readers.account import said_of
 from rerank.runs.compared import Compared, Scored
 from rerank.runs.gathered import Gathered, gathered
@@ -37,7 +39,7 @@ from rerank.runs.ways import (
 from rerank.storage.files import write_text
 from rerank.storage.strict_json import as_json
 
-GROWN = 2_000  # lists that trees are grown on, which take more time
+GROWN = 2_000  # lists that these learn from, which take more time
 SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one that is best on what a fold learns from
 DRAWS = 4  # samples of k candidates of each list, for the curve
 ANY, BEST = "any (oracle, pass@n)", "best possible (oracle)"  # of gains of 0 and 1, and of others
@@ -64,9 +66,14 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
 
         ways["learned from columns and agreement"] = lambda lists: best_by(lists, scored(lists, both, agree=True))
         ways["learned vote"] = by_vote
-    enough = min(map(len, rest)) >= 2  # one to grow trees on, one to choose their number
-    if enough and find_spec("lightgbm") is not None and (answered or len(samples.columns)):
-        ways["LambdaMART"] = _by_trees([samples.lists(np.sort(lists[:GROWN])) for lists in rest], answered, seed)
+    enough = min(map(len, rest)) >= 2  # one to learn from, one to choose by
+    for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough else ():
+        if not (answered or len(samples.columns)):
+            continue
+        few = [samples.lists(np.sort(lists[:GROWN])).corpus(agree=bool(answered)) for lists in rest]
+        predictors = [weights for part in few if (weights := learn(part, seed)) is not None]
+        if predictors:
+            ways[name] = partial(_by_fold, predictors, bool(answered))
     return ways
 
 
@@ -77,27 +84,13 @@ def _sharpness(samples: Samples, weights: np.ndarray) -> float:
     return float(SHARPNESS[int(np.argmax(reached))])
 
 
-def _by_trees(parts: Sequence[Samples], agree: bool, seed: int) -> Choose:
-    """The candidate that trees find best, as many as are best on a tenth of the lists that a fold learns from."""
-    from rerank.learn.rules.lambdamart import LambdaMart
-    from rerank.learn.scoring import scores
-
-    forests = []
-    for part in parts:
-        corpus = part.corpus(agree=agree)
-        count = corpus.list_count
-        last = count - max(1, count // 10)
-        grown = LambdaMart(base=0.0).grown(corpus.slice(0, last), corpus.slice(last, count), seed)
-        forests.append(grown.weights["last"])
-
-    def choose(lists: Samples) -> np.ndarray:
-        total, held = np.empty(lists.gain.size), np.repeat(lists.fold, np.diff(lists.first))
-        for fold, forest in enumerate(forests):
-            own = lists.lists(np.flatnonzero(lists.fold == fold))
-            total[held == fold] = scores(own.corpus(agree=agree), forest)
-        return best_by(lists, total)
-
-    return choose
+def _by_fold(predictors: Sequence[Weights], agree: bool, lists: Samples) -> np.ndarray:
+    """The candidate that is best by the predictor of the fold that a list is held out in."""
+    total, held = np.empty(lists.gain.size), np.repeat(lists.fold, np.diff(lists.first))
+    for fold, weights in enumerate(predictors):
+        own = lists.lists(np.flatnonzero(lists.fold == fold))
+        total[held == fold] = scores(own.corpus(agree=agree), weights)
+    return best_by(lists, total)
 
 
 def heading_of(source: Gathered) -> str:
@@ -185,7 +178,7 @@ def table_of_votes(
         if number < least:
             raise RecipeError(f"found {number}; expected {least} or more", key=key)
     source = gathered(lists, metric, use, folds, seed, columns)
-    if isinstance(source.metric, OrderMetric):
+    if source.metric.ordered:
         message = f"{source.metric.primary} measures the order of all candidates; votes choose one: expected gain"
         raise RecipeError(message, key="metric")
     every = source.samples

@@ -19,8 +19,7 @@ from rerank.base.progress import track
 from rerank.learn.base import Weights
 from rerank.learn.mert.mert import MertSettings, mert
 from rerank.metrics.oracle import best_of_lists, rows_of_scores
-from rerank.metrics.order import OrderMetric
-from rerank.readers.texts.trec import MINMAX
+from rerank.readers.score_columns import MINMAX
 from rerank.runs.compared import Compared, Scored
 from rerank.runs.gathered import WORDS, Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
@@ -91,7 +90,7 @@ def fitted(source: Gathered, restarts: int, seed: int) -> Fitted:
     if (count := source.samples.fold.size) > MOST:
         source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[:MOST]))
     samples, metric = source.samples, source.metric
-    loss: Any = "listnet" if isinstance(metric, OrderMetric) else "log"
+    loss: Any = "listnet" if metric.ordered else "log"
     maxent = unit(maxent_weights(samples, agree=False, loss=loss))
     alone = np.array([float(name == source.base) for name in source.names])
     two = pairs(samples)
@@ -297,7 +296,7 @@ def table_of_weights(
         chosen[COMBSUM if of_runs else SUM] = rows_by(source, raw[of_runs or slice(None)].sum(axis=0))
     chosen |= {MAXENT: WeighedRows.of(source, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
     margin, kept = None, 0.0
-    if not isinstance(source.metric, OrderMetric):
+    if not source.metric.ordered:
         margins, margin = margins_of(source, held, base, restarts, seed)
         chosen[MARGIN] = held.kept(base, margins[every.fold])
         kept = float(np.mean(held.lead[held.lead > 0] <= margin)) if (held.lead > 0).any() else 0.0

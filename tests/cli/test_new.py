@@ -180,6 +180,28 @@ def test_short_texts_are_right_or_wrong_as_a_whole(tmp_path: Path, rerank: Any) 
     assert "by exact match" in rerank("new", code, "--metric", "match", "-o", tmp_path / "c.yaml").out
 
 
+def test_ranks_are_gains_of_which_lower_is_better(tmp_path: Path, rerank: Any) -> None:
+    rows = [{"id": f"q{k}", "answers": [{"answer": f"{k} {r}", "rank": r} for r in (1, 2, 3)]} for k in range(9)]
+    path = write(tmp_path, "x.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    refused = rerank("new", path, "-o", tmp_path / "r.yaml")
+    said = "'rank' could be a gain of which lower is better: --roles rank=gain"
+    assert (refused.code, said in refused.err) == (2, True), refused
+    assert rerank("new", path, "--roles", "rank=gain", "-o", tmp_path / "r.yaml").code == 0
+    assert load_recipe(tmp_path / "r.yaml").metric == {"name": "gain", "lower": True}
+    assert "as the base chooses the lowest of every list" in (tmp_path / "r.yaml").read_text()
+    write(tmp_path, "y.jsonl", path.read_text().replace("rank", "reward"))
+    assert "'reward' could be the gain; say so" in rerank("new", tmp_path / "y.jsonl").err
+
+
+@pytest.mark.parametrize("texts", [("C C ( = O ) O", "C C N"), ("CC(=O)O", "CCN"), ("monday", "tuesday")])
+def test_no_measure_is_written_for_what_words_do_not_tell(texts: tuple[str, str], tmp_path: Path, rerank: Any) -> None:
+    pred, right = (write(tmp_path, f"x.{end}", f"{texts[0]}\n{texts[k]}\n" * 6) for k, end in ((1, "pred"), (0, "tgt")))
+    arguments = ("new", pred, "--reader", "{name: opennmt, n: 1}", "--references", right, "-o", tmp_path / "r.yaml")
+    refused = rerank(*arguments)
+    assert (refused.code, "Choose: --metric match, gain" in refused.err) == (2, True), refused
+    assert rerank(*arguments, "--metric", "match").code == 0
+
+
 def test_files_called_train_and_test_are_splits_though_both_count_their_ids(tmp_path: Path, rerank: Any) -> None:
     lines = "".join(
         json.dumps({"id": f"m{k}", "candidates": [{"text": "a b c d", "gain": 1}]}) + "\n" for k in range(3)

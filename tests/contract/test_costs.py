@@ -152,7 +152,7 @@ def test_extraction_logs_and_keeps_the_remark(tmp_path: Path, caplog: pytest.Log
 
 def test_a_report_shows_what_there_is_to_say_about_scores() -> None:
     said = {"absent": {"lm": 3}, "unknown_columns": {"lm2": 40}, "lowest_first": {"lists": 49, "of": 50}}
-    grid = list_tables.scores_table({"corpora": {"train": said, "dev": {}}})
+    grid = list_tables.remarks_table({"corpora": {"train": said, "dev": {}}})
     assert [row[2] for row in grid.rows] == ["3", "40", "49"]
     assert all(part in " ".join(row[1] for row in grid.rows) for part in ("without lm,", "lm2", "of 50"))
 

@@ -29,7 +29,7 @@ from rerank.learn.trainer import Training, epoch_order, part_order, train
 from rerank.learn.voting.voting import vote
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracles, statistics_of, with_corpus_gains
 from rerank.models.predictions import corpus_score
-from rerank.storage.digests import seal
+from rerank.storage.files import seal
 
 CORPUS = random_corpus(6, lists=30)
 FIELDS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")

@@ -19,14 +19,13 @@ from hypothesis import strategies as st
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, Shards, parts
-from rerank.engines.engine import Engine
-from rerank.engines.workers import Processes
 from rerank.extraction import blocks, extraction
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import BlockPart, divide, extract_split, extract_training
 from rerank.extraction.seen import SeenSample
 from rerank.extraction.spool import Spool
 from rerank.features.table import HashedTable, Table
+from rerank.pool import Engine, Processes
 from rerank.recipes.recipe import ListRecipe
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")

@@ -17,12 +17,12 @@ from strategies_damage import Draw, Files, damaged_files
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.scikit import read_texts
 from rerank.contrib.classification.sets import Sets
+from rerank.contrib.structures.readers import TaggedSentence, sentences_of, sequence_readers
+from rerank.contrib.structures.slash import SlashReader
 from rerank.extraction.content import content_of
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import SkipCount
-from rerank.readers.sequences.base import TaggedSentence, sentences_of, sequence_readers
-from rerank.readers.sequences.slash import SlashReader
 from rerank.readers.texts.text_files import FORMS, TextFile, paired, read_lines
 from rerank.readers.trees.treebank import read_sentences
 from rerank.recipes.settings import validate

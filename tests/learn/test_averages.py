@@ -12,12 +12,12 @@ from strategies import random_corpus, targets, write_shards
 from variants import every_family, every_learner, make
 
 from rerank.base.errors import RecipeError
+from rerank.contrib.structures.chain import chains_of
+from rerank.contrib.structures.training import ChainVisitor, require_structured, train_chains
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, parts
 from rerank.learn.base import Learner, Weights
 from rerank.learn.mixing import Mixing, divided, train_mixed
-from rerank.learn.spaces.chain import chains_of
-from rerank.learn.spaces.training import ChainVisitor, require_structured, train_chains
 from rerank.learn.trainer import epoch_order, part_order, train
 from rerank.storage.work import Work
 

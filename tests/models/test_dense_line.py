@@ -8,14 +8,14 @@ import pytest
 import small_rankings
 from rich.console import Console
 
-from rerank.base import memory
+from rerank.base import usage
 from rerank.base.errors import RecipeError
 from rerank.data.shards import whole
 from rerank.features.dense import free_values
 from rerank.learn import folds
 from rerank.learn.scoring import choices
 from rerank.metrics.gain import Gain
-from rerank.models.dense_line import dense_line
+from rerank.models.predictions import dense_line
 from rerank.runs import list_steps, pipeline
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
@@ -86,7 +86,7 @@ def test_what_cannot_fit_is_refused_before_it_starts(
     learner: dict[str, str], tests: bool, said: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = small_rankings.recipe(root, learner=learner, features={"templates": ["Dense", "TargetNGram"]})
-    monkeypatch.setattr(memory, "allowed", lambda: 1000)
+    monkeypatch.setattr(usage, "allowed", lambda: 1000)
     with pytest.raises(RecipeError, match=f"^{said}"):
         pipeline.run(made, tmp_path / "run", tests=tests)
 

@@ -17,7 +17,7 @@ from rerank.base.errors import ModelError, RunError
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.learn.base import Weights
 from rerank.learn.voting.votes import Votes
-from rerank.models.model import HEADER, TREES, Model, header_digest
+from rerank.models.model import HEADER, TREES, Model, check_state, header_digest
 from rerank.storage.strict_json import read_object
 
 
@@ -234,7 +234,7 @@ def test_content_that_does_not_fit(
     if "pattern" not in message:
         sealed(tmp_path / "m")
     with pytest.raises(ModelError, match=message):
-        Model.load(tmp_path / "m")
+        check_state(Model.load(tmp_path / "m"), "m")  # which whoever continues from it does
 
 
 def test_links_and_further_files(directory: Path, tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ from rerank.extraction.content import content_of
 from rerank.readers.inputs import Inputs
 from rerank.runs.pipeline import check
 from rerank.recipes.loading import load_recipe
-from rerank.recipes.tagging_recipe import TaggingRecipe
+from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe
 for path in sys.argv[1:]:
     recipe = load_recipe(path, ["data.root=data/quickstart"])

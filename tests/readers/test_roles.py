@@ -63,6 +63,8 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
     "by their ids": ({"date": "today", "eval": {"a": [{"solution": "x"}, {"solution": "y"}], "b": [{"solution": "z"}]}},
                      (), [[], []], set(), ()),
     "tokens": ([{"hypotheses": [["it", "rains"], ["it"]], "scores": [-1, -2]}] * 2, (), [[], []], set(), ()),
+    "a key that is null, and one that is no list": (
+        [{"candidates": "none", "nbest": ["a", "b"], "note": None}] * 2, (), [[], []], {"candidates", "note"}, ()),
     "arrays on lines": ([[{"generated_text": "a", "p": 1}, {"generated_text": "b", "p": 2}]] * 2, ("p",), [[1], [2]],
                         set(), ()),
 }  # fmt: skip

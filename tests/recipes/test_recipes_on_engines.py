@@ -12,7 +12,7 @@ import small_classes
 import small_texts
 
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.engines.engine import Engine, EngineSettings, open_engine
+from rerank.pool import Engine, EngineSettings, open_engine
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.shipped import shipped_recipes

@@ -11,12 +11,11 @@ import small
 
 import rerank
 from rerank.base.errors import RecipeError
-from rerank.engines.engine import Engine
-from rerank.engines.workers import Processes
+from rerank.pool import Engine, Processes
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs import lists_again, pipeline
+from rerank.runs import pipeline, second_pass
 from rerank.runs.compared import Compared
 from rerank.runs.decoding import SHARPNESS, THRESHOLDS, check_decoding
 
@@ -57,7 +56,7 @@ def test_stretches_and_workers_change_nothing(
     small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def decoded(name: str, engine: Engine, lists: int) -> tuple[Any, ...]:
-        monkeypatch.setattr(lists_again, "LISTS", lists)
+        monkeypatch.setattr(second_pass, "MAX_LISTS", lists)
         recipe = small.recipe(
             small_data, training={"epochs": 1, "vote": False}, decode={"kinds": ["mbr", "fuse", "learned"]}
         )

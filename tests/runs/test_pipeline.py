@@ -14,10 +14,11 @@ from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import metric_of
 from rerank.learn.scoring import best
+from rerank.learn.voting.votes import Votes
+from rerank.learn.voting.voting import vote
 from rerank.metrics.base import chosen_rows
 from rerank.metrics.oracle import corpus_oracle
 from rerank.models.model import Model
-from rerank.models.predictions import vote_model
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
@@ -42,7 +43,7 @@ def test_what_a_run_leaves(small_run):
     assert load_recipe(small_run / "recipe.yaml").as_yaml() == (small_run / "recipe.yaml").read_text()
     page = (small_run / "report.html").read_text()
     assert "<html" in page[:200].lower()
-    for part in ("Lists whose chosen candidate is better or worse", "Strongest weights", "Templates"):
+    for part in ("Answers compared with base candidates", "Strongest weights", "Templates"):
         assert part in page
 
 
@@ -153,7 +154,7 @@ def test_selection_trains_on_fewer_columns(small_data, workspace):
     assert counts[0] > counts[1] > counts[2]
     assert 0 < counts[2] <= few["training"]["selected_columns"] == 20
     model, corpus = Model.load(workspace / "few" / "model"), corpus_of(workspace / "few", "test")[1]
-    voted = best(corpus, vote_model(model, corpus))
+    voted = best(corpus, vote(Votes(**model.votes), corpus))
     stored = Compared.of_run(workspace / "few", "test")
     assert np.array_equal(chosen_rows(corpus.stats, voted), stored.rows["voted"])
     assert np.count_nonzero(model.weights["average"].w) <= 20

@@ -16,7 +16,7 @@ from rerank.contrib.classification.sets import Draw, Split
 from rerank.contrib.classification.tables import Cell, cells_of
 from rerank.contrib.classification.tuning import point_of
 from rerank.learn.trainer import epoch_order
-from rerank.recipes.figures import check_names
+from rerank.recipes.sections import check_names
 from rerank.runs.report.numbers import Spread
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
 

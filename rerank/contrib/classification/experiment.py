@@ -14,8 +14,8 @@ from rerank.contrib.classification.recipe import SourceSettings, Spec
 from rerank.contrib.classification.results import Result
 from rerank.contrib.classification.sets import Draw, ExampleSet, Split, load_set
 from rerank.contrib.classification.tuning import applied, best_point, held_out_errors, points_of
-from rerank.engines.engine import Engine
 from rerank.kernels.threads import thread_count
+from rerank.pool import Engine
 
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 

@@ -10,9 +10,8 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator,
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
 from rerank.metrics.base import TestName
-from rerank.recipes.figures import FigureSettings
 from rerank.recipes.recipe import Single, TaskRecipe
-from rerank.recipes.sections import RunSettings, SignificanceSettings, different_names
+from rerank.recipes.sections import FigureSettings, RunSettings, SignificanceSettings, different_names
 from rerank.recipes.settings import (
     Epochs,
     FoldCount,
@@ -32,7 +31,7 @@ from rerank.recipes.tasks import Task
 HERE = "rerank.contrib.classification"
 TASK = Task(
     f"{HERE}.recipe:ClassificationRecipe", f"{HERE}.steps:ExampleSteps", "examples", f"{HERE}.tables:sets_table",
-    f"{HERE}.tables:tables_of",
+    f"{HERE}.tables:tables_of", new=f"{HERE}.sets:new_recipe", folds=True,
 )  # fmt: skip
 Noise = Annotated[float, Range(0, below=0.5)]
 Predictor = Literal["last", "average", "voted"]

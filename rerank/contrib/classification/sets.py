@@ -5,9 +5,11 @@ Examples that are generated, not read: the same seed gives the same bits, everyw
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -25,10 +27,13 @@ from rerank.kernels.compile import kernel
 from rerank.readers.examples.svmlight import read_folds, read_svmlight
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
+from rerank.recipes.tasks import TaskFiles
 
 G = np.uint64(0x9E3779B97F4A7C15)
 ONE, U11, U32, U40 = (np.uint64(n) for n in (1, 11, 32, 40))
 UNIT = 2.0**-53
+EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
+LOOK = 50  # lines that say what a file holds
 NOISE = 0.05  # share of labels that are flipped
 
 ZIPF_SEED, ZIPF_WEIGHTS = np.uint64(2012), np.uint64(77)
@@ -417,3 +422,22 @@ def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
     folds = np.empty(label.size, np.int64)
     folds[order] = np.arange(label.size) % count
     return folds
+
+
+def new_recipe(files: TaskFiles) -> list[str]:
+    """What `rerank new` makes of files of svmlight without lists (qid); see ``Task``."""
+    for path in files.paths:
+        with open_stream(path) as stream:
+            lines = [line for _, line in islice(LineReader(stream), LOOK)]
+        if not lines or not all(map(EXAMPLE.match, lines)):
+            return []
+    if len(others := [path for path in files.paths if path != files.train]) > 1:
+        message = f"found {len(files.paths)} files of examples; expected one, or one to train on and one to test on"
+        raise DataError(message, path=others[1])
+    train = files.quoted(files.train)
+    return [
+        "examples in the format svmlight, measured by errors",
+        "task: classification", "", "data:",
+        *([f"  train: {train}", f"  test: {files.quoted(others[0])}"] if others else [f"  path: {train}"]), "",
+        "learner: {name: arow}  # or one that suits:", "# rerank list learners; docs/choosing.md",
+    ]  # fmt: skip

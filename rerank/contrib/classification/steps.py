@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -54,15 +53,14 @@ from rerank.learn.mixing import require_rule
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
-from rerank.runs.learning import CurvePoint, learning_curve, shown_curve
-from rerank.runs.report.html import page
+from rerank.runs.learning import CurvePoint, learning_curve
+from rerank.runs.report.html import Folded, PageSection, Part, report
 from rerank.runs.report.list_figures import learning_figure
 from rerank.runs.report.measures import MEASURES
 from rerank.runs.report.numbers import Spread, count, duration, fixed, signed
 from rerank.runs.report.plot import write_figures
 from rerank.runs.report.rows import verdict
 from rerank.runs.report.table import TextTable
-from rerank.runs.results import environment
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
@@ -70,6 +68,10 @@ from rerank.storage.work import Work
 
 log = logging.getLogger("rerank")
 UNIT = "examples"
+POOLED = (
+    "Over the test examples of all folds together. McNemar's test counts the examples that one run alone has right: "
+    "its difference is above zero where the first run has more of them. The other tests' differences are of errors."
+)
 ERROR = next(measure for measure in MEASURES if measure.key == Classification.primary)
 SOURCES = (  # what results depend on
     *COMPILATION,
@@ -285,34 +287,30 @@ class ExampleSteps(Steps[ClassificationRecipe]):
     def report(self, metrics: Metrics, seconds: float) -> None:
         figures = draw_all(self.recipe, self.fitted, self.traced)
         write_figures(self.directory, figures, metrics)
-        curves = [shown_curve(curve, ERROR, unit=UNIT) for curve in metrics.get("curve", {}).values()]
-        text = page(
-            "classification.html.j2",
-            metrics,
-            recipe=self.recipe.as_yaml(),
-            date=datetime.now().astimezone(),
-            seconds=seconds,
-            environment=environment(),
-            runs="result",
-            about=self.recipe.about,
+        errors = [self._errors(name, runs) for name, runs in groups_of(self.fitted).items()]
+        tests = significance_tables(metrics)
+        folded = [Folded(table.caption, [table], open=k == 0) for k, table in enumerate(tests)]
+        learning = [learning_figure(curve, ERROR, unit=UNIT) for curve in metrics.get("curve", {}).values()]
+        sections = [
+            PageSection("Results", [*tables_of(self.recipe, metrics["tables"]), figures]),
+            PageSection(
+                "Errors", [Folded(f"Errors on {name}", parts, open=k == 0) for k, (name, parts) in enumerate(errors)]
+            ),
+            PageSection("Features", [self.features]),
+            PageSection("Significance", [POOLED, *folded] if tests else []),
+            PageSection("Training", [learning, training_table(metrics), tuned_table(metrics)]),
+            PageSection("Data", [sets_table(metrics["corpora"])]),
+        ]
+        text = report(
+            metrics, sections, recipe=self.recipe.as_yaml(), seconds=seconds, runs="result", about=self.recipe.about,
             summary=headline(self.recipe, metrics, self.tested, self.fitted),
-            tables=tables_of(self.recipe, metrics["tables"]),
-            significance=significance_tables(metrics),
-            tuned=tuned_table(metrics),
-            data=sets_table(metrics["corpora"]),
-            training=training_table(metrics),
-            learning=[learning_figure(curve, ERROR) for curve in curves],
-            figures=figures,
-            errors=[self._errors(name, runs) for name, runs in groups_of(self.fitted).items()],
-            features=self.features,
-        )
+        )  # fmt: skip
         write_text(self.directory / "report.html", text)
 
-    def _errors(self, name: str, results: Sequence[Result]) -> dict[str, Any]:
-        """The errors on one set."""
+    def _errors(self, name: str, results: Sequence[Result]) -> tuple[str, list[Part]]:
+        """The errors on one set, with its name."""
         label, classes, _, hardest = self.tested[name]
-        tables = [confusion_table(best_of(results), label, classes), *([hardest] if hardest.rows else [])]
-        return {"set": name, "figures": fold_figures(results), "tables": tables}
+        return name, [fold_figures(results), confusion_table(best_of(results), label, classes), hardest]
 
 
 def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:

@@ -131,7 +131,7 @@ def hardest_table(examples: ExampleSet, results: Sequence[Result]) -> TextTable:
         for i, shown in zip(order.tolist(), reals(margin[order].tolist()), strict=True)
     ]
     note = f"Predictions and margins of {best.spec.name}. Margin: the score of the true class less the best other one."
-    return TextTable.of(f"Hardest examples of {examples.name}", rows, texts=4, note=note, style="long-3")
+    return TextTable.of(f"Hardest examples of {examples.name}", rows, texts=4, note=note)
 
 
 def features_of(examples: ExampleSet, i: int, often: np.ndarray) -> str:

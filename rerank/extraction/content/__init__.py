@@ -5,8 +5,7 @@ import logging
 from rerank.base.errors import RerankError
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content
-from rerank.metrics.base import Metric, metrics
-from rerank.metrics.order import measures_orders
+from rerank.metrics.base import Metric, measures_orders, metrics
 from rerank.readers.base import NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList

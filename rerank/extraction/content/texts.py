@@ -14,7 +14,7 @@ from rerank.extraction.content.base import Content, Description, Measured, Pair,
 from rerank.features.collecting import ListFeatures
 from rerank.features.scores import unfit
 from rerank.features.text.extractor import TextExtractor
-from rerank.features.text.view import TextView, make_view
+from rerank.features.text.view import TextView, first_unfit, make_view
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import ColumnMetric
 from rerank.metrics.ter import Ter
@@ -36,7 +36,7 @@ from rerank.recipes.text_recipe import TextDataSettings, TextRecipe
 log = logging.getLogger("rerank")
 
 
-class TextContent(Content[TextView]):
+class TextContent(Content[TextView | None]):
     """Texts, with texts as references."""
 
     metric: TextMetric
@@ -93,8 +93,12 @@ class TextContent(Content[TextView]):
     @property
     def flat(self) -> bool:
         made = self.extractor
-        plain = isinstance(self.metric, ColumnMetric) and not self.user and made.bits == 64
-        return plain and all(template.gives_columns() for template in made.templates)
+        return isinstance(self.metric, ColumnMetric) and made.bits == 64 and self.by_columns
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether all features are columns, for which nobody looks at a text."""
+        return not self.user and all(template.gives_columns() for template in self.extractor.templates)
 
     def measured_block(self, block: ListBlock) -> Measured | None:
         try:
@@ -109,7 +113,7 @@ class TextContent(Content[TextView]):
         except DataError:  # of one of the lists
             return None
 
-    def open(self, nbest: NBestList) -> tuple[TextList, TextView] | SkippedList:
+    def open(self, nbest: NBestList) -> tuple[TextList, TextView | None] | SkippedList:
         """The words, phrases and scores of a list; without a source there are no phrases.
 
         The scores are those of ``columns`` where these are known: a list that lacks one is bad, and others are ignored.
@@ -121,13 +125,22 @@ class TextContent(Content[TextView]):
         held = self.hold(texts if self.columns is None else self._gains_aside(texts))
         if isinstance(held, SkippedList):
             return held
-        return texts.opened(self._view)
+        return texts.opened(self._view if self.keeps_texts or not self.by_columns else self._look)
+
+    def rows(self, nbest: TextList) -> TextList:
+        """A list with the columns that templates look at."""
+        lists = self._gains_aside(nbest)
+        return lists if self.columns is None else cast(TextList, hold(self.columns, lists))
+
+    def _look(self, nbest: TextList) -> TextView | None:
+        """The view that templates have of a list; None where columns are all that they see. Raises Problem."""
+        rows = self.rows(nbest)
+        plain = rows.sparse is None or "Given" not in self.names
+        return None if plain and first_unfit(rows.scores) < 0 else self._view(nbest)
 
     def _view(self, nbest: TextList) -> TextView:
         """The view that templates have of a list. Raises Problem."""
-        lists = self._gains_aside(nbest)
-        if self.columns is not None:
-            lists = cast(TextList, hold(self.columns, lists))
+        lists = self.rows(nbest)
         if lists.source is None and (lists.segmentation is not None or lists.alignment is not None):
             lists = replace(lists, segmentation=None, alignment=None)
         return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
@@ -136,13 +149,16 @@ class TextContent(Content[TextView]):
         """``nbest`` without the columns that are gains."""
         return without_columns(nbest, self.gains)
 
-    def extract(self, nbest: NBestList, content: TextView) -> ListFeatures:
-        return self.extractor.features(content, nbest.candidates if self.user else (), names=self.keeps_texts)
+    def extract(self, nbest: NBestList, content: TextView | None) -> ListFeatures:
+        content = self._view(cast(TextList, nbest)) if content is None else content
+        return self.extractor.features(
+            content, nbest.candidates if self.user else (), names=self.keeps_texts, texts=nbest.texts
+        )
 
     def stats(
         self,
         nbest: NBestList,
-        content: TextView,  # noqa: ARG002
+        content: TextView | None,  # noqa: ARG002
         gold: tuple[bytes, ...],
     ) -> tuple[np.ndarray, np.ndarray]:
         nbest = cast(TextList, nbest)
@@ -154,7 +170,7 @@ class TextContent(Content[TextView]):
     def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
         return np.asarray(self.metric.stats([text], pair.gold)[1][0])
 
-    def pairwise(self, nbest: NBestList, content: TextView, places: Sequence[int]) -> np.ndarray:  # noqa: ARG002
+    def pairwise(self, nbest: NBestList, content: TextView | None, places: Sequence[int]) -> np.ndarray:  # noqa: ARG002
         return self.metric.pairwise([nbest.texts[y] for y in places])
 
     def gold_text(self, pair: Pair) -> str:

@@ -126,7 +126,7 @@ class TreeContent(Content[Parses]):
         return np.asarray(self.metric.stats(pair.gold, parse_brackets([text], symbols), symbols)[1][0])
 
     def pairwise(self, nbest: NBestList, content: Parses, places: Sequence[int]) -> np.ndarray:
-        from rerank.metrics.decoding.parse_gains import parse_gains
+        from rerank.metrics.fusion import parse_gains
 
         trees = content.trees if list(places) == list(range(len(nbest))) else picked(content.trees, places)
         return parse_gains(self.metric, trees, content.symbols)

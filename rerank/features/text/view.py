@@ -8,7 +8,6 @@ import numpy as np
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.data.tokens import tokenise
 from rerank.features.scores import FLOAT32_MAX, UNFIT, score_view
-from rerank.features.sequence.labelled import label_arrays
 from rerank.kernels.compile import kernel
 from rerank.readers.problems import Problem
 from rerank.readers.texts.text_list import TextList
@@ -54,11 +53,6 @@ class TextView(NamedTuple):
     given_first: np.ndarray  # int64 [N + 1]
     given_names: np.ndarray  # uint64 [G]: names of the sparse features in the list
     given: np.ndarray  # float64 [G]
-    forms: np.ndarray  # uint64 [W]: words without their labels; this and what follows as in ``LabelArrays``
-    labels: np.ndarray  # uint64 [W]
-    span_first: np.ndarray  # int64 [N + 1]
-    spans_of_labels: np.ndarray  # int64 [S, 2]
-    types: np.ndarray  # uint64 [S]
 
 
 @kernel
@@ -218,8 +212,7 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
         raise _fault("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
     words = tokens.hashes[:S], kinds[:S], first, tokens.hashes[S:], kinds[S:]
     derivations = phrase_first, spans, point_first, points
-    labels = label_arrays(nbest.texts, hash_of)
-    return TextView(*words, *derivations, *seen, given_first, given_names, given, *labels)
+    return TextView(*words, *derivations, *seen, given_first, given_names, given)
 
 
 def _derivation(

@@ -21,7 +21,6 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
-from rerank.readers.texts.letor import LETOR
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_list import TextList
@@ -145,7 +144,7 @@ def read(
         return ObjectLists(given, reader, on_bad_list, answer)
     path = os.fspath(given)
     if format is None:
-        format = "letor" if LETOR.search(path) else detection.format_of(path, readers)
+        format = detection.named_like(path) or detection.format_of(path, readers)
     settings, reader = _reader(format, answer, roles)
     try:
         encoding = None if encoding is None else check_encoding(encoding)

@@ -27,9 +27,8 @@ from typing import Any, TypeVar
 
 import regex  # type: ignore[import-untyped] # unlike re, it can be told when to stop
 
-from rerank.base.encoding import decoded, encoded
+from rerank.base.encoding import amount, decoded, encoded
 from rerank.base.errors import RecipeError
-from rerank.base.wording import amount
 from rerank.readers.nbest import NBestList
 from rerank.readers.problems import Problem
 from rerank.readers.texts.values import GROUPED, LONGEST, NUMBER, VALUE, WORD, cleaned, parted, plain

@@ -30,7 +30,8 @@ from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.forms import Roles
 from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, texts_of, written
-from rerank.readers.texts.roles import MOSTLY, as_lists, check_roles
+from rerank.readers.texts.keys import MOSTLY
+from rerank.readers.texts.roles import as_lists, check_roles
 from rerank.readers.texts.runs import AlikeLists, ListShape
 from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, TextList, each

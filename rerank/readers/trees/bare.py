@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from rerank.base.encoding import decoded, encoded
-from rerank.base.wording import amount
+from rerank.base.encoding import amount, decoded, encoded
 from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable

@@ -17,8 +17,7 @@ a score nor a tree, or at a header that is followed by a score line and a tree l
 
 from dataclasses import dataclass
 
-from rerank.base.encoding import decoded, encoded
-from rerank.base.wording import amount
+from rerank.base.encoding import amount, decoded, encoded
 from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable

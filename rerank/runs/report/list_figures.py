@@ -1,5 +1,6 @@
 """The figures of a run over lists: those that every report has, and those that its recipe asks for."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,24 +9,14 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.recipes.figures import ListFigure, check_names
 from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.sections import ListFigure, check_names
 from rerank.runs.report.measures import Measure, primary_of
-from rerank.runs.report.numbers import Spread, number
-from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, ends, linear, logarithmic
-from rerank.runs.report.rows import (
-    Group,
-    base_on_dev,
-    coverage_of,
-    decided_by,
-    dev_of,
-    groups_of,
-    splits_of,
-    written_score,
-)
+from rerank.runs.report.numbers import Spread
+from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
+from rerank.runs.report.rows import LEVEL, dev_of, groups_of, splits_of, verdict, written_score
 
-POINTS = 400  # of a curve at most
-LABELS = 8  # of a line at most; if there are more, only its ends have one
+MAX_POINTS = 400  # of a curve
 PROCESSED = "lists processed in training"
 AXES = {"mistakes": "mistakes (cumulative)", "nonzero_weights": "nonzero weights"}
 
@@ -47,170 +38,74 @@ class Curve:
     dev_scores: Sequence[float] = ()
 
 
-@dataclass(frozen=True)
-class LearningCurve:
-    """Scores of models that were trained on this many lists (or examples): by split, one per entry of ``sizes``.
+def training_figure(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> Figure | None:
+    """The scores on dev after every epoch or, without dev, the mistakes while training; of the chosen run and the best.
 
-    ``verdict``: a sentence on whether more of them would help; ``unit``: what they are.
+    Batch learners have no course: they have a point among the lines of others, and no figure if they are alone.
     """
-
-    sizes: Sequence[int]
-    scores: Mapping[str, Sequence[float]]
-    verdict: str
-    unit: str = "lists"
-
-
-# Figures of every report
-
-
-def names_of(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> list[str]:
-    """The names of the runs: the chosen run's, then the best on dev."""
-    best: dict[str, float] = {}
-    measure = primary_of(metrics)
+    measure, dev, best = primary_of(metrics), dev_of(metrics), dict[str, float]()
     for curve in curves:
         scores = [measure.better(score) for score in curve.dev_scores]
         best[curve.run] = max([best.get(curve.run, -float("inf")), *scores])
     chosen = {str(run.get("name")) for group in groups_of(metrics) if group.chosen for run in group.runs}
-    return sorted(best, key=lambda name: (name not in chosen, -best[name], name))
-
-
-def training_figures(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> list[Figure]:
-    """Mistakes, weights and, where there are any, dev scores over the lists processed.
-
-    Batch learners have no course: they have a dev score beside those of others, and no figures if they are alone.
-    """
-    courses = [curve for curve in curves if len(curve.samples) > 1]
-    if not courses:
-        return []
-    names, measure, dev = names_of(curves, metrics), primary_of(metrics), dev_of(metrics)
-    captions = {"mistakes": "Mistakes made in training.", "nonzero_weights": "Weights other than zero."}
-    figures = []
-    for key, caption in captions.items():
-        counts = [FigureLine(curve.samples, getattr(curve, key), curve.run) for curve in courses]
-        figures.append(_over_training(caption, counts, names, AXES[key]))
-    if any(curve.dev_samples for curve in curves):
-        scored = [
-            FigureLine(curve.dev_samples, [measure.scale * score for score in curve.dev_scores], curve.run)
-            for curve in curves
-        ]
-        label, level = f"{measure.name} on dev", _level(base_on_dev(metrics), measure)
-        figures.append(
-            _over_training(f"Score on {dev} after every epoch.", scored, names, label, scores=True, level=level)
-        )
-    return figures
-
-
-def _over_training(
-    caption: str, lines: Sequence[FigureLine], names: Sequence[str], label: str, *, scores: bool = False, **more: Any
-) -> Figure:
-    """A line for every curve, in the order of ``names``; those beyond the palette share the legend's last place."""
-    shown = len(PALETTE) if len(names) <= len(PALETTE) else len(PALETTE) - 1
-    drawn = []
-    for line in sorted(lines, key=lambda line: names.index(line.name)):
-        kept = np.unique(np.linspace(0, len(line.x) - 1, min(len(line.x), POINTS)).astype(int)).tolist()
-        line = replace(line, x=[line.x[i] for i in kept], y=[line.y[i] for i in kept])
-        place = names.index(line.name) + 1
-        others = {"name": f"{len(names) - shown} others", "series": 0, "marks": False}
-        drawn.append(replace(line, **(others if place > shown else {"series": place, "marks": scores})))
-    x = linear([x for line in drawn for x in line.x], zero=True)
-    y = None if scores else linear([y for line in drawn for y in line.y], zero=True)
-    said = f"{label} over {PROCESSED}. {'; '.join(ends(line) for line in drawn if line.series)}"
-    return draw(label, caption, drawn, PROCESSED, label, x=x, y=y, said=said, **more)
-
-
-def _level(base: float | None, measure: Measure) -> tuple[float, str] | None:
-    return None if base is None else (measure.scale * base, f"base {measure.text(base)}")
-
-
-def learning_figure(curve: LearningCurve | None, measure: Measure) -> Figure | None:
-    """The score on every split over the number of lists, or examples, that training had, with a verdict."""
-    if curve is None:
+    names = sorted(best, key=lambda name: (name not in chosen, -best[name], name))[: len(PALETTE)]
+    scored, lines = any(curve.dev_samples for curve in curves), list[FigureLine]()
+    base = (metrics.get("corpora", {}).get(dev, {}).get("statistics") or {}).get("base", {}).get(measure.key)
+    for curve in sorted((curve for curve in curves if curve.run in names), key=lambda curve: names.index(curve.run)):
+        x = curve.dev_samples if scored else curve.samples
+        y = [measure.scale * score for score in curve.dev_scores] if scored else curve.mistakes
+        kept = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).astype(int)).tolist()
+        series = names.index(curve.run) + 1
+        lines.append(FigureLine([x[i] for i in kept], [y[i] for i in kept], curve.run, series=series))
+    if not any(len(line.x) > 1 for line in lines):
         return None
-    lines = [
-        FigureLine(curve.sizes, [measure.scale * score for score in scores], split)
-        for split, scores in curve.scores.items()
-    ]
-    said = f"{measure.name} over the number of training {curve.unit}. {'; '.join(map(ends, lines))}"
-    label, x = f"training {curve.unit} (log scale)", logarithmic(curve.sizes, margin=0.04)
-    return draw("learning", curve.verdict, lines, label, measure.name, x=x, said=said)
+    caption, label = f"Score on {dev} after every epoch.", f"{measure.name} on dev"
+    if not scored:
+        caption, label = "Mistakes made in training.", AXES["mistakes"]
+    level = None if base is None or not scored else (measure.scale * base, f"base {measure.text(base)}")
+    return draw(label, caption, lines, PROCESSED, label, level=level)
+
+
+def learning_figure(
+    curve: Mapping[str, Any], measure: Measure, dev: str | None = None, unit: str = "lists"
+) -> Figure | None:
+    """The score on every split over how much training had, and whether more of it would help; None for no curve.
+
+    curve: an entry of metrics.json, see ``runs.learning``. dev: the name of the dev split, if there is one; unit: what
+    was trained on.
+    """
+    if not curve:
+        return None
+    points, split, test = curve["points"], curve["split"], curve["last"]
+    sizes = [point[unit] for point in points]
+    scores = {name: [point["splits"][name] for point in points] for name in points[0]["splits"]}
+    if dev is not None and dev not in scores and all(point["dev"] is not None for point in points):
+        scores[dev] = [point["dev"] for point in points]
+    step = scores[split][-1] - scores[split][-2]
+    doublings = math.log2(sizes[-1] / sizes[-2]) if sizes[-1] > sizes[-2] else 1.0
+    rate = "" if abs(doublings - 1) < 0.05 else f", {measure.signed(step / doublings)} per doubling"
+    helps = test["p"] < LEVEL and measure.better(step) > 0
+    caption = (
+        f"Doubling the training {unit} changes {measure.heading} on {split} by {measure.signed(curve['slope'])} (least "
+        f"squares over {len(points)} sizes). The last step, from {sizes[-2]:,} to {sizes[-1]:,} {unit}, brought "
+        f"{measure.signed(step)}{rate}: {verdict(test, lower_is_better=measure.lower_is_better)}. More {unit} "
+        f"{'are likely to' if helps else 'may not'} help."
+    )
+    lines = [FigureLine(sizes, [measure.scale * score for score in own], name) for name, own in scores.items()]
+    x = logarithmic(sizes, margin=0.04)
+    return draw("learning", caption, lines, f"training {unit} (log scale)", measure.name, x=x)
 
 
 def coverage_figure(metrics: Mapping[str, Any]) -> Figure | None:
     """The score over the share of lists that are answered, those with the largest margins; None without answers."""
-    measure, lines = primary_of(metrics), list[FigureLine]()
-    for split, curve in coverage_of(metrics).items():
-        scores = [measure.scale * score for score in curve["score"]]
-        lines.append(FigureLine([100 * share for share in curve["coverage"]], scores, split, marks=False))
-    if not lines:
-        return None
-    caption, label = "Score on the lists with the largest margins.", "lists that are answered (%)"
-    return draw("coverage", caption, lines, label, measure.name, said=f"{label}: {'; '.join(map(ends, lines))}")
-
-
-def sweeps_of(metrics: Mapping[str, Any]) -> list[list[Group]]:
-    """Runs that differ only in the weight of the L1 term, with at least three values of it, from small to large."""
-    families: dict[str, list[tuple[float, Group]]] = {}
-    for group in groups_of(metrics):
-        learner = dict(group.runs[0].get("learner") or {})
-        l1 = learner.pop("l1", None)
-        if isinstance(l1, int | float) and group.training("nonzero_weights"):
-            families.setdefault(repr(sorted(learner.items(), key=repr)), []).append((float(l1), group))
-    return [
-        [group for _, group in sorted(family, key=lambda pair: pair[0])]
-        for family in families.values()
-        if len({l1 for l1, _ in family}) >= 3
-    ]
-
-
-def sweep_figure(metrics: Mapping[str, Any]) -> Figure | None:
-    """Quality against the number of nonzero weights, over λ, on dev if there are scores on it, else on the first split;
-    None without a grid."""
-    measure, predictor, dev = primary_of(metrics), decided_by(metrics), dev_of(metrics)
-    on_dev = any(group.dev_score(dev, predictor, measure.key) for group in groups_of(metrics))
-    split = dev if on_dev else next(iter(splits_of(metrics)), dev)
-    families = sweeps_of(metrics)[: len(PALETTE)]
-    lines: list[FigureLine] = []
-    notes: list[tuple[str, float, float, float, float]] = []
-    for family in families:
-        points = []
-        for group in family:
-            scored = group.dev_score if split == dev else group.score
-            score, weights = scored(split, predictor, measure.key), group.training("nonzero_weights")
-            if score and weights:
-                points.append((max(weights.mean, 1.0), measure.scale * score.mean, group.runs[0]["learner"]["l1"]))
-        if points:
-            points.sort()
-            lines.append(FigureLine([x for x, _, _ in points], [y for _, y, _ in points], marks=True))
-            notes += _lambdas(points, label_all=len(families) == 1)
-    if not lines:
-        return None
-    on_test = metrics.get("splits", {}).get(split, {}).get("base", {}).get(measure.key)
-    return draw(
-        "sweep",
-        f"Score on {split} against the size of the model, as λ varies.",
-        lines,
-        "nonzero weights (log scale)",
-        measure.name,
-        x=logarithmic([x for line in lines for x in line.x], margin=0.08),
-        said="Quality against the number of nonzero weights",
-        level=_level(base_on_dev(metrics) if split == dev else on_test, measure),
-        notes=notes,
-    )
-
-
-def _lambdas(
-    points: Sequence[tuple[float, float, float]], *, label_all: bool
-) -> list[tuple[str, float, float, float, float]]:
-    """Labels of the points (weights, score, λ) of a line, on the side that it leaves free."""
-    last = len(points) - 1
-    labels: list[tuple[str, float, float, float, float]] = []
-    for place in range(len(points)) if label_all and len(points) <= LABELS else sorted({0, last}):
-        weights, score, penalty = points[place]
-        rises = place < last and points[place + 1][1] >= score
-        labels.append(
-            (f"λ = {number(float(penalty))}", weights, score, -4 if place == last else 4, 15 if rises else -7)
-        )
-    return labels
+    measure, lines, areas = primary_of(metrics), list[FigureLine](), list[str]()
+    decoded = metrics.get("training", {}).get("decode") or {}
+    for split, curve in decoded.get("coverage", {}).items():
+        x, y = [100 * share for share in curve["coverage"]], [measure.scale * score for score in curve["score"]]
+        lines.append(FigureLine(x, y, split))
+        areas.append(f"{curve['aurc']:.4f} on {split}")
+    caption = f"Score on the lists with the largest margins. AURC, the area under what is lost: {', '.join(areas)}."
+    return draw("coverage", caption, lines, "lists that are answered (%)", measure.name) if lines else None
 
 
 # Figures of recipes
@@ -218,7 +113,7 @@ def _lambdas(
 
 def check_figures(recipe: ListRecipe) -> None:
     """Refuse figures of runs, points of grids or test splits that the recipe does not have."""
-    names = run_names(recipe)
+    names = {single.name: single.run for single in recipe.expand()}
     check_names(recipe.figures, [*names.values(), *names])
     for place, figure in enumerate(recipe.figures):
         if figure.split not in (None, *recipe.data.tests):
@@ -226,14 +121,9 @@ def check_figures(recipe: ListRecipe) -> None:
             raise RecipeError(message, key=f"figures.{place}.split")
 
 
-def run_names(recipe: ListRecipe) -> dict[str, str]:
-    """By the name of a run with the point of its grid: the name of the run."""
-    return {single.name: single.run for single in recipe.expand()}
-
-
 def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], curves: Sequence[Curve]) -> list[Figure]:
     """The figures that the recipe asks for, from the content of metrics.json and one curve for every run."""
-    names, figures = run_names(recipe), []
+    names, figures = {single.name: single.run for single in recipe.expand()}, []
     for figure in recipe.figures:
         shown = {name: run for name, run in names.items() if figure.shows(name, run)}
         by_name = {name: alike for name in shown if (alike := [curve for curve in curves if curve.run == name])}

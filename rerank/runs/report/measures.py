@@ -8,7 +8,6 @@ from rerank.metrics.base import Metric
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
 from rerank.metrics.gain import Counts, Gain
-from rerank.metrics.order import OrderMetric
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Cer, Wer
@@ -86,7 +85,7 @@ _PRIMARY = ("f1", "bleu", "chrf", "accuracy", "error", "wer", "cer", "gain", "nd
 def own_measure(metric: Metric) -> dict[str, Any]:
     """The entry of metrics.json on how a user's metric, or one with a cut-off, beta or direction, is shown; nothing for
     others."""
-    own = isinstance(metric, OrderMetric | Counts) or (isinstance(metric, Gain) and metric.lower_is_better)
+    own = metric.ordered or isinstance(metric, Counts) or (isinstance(metric, Gain) and metric.lower_is_better)
     known = type(metric).__module__.startswith("rerank.") and not own
     return {} if known else {"own_measure": asdict(measure_of(metric, metric.primary, metric.primary))}
 

@@ -1,0 +1,179 @@
+"""Training over chains: epochs in a seeded order, and the best of them by what is measured after each.
+
+To a learner, an example is a list of two: the right labels y* with the features φ(y*) − φ(y'), and the rival y' with
+none. It is handed to the learner's own pass over lists, so that updates, averages and counts are those of lists. Where
+the best labels are the right ones, the list has nothing else in it.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.interrupts import check, deferred
+from rerank.contrib.structures.chain import ChainRoom, Chains, entries_of, room_for
+from rerank.contrib.structures.crf import solve_chains
+from rerank.contrib.structures.viterbi import best_labels, differing_columns
+from rerank.kernels.by_type import ByType
+from rerank.kernels.compile import kernel, kernel_of
+from rerank.learn.base import Learner, State, Weights
+from rerank.learn.contract import accepted
+from rerank.learn.log import LogBuffers
+from rerank.learn.losses import COST, PAIRWISE
+from rerank.learn.predictor import SEEN, SURVIVED, sums_of
+from rerank.learn.rules.maxent import Maxent
+from rerank.learn.trainer import EvaluationHooks, Training, TrainingState, epoch_order
+from rerank.learn.workspace import ORACLES, ListArrays, Scratch, parts, stats_of
+
+
+class PassOfLearner(ByType):
+    """A function whose body is the pass over lists of the learner whose settings come last."""
+
+    def body_of(self, kinds: list[Any]) -> Any:
+        passes = kinds[-1].learner.passes
+        return getattr(passes, "function", passes)
+
+
+@PassOfLearner
+def learn_from_list(
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers, tally: np.ndarray,
+    params: Any,
+) -> None:  # fmt: skip
+    """Pass over ``order`` and learn, as the learner does."""
+
+
+@kernel
+def chain_pass(
+    order: np.ndarray, state: Any, sums: Any, pair: ListArrays, scratch: Scratch, log: LogBuffers, tally: np.ndarray,
+    room: ChainRoom, chains: Chains, params: Any,
+) -> None:  # fmt: skip
+    """Pass over the examples ``order``: find the rival of each, and learn from the pair; ``pair`` is scratch space."""
+    for at in range(order.shape[0]):
+        i = order[at]
+        best_labels(state, pair.pairs.tilt if params.loss == COST else 0.0, i, room, chains)
+        count, cost = differing_columns(pair, i, room, chains)
+        pair.lists[1] = 2 if count >= 0 else 1
+        pair.rows[1] = pair.rows[2] = max(count, 0)
+        pair.gain[1], pair.weight[0] = -cost, chains.weight[i]
+        learn_from_list(pair, pair.oracle, state, sums, scratch, log, tally, params)
+
+
+class PairSpace(NamedTuple):
+    """A list of two for kernels to fill, and scratch space for what learners make of it."""
+
+    data: ListArrays
+    scratch: Scratch
+    log: LogBuffers
+
+
+def pair_for(entries: int) -> PairSpace:
+    """A list of two that differ in up to this many columns."""
+    lists, oracle, base = np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(2)
+    data = ListArrays(
+        lists=lists, rows=np.zeros(3, np.int64), columns=np.empty(entries, np.uint32), values=np.empty(entries),
+        base=base, gain=np.zeros(2), weight=np.ones(1), oracle=oracle, pairs=ORACLES, free=0,
+    )  # fmt: skip
+    column, value, extra = np.empty(entries + 1, np.uint32), np.empty(entries + 1), np.empty(entries + 1)
+    scratch = Scratch(
+        np.empty(2), np.empty(2, np.int64), np.empty(2), column, value, extra, np.empty((0, 3)), np.empty(0, np.int64),
+        np.zeros(1, np.int64),
+    )  # fmt: skip
+    nothing = np.empty(0, np.int64)
+    log = LogBuffers(np.zeros(2, np.int64), nothing, nothing, nothing, np.empty(0), nothing, np.empty(0))
+    return PairSpace(data, scratch, log)
+
+
+POINTS = 20  # points of the curves of an epoch
+
+
+def require_structured(learner: Learner) -> None:
+    """Refuse a learner that cannot learn over outputs too many to list."""
+    reason = ""
+    if isinstance(learner, Maxent):
+        return
+    if learner.batch:
+        reason = "it looks at every candidate of a list at once, and outputs are too many to list"
+    elif learner.dual:
+        reason = "it keeps a variable for every candidate, and outputs are too many to list"
+    elif learner.settings().loss not in PAIRWISE:
+        reason = f"its loss {getattr(learner, 'loss', '')} sums over all outputs; take the learner maxent, which does"
+    if reason:
+        raise RecipeError(f"the learner {learner.name!r} cannot train over structures: {reason}", key="learner")
+
+
+def train_chains(
+    learner: Learner,
+    chains: Chains,
+    *,
+    evaluate: Callable[[Weights], float] | None = None,
+    epochs: int = 10,
+    seed: int = 0,
+    shuffle: bool = True,
+    predictor: str = "average",
+    patience: int | None = None,
+    average_after: int = 0,
+) -> Training:
+    """Train for ``epochs`` passes over ``chains`` and keep the best by ``evaluate``, without one the last.
+
+    ``maxent`` finds its optimum in place of epochs. Arguments are those of ``rerank.learn.trainer.train``; the weights
+    of the result are ``training.weights[predictor].w``. average_after: after this many epochs the average begins anew,
+    without the predictors before; with a threshold that leaves few weights other than 0 in it.
+
+    Raises
+    ------
+    RecipeError: the learner needs all outputs, or cannot keep a state for this many columns.
+    DataError: a token of ``chains`` has no label.
+    """
+    require_structured(accepted(learner))
+    if (chains.gold < 0).any():
+        i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
+        raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
+    hooks = EvaluationHooks(predictor, None, evaluate, None, None)
+    lists: Any = chains  # of this many columns
+    progress = TrainingState.begin(learner, lists, None)
+    last = progress.epoch + epochs
+    if isinstance(learner, Maxent):
+        progress.solve(lambda: solve_chains(learner, chains, progress.state), chains.attributes.size, hooks)
+        last = progress.epoch
+    visitor = ChainVisitor(learner, chains)
+    with deferred():
+        while progress.epoch < last and not progress.stopped(patience):
+            if average_after and progress.epoch == average_after:
+                sums_of(progress.state)[:] = 0.0
+                progress.state.numbers[SURVIVED], progress.state.counts[SEEN] = 0.0, 0
+            order = epoch_order(chains.example_count, seed, progress.epoch, shuffle)
+            start = time.perf_counter()
+            progress.stats = visitor.epoch(order, progress.state)
+            progress.seconds, progress.nonzeros = time.perf_counter() - start, chains.attributes.size
+            progress.finish_epoch(hooks)
+            check()
+    return progress.training
+
+
+class ChainVisitor:
+    """A learner's passes over chains, with the scratch space for them."""
+
+    def __init__(self, learner: Learner, chains: Chains) -> None:
+        self.learner, self.params = learner, learner.settings()
+        self.chains: Any = chains  # a corpus of this many columns to the learner
+        self.room, self.pair = room_for(chains), pair_for(entries_of(chains))
+
+    def epoch(self, order: np.ndarray, state: State) -> list[Any]:
+        """Pass over the examples ``order`` (int64) once and update ``state``; see ``Learner.epoch``."""
+        sums = self.learner.begin(self.chains, order.size, state)
+        stats = []
+        for part in parts(order, POINTS):
+            stats.append(stats_of(self.visit(part, state, sums), 0))
+        self.learner.finish(state, sums)
+        stats[-1] = stats[-1]._replace(nonzero_weights=self.learner.nonzero_weights(state))
+        return stats
+
+    def visit(self, order: np.ndarray, state: State, sums: Any) -> np.ndarray:
+        """A part of an epoch, between ``begin`` and ``finish``; returns a tally."""
+        self.room.stamp[0] = -1  # other transitions than those of an earlier state
+        kind: Any = type(self.learner)
+        kernel, tally, pair = kernel_of(chain_pass, kind), np.zeros(6), self.pair
+        kernel(order, state, sums, pair.data, pair.scratch, pair.log, tally, self.room, self.chains, self.params)
+        return tally
