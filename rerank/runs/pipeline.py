@@ -70,6 +70,16 @@ def run(
             return done
 
 
+def fitted(recipe: TaskRecipe, directory: Path, engine: Engine) -> Any:
+    """The model that a recipe makes, without its artefacts; what work leaves on the way is in ``directory``."""
+    with Inputs() as inputs:
+        steps = check(recipe, inputs, directory, tests=False, engine=engine)
+        steps.extract()
+        steps.train(Stages(None))
+        steps.decode()
+        return steps.model()
+
+
 def check(
     recipe: TaskRecipe,
     inputs: Inputs,

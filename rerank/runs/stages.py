@@ -36,7 +36,7 @@ class Saves(Protocol):
 
 
 class Stages:
-    """The history file of a run while it is written, line by line.
+    """The history file of a run while it is written, line by line; None: it is not.
 
     Lines of stages have the keys ``stage``, ``event`` ("start", "end", or "stopped" by an error or interrupt), ``time``
     and what ``stage`` was given. All others are lines of epochs. Lines of stages that are already in the file, from the
@@ -47,12 +47,16 @@ class Stages:
     RunError: the file cannot be written.
     """
 
-    def __init__(self, history: Path) -> None:
-        self._path, self._lines = history, stage_lines(history)
-        write_text(history, "".join(f"{as_json(line)}\n" for line in self._lines))
+    def __init__(self, history: Path | None) -> None:
+        self._path, self._lines = history, list[dict[str, Any]]()
+        if history is not None:
+            self._lines = stage_lines(history)
+            write_text(history, "".join(f"{as_json(line)}\n" for line in self._lines))
 
     def append(self, lines: Iterable[dict[str, Any]]) -> None:
         """Add lines to the file."""
+        if self._path is None:
+            return
         text = "".join(f"{as_json(line)}\n" for line in lines)
         try:
             with self._path.open("a", encoding="utf-8", newline="\n") as out:
