@@ -76,6 +76,12 @@ class Compared:
         usual = ((name, self.against) for name in self.rows if name not in apart)
         return {f"{a}_vs_{b}": self.tested(a, b).as_dict() for a, b in (usual if pairs is None else pairs)}
 
+    def alike(self, names: Iterable[str]) -> dict[str, str]:
+        """Those of ``names`` that choose the same in every list as one before them, and the first that does."""
+        first = dict[bytes, str]()
+        same = {name: first.setdefault(self.rows[name].tobytes(), name) for name in names}
+        return {name: other for name, other in same.items() if name != other}
+
     def interval(self, name: str) -> tuple[float, float]:
         """The 95 % interval of a row's score, by the bootstrap over lists."""
         return score_interval(self.metric, self.rows[name], self.reference, samples=self.samples, seed=self.seed)
@@ -100,19 +106,18 @@ class Compared:
 
         heading: of the scores; doubt: what speaks against claims: then there is no p.
         """
-        first, lines, alike = dict[bytes, str](), list[dict[str, str]](), list[str]()
-        written, signed = self.metric.text, self.metric.signed
+        written, signed, lines = self.metric.text, self.metric.signed, list[dict[str, str]]()
+        alike = self.alike(name for name in self.rows if name not in self.oracles)
         for name, (score, interval, test) in self.scored.items():
-            same = name if name in self.oracles else first.setdefault(self.rows[name].tobytes(), name)
-            if same != name:
-                alike.append(f"{name} as {same}")
+            if name in alike:
                 continue
             line = {"chosen by": name, heading: written(score)}
             line["95 % interval"] = " to ".join(map(written, interval))
             line[f"Δ {self.against.removesuffix(' vote')}"] = "" if test is None else signed(test.difference)
             lines.append(line | {"p": "" if test is None or doubt else f"{test.p:.2g}"})
-        same_choice = f"The same choice in every list: {', '.join(alike)}." if alike else ""
-        return TextTable.of(caption, lines, note=" ".join(filter(None, [doubt, note, same_choice])))
+        same = ", ".join(f"{name} as {other}" for name, other in alike.items())
+        every = doubt, note, f"The same choice in every list: {same}." if same else ""
+        return TextTable.of(caption, lines, note=" ".join(filter(None, every)))
 
     def save(self, path: Path) -> None:
         """Write the rows as an .npz without objects; it appears under its name only when complete."""

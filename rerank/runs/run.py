@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains, oracle_rows, oracles, statistics_of
-from rerank.models.provenance import Decision
+from rerank.models.provenance import Decision, Kind
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.compared import Compared
 from rerank.runs.report.list_figures import Curve
@@ -183,7 +183,14 @@ class Run:
         return winners
 
     def entry(self) -> dict[str, Any]:
-        """The run in metrics.json."""
+        """The run in metrics.json; alike: ways to decode that choose the same in every list as the predictor, or as
+        another one."""
+        ways = dict.fromkeys([self.recipe.predictor, *get_args(Kind)])
+        alike = {
+            split: same
+            for split, compared in self.selections.items()
+            if (same := compared.alike(name for name in ways if name in compared.rows))
+        }
         return {
             "name": self.name,
             "seed": self.recipe.seed,
@@ -193,6 +200,7 @@ class Run:
             "training": self.training,
             "splits": self.splits,
             "significance": self.significance,
+            **({"alike": alike} if alike else {}),
         }
 
     def curve(self) -> Curve:
