@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from rerank.base.registry import build
-from rerank.learn.base import learners
 from rerank.contrib.structures.chain import Chains, chains_of
 from rerank.contrib.structures.decoding import decode
 from rerank.contrib.structures.training import train_chains
+from rerank.learn.base import learners
 
 LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)")
 OURS: dict[str, dict[str, Any]] = {

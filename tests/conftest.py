@@ -18,7 +18,7 @@ from hypothesis.internal.conjecture import providers
 from instances import first_instances, in_turn, multiply_examples
 
 from rerank.base import interrupts
-from rerank.cli import main as cli
+from rerank.cli import application as cli
 from rerank.runs import pipeline
 
 # Where the tests run in the background of a shell or under nohup, signals are ignored, by all processes they start too.

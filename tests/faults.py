@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import small
 from programs import PATIENCE
 
-from rerank.cli import main as cli
+from rerank.cli import application as cli
 from rerank.runs import list_page
 from rerank.runs.stages import epoch_lines
 from rerank.storage import files

@@ -1,6 +1,7 @@
 """A made-up run for the tests of the report: three learners, two seeds, real-looking numbers, four sentences."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
@@ -9,7 +10,6 @@ from rerank.readers.trees.trees import parse_brackets
 from rerank.runs.list_page import Example, list_sections
 from rerank.runs.report.headline import headline
 from rerank.runs.report.html import report
-from rerank.runs.report.list_figures import Curve
 from rerank.runs.report.table import TextTable
 
 SIGNATURE = (
@@ -135,24 +135,22 @@ def make_run(name, seed, learner, dev, test, nonzero, voted=True):
     }
 
 
-def make_curve(run):
+def trained(name, samples, mistakes, dev=()):
+    """A run of one seed as it was trained, as far as figures ask for it; ``dev``: a score after every epoch."""
+    history = [{"epoch": epoch, "dev": score} for epoch, score in enumerate(dev, start=1)]
+    points = {"samples": samples, "mistakes": mistakes, "nonzero_weights": mistakes}
+    return SimpleNamespace(name=name, history=history, points=points, training={"lists": 9500})
+
+
+def make_trained(run):
     """How a run of ``make_run`` went."""
-    samples = list(range(0, 95_001, 500))
-    epochs = len(run["training"]["mistakes"])
-    total, nonzero, best = 0.0, run["training"]["nonzero_weights"], run["splits"]["dev"]["average"]["f1"]
-    mistakes = []
+    samples, epochs = list(range(0, 95_001, 500)), run["training"]["mistakes"]
+    total, best, mistakes = 0.0, run["splits"]["dev"]["average"]["f1"], []
     for sample in samples:
         mistakes.append(int(total))
-        total += 500 / 9500 * run["training"]["mistakes"][min(sample // 9500, epochs - 1)]
-    return Curve(
-        run=run["name"],
-        seed=run["seed"],
-        samples=samples,
-        mistakes=mistakes,
-        nonzero_weights=[int(nonzero * (1 - 0.5 ** (sample / 9500))) for sample in samples],
-        dev_samples=[9500 * (epoch + 1) for epoch in range(epochs)],
-        dev_scores=[best - 0.008 * 0.6**epoch + 0.0004 * ((epoch + run["seed"]) % 2) for epoch in range(epochs)],
-    )
+        total += 500 / 9500 * epochs[min(sample // 9500, len(epochs) - 1)]
+    dev = [best - 0.008 * 0.6**epoch + 0.0004 * ((epoch + run["seed"]) % 2) for epoch in range(len(epochs))]
+    return trained(run["name"], samples, mistakes, dev)
 
 
 def make_corpus(lists, candidates, skipped):
@@ -216,7 +214,8 @@ def make_metrics(runs, chosen):
         "test": make_corpus(1447, 69_508, {"gold and candidates have different words": 1}),
     }
     about = {"schema": 1, "task": "parse", "name": "parse-demo", "seed": 1, "version": "0.1.0", "metric": SIGNATURE}
-    return {**about, "corpora": corpora, **top, "runs": runs}
+    named = {key: runs[chosen][key] for key in ("name", "seed")}
+    return {**about, "chosen": named, "corpora": corpora, **top, "runs": runs}
 
 
 def make_runs():
@@ -248,8 +247,7 @@ def render(metrics, *, recipe=RECIPE, machine=MACHINE, **parts):
 def make_report():
     """What the whole page is made of."""
     runs = make_runs()
-    curves = [make_curve(run) for run in runs]
-    return {"metrics": make_metrics(runs, 3), "curves": curves, "examples": make_examples()}
+    return {"metrics": make_metrics(runs, 3), "runs": [*map(make_trained, runs)], "examples": make_examples()}
 
 
 def make_full_report():

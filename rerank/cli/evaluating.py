@@ -127,11 +127,10 @@ def _evaluate_texts(
     import numpy as np
     from rich.table import Table
 
-    from rerank.readers.account import Account, quoted, said_of, tell
+    from rerank.extraction.list_checks import doubts_of_references
+    from rerank.readers.account import MOST, Account, quoted, said_of, tell
     from rerank.readers.streams import stream_name
     from rerank.readers.texts.text_files import TextFile, paired, present
-    from rerank.runs.doubts import SAMPLE
-    from rerank.runs.role_checks import doubts_of_references
 
     files = [TextFile(path, form) for path in references]
     files += [TextFile(path, "lines" if form == "lines" else "auto") for path in systems]
@@ -146,7 +145,7 @@ def _evaluate_texts(
     first = quoted(decoded(texts[0][0]))
     account = Account(f"{name}: texts", f"{size} each", first, right=right, measure=measure.signature)
     tell(account)
-    sides = [([decoded(texts[0][k])], gold[0]) for k, gold in enumerate(shown_golds[:SAMPLE])]
+    sides = [([decoded(texts[0][k])], gold[0]) for k, gold in enumerate(shown_golds[:MOST])]
     amiss = doubts_of_references(sides, measure)
     show(*amiss, doubts=amiss, **said_of(account))
     stats, reports, reference = [], [], np.zeros((0, 0))

@@ -229,13 +229,12 @@ def _show_answer(scorer: "Scorer", item: "Opened") -> None:
     head = ("bracket", "words", "probability", "in the answer", *by, "candidates")
     table = Table(*head, title="who has which open bracket")
     for vote in (vote for vote in answer.votes if OPEN[0] <= vote.weight < OPEN[1]):
-        places = ", ".join(str(y + 1) for y in vote.candidates[:MAX_VOTERS]) + (
-            " ..." if vote.candidates[MAX_VOTERS:] else ""
-        )
-        kept = "yes" if vote.weight > how.threshold else ""
-        words = f"{vote.start + 1} to {vote.end}"
-        most = [", ".join(f"{name} {amount:+.1f}" for name, amount in vote.by[:MAX_REASONS])] if by else []
-        table.add_row(plain(vote.label), words, f"{vote.weight:.3f}", kept, *most, places)
+        voters = [str(y + 1) for y in vote.candidates]
+        if voters[MAX_VOTERS:]:
+            voters[MAX_VOTERS - 1 :] = [f"{voters[MAX_VOTERS - 1]} ..."]
+        in_answer, words = "yes" if vote.weight > how.threshold else "", f"{vote.start + 1} to {vote.end}"
+        reasons = [", ".join(f"{name} {amount:+.1f}" for name, amount in vote.by[:MAX_REASONS])] if by else []
+        table.add_row(plain(vote.label), words, f"{vote.weight:.3f}", in_answer, *reasons, ", ".join(voters))
     show(table, brackets=[vote.as_object() for vote in answer.votes])
 
 

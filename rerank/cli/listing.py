@@ -42,7 +42,7 @@ def list_(
         if len(shown) < len(parts):
             show(f"and {len(parts) - len(shown)} more: rerank list learners --all")
         if registry == "templates":
-            from rerank.features.sets import SETS
+            from rerank.features.template import SETS
 
             sets = [{"name": name, "templates": list(members)} for name, members in SETS.items()]
             show(*(f"set {name}: {len(members)} templates" for name, members in SETS.items()), sets=sets)
@@ -54,7 +54,7 @@ def list_(
 def _parts(kind: Kind) -> list[dict[str, Any]]:
     """Name, settings with their defaults (as Python writes them; null where one must be given), and a sentence."""
     if kind == "recipes":
-        from rerank.recipes.shipped import about_recipe, shipped_recipes
+        from rerank.recipes.loading import about_recipe, shipped_recipes
         from rerank.recipes.tasks import task_named
 
         recipes = [{"name": name, "about": about_recipe(path)} for name, path in shipped_recipes().items()]

@@ -51,6 +51,7 @@ def oracle(
     import numpy as np
 
     from rerank.extraction.content.base import make_reader
+    from rerank.extraction.list_checks import doubts_of_lists
     from rerank.metrics.evaluation import check_errors
     from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
@@ -59,8 +60,7 @@ def oracle(
     from rerank.readers.base import NBestList, SkipCount
     from rerank.readers.detection import reads
     from rerank.readers.streams import stream_name
-    from rerank.runs.doubts import references_amiss
-    from rerank.runs.role_checks import doubts_of_lists
+    from rerank.runs.doubts import references_amiss, written_apart
 
     measure, references = measuring.make(), measuring.references
     count, lengths, shown = SkipCount(on_bad_list), list[tuple[int, int]](), list[NBestList]()
@@ -95,7 +95,7 @@ def oracle(
     show(*amiss, doubts=amiss)
     statistics = ListStatistics.of(corpus, measure)
     _show_statistics(statistics, count, measure)
-    for line in references_amiss(measure, asdict(statistics), np.array(lengths), shown):
+    for line in references_amiss(measure, asdict(statistics), np.array(lengths), written_apart(amiss)):
         log.warning("%s", line)
 
 
@@ -126,14 +126,14 @@ def _measured_texts(
 ) -> "Measurements":  # fmt: skip
     """Lists of texts with their statistics; leaves how long they are in ``lengths``, and the first in ``shown``."""
     from rerank.extraction.seen import lengths_of
+    from rerank.readers.account import MOST
     from rerank.readers.texts.text_pairs import read_text_pairs
-    from rerank.runs.doubts import SAMPLE
 
     needed = not measure.measured
     lists = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
     for texts in lists:
         lengths.append(lengths_of(texts.texts, texts.base, texts.references, texts.answers))
-        shown += [texts] if len(shown) < SAMPLE else []
+        shown += [texts] if len(shown) < MOST else []
         yield (texts, *measure.list_stats(texts, texts.references))
 
 
@@ -148,14 +148,14 @@ def _measured_trees(
 ) -> "Measurements":
     from rerank.data.symbols import SymbolTable
     from rerank.metrics.evaluation import refused_list
+    from rerank.readers.account import MOST
     from rerank.readers.trees.pairs import read_pairs
-    from rerank.runs.doubts import SAMPLE
 
     symbols = SymbolTable()
     with of_trees(reference):
         for item, trees, gold in read_pairs(reader, nbest, reference, symbols, count=count, normalize=normalize):
             shared, stats = measure.stats(gold, trees, symbols)
-            seen += [item] if len(seen) < SAMPLE else []
+            seen += [item] if len(seen) < MOST else []
             count.refuse(refused_list(measure, item, gold, trees, stats, symbols))
             yield item, shared, stats
 

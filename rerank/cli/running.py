@@ -41,8 +41,7 @@ class RecipeOptions:
 
     def read(self, quick: bool = False) -> "tuple[TaskRecipe, Path]":
         """The recipe, and the directory of its results."""
-        from rerank.recipes.loading import load_recipe
-        from rerank.recipes.shipped import find_recipe
+        from rerank.recipes.loading import find_recipe, load_recipe
 
         Command.sets = self.set_ or []
         recipe = load_recipe(self.recipe, self.set_, quick=quick)

@@ -22,6 +22,7 @@ from rerank.data.shards import Lists, join_shards, part_directory, parts
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import columns_of
+from rerank.extraction.list_checks import doubts_of_lists, inputs_of
 from rerank.extraction.seen import SeenSample, sample
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, Pruning, add_counts, make_table
@@ -34,6 +35,7 @@ from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.block import ListBlock
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import make_reader
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 
@@ -336,6 +338,9 @@ class Extraction:
         account = Account.of("", self._first, measure=self._content.metric.signature)
         roles = getattr(self._first[0], "roles", None) if self._first else None
         known |= said_of(account) | {"roles": {} if roles is None else roles.found}
+        named = getattr(self._recipe.data, "roles", None)
+        known["amiss"] = doubts_of_lists(self._first, self._content.metric, named)
+        known["inputs"] = inputs_of(make_reader(self._recipe.data.reader, "data.reader"), self._first)
         seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
         return Extracted(corpus, self._ids, known, seen, origins=origins[0] if origins else None), table
 

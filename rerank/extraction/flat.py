@@ -7,12 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.corpus import offsets
-from rerank.data.symbols import SymbolTable, combined, known_hash
-from rerank.features.collecting import NEAR, ListFeatures, find_origin, narrow, write_row
+from rerank.data.symbols import SymbolTable, combined
+from rerank.features.collecting import ListFeatures, find_origin, narrow, write_row
 from rerank.features.extract import FeatureExtractor
-from rerank.features.table import FeatureTable
 from rerank.kernels.compile import kernel
-from rerank.learn.base import Weights
 from rerank.readers.nbest import NBestList
 
 
@@ -94,26 +92,3 @@ def flat_features(
         named, times[varying], counts, (np.cumsum(times > 0) - 1)[place], entries[:features], origin[:features],
         candidate[:stored], value[:stored],
     )  # fmt: skip
-
-
-def column_scores(
-    extractor: FeatureExtractor, table: FeatureTable, weights: Weights, rows: NBestList
-) -> tuple[np.ndarray, int]:
-    """The scores of one list (float64 [N]) whose features are columns alone, and how many of these the table lacks.
-
-    To the bit those of ``flat_features``, without compiled code, which takes longer to load than a list to rank.
-    """
-    scores, unknown, whole = weights.base * rows.base, 0, np.array([0, len(rows)])
-    for template in extractor.templates:
-        for name, exact in (template.columns(rows, whole) or {}).items():
-            value = (exact + 0.0).astype(np.float32)
-            if extractor.relative and (value != exact).any():  # see ``narrow``
-                apart = exact - exact[0]
-                if exact.max() - exact.min() < NEAR * max(exact.max(), -exact.min()):
-                    value = (apart - np.cumsum(apart)[-1] / exact.size).astype(np.float32)
-            if (value == value[0]).all():
-                continue
-            column = table.column_of(combined(template.seed, *map(known_hash, name)) | 1)
-            unknown += column is None
-            scores += 0.0 if column is None else weights.w[column] * value
-    return scores, unknown

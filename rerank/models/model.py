@@ -104,7 +104,7 @@ class Model:
         if "decision" in self.about:
             return Decision.model_validate(self.about["decision"])
         usual = recipe_of(self).predictor if self.settings.get("task") in ("parse", *METRICS) else "average"
-        return Decision.model_validate({"predictor": self.about.get("decode") or usual, "ranked_by": usual})
+        return Decision.model_validate({"predictor": usual, "ranked_by": usual})
 
     def save(self, directory: Path | str) -> None:
         """Write the model; it appears under its name only when complete."""

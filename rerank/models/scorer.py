@@ -10,11 +10,11 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
+from rerank.data.symbols import combined, known_hash
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair, make_reader
-from rerank.extraction.content.texts import TextContent
-from rerank.extraction.flat import column_scores
-from rerank.features.collecting import ListFeatures
+from rerank.features.collecting import NEAR, ListFeatures
+from rerank.features.extract import FeatureExtractor
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
@@ -102,6 +102,29 @@ def led(order: np.ndarray, place: int | None) -> np.ndarray:
     return order if place is None else np.concatenate([[place], order[order != place]])
 
 
+def column_scores(
+    extractor: FeatureExtractor, table: FeatureTable, weights: Weights, rows: NBestList
+) -> tuple[np.ndarray, int]:
+    """The scores of one list (float64 [N]) whose features are columns alone, and how many of these the table lacks.
+
+    To the bit those of ``extraction.flat``, without compiled code, which takes longer to load than a list to rank.
+    """
+    scores, unknown, whole = weights.base * rows.base, 0, np.array([0, len(rows)])
+    for template in extractor.templates:
+        for name, exact in (template.columns(rows, whole) or {}).items():
+            value = (exact + 0.0).astype(np.float32)
+            if extractor.relative and (value != exact).any():  # see ``narrow``
+                apart = exact - exact[0]
+                if exact.max() - exact.min() < NEAR * max(exact.max(), -exact.min()):
+                    value = (apart - np.cumsum(apart)[-1] / exact.size).astype(np.float32)
+            if (value == value[0]).all():
+                continue
+            column = table.column_of(combined(template.seed, *map(known_hash, name)) | 1)
+            unknown += column is None
+            scores += 0.0 if column is None else weights.w[column] * value
+    return scores, unknown
+
+
 class Scorer:
     """Applies a model to lists as readers give them, one at a time.
 
@@ -142,7 +165,7 @@ class Scorer:
         content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
         content.scored = bool(table.about.get("scored"))
         if isinstance(table, FeatureTable):  # nobody misses what templates need that gave nothing in training either
-            learned = {table.templates[k] for k in np.unique(table.template)}
+            learned = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
             for names in content.needs.values():
                 names[:] = [name for name in names if name in learned]
         return content
@@ -212,12 +235,10 @@ class Scorer:
     def _score(self, opened: Opened) -> Ranked:
         """A list in the order of its scores."""
         weights, content, table = self.weights, self.content, self.model.table
-        if (
-            opened.content is None
-            and weights.trees is None
-            and isinstance(content, TextContent)
-            and isinstance(table, FeatureTable)
-        ):
+        if opened.content is None and weights.trees is None and isinstance(table, FeatureTable):
+            from rerank.extraction.content.texts import TextContent  # whose lists are opened so, and no other's
+
+            assert isinstance(content, TextContent)
             rows = content.rows(text_list(opened.nbest))
             scores, unknown = column_scores(content.extractor, table, weights, rows)
             return Ranked(opened.nbest, rank(scores, opened.nbest.base), scores, unknown)

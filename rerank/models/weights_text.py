@@ -109,7 +109,7 @@ def read_weights(path: PathLike, table: Table) -> TextWeights:
 
     Features that it does not name weigh 0; empty lines and those that begin with "#" do not count.
     """
-    place, names, digest = stream_name(path), column_names(table), hashlib.sha256()
+    source, names, digest = stream_name(path), column_names(table), hashlib.sha256()
     column = {name: j for j, name in enumerate(names)} | {BASE: len(names)}
     w, seen = np.zeros(len(names) + 1), dict[int, int]()  # seen: the line of a column
     with open_stream(path) as stream:
@@ -121,17 +121,17 @@ def read_weights(path: PathLike, table: Table) -> TextWeights:
             weight = float(fields[1]) if len(fields) == 2 and _NUMBER.fullmatch(fields[1]) else np.inf
             if not np.isfinite(weight):
                 message = f"found {excerpt(line)}; expected a name, white space and a finite weight"
-                raise DataError(message, path=place, line=number)
+                raise DataError(message, path=source, line=number)
             name = escaped(unescaped(fields[0].decode("utf-8", "surrogateescape")))  # as it would be written
             if (j := column.get(name, -1)) < 0:
                 message = f"the model has no feature {excerpt(fields[0])}; {_nearest(name, names)}"
-                raise DataError(message, path=place, line=number)
+                raise DataError(message, path=source, line=number)
             if j in seen:
-                raise DataError(f"{excerpt(fields[0])} is already in line {seen[j]}", path=place, line=number)
+                raise DataError(f"{excerpt(fields[0])} is already in line {seen[j]}", path=source, line=number)
             w[j], seen[j] = weight, number
     if len(names) not in seen:
         message = f"no line {BASE!r}, the weight of the base score: add `{BASE} 1.0`, or 0.0 if it does not count"
-        raise DataError(message, path=place)
+        raise DataError(message, path=source)
     return TextWeights(Weights(w[:-1].copy(), float(w[-1])), len(seen) - 1, digest.hexdigest())
 
 

@@ -52,24 +52,28 @@ _NO_LISTS = (
 # Files that three statements of Python make JSON lines of: how they start, their program, and how to
 # go through the lines of ``text`` as ids with pairs of a text and a score.
 _LINES = (
-    (rb"NBestList[12]\.0", "SRILM", "[('0', [(l.split(')')[1], float(l[1:].split(')')[0])) for l in text[1:]])]"),
+    (rb"NBestList[12]\.0", "SRILM",
+     "[('0', [(re.sub('</?s>', '', l.partition(')')[2]), float(l[1:].partition(')')[0])) for l in text[1:]])]"),
     (rb"(-?\d+(\.\d+)? ){2}\d+ (<s> )?\S", "SRILM",
-     "[('0', [(' '.join(l.split()[3:]), float(l.split()[0])) for l in text])]"),
+     "[('0', [(re.sub('</?s>', '', ' '.join(l.split()[3:])), float(l.split()[0])) for l in text])]"),
     (rb"#!MLF!#", "HTK", "[(b.split('\\n')[0], [(' '.join(l.split()[2] for l in n.splitlines() if l[:1].isdigit()), 0) "
      "for n in b.split('///')]) for b in '\\n'.join(text[1:]).split('\\n.\\n') if b]"),
     (rb"[^\t\n]+\t([^,\t\n]+,){4,}", "MeCab",
      "enumerate([(re.sub(r'\\t([^,]*).*\\s*', r'/\\1 ', p), 0) for p in g] for _, "
      "g in __import__('itertools').groupby('\\n'.join(text).removesuffix('\\nEOS').split('\\nEOS\\n'), "
      "lambda p: sorted(re.sub(r'\\t.*|\\s', '', p))))"),
+    (rb"(?s)\s*<.{0,4000}?x_cost ", "an OCR program (hOCR)",
+     "enumerate([(t, -float(c)) for c, t in re.findall(r'x_cost ([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
     (rb"(?s)\s*<.{0,400}(ocr_page|ocrx_word|PcGts)", "an OCR program (hOCR, PAGE)",
      "enumerate([(t, float(c)) for c, t in re.findall(r'conf[= ]\"?([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
     (rb"([^\t\n]+)\t[^\t\n]+\t-?\d+\.\d+\n\1\t", "hfst-lookup",
-     "enumerate([tuple(l.split('\\t')[1:]) for l in b.splitlines()] for b in '\\n'.join(text).split('\\n\\n'))"),
+     "enumerate([(l.split('\\t')[1], -float(l.split('\\t')[2])) for l in b.splitlines()] for b in '\\n'.join(text)"
+     ".split('\\n\\n'))"),
 )  # fmt: skip
 _MADE = (
     "this looks like a file of {}, which Python makes JSON lines of: import json, re; text = open({!r}).read()"
     '.splitlines(); [print(json.dumps({{"id": str(id), "candidates": [{{"text": t, "score": float(s)}} for t, s in '
-    "found]}})) for id, found in {}]"
+    "found]}})) for id, found in {} if found]"
 )
 
 

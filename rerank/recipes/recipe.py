@@ -180,7 +180,7 @@ class ListRecipe(TaskRecipe):
     ``auto``: the best on dev, found after every epoch.
     runs: runs with settings of their own; there are runs × points of the grid × seeds.
     grid: values by dotted key; every run is made once with every combination, applied after the settings of the run.
-    examples: how many sentences the report shows.
+    examples: how many lists that got better the report shows, and as many that got worse.
     figures: figures over all runs.
     reported: figures from a paper, shown below the results.
     """

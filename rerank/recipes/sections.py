@@ -24,8 +24,8 @@ from rerank.recipes.settings import (
     distinct,
     one_or_many,
     part,
+    placed_root,
 )
-from rerank.recipes.shipped import placed_root
 
 Count = Annotated[int, Range(1)]
 Positive = Annotated[float, Range(above=0)]

@@ -34,7 +34,7 @@ class Task(NamedTuple):
 class TaskFiles(NamedTuple):
     """Files that `rerank new` makes a recipe for: all of them, which is trained on, which is dev and which are tests;
     the names of their splits, the folder that they are in, and what gives the pattern that recipes have of them;
-    quoted: a text as YAML has it."""
+    quoted: a text as YAML has it. reader: the format, where it is known."""
 
     paths: Sequence[str]
     train: str
@@ -44,6 +44,7 @@ class TaskFiles(NamedTuple):
     root: str
     pattern: Callable[[], str]
     quoted: Callable[[str], str]
+    reader: str | None = None
 
 
 LISTS = "rerank.runs.list_steps:ListSteps"

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Unpack
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import user_templates
-from rerank.features.sets import SETS
-from rerank.features.template import templates
+from rerank.features.template import SETS, templates
 from rerank.learn.base import learners
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import ColumnMetric, Gain

@@ -9,9 +9,10 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content import content_of
+from rerank.extraction.list_checks import doubts_of_lists
 from rerank.features.dense import said_of_all
 from rerank.metrics.base import Metric
-from rerank.readers.account import Account, tell
+from rerank.readers.account import MOST, Account, tell
 from rerank.readers.base import NBestList, SkipCount, counted, usable
 from rerank.readers.block import first_filled
 from rerank.readers.given.reading import ListFile, blocks_given, lists_from
@@ -22,8 +23,7 @@ from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
-from rerank.runs.doubts import SAMPLE, doubt_of_base, written_apart
-from rerank.runs.role_checks import doubts_of_lists
+from rerank.runs.doubts import doubt_of_base
 from rerank.runs.ways import Samples
 
 log = logging.getLogger("rerank")
@@ -115,7 +115,7 @@ def gathered(
     sizes, parts, references, seen = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray](), list[NBestList]()
     for found in content.measured(rows, count):
         nbest = found.rows.named()
-        seen += (list(found.block) if found.pair is None else [found.pair.nbest])[: SAMPLE - len(seen)]
+        seen += (list(found.block) if found.pair is None else [found.pair.nbest])[: MOST - len(seen)]
         if not len(nbest):
             continue
         scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
@@ -135,7 +135,7 @@ def gathered(
     held, drawn = np.concatenate(values, axis=1), np.random.default_rng(seed).permutation(len(references))
     every = Samples(starts, np.concatenate(answers), held, gain, drawn % folds)
     amiss = said_of_all(map("the score column {!r}".format, names), every.columns, starts)
-    for line in filter(None, [written_apart(content.metric, seen), *amiss]):
+    for line in amiss:
         log.warning("%s", line)
     about = content.metric, statistics, reference, base, np.concatenate(scores)
     return _told(Gathered(every, tuple(names), *about, told=False), file, seen)

@@ -20,7 +20,7 @@ from rerank.runs.corpora import Data
 from rerank.runs.report import headline, list_tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.html import Folded, PageSection, Part, report
-from rerank.runs.report.list_figures import Curve, coverage_figure, draw_figures, learning_figure, training_figure
+from rerank.runs.report.list_figures import coverage_figure, draw_figures, learning_figure, training_figure
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import count, fixed, reals
 from rerank.runs.report.plot import Figure, write_figures
@@ -31,9 +31,9 @@ from rerank.runs.run import Run
 from rerank.runs.stages import Metrics
 from rerank.storage.files import write_text
 
-FEATURES_SHOWN = 10  # that decided a list
+MAX_FEATURES = 10  # that decided a list
 SAME_GAIN = 1e-12  # gains that are this close are equal
-STRONGEST, TEMPLATES, NAMED = 20, 25, 3  # rows of the tables of weights, and features named for a template
+MAX_WEIGHTS, MAX_TEMPLATES, MAX_NAMED = 20, 25, 3  # rows of the tables, and features named for a template
 
 
 class Answers(NamedTuple):
@@ -123,7 +123,7 @@ def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answe
             split, pair.nbest.id, scorer.content.gold_text(pair), _text(texts[base]),
             _text(texts[chosen] if answers.texts is None else answers.texts[kept.number]),
             base_gain=float(answers.before[i]), chosen_gain=float(answers.after[i]), oracle_gain=float(answers.best[i]),
-            contributions=scorer.explain(scorer.opened(pair), chosen, base)[:FEATURES_SHOWN],
+            contributions=scorer.explain(scorer.opened(pair), chosen, base)[:MAX_FEATURES],
             source=None if source is None else _text(source),
         )  # fmt: skip
         examples.append(example)
@@ -139,11 +139,11 @@ def write_page(
     answers: Mapping[str, Answers], metrics: Metrics, seconds: float,
 ) -> None:  # fmt: skip
     """Write the page, and the figures, which ``metrics`` then has as numbers; answers: by test split."""
-    curves, scorer = [run.curve() for run in runs], Scorer(model, recipe.predictor)
-    figures = draw_figures(recipe, metrics, curves)
+    scorer = Scorer(model, recipe.predictor)
+    figures = draw_figures(recipe, metrics, runs)
     write_figures(directory, figures, metrics)
     sections = list_sections(
-        metrics, curves=curves, figures=figures, weights=weight_tables(model, recipe.predictor),
+        metrics, runs=runs, figures=figures, weights=weight_tables(model, recipe.predictor),
         examples=[one for split, own in answers.items() for one in examples_of(scorer, split, data.others[split], own)],
         changes=[changes_row(split, own) for split, own in answers.items()],
     )  # fmt: skip
@@ -155,20 +155,20 @@ def write_page(
 def list_sections(
     metrics: Mapping[str, Any],
     *,
-    curves: Sequence[Curve] = (),
+    runs: Sequence[Run] = (),
     figures: Sequence[Figure] = (),
     examples: Sequence[Example] = (),
     changes: Sequence[Mapping[str, str]] = (),
     weights: Sequence[TextTable] = (),
 ) -> list[PageSection]:
-    """The sections of a run over lists; curves: of runs that kept a history; figures: those that the recipe asks for;
+    """The sections of a run over lists; runs: as they were trained; figures: those that the recipe asks for;
     changes: a ``changes_row`` by split."""
     measure, task = primary_of(metrics), str(metrics.get("task", ""))
     results: list[Part] = [headline.results_on_page(metrics, split) for split in splits_of(metrics)]
     results += [*headline.notes(metrics), list_tables.reported_table(metrics), [*figures, coverage_figure(metrics)]]
     results += [f"{name}: {text}" for name, text in headline.signatures(metrics)]
     learning = learning_figure(metrics.get("curve") or {}, measure, dev_of(metrics))
-    training: list[Part] = [[training_figure(curves, metrics), learning]]
+    training: list[Part] = [[training_figure(runs, metrics), learning]]
     sides = [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0] for sign in (1, -1)]
     return [
         PageSection("Results", results),
@@ -223,14 +223,14 @@ def contributions_table(contributions: Sequence[Contribution]) -> TextTable:
 def weight_tables(model: Model, predictor: str) -> list[TextTable]:
     """The strongest weights, and the share of all weights that each template has; none for a model without weights."""
     w = model.weights[predictor].strength
-    order = np.argsort(-np.abs(w), kind="stable")[:STRONGEST]
+    order = np.argsort(-np.abs(w), kind="stable")[:MAX_WEIGHTS]
     order = order[w[order] != 0.0]
     weights = reals(w[order].tolist())
     rows = list(zip((model.table.name(int(j)) for j in order), weights, strict=True))
     bars = [Bar(min(weight, 0.0), max(weight, 0.0)) for weight in w[order].tolist()]
     note = "A weight is for one unit of its feature: weights of scores depend on what these are measured in."
-    weighted = [share for share in shares(model, predictor, NAMED) if share.nonzero]
-    left = len(weighted) - TEMPLATES
+    weighted = [share for share in shares(model, predictor, MAX_NAMED) if share.nonzero]
+    left = len(weighted) - MAX_TEMPLATES
     by_template = [
         {
             "template": share.template,
@@ -241,7 +241,7 @@ def weight_tables(model: Model, predictor: str) -> list[TextTable]:
             "nonzero weights": count(share.nonzero),
             "columns": count(share.columns),
         }
-        for share in weighted[:TEMPLATES]
+        for share in weighted[:MAX_TEMPLATES]
     ]
     more = f"{left} more templates have smaller shares." if left > 0 else ""
     return [

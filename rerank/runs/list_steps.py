@@ -23,7 +23,6 @@ from rerank.models.predictions import dense_line
 from rerank.models.provenance import provenance
 from rerank.pool import check_visible
 from rerank.readers.account import Account, tell
-from rerank.readers.nbest import NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import says_scores
 from rerank.recipes.recipe import ListRecipe, Single
@@ -34,7 +33,7 @@ from rerank.runs.checks import check_single, check_sizes
 from rerank.runs.choice import blind, choose
 from rerank.runs.corpora import Data, digest_of, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
-from rerank.runs.doubts import again, doubt_of_base, doubts
+from rerank.runs.doubts import doubt_of_base, doubts
 from rerank.runs.ensembles import train_ensemble
 from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
 from rerank.runs.list_page import Answers, answers_of, write_page
@@ -42,7 +41,6 @@ from rerank.runs.mert import tune_run
 from rerank.runs.report.list_figures import check_figures
 from rerank.runs.report.measures import own_measure
 from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
-from rerank.runs.role_checks import doubts_of_lists
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.runs.training import RunTask, train_run, trained_on, trained_once
@@ -114,9 +112,7 @@ class ListSteps(Steps[ListRecipe]):
         if self.data.table.about.get("scored") and not says_scores(recipe.data.reader):
             every = chain.from_iterable(parts(each.corpus) for each in (self.data.training, *self.data.others.values()))
             self.base_doubt = doubt_of_base(self.content.held[0], ((p.lists, p.gain, p.base) for _, p in every))
-        first = (nbest for nbest in again(recipe, recipe.data.training, self.content) if isinstance(nbest, NBestList))
-        amiss = doubts_of_lists(first, self.metric, getattr(recipe.data, "roles", None))
-        self.base_doubt = " ".join([*amiss, *filter(None, [self.base_doubt])])
+        self.base_doubt = " ".join([*about.get("amiss", []), *filter(None, [self.base_doubt])])
         for line in [*self.doubts, *filter(None, [self.base_doubt])]:
             log.warning("%s", line)
         return self.data.size()

@@ -39,7 +39,7 @@ from rerank.runs.doubts import unlike_training
 from rerank.runs.fitting import task_of
 from rerank.runs.report.html import PageSection, page
 from rerank.runs.report.measures import measures_of
-from rerank.runs.report.table import TextTable, plain_text
+from rerank.runs.report.table import Bar, TextTable, plain_text
 
 log = logging.getLogger("rerank")
 BATCH = 64  # lists that are ranked together
@@ -94,7 +94,8 @@ class Evaluation:
             for name, report in self.scores.items()
         ]
         headings = ["selection", primary, "95 % interval", *(measure.heading for measure in others)]
-        return TextTable(amount(self.lists, "list"), headings, rows)
+        bars = [Bar(*self.intervals[name], self.scores[name][primary]) for name in self.scores]
+        return TextTable(amount(self.lists, "list"), headings, rows, bars=bars, from_zero=False)
 
     def _facts(self) -> list[str]:
         by, lines = f"by the predictor {self.predictor}, " if self.predictor else "", []

@@ -7,15 +7,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 
 from rerank.base.encoding import decoded, is_name
 from rerank.base.errors import DataError
 from rerank.base.registry import imported
 from rerank.extraction.content import content_of
+from rerank.extraction.list_checks import UNSPACED, UNSUITED, Inputs, doubts_of_lists, inputs_of, shared
 from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
 from rerank.readers.account import Account
-from rerank.readers.base import NBestList, lists_of, readers
+from rerank.readers.base import NBestList, Reader, lists_of, readers
 from rerank.readers.detection import recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
@@ -25,13 +27,12 @@ from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.text_files import TextFile
 from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_pairs import lists_of_texts
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.recipes.tasks import TaskFiles, tasks
-from rerank.runs.doubts import UNSPACED, written_apart
-from rerank.runs.role_checks import UNSUITED, doubts_of_lists
-from rerank.runs.systems import systems
+from rerank.runs.doubts import written_apart
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
 from rerank.storage.strict_json import as_json
@@ -113,7 +114,7 @@ def _recipe(
     """``new_recipe`` of a file for each split."""
     splits = _names(files)
     train, dev, tests = _splits(files, splits)
-    if (made := _no_lists(name, files, splits)) is not None:
+    if (made := _no_lists(name, files, splits, reader)) is not None:
         return made
     settings, shown = _looked_at(files, references, reader, roles)
     format_name = str(settings["name"])
@@ -168,14 +169,18 @@ def _recipe(
         "translation": "  # or speech, for word error rates; metric: match, of whole texts",
         "speech": "  # or translation, for BLEU; of phones wer is the phone error rate",
     }
-    said, first = _said_of(files, settings, references, measured=gains or trees or metric is not None)
+    said, first = _said_of(files, settings, references)
     measure = _measure(task, format_name, first, metric) or (_lower(first) if gains else [])
     lines[2:2] = [f"task: {task}{others.get(task, '')}", *measure]
     recipe = read_settings(read_yaml("\n".join(lines)))
     assert isinstance(recipe, ListRecipe)
-    content = content_of(recipe)
-    if apart := "" if trees else written_apart(content.metric, content.read(recipe.data, recipe.data.training)):
-        lines.insert(3, f"# {apart}")
+    doubts = doubts_of_lists(first, content_of(recipe).metric, settings.get("roles"))
+    for line in doubts:
+        if UNSUITED in line and metric is None:
+            raise DataError(f"{line} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
+        log.warning("%s", line)
+    apart = written_apart(doubts)
+    lines[3:3] = [f"# {apart}"] if apart else []
     lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
     lines[1:1] = said
     kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
@@ -247,7 +252,21 @@ def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -
     name, *others = {None} if alone else {reader or recognised(path, readers) for path in files}
     if name is None or others:
         return [[path] for path in files], ""
-    return systems(make_reader(name, "--reader"), files, sources)
+    return _by_inputs(make_reader(name, "--reader"), files, sources)
+
+
+def _by_inputs(reader: Reader, files: Sequence[str], sources: Sequence[str]) -> tuple[list[list[str]], str]:
+    """The files, those of the same inputs together, and what these have in common; sources: of each."""
+    groups, what = list[tuple[Inputs, list[str]]](), ""
+    for path, beside in zip_longest(files, sources[: len(files)]):
+        texts = reader.holds != "trees"
+        found = inputs_of(reader, lists_of_texts(reader, path, sources=beside) if texts else lists_of(reader, path))
+        alike = ((group, same) for known, group in groups if (same := shared(known, found)))
+        group, same = next(alike, ([], ""))
+        groups += [] if same else [(found, group)]
+        group.append(path)
+        what = same or what
+    return [group for _, group in groups], what
 
 
 def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
@@ -267,10 +286,12 @@ def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
     return replace(made, text=text, found=found, tried=tried)
 
 
-def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRecipe | None:
+def _no_lists(name: str, files: Sequence[str], splits: dict[str, str], reader: str | None) -> NewRecipe | None:
     """The recipe of a task that knows these files for its own; None where there is none."""
     train, dev, tests = _splits(files, splits)
-    own = TaskFiles(files, train, dev, tests, splits, _placed(files)[0], partial(_pattern, files, splits), _quoted)
+    own = TaskFiles(
+        files, train, dev, tests, splits, _placed(files)[0], partial(_pattern, files, splits), _quoted, reader
+    )
     for _, task in tasks:
         if task.new and (lines := imported(task.new)(own)):
             head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]
@@ -282,9 +303,9 @@ def _settled(lines: list[str], found: str, files: Sequence[str], tests: Sequence
     """A recipe of these lines, which are checked."""
     text = "\n".join(lines) + "\n"
     recipe = read_settings(read_yaml(text))
-    table = "on " + ", ".join(map(os.path.basename, tests)) if tests else "no figures: a test needs another file"
-    if tasks.get(recipe.task).folds or (isinstance(recipe, ListRecipe) and not tests):
-        table = "by cross-validation"
+    table = "by cross-validation"
+    if tests and not tasks.get(recipe.task).folds:
+        table = f"on {', '.join(map(os.path.basename, tests))}"
     return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{_time(files)}; base, model and more {table}")
 
 
@@ -295,19 +316,12 @@ def _time(files: Sequence[str]) -> str:
     return f"about {minutes} minutes" if minutes > 1 else "a minute or less"
 
 
-def _said_of(
-    files: Sequence[str], settings: Settings, references: Sequence[str], *, measured: bool
-) -> tuple[list[str], list[NBestList]]:
-    """What the first file is taken for, a line for each, and its first lists; checks that fail are logged, or end this
-    where they leave no measure, unless one is chosen."""
+def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[NBestList]]:
+    """What the first file is taken for, a line for each, and its first lists."""
     needed = references[: 1 if settings["name"] != JUDGED else 0] or None
     lists = read(files[0], settings, references=needed, on_bad_list="skip")
     assert isinstance(lists, ListFile)
     first = lists.first_items()
-    for line in doubts_of_lists(first, None, settings.get("roles")):
-        if UNSUITED in line and not measured:
-            raise DataError(f"{line} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
-        log.warning("%s", line)
     account = Account.of(files[0], first, settings["name"])
     return [] if account is None else [f"# {_listed([line])}" for line in account.lines], first
 

@@ -27,7 +27,6 @@ from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains
 from rerank.models.provenance import Decision, Kind
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.compared import Compared
-from rerank.runs.report.list_figures import Curve
 from rerank.storage.work import Work, key_of
 
 
@@ -202,20 +201,6 @@ class Run:
             "significance": self.significance,
             **({"alike": alike} if alike else {}),
         }
-
-    def curve(self) -> Curve:
-        """Mistakes, nonzero weights and dev scores over the lists seen."""
-        lists = self.training["lists"]
-        scored = [line for line in self.history if "dev" in line]
-        return Curve(
-            run=self.name,
-            seed=self.recipe.seed,
-            samples=self.points["samples"],
-            mistakes=self.points["mistakes"],
-            nonzero_weights=self.points["nonzero_weights"],
-            dev_samples=[line["epoch"] * lists for line in scored],
-            dev_scores=[line["dev"] for line in scored],
-        )
 
     def save(self, work: Work) -> None:
         """Keep the run for ``--resume`` and for the stage ``test``; what was kept of its training is removed."""

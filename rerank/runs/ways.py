@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.features.answers import agreement_of
+from rerank.features.scores import agreement_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain

@@ -14,7 +14,7 @@ from strategies import bits, random_corpus, targets, write_shards
 from variants import FAMILIES, LEARNERS
 
 from rerank.base.errors import DataError
-from rerank.contrib.classification.metric import Classification
+from rerank.contrib.classification.results import Classification
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, first_candidates, gathered, parts, section, selected, whole
 from rerank.learn.base import Learner, State, Weights, learners

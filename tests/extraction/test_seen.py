@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rerank.extraction import seen
-from rerank.extraction.seen import SeenLists, SeenSample, digest, measured, sample, shared, values_of
+from rerank.extraction.seen import MEASURES, SeenLists, SeenSample, digest, measure, measured, sample, shared, values_of
+from rerank.features.scores import FLOAT32_MAX
 from rerank.readers.block import ListBlock
 from rerank.readers.texts.text_list import TextList
 
@@ -34,7 +35,10 @@ def twin(values: np.ndarray) -> np.ndarray:
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(1, 4)), elements=NUMBERS))
 def test_measures_equal_those_of_numpy(values: np.ndarray) -> None:
-    assert measured(values.copy()) == pytest.approx(twin(values), rel=1e-6, abs=1e-6)
+    found, compiled = measured(values), np.zeros((values.shape[1], MEASURES))
+    assert found == pytest.approx(twin(values), rel=1e-6, abs=1e-6)
+    measure(values, FLOAT32_MAX, compiled)
+    assert np.array_equal(found, compiled)
 
 
 def test_what_is_constant_is_so_exactly_and_numbers_of_any_size_give_finite_measures() -> None:

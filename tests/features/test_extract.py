@@ -17,9 +17,8 @@ from rerank.features import collecting, extract
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import Extractor
 from rerank.features.own import feature
-from rerank.features.sets import SETS
 from rerank.features.sink import OVERFLOW, larger, new_sink
-from rerank.features.template import Template, make_template
+from rerank.features.template import SETS, Template, make_template
 from rerank.readers.nbest import NBestList
 from rerank.readers.trees.trees import Trees
 

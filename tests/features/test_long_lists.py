@@ -16,7 +16,7 @@ from rerank.features import extract, sink
 from rerank.features.collecting import SHORT
 from rerank.features.extract import Extractor
 from rerank.features.template import EITHER, make_template, templates
-from rerank.features.text import edits
+from rerank.features.text import consensus
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import make_view
 from rerank.readers.base import NBestList
@@ -105,8 +105,8 @@ def test_memory_grows_as_the_candidates(content: str, name: str, monkeypatch: py
 
 def test_candidates_are_compared_with_the_best_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     others = []
-    kernel = edits.expected_edits
-    monkeypatch.setattr(edits, "expected_edits", lambda *given: others.append(given[2]) or kernel(*given))
+    kernel = consensus.expected_edits
+    monkeypatch.setattr(consensus, "expected_edits", lambda *given: others.append(given[2]) or kernel(*given))
     nbest = random_texts(SMALL)
     view = make_view(nbest, nbest.source or b"", None)
     TextExtractor([make_template("ConsensusEdits(top=7)")], SymbolTable()).features(view)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small
-from small_models import LEARNERS, sealed, trained, use
+from small_models import LEARNERS, sealed, trained
 
 from rerank.base.errors import ModelError, RunError
 from rerank.features.table import FeatureTable, HashedTable
@@ -129,15 +129,6 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for spec, path in zip(LEARNERS, paths, strict=True):
         trained(spec).save(path)
     return paths
-
-
-def test_a_state_of_an_earlier_version_is_left_out(tmp_path: Path) -> None:
-    """What such a model predicts is in its weights and votes."""
-    model = trained({"name": "arow"})
-    replace(model, state={"g": np.zeros((17, 4)), "counts": np.zeros(4, np.int64)}).save(tmp_path / "earlier")
-    found = Model.load(tmp_path / "earlier")
-    assert found.state == {}
-    use(found)
 
 
 def npy(name: str, make: Callable[[np.ndarray], np.ndarray]) -> Callable[[Path], Any]:

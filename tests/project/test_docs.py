@@ -20,14 +20,12 @@ from reference_texts import EIN_MANN, extracted
 from rendered_features import names_of, parsed
 from typer.main import get_command
 
-from rerank.cli.application import UsageError, app
-from rerank.cli.main import load_commands
+from rerank.cli.application import UsageError, app, load_commands
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor
-from rerank.features.sets import SETS
-from rerank.features.template import make_template, templates
+from rerank.features.template import SETS, make_template, templates
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics

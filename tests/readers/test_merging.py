@@ -113,7 +113,7 @@ def test_ids_that_are_names_match_in_any_order(place: Path, caplog: pytest.LogCa
         read(place, jsonl(a, b, c), jsonl(a, d, c, b), of="jsonl")
 
 
-def test_numbers_rise_or_are_those_of_fairseq(place: Path) -> None:
+def test_numbers_in_any_order(place: Path) -> None:
     def records(*numbers: int) -> bytes:
         return b"".join(b"S-%d\ta\nH-%d\t-1\tx\n" % (number, number) for number in numbers)
 
@@ -121,8 +121,12 @@ def test_numbers_rise_or_are_those_of_fairseq(place: Path) -> None:
         found = read(place, records(7, 2, 5), other, of={"name": "fairseq"})
         assert [(one.id, one.scores[0, -2:].tolist()) for one in found] == [(k, [1, 1]) for k in "725"]
     seven, two = (jsonl({"id": number, "candidates": ["x"]}) for number in (7, 2))
-    with pytest.raises(DataError, match=r"do not match.*numbers as ids must rise in all files"):
-        read(place, seven + two, two + seven, of="jsonl")
+    for lists in (seven + two, two + seven), (two + seven, seven + two):
+        first, second = read(place, *lists, of="jsonl")
+        assert {first.id, second.id} == {"2", "7"}
+        assert first.scores[:, -2:].tolist() == [[1, 1]] == second.scores[:, -2:].tolist()
+    with pytest.raises(DataError, match=r"do not match.*needs every id, unless these are numbers that rise"):
+        read(place, seven + two, two + seven + seven.replace(b"7", b"8"), of="jsonl")
 
 
 def test_what_is_bad_in_one_system_is_bad(place: Path) -> None:

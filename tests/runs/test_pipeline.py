@@ -13,6 +13,7 @@ import small
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import metric_of
+from rerank.extraction.content.base import Content
 from rerank.learn.scoring import best
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
@@ -25,6 +26,7 @@ from rerank.recipes.recipe import Recipe
 from rerank.runs import pipeline
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data, dev_corpus
+from rerank.runs.list_steps import ListSteps
 from rerank.runs.stages import epoch_lines
 
 SCORES = ("f1", "precision", "recall", "exact_match")
@@ -45,6 +47,24 @@ def test_what_a_run_leaves(small_run):
     assert "<html" in page[:200].lower()
     for part in ("Answers compared with base candidates", "Strongest weights", "Templates"):
         assert part in page
+
+
+def test_the_page_has_the_lists_that_predictions_were_written_of(small_data, workspace, monkeypatch):
+    """No list is read for the page alone."""
+    whole = ListSteps.report
+
+    def refuse(*_):
+        raise AssertionError("a list is read again")
+
+    def report(steps, metrics, seconds):
+        monkeypatch.setattr(Content, "read_again", refuse)
+        whole(steps, metrics, seconds)
+
+    monkeypatch.setattr(ListSteps, "report", report)
+    recipe = small.recipe(small_data, examples=3)
+    pipeline.run(recipe, workspace / "page-only")
+    page = (workspace / "page-only" / "report.html").read_text()
+    assert page.count("<summary>test-") == sum(page.count(f">Now {side}</h2>") for side in ("better", "worse")) * 3 > 0
 
 
 def test_metrics_have_the_keys_of_the_contract(small_run):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from browser import assert_nothing_overflows, look, needs_browser
-from synthetic_report import make_curve, make_full_report, make_grid, render
+from synthetic_report import make_full_report, make_grid, make_trained, render
 
 CSS = (Path(__file__).parents[2] / "rerank/runs/report/report.css").read_text()
 TEXT = ("text", "muted", "accent", "wrong", "missed")
@@ -45,5 +45,5 @@ def test_contrast(dark: bool) -> None:
 @needs_browser
 def test_nothing_overflows(tmp_path: Path) -> None:
     parts = make_full_report()
-    parts["curves"] += map(make_curve, make_grid())
+    parts["runs"] += map(make_trained, make_grid())
     assert_nothing_overflows(look(render(**parts), tmp_path))

@@ -4,9 +4,9 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from synthetic_report import make_curve, make_metrics, make_report, make_run, make_runs
+from synthetic_report import make_metrics, make_report, make_run, make_runs, make_trained, trained
 
-from rerank.runs.report.list_figures import MAX_POINTS, Curve, learning_figure, training_figure
+from rerank.runs.report.list_figures import MAX_POINTS, learning_figure, training_figure
 from rerank.runs.report.measures import primary_of
 from rerank.runs.report.plot import PALETTE, FigureLine, draw
 
@@ -25,11 +25,11 @@ LEARNING = {
 @pytest.fixture(scope="module")
 def drawn():
     parts = make_report()
-    without = [Curve(curve.run, 1, curve.samples, curve.mistakes, curve.nonzero_weights) for curve in parts["curves"]]
+    without = [trained(run.name, run.points["samples"], run.points["mistakes"]) for run in parts["runs"]]
     points = FigureLine([0.5, 2], [0.5, 2], "points", [0.1, 0.3], joined=False)
     figures = {
         "mistakes": training_figure(without, parts["metrics"]),
-        "dev": training_figure(parts["curves"], parts["metrics"]),
+        "dev": training_figure(parts["runs"], parts["metrics"]),
         "learning": learning_figure(LEARNING, primary_of(parts["metrics"]), "dev"),
         "points": draw("points", "Points.", [points], "x", "y", level=(1.0, "level"), diagonal=True),
     }
@@ -79,27 +79,27 @@ def test_a_figure_says_in_words_what_it_shows(drawn):
 
 def test_long_curves_are_thinned_to_their_ends():
     steps = list(range(10_001))
-    curve = Curve("a", 1, steps, [step * step for step in steps], steps)
-    line, _ = paths(training_figure([curve], {}).svg, "--series-1")
+    run = trained("a", steps, [step * step for step in steps])
+    line, _ = paths(training_figure([run], {}).svg, "--series-1")
     assert 2 < len(line) <= MAX_POINTS
     assert line[0][0] < line[-1][0]
     assert line[0][1] > line[-1][1]
 
 
 def test_a_batch_learner_has_no_course_to_draw():
-    alone = Curve("maxent", 1, [300], [20], [15], [300], [0.9])
+    alone = trained("maxent", [300], [20], [0.9])
     assert training_figure([alone], {}) is None
-    both = training_figure([alone, Curve("a", 1, [1, 2], [1, 1], [1, 1], [1, 2], [0.7, 0.8])], {"measure": "f1"})
+    both = training_figure([alone, trained("a", [1, 2], [1, 1], [0.7, 0.8])], {"measure": "f1"})
     assert words(both.svg)[-2:] == ["maxent", "a"]
 
 
 class TestNames:
     def test_the_chosen_run_comes_first_then_the_best_on_dev(self):
         runs = make_runs()
-        figure = training_figure([make_curve(run) for run in runs], make_metrics(runs, 0))
+        figure = training_figure([make_trained(run) for run in runs], make_metrics(runs, 0))
         assert words(figure.svg)[-3:] == ["perceptron", "voted RDA", "AROW"]
 
     def test_the_palette_has_an_end(self):
         runs = [make_run(f"r{i:02}", 1, {"name": "x", "i": i}, 0.8 + i / 1000, 0.8, 10) for i in range(12)]
-        shown = words(training_figure([make_curve(run) for run in runs], make_metrics(runs, 3)).svg)[-len(PALETTE) :]
+        shown = words(training_figure([make_trained(run) for run in runs], make_metrics(runs, 3)).svg)[-len(PALETTE) :]
         assert shown == ["r03", "r11", "r10", "r09", "r08", "r07", "r06"]

@@ -6,13 +6,21 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from synthetic_report import SIGNATURE, make_corpus, make_examples, make_full_report, make_metrics, make_run, render
+from synthetic_report import (
+    SIGNATURE,
+    make_corpus,
+    make_examples,
+    make_full_report,
+    make_metrics,
+    make_run,
+    render,
+    trained,
+)
 
 from rerank.base.errors import DataError
 from rerank.models.scorer import Contribution
 from rerank.runs.list_page import Answers, Example, changes_row
 from rerank.runs.report.headline import signatures
-from rerank.runs.report.list_figures import Curve
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
@@ -155,9 +163,9 @@ class TestEscaping:
         metrics = make_metrics([run], 0) | {"name": nasty, "metric": nasty, "version": nasty}
         metrics["corpora"] = {nasty: make_corpus(10, 100, {nasty: 1})}
         metrics["splits"][nasty] = metrics["splits"]["test"]
-        curve = Curve(nasty, 1, [0, 1], [0, 1], [0, 1])
+        run = trained(nasty, [0, 1], [0, 1])
         example = Example(nasty, nasty, tree, tree, tree, 0.5, 0.6, 1.0, [Contribution(nasty, 1.0, 1.0, 0.0)])
-        text = render(metrics, curves=[curve], examples=[example], recipe=nasty, machine=[nasty])
+        text = render(metrics, runs=[run], examples=[example], recipe=nasty, machine=[nasty])
         page = Page(text)
         assert "script" not in page.tags
         assert page.tags.count("b") == 11, "the row of the headline in each table"

@@ -73,3 +73,15 @@ def test_intervals_of_differences_are_bars(metrics):
 def test_bars_have_one_scale(from_zero, places):
     table = TextTable("", ["a"], [["x"], ["y"]], bars=[Bar(1.0, 2.0), Bar(3.0, 4.0, 3.5)], from_zero=from_zero)
     assert [table.share(value) for value in (0.0, 1.0, 4.0)] == places
+
+
+def test_predictors_with_the_same_figures_share_a_row_of_the_page():
+    metrics = single(voted=False)
+    systems, tests = metrics["splits"]["test"], metrics["significance"]["test"]
+    run = metrics["runs"][0]
+    systems["mbr"], systems["fuse"] = dict(systems["average"]), systems["average"] | {"f1": 0.9}
+    tests["mbr_vs_base"] = tests["fuse_vs_base"] = tests["average_vs_base"]
+    assert run["splits"]["test"] is systems
+    rows = results_on_page(metrics | {"predictor": "mbr"}, "test")
+    assert [row[1] for row in rows.rows] == ["", "", "average, mbr", "fuse"]
+    assert rows.best == {(2, k) for k in range(1, 5)}

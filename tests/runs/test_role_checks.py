@@ -11,9 +11,9 @@ import rerank
 from rerank.base.errors import DataError
 from rerank.contrib.structures.checks import doubt_of_labels
 from rerank.contrib.structures.readers import TaggedSentence
+from rerank.extraction.list_checks import doubts_of_lists
 from rerank.recipes.loading import read_settings
 from rerank.runs import pipeline
-from rerank.runs.role_checks import doubts_of_lists
 
 DATA = Path(__file__).parents[2] / "data"
 

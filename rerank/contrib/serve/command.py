@@ -16,7 +16,7 @@ import typer
 from rerank.base.errors import RunError
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import ModelPlace, Predictor, Trusted, command
-from rerank.contrib.serve.limits import DEFAULTS, Limits
+from rerank.contrib.serve import DEFAULTS, Limits
 
 log = logging.getLogger("rerank")
 BACKLOG = 64  # connections that wait to be accepted, and are at a time

@@ -13,7 +13,7 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.interrupts import Deadline
 from rerank.base.ranges import Range
-from rerank.contrib.serve.limits import DEFAULTS, Limits
+from rerank.contrib.serve import DEFAULTS, Limits
 from rerank.features.scores import FLOAT32_MAX
 from rerank.models.drift import Drift
 from rerank.models.model import ModelRoute

@@ -3,11 +3,11 @@
 from rerank.base.registry import Add
 
 READERS = {
-    "conll": "conll:ConllReader",
-    "conllu": "conllu:ConlluReader",
-    "slash": "slash:SlashReader",
-    "trees": "tagged_trees:TaggedTrees",
-    "words": "slash:WordReader",
+    "conll": "readers:ConllReader",
+    "conllu": "readers:ConlluReader",
+    "slash": "readers:SlashReader",
+    "trees": "readers:TaggedTrees",
+    "words": "readers:WordReader",
 }
 
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.structures.lexicons import Gazetteer
-from rerank.contrib.structures.patterns import FUNCTIONS, SIZED, Macro, Pattern, value_of
+from rerank.contrib.structures.patterns import FUNCTIONS, SIZED, Gazetteer, Macro, Pattern, value_of
 from rerank.features.scores import FLOAT32_MAX
 
 Token = tuple[str, ...]

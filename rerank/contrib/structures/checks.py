@@ -9,7 +9,9 @@ from rerank.base.errors import DataError
 from rerank.contrib.structures.readers import TaggedSentence, sequence_readers
 from rerank.readers.base import readers
 from rerank.readers.detection import recognised
+from rerank.readers.several import settings_of
 from rerank.recipes.tasks import TaskFiles
+from rerank.storage.strict_json import as_json
 
 FORMATS = "conllu", "slash", "conll"  # that are tried, the pickiest first
 LOOK = 50  # sentences
@@ -30,7 +32,8 @@ def doubt_of_labels(sentences: Iterable[TaggedSentence]) -> str:
             each.tokens[0][0].startswith("^") and each.labels[-1].endswith("$") for each in every) > len(every) / 2,
         "have words with slashes between them": 10 * sum("/" in token[0] for each in every for token in each.tokens
                                                          ) > len(labels),
-        "have columns besides with the same labels as the last": _alike(every),
+        "have columns besides with the same labels as the last (of nested spans, name one: label: 2, columns: [1])":
+            _alike(every),
         "repeat one token, with another label each": 2 * sum(map(_alternatives, every)) > len(every),
         "begin with the token '#', as comments do: say comments: '#'": 10 * sum(
             each.tokens[0][0].startswith("#") for each in every) > len(every),
@@ -46,7 +49,8 @@ def check_labels(sentences: Iterable[TaggedSentence], reader: Mapping[str, Any],
     they are."""
     key, usual = LABELS.get(reader["name"], ("", ""))
     if key and key not in reader and (amiss := doubt_of_labels(sentences)):
-        advice = f"If these are labels, say so: reader: {{name: {reader['name']}, {key}: {usual}}}"
+        spec = f"{{name: {reader['name']}, {key}: {usual}}}"
+        advice = f"If these are labels, say so: reader: {spec}, for a command --reader '{spec}'"
         raise DataError(f"{amiss} {advice} (docs/tagging.md)", path=path)
 
 
@@ -68,15 +72,20 @@ def _alternatives(sentence: TaggedSentence) -> bool:
 
 def new_recipe(files: TaskFiles) -> list[str]:
     """What `rerank new` makes of files of sentences with labels; see ``Task``."""
-    reader = next((each for each in FORMATS if all(_holds_sentences(each, path) for path in files.paths)), None)
-    if reader is None or any(recognised(path, readers) for path in files.paths):
+    settings, quoted = {} if files.reader is None else settings_of(files.reader, "--reader"), files.quoted
+    if not settings and not any(recognised(path, readers) for path in files.paths):
+        told = next((each for each in FORMATS if all(_holds_sentences(each, path) for path in files.paths)), None)
+        settings = {"name": told} if told else {}
+    if settings.get("name") not in sequence_readers.names():
         return []
-    quoted = files.quoted
-    check_labels(_sentences(reader, files.train)[0], {"name": reader}, files.train)
+    check_labels(_sentences(settings, files.train)[0], settings, files.train)
+    alone = len(settings) == 1
+    reader = str(settings["name"]) if alone else as_json(settings)
+    usual = "  # the last column, or the tag, is the label; docs/tagging.md says how to name another" * alone
     return [
         f"sentences with labels in the format {reader}",
         "task: tagging", "", "data:", f"  root: {quoted(files.root)}", f"  file: {quoted(files.pattern())}",
-        f"  reader: {reader}  # the last column, or the tag, is the label; docs/tagging.md says how to name another",
+        f"  reader: {reader}{usual}",
         f"  train: {quoted(files.splits[files.train])}",
         f"  dev: {quoted(files.splits[files.dev]) if files.dev else 'null'}",
         f"  tests: [{', '.join(quoted(files.splits[path]) for path in files.tests)}]", "",
@@ -84,16 +93,17 @@ def new_recipe(files: TaskFiles) -> list[str]:
     ]  # fmt: skip
 
 
-def _sentences(reader: str, path: str) -> tuple[list[TaggedSentence], int]:
+def _sentences(settings: Mapping[str, Any], path: str) -> tuple[list[TaggedSentence], int]:
     """The first sentences of a file, and how many there were with those that cannot be used."""
-    found = list(islice(sequence_readers.get(reader)().read(path), LOOK))
+    options = {key: value for key, value in settings.items() if key != "name"}
+    found = list(islice(sequence_readers.get(settings["name"])(**options).read(path), LOOK))
     return [each for each in found if isinstance(each, TaggedSentence)], len(found)
 
 
 def _holds_sentences(reader: str, path: str) -> bool:
     """Whether a reader finds sentences in a file, more than one, whose labels are fewer than their tokens."""
     try:
-        sentences, count = _sentences(reader, path)
+        sentences, count = _sentences({"name": reader}, path)
     except DataError:
         return False
     labels = [label for each in sentences for label in each.labels]

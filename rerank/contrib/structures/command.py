@@ -113,7 +113,7 @@ def _write_lists(
     folds: int | None,
 ) -> int:  # fmt: skip
     """Write the best ``n`` sequences of every sentence; returns the number of lists."""
-    from rerank.contrib.structures.lists import best_of, jackknifed, write_lists
+    from rerank.contrib.structures.fitting import best_of, jackknifed, write_lists
     from rerank.contrib.structures.readers import as_they_come
     from rerank.contrib.structures.recipe import TaggingRecipe
     from rerank.recipes.loading import read_settings

@@ -3,25 +3,32 @@
 import logging
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.contrib.structures.attributes import TokenAttributes, TokenFeatures
 from rerank.contrib.structures.chain import Chains, chains_of
 from rerank.contrib.structures.checks import check_labels
 from rerank.contrib.structures.decoding import decode
-from rerank.contrib.structures.lexicons import read_clusters, read_gazetteer
-from rerank.contrib.structures.metrics import LabelMetric
-from rerank.contrib.structures.patterns import FUNCTIONS, SIZED, default_patterns, read_patterns, template_file
-from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, sentences_of, sequence_readers
+from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
+from rerank.contrib.structures.patterns import (
+    FUNCTIONS,
+    SIZED,
+    default_patterns,
+    read_clusters,
+    read_gazetteer,
+    read_patterns,
+    template_file,
+)
+from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, sentences_of, sequence_readers, slashed
 from rerank.contrib.structures.recipe import TaggingData, TaggingRecipe, TokenFeatureSettings
-from rerank.contrib.structures.spans import has_spans, parts_of, span_form
-from rerank.contrib.structures.tagger import Tagger, token_features
+from rerank.contrib.structures.tagger import Tagger, Tagging, token_features
 from rerank.contrib.structures.training import require_structured, train_chains
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
@@ -29,9 +36,10 @@ from rerank.learn.trainer import Training
 from rerank.metrics.base import metrics
 from rerank.models.provenance import provenance
 from rerank.readers.skip_count import SkipCount
-from rerank.readers.streams import PathLike, read_in
+from rerank.readers.streams import OutputStream, PathLike, read_in
 from rerank.recipes.loading import read_settings
 from rerank.recipes.settings import Settings, named
+from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")
 # A file, or sentences whose tokens are rows that end with the label, as (word, tag).
@@ -265,3 +273,61 @@ def _given(given: Labelled, reader: str | Mapping[str, Any]) -> list[TaggedSente
     if not sentences:
         raise DataError("found no sentences; expected some with labels")
     return sentences
+
+
+Best = Iterator[tuple[TaggedSentence, list[Tagging]]]  # sentences with their best sequences
+
+
+def best_of(tagger: Tagger, batches: Iterable[Sequence[TaggedSentence]], n: int) -> Best:
+    """Sentences with their ``n`` best sequences."""
+    for batch in batches:
+        yield from zip(batch, tagger.nbest_many((sentence.tokens for sentence in batch), n), strict=True)
+
+
+def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds: int, n: int, epochs: int) -> Best:
+    """Sentences with their best sequences by a tagger that was trained, for this many epochs, on the other folds.
+
+    A fold is a run of sentences, so that documents fall into one or two.
+
+    Raises
+    ------
+    DataError: fewer sentences than folds.
+    """
+    if len(sentences) < folds:
+        raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each of the --folds")
+    shorter = recipe.changed({"training.epochs": epochs, "training.patience": None})
+    for fold in range(folds):
+        first, end = (len(sentences) * k // folds for k in (fold, fold + 1))
+        tagger, _ = train_tagger(shorter, [*sentences[:first], *sentences[end:]])
+        yield from best_of(tagger, [sentences[first:end]], n)
+
+
+def write_lists(out: OutputStream, best: Best) -> int:
+    """Write lists in JSON lines, which `task: ranking` and `rerank rank` read; returns how many.
+
+    A candidate's text is its words with their labels behind slashes, its answer the labels alone, its score the
+    tagger's; the reference is the text with the right labels, where these are known.
+
+    Ids that are not there, or are repeated, are replaced by places in the file, blanks in words by underscores.
+
+    Raises
+    ------
+    DataError: a label with a blank.
+    """
+    seen, number = set[str](), -1
+    for number, (sentence, taggings) in enumerate(best):
+        for label in {label for tagging in taggings for label in tagging.labels} | {*sentence.labels}:
+            if label.split() != [label]:
+                message = f"found the label {label!r}; behind a slash it may have no blanks"
+                raise DataError(message, path=sentence.path or None, line=sentence.line or None)
+        name = sentence.id if sentence.id and sentence.id not in seen else f"sentence {number}"
+        seen.add(name)
+        words = ["_".join(word.split()) for word in sentence.words]
+        references = {"references": [slashed(words, sentence.labels)]} if sentence.labels else {}
+        candidates = [
+            {"text": slashed(words, labels), "score": score, "answer": " ".join(labels)} for labels, score in taggings
+        ]
+        line = {"id": name, "source": " ".join(words), **references, "candidates": candidates}
+        out.write(encoded(f"{as_json(line)}\n"))
+        out.flush()
+    return number + 1

@@ -19,8 +19,8 @@ from rerank.recipes.settings import (
     distinct,
     one_or_many,
     part,
+    placed_root,
 )
-from rerank.recipes.shipped import placed_root
 from rerank.recipes.tasks import Task
 
 HERE = "rerank.contrib.structures"

@@ -14,8 +14,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.structures.attributes import named_values
 from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of
 from rerank.contrib.structures.decoding import decode, k_best, marginals
-from rerank.contrib.structures.training import train_chains
-from rerank.contrib.structures.voting import require_voters, vote
+from rerank.contrib.structures.training import require_voters, train_chains, vote
 from rerank.learn.base import Learner
 from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent

@@ -14,19 +14,22 @@ from rerank import __version__
 from rerank.base.errors import ModelError, RecipeError
 from rerank.contrib.structures.checks import check_labels
 from rerank.contrib.structures.fitting import (
+    best_of,
+    jackknifed,
     label_metric,
     learner_of,
     read_split,
     sequence_reader,
     token_features_of,
     train_tagger,
+    write_lists,
 )
-from rerank.contrib.structures.lists import best_of, jackknifed, write_lists
 from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_by_label, counts_by_type
 from rerank.contrib.structures.readers import TaggedSentence
 from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.contrib.structures.tagger import Tagger
 from rerank.kernels.sources import COMPILATION
+from rerank.learn.folds import FOLDS
 from rerank.readers.skip_count import SkipCount
 from rerank.readers.streams import open_output
 from rerank.recipes.loading import read_settings
@@ -45,6 +48,7 @@ from rerank.storage.strict_json import as_json
 SOURCES = (  # what results depend on
     *COMPILATION, "data", "kernels/by_type.py", "learn", "metrics", "readers", str(Path(__file__).parent),
 )  # fmt: skip
+FEWEST_CROSSED = 4 * FOLDS  # sentences, without others to test on, from which on they are cross-validated
 CONTEXT = 4  # words on either side of an error
 
 
@@ -248,29 +252,49 @@ class TaggingSteps(Steps[TaggingRecipe]):
         return self.chosen.tagger
 
     def evaluate(self) -> Metrics:
-        recipe, metric, chosen, used = self.recipe, self.metric_used, self.chosen, self.recipe.training.predictor
+        recipe, metric, chosen, data = self.recipe, self.metric_used, self.chosen, self.recipe.data
         usual = majority(self.train_sentences)
         self.selections = dict[str, Compared]()
-        for split in recipe.data.tests if self.tests else ():
-            words = [sentence.words for sentence in self.sentences[split]]
-            base, reference = self._rows(split, [[usual.get(word, usual[""]) for word in each] for each in words])
-            for run in self.runs:
-                rows = {"base": base, used: self._rows(split, self._guess(run, split))[0]}
-                ids = [sentence.id for sentence in self.sentences[split]]
-                settings = recipe.significance
-                how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": recipe.seed}
-                found = Compared(metric, reference, rows, ids=ids, **how)
-                run.splits[split], run.significance[split] = found.reports(), found.significance()
-                if run is chosen:
-                    self.selections[split] = found
+        for split in data.tests if self.tests else ():
+            self._measure(split, self.runs, [_labelled(usual, sentence) for sentence in self.sentences[split]])
+        alone = self.tests and not data.tests and len(data.train) == 1
+        if crossed := alone and len(self.train_sentences) >= FEWEST_CROSSED:
+            self._measure(data.train[0], [chosen], self._cross_validated())
         entry = chosen.entry()
         return self.head(recipe.run_seeds[0], metric.signature) | {
-            "measure": metric.primary, "predictor": used, "corpora": self.counts(), "dev_split": recipe.data.dev,
-            "chosen": {"name": entry["name"], "seed": entry["seed"]}, "training": entry["training"],
-            "splits": entry["splits"], "significance": entry["significance"],
+            "measure": metric.primary, "predictor": recipe.training.predictor, "corpora": self.counts(),
+            "dev_split": data.dev, "chosen": {"name": entry["name"], "seed": entry["seed"]},
+            "training": entry["training"], "splits": entry["splits"], "significance": entry["significance"],
             "signatures": {split: {metric.primary: metric.signature} for split in entry["splits"]},
-            "runs": [run.entry() for run in self.runs],
+            "runs": [run.entry() for run in self.runs], "folds": FOLDS if crossed else None,
         }  # fmt: skip
+
+    def _measure(self, split: str, runs: Sequence[TaggingRun], usual: list[list[str]]) -> None:
+        """Measure runs on a split, whose words have the ``usual`` labels as the base."""
+        metric, used, settings = self.metric_used, self.recipe.training.predictor, self.recipe.significance
+        base, reference = self._rows(split, usual)
+        for run in runs:
+            rows = {"base": base, used: self._rows(split, self._guess(run, split))[0]}
+            ids = [each.id for each in self.sentences[split]]
+            how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": self.recipe.seed}
+            found = Compared(metric, reference, rows, ids=ids, **how)
+            run.splits[split], run.significance[split] = found.reports(), found.significance()
+            if run is self.chosen:
+                self.selections[split] = found
+
+    def _cross_validated(self) -> list[list[str]]:
+        """Label sections of the training sentences by taggers, like the chosen one, of all other sections; returns the
+        usual labels there."""
+        every, chosen, usual = self.train_sentences, self.chosen, list[list[str]]()
+        log.info("cross-validation: %d sections of the sentences", FOLDS)
+        epochs = int(chosen.tagger.about["training"]["epochs"])
+        found = jackknifed(chosen.single.recipe, every, FOLDS, 1, epochs)
+        chosen.guessed[self.recipe.data.train[0]] = [list(best[0].labels) for _, best in found]
+        for fold in range(FOLDS):
+            first, end = (len(every) * k // FOLDS for k in (fold, fold + 1))
+            known = majority([*every[:first], *every[end:]])
+            usual += [_labelled(known, sentence) for sentence in every[first:end]]
+        return usual
 
     def predict(self) -> None:
         """Words with the labels of the chosen tagger, in the format of the files, and the rows of statistics."""
@@ -316,7 +340,8 @@ class TaggingSteps(Steps[TaggingRecipe]):
         return {}
 
     def report(self, metrics: Metrics, seconds: float) -> None:
-        guessed = {split: self._guess(self.chosen, split) for split in self.recipe.data.tests}
+        crossed = [split for split in self.recipe.data.train if split in self.chosen.splits]
+        guessed = {split: self._guess(self.chosen, split) for split in [*self.recipe.data.tests, *crossed]}
         sentences = {split: self.sentences[split] for split in guessed}
         write_page(self.directory / "report.html", self.recipe, metrics, seconds, self.metric_used, sentences, guessed)
 
@@ -329,6 +354,11 @@ class TaggingSteps(Steps[TaggingRecipe]):
         """Statistics of guesses for a split, float64 [L, K], and of what is right, float64 [L, R]."""
         reference, rows = self.metric_used.of_sentences(guessed, (each.labels for each in self.sentences[split]))
         return rows, reference
+
+
+def _labelled(usual: Mapping[str, str], sentence: TaggedSentence) -> list[str]:
+    """The usual label of each word."""
+    return [usual.get(word, usual[""]) for word in sentence.words]
 
 
 def majority(sentences: Sequence[TaggedSentence]) -> dict[str, str]:

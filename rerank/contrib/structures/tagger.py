@@ -21,8 +21,7 @@ from rerank.base.registry import Registry
 from rerank.contrib.structures.attributes import Own, TokenFeatures
 from rerank.contrib.structures.chain import Chains, chains_of
 from rerank.contrib.structures.decoding import decode, k_best, marginals
-from rerank.contrib.structures.lexicons import Gazetteer
-from rerank.contrib.structures.patterns import read_patterns
+from rerank.contrib.structures.patterns import Gazetteer, read_patterns
 from rerank.contrib.structures.readers import BATCH, Token
 from rerank.models.model import (
     FORMAT_VERSION,

@@ -8,8 +8,8 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.ranges import Range
-from rerank.contrib.structures.slash import parted
-from rerank.contrib.structures.spans import has_spans, spans_of
+from rerank.contrib.structures.metrics import has_spans, spans_of
+from rerank.contrib.structures.readers import parted
 from rerank.features.marks import NOTHING, NUMBER, NUMBER_OFFSET, TEXT_END, TEXT_START
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import TextTemplate

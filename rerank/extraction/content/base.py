@@ -13,9 +13,8 @@ from rerank.data.symbols import SymbolTable
 from rerank.extraction.flat import BlockFeatures, flat_features
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import FeatureExtractor, UserTemplate
-from rerank.features.sets import SETS
 from rerank.features.sink import TooLargeError
-from rerank.features.template import EITHER, Template, make_template
+from rerank.features.template import EITHER, SETS, Template, make_template
 from rerank.metrics.base import Metric
 from rerank.readers import several
 from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, legible, usable

@@ -1,9 +1,9 @@
 """Lists of several systems, or of several iterations of one, over the same inputs as one list each.
 
 One path names the files of the systems, separated by commas: ``a.nbest.gz,b.nbest.gz``. Lists are matched by their
-ids. If these are whole numbers, they rise in all files (but those of fairseq); others, in any order, are those of the
-first file. One that a system does not have stands for a list without candidates. Candidates follow each other system by
-system.
+ids. If these are whole numbers that rise in all files, any file may have lists that others lack; else they are those of
+the first file, in any order. One that a system does not have stands for a list without candidates. Candidates follow
+each other system by system.
 
 The columns are those of all systems: one name is one column. A candidate whose system lacks a column has 0 there, and
 its own base score in the column of the base score. ``system_1``, ``system_2``... are 1 for the candidates of a system
@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,8 +30,8 @@ from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, Skipp
 from rerank.readers.lines import whole_number
 from rerank.readers.nbest import answers_of, stripped
 from rerank.readers.several import format_of, make_reader
-from rerank.readers.sides import ById
-from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
+from rerank.readers.sides import LOOK, ById
+from rerank.readers.streams import PathLike, Writable, must_wait, split_paths, stream_name
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import Pieces, SparseScores, TextList
 from rerank.readers.trees.parses import ParseReader
@@ -57,7 +57,11 @@ class System:
             if isinstance(nbest, NBestList) and len(nbest):
                 self.names, self.base = nbest.names, nbest.names[nbest.column]
                 break
-        self._lists = chain(shown, lists)
+        ahead = list(islice(lists, 0 if must_wait(path) else LOOK))
+        ids = [whole_number(one.id) for one in (*shown, *ahead) if isinstance(one, NBestList)]
+        rising = all(a is None or b is None or a < b for a, b in pairwise(ids))
+        self.counted = rising and reader.order != "file"  # whether ids that are whole numbers rise
+        self._lists = chain(shown, ahead, lists)
         self.take()
 
     def take(self) -> None:
@@ -127,7 +131,7 @@ def _in_step(systems: list[System], seen: set[str]) -> Heads:
     heads = [(system, system.head) for system in systems if system.head is not None]
     good = {head.id for _, head in heads if isinstance(head, NBestList)}
     numbers = {head.id: number for _, head in heads if (number := whole_number(head.id)) is not None}
-    if good <= numbers.keys() and not any(system.reader.order == "file" for system in systems):
+    if good <= numbers.keys() and all(system.counted for system in systems):
         first = min(numbers.values(), default=0)  # a bad list may have no number; then its place counts
         heads = [(system, head) for system, head in heads if numbers.get(head.id, first) == first]
         good &= {head.id for _, head in heads}
@@ -146,8 +150,8 @@ def _misaligned(systems: list[System]) -> DataError:
         f"{system.path} ends" if head is None else f"{system.path} has list {head.id} at line {head.line}"
         for system, head in ((system, system.head) for system in systems)
     ]
-    message = f"the lists of the systems do not match: {', '.join(shown)}; numbers as ids must rise in all files, and "
-    message += "the first file needs every id that is a name"
+    message = f"the lists of the systems do not match: {', '.join(shown)}; the first file needs every id, unless these "
+    message += "are numbers that rise in all files"
     if any(system.reader.offers("ids") for system in systems):
         message += "; where ids differ and the order does not, the readers' option ids: ordinal numbers the lists"
     return DataError(message, path=there.path, line=there.line, list_id=there.id)

@@ -117,9 +117,10 @@ def read(
         it is an error.
     roles: what keys of JSON are, where their names and kinds do not tell: ``{"samples": "candidates", "passed":
         "gain"}`` or "samples=candidates,passed=gain".
-    columns: of a data frame; its ``group`` and ``text`` (or ``tree``) are needed, or ``chosen`` and ``rejected``, and
-        the others are ``score``, ``gain``, ``source``, ``answer`` and, for those to learn from, ``columns``. Of what is
-        no data frame, ``answer`` is the rule that finds the answer in a text, as ``data.answer`` of a recipe.
+    columns: of a data frame, or of a file of rows, such as CSV; in a frame ``group`` and ``text`` (or ``tree``) are
+        needed, or ``chosen`` and ``rejected``, and the others are ``score``, ``gain``, ``source``, ``answer`` and, for
+        those to learn from, ``columns``. Of what is no data frame, ``answer`` is the rule that finds the answer in a
+        text, as ``data.answer`` of a recipe.
 
     Raises
     ------
@@ -128,7 +129,10 @@ def read(
     """
     check_keys("read", columns)
     check_choice("on_bad_list", on_bad_list, ("error", "skip"))
-    if columns.keys() - {"answer"} or is_frame(given):
+    named = {key: value for key, value in columns.items() if key != "answer"}
+    if named and isinstance(given, str | os.PathLike) and not is_table(given):
+        roles = {**_roles_of_rows(named, os.fspath(given)), **roles_given(roles or {})}
+    elif named or is_frame(given):
         check_for_files("a data frame", format=format, sources=sources, encoding=encoding)
         right: dict[str, Any] = {} if references is None else {"references": references}
         return FrameLists.of(table(given) if isinstance(given, str | os.PathLike) else given, {**columns, **right})
@@ -154,6 +158,15 @@ def read(
     right_files = None if many is None else tuple(map(os.fspath, many))
     source_file = None if sources is None else os.fspath(sources)
     return ListFile(os.fspath(given), reader, settings, right_files, source_file, form, on_bad_list, encoding, answer)
+
+
+def _roles_of_rows(columns: Mapping[str, Any], path: str) -> dict[str, str]:
+    """The roles that names of columns are in a file of rows, such as CSV."""
+    known = {"group": "group", "text": "text", "score": "base", "gain": "gain", "source": "source"}
+    if other := next((key for key in columns if key not in (*known, "columns")), None):
+        raise DataError(f"{other} names a column of a data frame; of a file, name the roles of keys: roles=", path=path)
+    roles = {str(columns[key]): role for key, role in known.items() if columns.get(key) is not None}
+    return roles | dict.fromkeys(map(str, columns.get("columns") or ()), "column")
 
 
 def _reader(

@@ -144,9 +144,9 @@ def compare_texts(source: str | None, references: Sequence[str], base: str, chos
         words = _words(text)
         marks = [WRONG if golds else ""] * len(words)
         blocks = [SequenceMatcher(None, words, gold, autojunk=False).get_matching_blocks() for gold in golds]
-        apart = [len(gold) - 2 * sum(block.size for block in own) for gold, own in zip(golds, blocks, strict=True)]
+        distances = [len(gold) - 2 * sum(block.size for block in own) for gold, own in zip(golds, blocks, strict=True)]
         if golds:
-            k = apart.index(min(apart))
+            k = distances.index(min(distances))
             kept = {block.b + i for block in blocks[k] for i in range(block.size)}
             missed[k] = [mark + letter * (j not in kept) for j, mark in enumerate(missed[k])]
             for block in blocks[k]:

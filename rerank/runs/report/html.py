@@ -83,16 +83,10 @@ def page(
 
     The same content gives the same text.
     """
-    shown = [section for section in sections if any(section.parts)]
+    filled = [section for section in sections if any(section.parts)]
     template = _environment().get_template("page.html.j2")
-    text = template.render(
-        title=title, sections=shown, kicker=kicker, facts=facts, about=about, summary=summary or {}, isfolded=_isfolded
-    )
+    text = template.render(title=title, sections=filled, kicker=kicker, facts=facts, about=about, summary=summary or {})
     return _FORBIDDEN.sub("\ufffd", text)
-
-
-def _isfolded(part: object) -> bool:
-    return isinstance(part, Folded)
 
 
 def report(

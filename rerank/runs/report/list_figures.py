@@ -3,8 +3,8 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,56 +14,48 @@ from rerank.recipes.sections import ListFigure, check_names
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import Spread
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
-from rerank.runs.report.rows import LEVEL, dev_of, groups_of, splits_of, verdict, written_score
+from rerank.runs.report.rows import SIGNIFICANT_BELOW, dev_of, groups_of, splits_of, verdict, written_score
+
+if TYPE_CHECKING:
+    from rerank.runs.run import Run
 
 MAX_POINTS = 400  # of a curve
 PROCESSED = "lists processed in training"
 AXES = {"mistakes": "mistakes (cumulative)", "nonzero_weights": "nonzero weights"}
 
 
-@dataclass(frozen=True)
-class Curve:
-    """The course of one run: what had happened when ``samples[i]`` lists had been processed (counted over all epochs).
-
-    ``mistakes`` (cumulative) and ``nonzero_weights`` belong to ``samples``; ``dev_scores``, the metric's primary
-    measure on the dev split, to ``dev_samples`` (one per epoch).
-    """
-
-    run: str
-    seed: int
-    samples: Sequence[int]
-    mistakes: Sequence[int]
-    nonzero_weights: Sequence[int]
-    dev_samples: Sequence[int] = ()
-    dev_scores: Sequence[float] = ()
-
-
-def training_figure(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> Figure | None:
+def training_figure(runs: Sequence["Run"], metrics: Mapping[str, Any]) -> Figure | None:
     """The scores on dev after every epoch or, without dev, the mistakes while training; of the chosen run and the best.
 
     Batch learners have no course: they have a point among the lines of others, and no figure if they are alone.
     """
     measure, dev, best = primary_of(metrics), dev_of(metrics), dict[str, float]()
-    for curve in curves:
-        scores = [measure.better(score) for score in curve.dev_scores]
-        best[curve.run] = max([best.get(curve.run, -float("inf")), *scores])
+    for run in runs:
+        best[run.name] = max([best.get(run.name, -math.inf), *map(measure.better, dev_scores(run).values())])
     chosen = {str(run.get("name")) for group in groups_of(metrics) if group.chosen for run in group.runs}
     names = sorted(best, key=lambda name: (name not in chosen, -best[name], name))[: len(PALETTE)]
-    scored, lines = any(curve.dev_samples for curve in curves), list[FigureLine]()
-    base = (metrics.get("corpora", {}).get(dev, {}).get("statistics") or {}).get("base", {}).get(measure.key)
-    for curve in sorted((curve for curve in curves if curve.run in names), key=lambda curve: names.index(curve.run)):
-        x = curve.dev_samples if scored else curve.samples
-        y = [measure.scale * score for score in curve.dev_scores] if scored else curve.mistakes
-        kept = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).astype(int)).tolist()
-        series = names.index(curve.run) + 1
-        lines.append(FigureLine([x[i] for i in kept], [y[i] for i in kept], curve.run, series=series))
+    scored, lines = any(map(dev_scores, runs)), list[FigureLine]()
+    for run in sorted((run for run in runs if run.name in names), key=lambda run: names.index(run.name)):
+        course = {epoch * run.training["lists"]: measure.scale * score for epoch, score in dev_scores(run).items()}
+        if not scored:
+            course = dict(zip(run.points["samples"], run.points["mistakes"], strict=True))
+        points = [*course.items()]
+        kept = np.unique(np.linspace(0, len(points) - 1, min(len(points), MAX_POINTS)).astype(int)).tolist()
+        x, y = ([points[i][k] for i in kept] for k in (0, 1))
+        lines.append(FigureLine(x, y, run.name, series=names.index(run.name) + 1))
     if not any(len(line.x) > 1 for line in lines):
         return None
+    base = (metrics.get("corpora", {}).get(dev, {}).get("statistics") or {}).get("base", {}).get(measure.key)
     caption, label = f"Score on {dev} after every epoch.", f"{measure.name} on dev"
     if not scored:
         caption, label = "Mistakes made in training.", AXES["mistakes"]
     level = None if base is None or not scored else (measure.scale * base, f"base {measure.text(base)}")
     return draw(label, caption, lines, PROCESSED, label, level=level)
+
+
+def dev_scores(run: "Run") -> dict[int, float]:
+    """The scores on dev by epoch."""
+    return {line["epoch"]: line["dev"] for line in run.history if "dev" in line}
 
 
 def learning_figure(
@@ -84,7 +76,7 @@ def learning_figure(
     step = scores[split][-1] - scores[split][-2]
     doublings = math.log2(sizes[-1] / sizes[-2]) if sizes[-1] > sizes[-2] else 1.0
     rate = "" if abs(doublings - 1) < 0.05 else f", {measure.signed(step / doublings)} per doubling"
-    helps = test["p"] < LEVEL and measure.better(step) > 0
+    helps = test["p"] < SIGNIFICANT_BELOW and measure.better(step) > 0
     caption = (
         f"Doubling the training {unit} changes {measure.heading} on {split} by {measure.signed(curve['slope'])} (least "
         f"squares over {len(points)} sizes). The last step, from {sizes[-2]:,} to {sizes[-1]:,} {unit}, brought "
@@ -121,14 +113,14 @@ def check_figures(recipe: ListRecipe) -> None:
             raise RecipeError(message, key=f"figures.{place}.split")
 
 
-def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], curves: Sequence[Curve]) -> list[Figure]:
-    """The figures that the recipe asks for, from the content of metrics.json and one curve for every run."""
+def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], runs: Sequence["Run"]) -> list[Figure]:
+    """The figures that the recipe asks for."""
     names, figures = {single.name: single.run for single in recipe.expand()}, []
     for figure in recipe.figures:
-        shown = {name: run for name, run in names.items() if figure.shows(name, run)}
-        by_name = {name: alike for name in shown if (alike := [curve for curve in curves if curve.run == name])}
+        drawn = {name: run for name, run in names.items() if figure.shows(name, run)}
+        by_name = {name: alike for name in drawn if (alike := [run for run in runs if run.name == name])}
         if figure.kind == "size":
-            figures.append(_size(figure, metrics, shown))
+            figures.append(_size(figure, metrics, drawn))
         elif figure.kind == "course":
             figures.append(_course(figure, by_name))
         else:
@@ -136,19 +128,20 @@ def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], curves: Sequenc
     return figures
 
 
-def _course(figure: ListFigure, curves: Mapping[str, Sequence[Curve]]) -> Figure:
+def _course(figure: ListFigure, runs: Mapping[str, Sequence["Run"]]) -> Figure:
     """Counts that add up over the lists processed in training."""
     lines = []
-    for name, runs in curves.items():
-        values = np.array([getattr(curve, figure.measure) for curve in runs], dtype=np.float64)
-        spread = values.std(axis=0, ddof=1).tolist() if len(runs) > 1 else []
-        lines.append(FigureLine([float(x) for x in runs[0].samples], values.mean(axis=0).tolist(), name, spread))
-    what, seeds = AXES[figure.measure], max(map(len, curves.values()), default=1)
+    for name, alike in runs.items():
+        values = np.array([run.points[figure.measure] for run in alike], dtype=np.float64)
+        spread = values.std(axis=0, ddof=1).tolist() if len(alike) > 1 else []
+        x = [float(number) for number in alike[0].points["samples"]]
+        lines.append(FigureLine(x, values.mean(axis=0).tolist(), name, spread))
+    what, seeds = AXES[figure.measure], max(map(len, runs.values()), default=1)
     mean = f", mean of {seeds} seeds and standard deviation" if seeds > 1 else ""
     return draw(figure.name, captioned(figure, f"{what} over the {PROCESSED}{mean}"), lines, PROCESSED, what)
 
 
-def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, str]) -> Figure:
+def _size(figure: ListFigure, metrics: Mapping[str, Any], runs: Mapping[str, str]) -> Figure:
     """The gain over the base against the share of columns with a weight, with a paper's points."""
     measure, first = primary_of(metrics), next(iter(splits_of(metrics)), "")
     split = figure.split or first
@@ -157,7 +150,7 @@ def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, st
     columns = max(entry["columns"] for entry in metrics["corpora"].values())
     points: dict[str, list[tuple[float, float, float]]] = {}
     for group in groups_of(metrics):
-        run, weights = shown.get(str(group.runs[0]["name"])), group.training("nonzero_weights")
+        run, weights = runs.get(str(group.runs[0]["name"])), group.training("nonzero_weights")
         score = written_score(group, split, measure.key)
         if run is not None and score is not None and weights is not None and weights.mean > 0:  # the scale is a log
             size, gain = 100 * weights.mean / columns, measure.scale * (score.mean - base)
@@ -185,20 +178,20 @@ def _reported(reported: Mapping[str, Any], run: str, key: str, scale: float) -> 
     columns, rows = reported.get("columns"), reported.get("rows", {})
     base, points = rows.get("base", {}).get(key), list[tuple[float, float, float]]()
     for name, row in rows.items():
-        known = columns and base is not None and {key, "nonzero_weights"} <= set(row)
-        if known and (name == run or re.match(rf"{re.escape(run)} \w+=", name)):
+        complete = columns and base is not None and {key, "nonzero_weights"} <= set(row)
+        if complete and (name == run or re.match(rf"{re.escape(run)} \w+=", name)):
             points.append((100 * row["nonzero_weights"] / columns, scale * (row[key] - base), 0.0))
     return points
 
 
-def _epochs(figure: ListFigure, metrics: Mapping[str, Any], curves: Mapping[str, Sequence[Curve]]) -> Figure:
+def _epochs(figure: ListFigure, metrics: Mapping[str, Any], runs: Mapping[str, Sequence["Run"]]) -> Figure:
     """The mean and the deviation of all epochs' predictors on dev."""
     measure, points = primary_of(metrics), []
-    for place, (name, runs) in enumerate(curves.items(), start=1):
-        spread = Spread.known(measure.scale * score for curve in runs for score in curve.dev_scores)
+    for place, (name, alike) in enumerate(runs.items(), start=1):
+        spread = Spread.known(measure.scale * score for run in alike for score in dev_scores(run).values())
         if spread is not None:
             points.append(FigureLine([float(place)], [spread.mean], name, [spread.deviation or 0.0], joined=False))
     what = f"{measure.name} on {dev_of(metrics)}"
     caption = captioned(figure, f"{what} after every epoch, mean and standard deviation")
-    x = replace(linear([0.5, len(curves) + 0.5]), ticks=())
+    x = replace(linear([0.5, len(runs) + 0.5]), ticks=())
     return draw(figure.name, caption, points, "run", what, x=x)

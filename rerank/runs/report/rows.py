@@ -20,7 +20,7 @@ BASELINES = {  # what runs are compared with: its name, and the predictor
     "reranked": ("reranked", ""),
     "logistic": ("dense columns alone", "logistic"),
 }
-LEVEL = 0.05
+SIGNIFICANT_BELOW = 0.05  # the p
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
 
 
@@ -39,9 +39,9 @@ def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: s
     'the difference is not significant, p .430'
     """
     chance, difference = f"p {p_value(test['p'])}", test["difference"]
-    if test["p"] < LEVEL and difference == 0:
+    if test["p"] < SIGNIFICANT_BELOW and difference == 0:
         return f"the seeds disagree, {chance}"
-    if not test["p"] < LEVEL:
+    if not test["p"] < SIGNIFICANT_BELOW:
         return f"{'the difference is ' if amount else ''}not significant, {chance}"
     of_measure = test["test"] in TESTS_OF_MEASURE
     better = (difference < 0) == (lower_is_better and of_measure)
@@ -102,12 +102,9 @@ def runs_of(metrics: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def chosen_of(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The run that ``metrics`` names under ``chosen``, else the one that its top level repeats, else the first."""
-    runs = runs_of(metrics)
-    named, keys = metrics.get("chosen"), ("name", "seed")
-    if not isinstance(named, Mapping):
-        named, keys = metrics, ("training", "splits")
-    return next((run for run in runs if all(run.get(key) == named.get(key) for key in keys)), runs[0])
+    """The run that ``metrics`` names under ``chosen``, else the first."""
+    runs, chosen = runs_of(metrics), metrics.get("chosen") or {}
+    return next((run for run in runs if all(run.get(key) == value for key, value in chosen.items())), runs[0])
 
 
 def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
@@ -115,17 +112,21 @@ def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
 
     Groups of one name are told apart by the settings of the learner in which they differ.
     """
-    together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    by_setting: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in runs_of(metrics):
         setting = as_json(run.get("learner"), sort_keys=True, default=str)
-        together.setdefault((str(run.get("name", "model")), setting), []).append(run)
+        by_setting.setdefault((str(run.get("name", "model")), setting), []).append(run)
     chosen, groups = chosen_of(metrics), []
-    for (name, _), runs in together.items():
-        alike = [other[0].get("learner") or {} for (other_name, _), other in together.items() if other_name == name]
+    for (name, _), runs in by_setting.items():
+        same_name = [
+            other[0].get("learner") or {} for (other_name, _), other in by_setting.items() if other_name == name
+        ]
         settings = (runs[0].get("learner") or {}).items()
-        apart = {key: value for key, value in settings if any(other.get(key) != value for other in alike)}
-        shown = [f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in apart.items()]
-        label = f"{name} ({', '.join(shown)})" if len(alike) > 1 else name
+        differing = {key: value for key, value in settings if any(other.get(key) != value for other in same_name)}
+        texts = [
+            f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in differing.items()
+        ]
+        label = f"{name} ({', '.join(texts)})" if len(same_name) > 1 else name
         groups.append(Group(label, tuple(runs), chosen=any(run is chosen for run in runs)))
     return groups
 

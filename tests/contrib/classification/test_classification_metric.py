@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-import rerank.contrib.classification.metric as classification
+import rerank.contrib.classification.results as classification
 from rerank.data.labelled import from_csr
 from rerank.metrics.base import chosen_rows
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracle

@@ -67,7 +67,7 @@ def test_sets_without_a_source_are_the_usual_files() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({}, "found no examples; expected one of path, train, generator and newsgroups"),
+        ({}, "found no examples; expected one of path, train and generator"),
         ({"path": "a", "generator": {"name": "winnow"}}, "found path and generator"),
         ({"path": "a", "sets": ["b"]}, "remove one or the other"),
         ({"train": "a"}, "data.test: is missing"),
@@ -112,9 +112,3 @@ def test_a_run_may_not_change_what_is_common(key: str) -> None:
     value: Any = {"data.bias": 1, "seed": 3, "measure": "accuracy", "significance.test": "paired_t"}[key]
     with pytest.raises(RecipeError, match=r"runs\.x\.set"):
         made(runs=[{"name": "x", "set": {key: value}}]).expand()
-
-
-def test_texts_bring_their_own_vocabulary() -> None:
-    recipe = made(data={"format": "text", "path": "a.tsv", "vocabulary": "words.txt"})
-    with pytest.raises(RecipeError, match=r"data\.vocabulary: .*vectoriser names the features"):
-        recipe.data.named_sets("r")

@@ -11,10 +11,8 @@ import pytest
 import small_classes
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.classification.example_figures import trace
-from rerank.contrib.classification.experiment import run_spec
-from rerank.contrib.classification.fitting import fit
-from rerank.contrib.classification.scikit import fit_baseline
+from rerank.contrib.classification.figures import trace
+from rerank.contrib.classification.fitting import fit, fit_baseline, run_spec
 from rerank.contrib.classification.sets import Sets
 from rerank.contrib.classification.steps import check_parts
 from rerank.data.labelled import from_csr

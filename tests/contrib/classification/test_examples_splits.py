@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
+from rerank.contrib.classification.fitting import divisions_of, held_out
 from rerank.contrib.classification.sets import draw_folds
-from rerank.contrib.classification.tuning import divided, held_out
 
 labels = st.lists(st.integers(0, 3), min_size=2, max_size=60).map(np.array)
 
@@ -40,7 +40,7 @@ def test_held_out_divides_the_examples(label: np.ndarray, share: float, seed: in
 
 @pytest.mark.parametrize(("examples", "folds", "count"), [(20, 5, 5), (3, 5, 3), (2, 2, 2)])
 def test_tuning_judges_every_example_once(examples: int, folds: int, count: int) -> None:
-    found = divided(np.arange(examples) % 2, None, folds, 1)
+    found = divisions_of(np.arange(examples) % 2, None, folds, 1)
     assert len(found) == count
     assert sorted(np.concatenate([judges for _, judges in found]).tolist()) == list(range(examples))
     for trains, judges in found:
@@ -49,7 +49,7 @@ def test_tuning_judges_every_example_once(examples: int, folds: int, count: int)
 
 def test_tuning_by_a_share_is_one_split() -> None:
     label = np.arange(20) % 2
-    ((trains, judges),) = divided(label, 0.2, 5, 1)
+    ((trains, judges),) = divisions_of(label, 0.2, 5, 1)
     assert [part.tolist() for part in held_out(label, 0.2, 1)] == [trains.tolist(), judges.tolist()]
     with pytest.raises(DataError):
-        divided(label[:1], None, 5, 1)
+        divisions_of(label[:1], None, 5, 1)

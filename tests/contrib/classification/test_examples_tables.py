@@ -8,16 +8,9 @@ import pytest
 import small_classes
 
 from rerank.base.errors import RecipeError
+from rerank.contrib.classification.page import tables_of
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.contrib.classification.results import Result
-from rerank.contrib.classification.tables import (
-    as_data,
-    cells_of,
-    mean_ranks,
-    ranks_table,
-    results_table,
-    seconds_table,
-)
+from rerank.contrib.classification.results import Result, as_data, cells_of, mean_ranks
 from rerank.runs.report.numbers import Spread
 
 RUNS = [{"name": "A"}, {"name": "B"}, {"name": "C"}]
@@ -69,13 +62,14 @@ def test_the_papers_numbers_stand_behind_ours_and_the_best_stands_out() -> None:
     reported = {"source": "P", "values": {"s": {"A": 16.9}}, "ranks": {0: {"B": 2.5}}, "seconds": {"s": {"B": 3}}}
     recipe = recipe_of(reported=reported)
     data = as_data(recipe, results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3], ("s", 0, "B", 1): [0.1, 0.1]}), {})
-    table = results_table(recipe, data)
+    table = tables_of(recipe, data)[0]
     assert table.headings == ["set", "A", "B"]
     assert table.rows == [["s", "20.00 ±10.00 / 16.9", "10.00 ±0.00"]]
     assert table.best == {(0, 2)}
     assert "P" in table.note
-    assert seconds_table(recipe, data).rows == [["s", "0.500", "0.500 / 3"]]
-    assert ranks_table(recipe, data) is None  # of a single set
+    seconds, *others = tables_of(recipe.changed({"tables": ["seconds", "ranks"]}), data)
+    assert seconds.rows == [["s", "0.500", "0.500 / 3"]]
+    assert others == []  # there are no ranks on a single set
     assert data["results"][0]["reported"] == pytest.approx(0.169)
 
 
@@ -83,11 +77,10 @@ def test_noise_levels_are_rows_and_the_papers_numbers_are_of_none() -> None:
     recipe = recipe_of(reported={"source": "P", "values": {"s": {"A": 5}}, "ranks": {0.1: {"A": 1.5}}})
     errors = {(name, noise, run, 1): [0.1] for name in "st" for noise in (0.0, 0.1) for run in "AB"}
     data = as_data(recipe, results_of(recipe, errors), {})
-    table = results_table(recipe, data)
+    table = tables_of(recipe, data)[0]
     assert table.headings[:2] == ["set", "noise"]
     assert [row[:3] for row in table.rows[:2]] == [["s", "0", "10.00 / 5"], ["s", "0.1", "10.00"]]
-    ranks = ranks_table(recipe, data)
-    assert ranks is not None
+    ranks = tables_of(recipe, data)[1]
     assert ranks.rows == [["0", "1.50", "1.50"], ["0.1", "1.50 / 1.5", "1.50"]]
 
 
@@ -113,7 +106,7 @@ def test_results_that_differ_from_every_baseline_are_marked() -> None:
         "t": {"A_vs_B": {"p": 0.0001}, "C_vs_A": {"p": 0.0005}},
         "u": {"A_vs_B": {"p": 0.0001}, "A_vs_C": {"p": 0.06}},
     }
-    table = results_table(recipe, as_data(recipe, results_of(recipe, errors), tests))
+    table = tables_of(recipe, as_data(recipe, results_of(recipe, errors), tests))[0]
     assert [row[1:] for row in table.rows] == [
         ["10.00★", "10.00", "10.00"], ["10.00†", "10.00", "10.00"], ["10.00", "10.00", "10.00"],
     ]  # fmt: skip

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import small_classes
 
-from rerank.contrib.classification import tuning
+from rerank.contrib.classification import fitting
+from rerank.contrib.classification.fitting import Tuned, point_of, points_of, tune
 from rerank.contrib.classification.recipe import Spec
-from rerank.contrib.classification.tuning import Tuned, point_of, points_of, tune
 from rerank.data.labelled import Labelled, from_csr
 
 EXAMPLES = from_csr(np.eye(20), np.arange(20) % 2)
@@ -29,7 +29,7 @@ def with_errors(monkeypatch: pytest.MonkeyPatch, errors: dict[float, list[float]
         assert (train_part.size, test_part.size) == (16, 4)
         return errors[spec.recipe.learner["C"]]
 
-    monkeypatch.setattr(tuning, "_errors", known)
+    monkeypatch.setattr(fitting, "_errors", known)
 
 
 def test_of_equals_the_first_point_and_the_fewest_epochs_win(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def over_folds(monkeypatch: pytest.MonkeyPatch, errors: dict[float, list[list[fl
         own.append(int(test_part.columns.sum()))
         return errors[spec.recipe.learner["C"]][len(own) - 1]
 
-    monkeypatch.setattr(tuning, "_errors", known)
+    monkeypatch.setattr(fitting, "_errors", known)
     learner = {"name": "pa", "variant": "1", "C": 0.5}
     spec = small_classes.recipe(Path("."), learner=learner, tune=settings).expand()[0]
     found = tune(spec, EXAMPLES, EXAMPLES)
@@ -88,7 +88,7 @@ def test_one_split_is_chosen_by_the_lowest_error(monkeypatch: pytest.MonkeyPatch
 
 def test_baselines_keep_their_settings_too(monkeypatch: pytest.MonkeyPatch) -> None:
     errors = iter([0.2, 0.3, 0.2, 0.3, 0.2, 0.3, 0.2, 0.2, 0.3, 0.1])
-    monkeypatch.setattr(tuning, "_errors", lambda *_: [next(errors)])
+    monkeypatch.setattr(fitting, "_errors", lambda *_: [next(errors)])
     spec = small_classes.recipe(Path("."), tune={"grid": {"baseline.C": [3]}}).expand()[0]
     found = tune(replace(spec, baseline={"name": "svm"}), EXAMPLES, EXAMPLES)
     assert (point_of(found), found["epochs"]) == ({}, 0)
@@ -108,7 +108,7 @@ def test_held_out_labels_are_noisy_or_clean(monkeypatch: pytest.MonkeyPatch) -> 
         seen.append((train_part.label.tolist(), test_part.label.tolist()))
         return [0.5]
 
-    monkeypatch.setattr(tuning, "_errors", look)
+    monkeypatch.setattr(fitting, "_errors", look)
     other = from_csr(np.eye(20), np.arange(20) % 2).flip(1.0, 1)
     for clean in (False, True):
         tune(spec_of(clean=clean), other, EXAMPLES)

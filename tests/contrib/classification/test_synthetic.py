@@ -8,7 +8,7 @@ import pytest
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.contrib.classification.sets import Ellipse, Winnow, Zipf, generators
+from rerank.contrib.classification.generators import Ellipse, Winnow, Zipf, generators
 from rerank.data.labelled import Labelled
 
 G, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1

@@ -22,8 +22,8 @@ pytest.importorskip("prometheus_client")
 import numpy as np
 from starlette.applications import Starlette
 
+from rerank.contrib.serve import Limits
 from rerank.contrib.serve import app as service
-from rerank.contrib.serve.limits import Limits
 
 BODY = json.dumps({"candidates": samples(np.random.default_rng(3))}).encode()
 WHOLE = {"type": "http.request", "body": BODY, "more_body": False}

@@ -9,8 +9,15 @@ import pytest
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.structures.attributes import TokenFeatures
-from rerank.contrib.structures.lexicons import Gazetteer, read_clusters, read_gazetteer
-from rerank.contrib.structures.patterns import FUNCTIONS, default_patterns, read_patterns, template_file
+from rerank.contrib.structures.patterns import (
+    FUNCTIONS,
+    Gazetteer,
+    default_patterns,
+    read_clusters,
+    read_gazetteer,
+    read_patterns,
+    template_file,
+)
 
 Tokens = list[tuple[str, ...]]
 CRFPP = (

@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.structures.conll import ConllReader
-from rerank.contrib.structures.conllu import ConlluReader
-from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, sentences_of
-from rerank.contrib.structures.slash import SlashReader, WordReader
-from rerank.contrib.structures.tagged_trees import TaggedTrees
+from rerank.contrib.structures.readers import (
+    ConllReader,
+    ConlluReader,
+    SequenceReader,
+    SlashReader,
+    TaggedSentence,
+    TaggedTrees,
+    WordReader,
+    sentences_of,
+)
 from rerank.readers.skip_count import SkipCount
 
 CONLL = "-DOCSTART- -X- O\n\nBoeing NNP B-NP\n's\tPOS  B-NP\n\n# # B-NP\n5 CD I-NP\n"

@@ -10,10 +10,8 @@ import pytest
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.structures.chain import Chains, chains_of, entries_of, room_for
 from rerank.contrib.structures.crf import mark_seen, solve_chains
-from rerank.contrib.structures.decoding import decode, k_best, marginals, state_of
-from rerank.contrib.structures.training import pair_for, train_chains
-from rerank.contrib.structures.viterbi import best_labels, differing_columns
-from rerank.contrib.structures.voting import vote
+from rerank.contrib.structures.decoding import best_labels, decode, differing_columns, k_best, marginals, state_of
+from rerank.contrib.structures.training import pair_for, train_chains, vote
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.losses import COST

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rerank.base.errors import DataError
-from rerank.contrib.structures.metrics import SpanScore, TagAccuracy, counts_by_label, counts_by_type
-from rerank.contrib.structures.spans import spans_of
+from rerank.contrib.structures.metrics import SpanScore, TagAccuracy, counts_by_label, counts_by_type, spans_of
 from rerank.metrics.significance import compare
 
 # The example in the documentation of conlleval's port to Python (https://github.com/kaniblu/conlleval), its right and

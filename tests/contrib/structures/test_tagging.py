@@ -13,8 +13,7 @@ from commands import Command, failed
 from service import serving
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.structures.fitting import tagger
-from rerank.contrib.structures.lists import jackknifed
+from rerank.contrib.structures.fitting import jackknifed, tagger
 from rerank.contrib.structures.readers import TaggedSentence
 from rerank.contrib.structures.steps import majority
 from rerank.contrib.structures.tagger import Tagger
@@ -70,6 +69,19 @@ def test_both_stages_are_measured(ran: Ran) -> None:
     assert len(rows[0].split()) == 4
     (nested,) = (json.loads((root / "run" / "rerank" / "metrics.json").read_text()),)
     assert nested["splits"]["test"]["average"] == systems["reranked"]
+
+
+def test_one_file_is_cross_validated(tmp_path: Path, rerank: Command) -> None:
+    (tmp_path / "train.conll").write_text("".join(sentences(0, 40)))
+    made = rerank("new", tmp_path / "train.conll", "-o", tmp_path / "r.yaml")
+    assert "by cross-validation" in made.out
+    result = rerank("run", tmp_path / "r.yaml", "--set", "training.epochs=3", "-o", tmp_path / "run")
+    assert "Cross-validated: the sentences of train are cut into 5 sections, and each is tagged" in result.out, result
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    base, best = (metrics["splits"]["train"][name]["f1"] for name in ("base", "average"))
+    assert base < 0.9 < best
+    assert metrics["significance"]["train"]["average_vs_base"]["p"] < 0.05
+    assert "train, by type of span" in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_it_goes_on_where_it_stopped(ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,23 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise, product, zip_longest
+from itertools import groupby, pairwise, product
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.interrupts import check
-from rerank.contrib.classification.experiment import workers
-from rerank.contrib.classification.fitting import error_of, make_learner, predicted, targets
+from rerank.contrib.classification.fitting import error_of, make_learner, point_of, predicted, targets, workers
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleFigure, Spec
-from rerank.contrib.classification.results import Result, grouped, mean_error
+from rerank.contrib.classification.results import Cell, Result, cells_of, grouped
 from rerank.contrib.classification.sets import Draw, Split
-from rerank.contrib.classification.tables import Cell, cells_of
-from rerank.contrib.classification.tuning import point_of
 from rerank.learn.trainer import epoch_order
 from rerank.recipes.sections import check_names
 from rerank.runs.report.numbers import Spread
-from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
+from rerank.runs.report.plot import Figure, FigureLine, captioned, draw, linear, logarithmic
 
 NAMES = {
     "error": "test error (%)",
@@ -210,26 +207,3 @@ def _over_seeds(seeds: int) -> str:
 
 def _name(figure: ExampleFigure, panel: str, panels: Mapping[str, object]) -> str:
     return figure.name if len(panels) == 1 else f"{figure.name}-{panel.replace(', noise ', '-noise')}"
-
-
-def fold_figures(results: Sequence[Result]) -> list[Figure]:
-    """Curves of the results of one set: the error fold by fold, and the mistakes of training epoch by epoch."""
-    shown, figures = sorted(results, key=mean_error)[: len(PALETTE)], []
-    if all(len(result.values("error")) > 1 for result in shown):
-        lines = []
-        for result in shown:
-            errors = [100 * error for error in result.values("error")]
-            lines.append(FigureLine(range(1, len(errors) + 1), errors, result.spec.name, joined=False))
-        figures.append(draw("folds", "Test error of every fold.", lines, "fold", "test error (%)"))
-    trained = [result for result in shown if len(result.mistakes[0]) > 1]
-    if trained:
-        title = "Mistakes while training, epoch by epoch"
-        title += ": mean and standard deviation over the folds." if len(trained[0].mistakes) > 1 else "."
-        lines = []
-        for result in trained:
-            epochs = zip_longest(*result.mistakes)  # folds may have different numbers of epochs
-            spreads = [Spread.of([100 * n / result.size for n in folds if n is not None]) for folds in epochs]
-            means, deviations = [spread.mean for spread in spreads], [spread.deviation or 0.0 for spread in spreads]
-            lines.append(FigureLine(range(1, len(spreads) + 1), means, result.spec.name, deviations))
-        figures.append(draw("epochs", title, lines, "epoch", "mistakes (% of examples)"))
-    return figures
