@@ -153,7 +153,7 @@ def compare(
     from rich.table import Table
 
     from rerank.metrics.base import Metric
-    from rerank.runs.evaluation import compare_runs
+    from rerank.runs.compared import compare_runs
     from rerank.runs.report.rows import verdict
 
     table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B", "predictor")

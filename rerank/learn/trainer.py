@@ -19,7 +19,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.predictor import copy_state, sums_of
 from rerank.learn.workspace import EpochStats
-from rerank.storage.results import KeptResult
+from rerank.storage.work import Work
 
 logger = logging.getLogger("rerank")
 POINTS = 20  # points of the curves of an epoch
@@ -104,7 +104,7 @@ def train(
     warm: tuple[State, int] | None = None,
     keep_log: bool | int = False,
     on_epoch: Callable[[dict[str, Any], Weights], None] | None = None,
-    checkpoint: KeptResult | None = None,
+    checkpoint: Work | None = None,
 ) -> Training:
     """Train for ``epochs`` passes and keep the best.
 

@@ -1,6 +1,7 @@
 """Decoding in a run: tuned on dev, evaluated on the test splits, for all runs in one pass over the files of a split."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -19,22 +20,62 @@ from rerank.metrics.wer import Match
 from rerank.models.decoding import gain_functions, require_trees
 from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.pool import Engine
+from rerank.readers.nbest import numbered
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.corpora import Data, last_lists, shared_lists
 from rerank.runs.ensembles import deviation_of, spread
 from rerank.runs.learned_fusion import MEANT, check_learning, learn_brackets
 from rerank.runs.run import Run, weight_counts
-from rerank.runs.second_pass import Visitor, run_scores, visit_lists
+from rerank.runs.second_pass import RereadList, Visitor, run_scores, visit_lists
 from rerank.runs.sweeps import GainSweep, Points, Sweep, make_sweep
 from rerank.runs.training import NOT_BEATEN, base_alone
-from rerank.runs.ways import Answered
+from rerank.runs.ways import Samples, systems
 
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
 THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7])
 COVERAGES = 200  # points of the curve of coverage
 EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
+
+
+class Answered:
+    """A reading of the lists of a split for ``systems``: their answers and their columns, and no gains."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self._seen = list[tuple[int, np.ndarray, np.ndarray]]()  # of a list: its first candidate, answers, columns
+
+    def part(self, lists: int, candidates: slice) -> "Answered":  # noqa: ARG002
+        return Answered(self.names)
+
+    def join(self, part: "Answered", first: int, candidate: int) -> None:  # noqa: ARG002
+        self._seen += [(first + number, answers, columns) for number, answers, columns in part._seen]
+
+    def see(self, again: RereadList) -> None:
+        nbest = again.pair.nbest.named()
+        columns = nbest.scores[:, [nbest.names.index(name) for name in self.names]].T
+        self._seen.append((again.number, numbered(nbest), columns))
+
+    def skip(self) -> None:
+        pass
+
+    def choices(self, lists: np.ndarray) -> dict[str, np.ndarray]:
+        """int64 [L] by way: the candidates that are chosen of the lists lists[i]..lists[i + 1] (int64 [L + 1]), -1 of
+        those that were passed over; nothing where no list has an answer, or by a column that says nothing."""
+        if not self._seen or all(answers.max(initial=-1) < 0 for _, answers, _ in self._seen):
+            return {}
+        numbers, answers, columns = zip(*self._seen, strict=True)
+        first = np.concatenate([[0], np.cumsum([each.size for each in answers])])
+        values, nothing = np.concatenate(columns, axis=1), np.zeros(first[-1])
+        varying = np.flatnonzero((values != values[:, :1]).any(axis=1))
+        every = Samples(first, np.concatenate(answers), values[varying], nothing, first[:-1] * 0)
+        chosen, own = dict[str, np.ndarray](), np.array(numbers)
+        for name, way in systems(every, [self.names[k] for k in varying.tolist()]).items():
+            places = np.full(lists.size - 1, -1)
+            places[own] = lists[:-1][own] + way(every) - first[:-1]
+            chosen[name] = places
+        return chosen
 
 
 def check_decoding(recipe: ListRecipe) -> None:
@@ -223,13 +264,13 @@ def evaluate_decoding(
     _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, visitors, engine), every)
     answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
     for name, places in others.items():
-        chosen.add_selection(split, name, statistics_of(extracted.corpus, places), metric, places)
+        chosen.add_selection(split, name, statistics_of(extracted.corpus, places), places)
     if others:
         chosen.training.setdefault("votes", {})[split] = list(others)
     for run, sweeps_of_run in zip(runs, tried, strict=True):
         for kind, sweep in sweeps_of_run.items():
             choice = sweep.candidates if isinstance(sweep, GainSweep) and sweep.decided else None
-            run.add_selection(split, kind, sweep.rows(extracted.corpus), metric, choice)
+            run.add_selection(split, kind, sweep.rows(extracted.corpus), choice)
             if run is chosen and isinstance(sweep, GainSweep) and isinstance(metric, Gain):
                 curve = _coverage(sweep, extracted.corpus, metric)
                 run.training["decode"].setdefault("coverage", {})[split] = curve

@@ -174,10 +174,9 @@ def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None
         token = in_memory.set({split: memory.source for split, memory in held.items()})
         try:
             with told(), open_engine(recipe.engine) as engine:
-                pipeline.run(recipe, Path(place, "run"), tests=False, engine=engine)
+                model: Model = pipeline.fitted(recipe, Path(place, "run"), engine)
         finally:
             in_memory.reset(token)
-        model = Model.load(Path(place, "run", "model"), trust=True)  # by the caller's own recipe
     data |= {key: value for key, value in model.settings["data"].items() if key in ("answer", "reader")}
     about, training = {**model.about, "files": {}}, {**model.settings["training"], "start": None}
     kept = type(recipe.data).model_validate(data).model_dump(mode="json")

@@ -43,7 +43,7 @@ from rerank.runs.report.measures import own_measure
 from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
-from rerank.runs.training import RunTask, train_run, trained_on
+from rerank.runs.training import RunTask, train_run, trained_on, trained_once
 from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
@@ -123,31 +123,29 @@ class ListSteps(Steps[ListRecipe]):
     def train(self, work: Stages) -> dict[str, int]:
         each = enumerate(self.singles)
         tasks = [self._task(self.data, single.name, single.recipe, f"{number:04d}") for number, single in each]
-        self._train(tasks)
-        self.runs = [task.load() for task in tasks]
+        self.runs = self._train(tasks)
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
         return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
 
-    def _train(self, tasks: Sequence[RunTask]) -> None:
-        """Train and store all runs that are not stored already, side by side where there are workers."""
-        pending, engine = {}, self.engine
-        for number, task in enumerate(tasks):
-            if task.stored:
-                task.load()  # one that cannot be used is refused before others are trained in vain
-            else:
+    def _train(self, tasks: Sequence[RunTask]) -> list[Run]:
+        """All runs; those that are not kept already are trained, side by side where there are workers."""
+        runs, pending, engine = [task.kept() for task in tasks], {}, self.engine
+        for number, (task, run) in enumerate(zip(tasks, runs, strict=True)):
+            if run is None:
                 if task.recipe.training.start is not None and task.recipe.training.vote:
                     log.warning("no voted predictor: votes need all updates from the first on, and this run continues")
                 pending[f"run {number + 1} of {len(tasks)}: {task.name}, seed {task.recipe.seed}"] = task
-        if len(pending) > 1 and engine.workers > 1 and not watched():
+        aside = len(pending) > 1 and engine.workers > 1 and not watched()
+        if aside:
             log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
-            for line, _ in zip(pending, engine.map(train_task, pending.values()), strict=True):
+            for line, _ in zip(pending, engine.map(keep_trained, pending.values()), strict=True):
                 log.info("%s: trained", line)
-            return
-        for line, task in pending.items():
+        for line in () if aside else pending:
             log.info("%s", line)
-            train_task(task)
+            keep_trained(pending[line])
+        return [run or trained_once(task) for task, run in zip(tasks, runs, strict=True)]
 
     def _task(self, data: Data, name: str, single: ListRecipe, place: str) -> RunTask:
         """A run with what it needs of the data."""
@@ -246,7 +244,7 @@ class ListSteps(Steps[ListRecipe]):
             assert line is not None
             lists = data.others[split].corpus
             selected = choices(lists, line.weights)
-            chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), metric, selected)
+            chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), selected)
         return line.about if line is not None else None
 
     def _cross_validate(self) -> None:
@@ -259,8 +257,7 @@ class ListSteps(Steps[ListRecipe]):
             rest, held = (part_of(every, taken, f"{every.key} {first}") for taken in (~apart, apart))
             data = Data(rest, self.data.table, rest.key, {**self.data.others, split: held})
             task = self._task(data, chosen.name, chosen.recipe, f"without-{first}")
-            self._train([task])
-            parts.append(task.load())
+            parts += self._train([task])
             join_base(parts[-1], data.table)
             tune_decoding(self.recipe, data, parts[-1:], self.metric, self.engine)
             self._measure(data, parts[-1:], parts[-1], (split,))
@@ -279,13 +276,10 @@ class ListSteps(Steps[ListRecipe]):
         chosen, data, metric, tests = self.chosen, self.data, self.metric, self.tested
 
         def train(share: float) -> Run:
-            """The run of a share of the training lists, unless it is stored already."""
+            """The run of a share of the training lists."""
+            log.info("learning curve: %g %% of the training lists", 100 * share)
             single = chosen.recipe.changed({"training.share": share})
-            task = self._task(data, chosen.name, single, f"share-{share:g}")
-            if not task.stored:
-                log.info("learning curve: %g %% of the training lists", 100 * share)
-                train_task(task)
-            return task.load()
+            return trained_once(self._task(data, chosen.name, single, f"share-{share:g}"), trained)
 
         def look(run: Run) -> CurvePoint:
             return look_at_lists(run, data, metric, tests)
@@ -316,14 +310,18 @@ def join_base(run: Run, table: Table) -> None:
     run.training["base"] = base | {"weights": {name: run.weights[name].base for name in base["weights"]}}
 
 
-def train_task(task: RunTask) -> None:
-    """Train a run and store it."""
+def trained(task: RunTask) -> Run:
+    """A trained run, of several members if it is an ensemble, tuned by MERT if the recipe says so."""
+    run = train_run(task) if task.recipe.training.ensemble is None or task.dev is None else train_ensemble(task)
+    tune_run(run, task)
+    return run
+
+
+def keep_trained(task: RunTask) -> None:
+    """Train a run and keep it."""
     assert task.place is not None
     check_visible(task.place.parent.parent)  # the directory of the results
-    ensemble = task.recipe.training.ensemble is not None and task.dev is not None
-    run = train_ensemble(task) if ensemble else train_run(task)
-    tune_run(run, task)
-    run.save(task.place)
+    trained_once(task, trained)
 
 
 def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:

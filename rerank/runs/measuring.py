@@ -19,7 +19,7 @@ from rerank.extraction.seen import SeenLists, SeenSample
 from rerank.metrics.base import Metric, TestName, chosen_rows
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import rows_of_scores
-from rerank.metrics.significance import Significance, compare, score_interval
+from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
@@ -34,8 +34,8 @@ from rerank.readers.texts.table import is_table
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
+from rerank.runs.compared import Compared
 from rerank.runs.doubts import unlike_training
-from rerank.runs.evaluation import Selections
 from rerank.runs.fitting import task_of
 from rerank.runs.report.html import PageSection, page
 from rerank.runs.report.measures import measures_of
@@ -296,16 +296,10 @@ def evaluation_of(
         del rows["first"]
     rows |= {"choice": np.stack(answers)}
     rows |= {"other": np.stack(others)} if others else {}
-    intervals = {
-        name: score_interval(metric, chosen, reference, samples=samples, seed=seed) for name, chosen in rows.items()
-    }
-    against, *between = (
-        compare(metric, rows["choice"], rows[name], reference, test=test, samples=samples, seed=seed)
-        for name in ("base", "other")
-        if name in rows
-    )
-    reports = Selections(list(ids), metric.signature, reference, rows).reports(metric)
-    return Evaluation(metric, by, len(ids), reports, intervals, against, *between)
+    compared = Compared(metric, reference, rows, test=test, samples=samples, seed=seed)
+    intervals = {name: compared.interval(name) for name in rows}
+    against, *between = (compared.tested("choice", name) for name in ("base", "other") if name in rows)
+    return Evaluation(metric, by, len(ids), compared.reports(), intervals, against, *between)
 
 
 def _scores(given: Any, nbest: NBestList) -> np.ndarray:

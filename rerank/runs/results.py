@@ -42,7 +42,7 @@ def describe(
 
 
 def prediction_files(split: str) -> tuple[str, str, str, str]:
-    """The files in ``predictions`` that ``write_predictions``, ``Selections.save`` and ``write_answers``, one of two,
+    """The files in ``predictions`` that ``write_predictions``, ``Compared.save`` and ``write_answers``, one of two,
     write for a split."""
     return f"{split}.nbest.gz", f"{split}.selections.npz", f"{split}.decoded.gz", f"{split}.decoded.jsonl.gz"
 

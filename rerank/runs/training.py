@@ -1,6 +1,7 @@
 """The training of one run of a recipe: selection, learning, checkpoints, mistake bounds."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,8 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings, dataclass_of
 from rerank.runs.callbacks import TrainingEvent, tell, watched
-from rerank.runs.run import Run, beside, key_of, weight_counts
-from rerank.storage.results import KeptResult
+from rerank.runs.run import Run, beside, run_key, weight_counts
+from rerank.storage.work import Work
 
 
 def priors(recipe: ListRecipe, table: Table) -> np.ndarray | None:
@@ -94,22 +95,17 @@ class RunTask:
         """The metric of the recipe."""
         return metric_of(self.recipe)
 
-    @property
-    def stored(self) -> bool:
-        """Whether the run is trained already."""
-        return self.place is not None and self.place.exists()
-
-    def load(self) -> Run:
-        """The run, once it is trained."""
-        assert self.place is not None
-        return Run.load(self.place, self.name, self.recipe, self.digests)
-
-    def checkpoint(self, stage: str) -> KeptResult | None:
-        """The file in which a stage of the training saves its progress."""
+    def work(self, stage: str = "") -> Work | None:
+        """Where the run is kept or, while it goes on, a stage of its training; None where nothing is kept."""
         if self.place is None:
             return None
-        key = key_of(self.recipe, stage, self.digests)
-        return KeptResult(beside(self.place, stage), key, self.recipe.training.checkpoint)
+        path = beside(self.place, stage) if stage else self.place
+        return Work(path, run_key(self.recipe, stage, self.digests), self.recipe.training.checkpoint)
+
+    def kept(self) -> Run | None:
+        """The run, if it is trained already."""
+        work = self.work()
+        return None if work is None else Run.load(work, self.name, self.recipe, self.digests)
 
 
 def train_run(task: RunTask) -> Run:
@@ -178,14 +174,14 @@ def _warn_of_nothing(corpus: Lists) -> None:
     )  # fmt: skip
 
 
-def trained_once(task: RunTask) -> Run:
-    """``train_run``, and keep the run; if it is there already, it is not trained again."""
-    if task.stored:
-        return task.load()
-    run = train_run(task)
-    if task.place is not None:
-        run.save(task.place)
-    return run
+def trained_once(task: RunTask, how: Callable[[RunTask], Run] | None = None) -> Run:
+    """Train a run, by ``train_run`` unless told how, and keep it; if it is there already, it is not trained again."""
+    if (kept := task.kept()) is not None:
+        return kept
+    run = (how or train_run)(task)
+    if (work := task.work()) is not None:
+        run.save(work)
+    return replace(run, place=task.place)
 
 
 def trained_on(data: str, recipe: ListRecipe) -> str:
@@ -319,7 +315,7 @@ def _train(
     """Train a learner on the lists of ``task``, whose digest is ``lists``, in so many epochs or as many as the recipe
     says; prior: of its columns, see ``priors``."""
     recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
-    settings, checkpoint = recipe.training, task.checkpoint(stage)
+    settings, checkpoint = recipe.training, task.work(stage)
     epochs = epochs or settings.epochs
     sign = -1.0 if metric.lower_is_better else 1.0  # training keeps the highest
     search = None if dev is None else BaseSearch(dev, metric)

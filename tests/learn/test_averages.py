@@ -19,7 +19,7 @@ from rerank.data.shards import Shards, parts
 from rerank.learn.base import Learner, Weights
 from rerank.learn.mixing import Mixing, divided, train_mixed
 from rerank.learn.trainer import epoch_order, part_order, train
-from rerank.storage.results import KeptResult
+from rerank.storage.work import Work
 
 EPOCHS, SEED = 3, 5
 CUTS = (0, 7, 18, 30)
@@ -69,7 +69,7 @@ def plain(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
 
 def resumed(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Steps]:
     for epochs in (1, EPOCHS):
-        kept = KeptResult(place / "kept.npz", "key")
+        kept = Work(place / "kept.npz", "key")
         found = train(learner, corpus, targets(corpus), epochs=epochs, seed=SEED, checkpoint=kept)
     assert kept.load() is not None
     return found.weights["average"], stepped(learner, corpus)

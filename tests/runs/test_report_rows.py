@@ -103,3 +103,11 @@ class TestChoice:
 
     def test_test_splits_come_first(self):
         assert splits_of({"splits": {"train": {}, "dev": {}, "b": {}, "a": {}}}) == ["b", "a", "dev", "train"]
+
+
+def test_a_decoding_that_chooses_the_same_as_another_is_no_row_unless_the_model_chooses_by_it() -> None:
+    scores = {name: {"f1": 0.5} for name in ("base", "average", "mbr")}
+    run = {"name": "one", "splits": {"test": scores}, "alike": {"test": {"mbr": "average"}}}
+    for predictor, expected in (("average", ["", "average"]), ("mbr", ["", "average", "mbr"])):
+        metrics = {"measure": "f1", "predictor": predictor, "splits": {"test": scores}, "runs": [run]}
+        assert [row.predictor for row in result_rows(metrics, "test")] == expected

@@ -1,6 +1,5 @@
 """Results of a single run with one seed: errors by fold, kept on disk; and what they come to over seeds and sets."""
 
-import hashlib
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -10,18 +9,16 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from rerank import __version__
 from rerank.base.encoding import file_name
 from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
 from rerank.contrib.classification.sets import ExampleSet
 from rerank.metrics.base import Metric
 from rerank.recipes.settings import Settings
-from rerank.runs.evaluation import Selections
+from rerank.runs.compared import Compared
 from rerank.runs.report.numbers import Spread
 from rerank.storage.files import write_text
 from rerank.storage.outputs import output_file
-from rerank.storage.results import KeptResult
-from rerank.storage.strict_json import as_json
+from rerank.storage.work import Work, key_of
 
 MOST = 12  # up to this many runs are all compared with one another; of more, each with the best
 M = TypeVar("M")
@@ -138,29 +135,27 @@ class Result:
 PLAIN = [known.name for known in fields(Result) if known.name not in ("spec", "predictions")]
 
 
-def key_of(examples: ExampleSet, spec: Spec, code: str) -> str:
+def key_of_results(examples: ExampleSet, spec: Spec, code: str) -> str:
     """The key of results, as a short text: the run, the examples themselves, and the code."""
     parts = [examples.examples, *([examples.test] if examples.test is not None else [])]
     arrays = [array for part in parts for array in (part.rows, part.columns, part.label, part.values)]
     arrays += [examples.folds] if examples.folds is not None else []
     # One number that all values share (stride 0) is read once.
     sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
-    settings = [spec.run, spec.point, spec.recipe.model_dump(mode="json"), spec.baseline]
-    text = as_json([__version__, code, settings, sums])
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+    return key_of(code, [spec.run, spec.point, spec.recipe.model_dump(mode="json"), spec.baseline], sums)[:24]
 
 
-def save_results(place: Path, key: str, results: list[Result]) -> None:
+def save_results(work: Work, results: list[Result]) -> None:
     """Keep the results of a single run."""
     entries = [{name: getattr(result, name) for name in PLAIN} for result in results]
     every = enumerate(result.predictions for result in results)
     arrays = {f"{i}-{name}": classes for i, predictions in every for name, classes in predictions.items()}
-    KeptResult(place, key).save({"results": entries}, arrays)
+    work.save({"results": entries}, arrays)
 
 
-def load_results(place: Path, key: str, spec: Spec) -> list[Result] | None:
+def load_results(work: Work, spec: Spec) -> list[Result] | None:
     """The results that ``save_results`` kept; None where there is nothing that can be read."""
-    stored = KeptResult(place, key).load()
+    stored = work.load()
     if stored is None:
         return None
     header, arrays = stored
@@ -318,11 +313,11 @@ def write_predictions(directory: Path, name: str, tested: Tested, results: Seque
         write_text(target, "\n".join(lines) + "\n")
 
 
-def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray) -> Selections:
+def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray, **how: Any) -> Compared:
     """The tested examples, with classes ``label`` (int64 [n]), that each of ``predictions`` gets wrong."""
     rows = {name: (classes != label).astype(np.float64)[:, np.newaxis] for name, classes in predictions.items()}
     ids = [str(i + 1) for i in range(label.size)]
-    return Selections(ids, Classification().signature, np.ones((label.size, 1)), rows)
+    return Compared(Classification(), np.ones((label.size, 1)), rows, ids=ids, **how)
 
 
 def significance_of(
@@ -335,14 +330,13 @@ def significance_of(
         return {}
     tests: dict[str, Any] = {}
     for (name, noise), alike in first_seeds(results).items():
-        wrong = selections_of({result.spec.name: result.predicted for result in alike}, tested[name].label)
+        how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": recipe.seed}
+        wrong = selections_of({result.spec.name: result.predicted for result in alike}, tested[name].label, **how)
         pairs = list(combinations(wrong.rows, 2))
         if len(alike) > MOST:
             best = min(wrong.rows, key=lambda run: wrong.rows[run].mean())
             some = {best, *settings.against}
             pairs = [(a, b) for a, b in pairs if a in some or b in some]
         if pairs:
-            tests[place_of(name, noise)] = wrong.significance(
-                Classification(), pairs, settings.test, settings.samples, recipe.seed
-            )
+            tests[place_of(name, noise)] = wrong.significance(pairs)
     return tests

@@ -31,7 +31,7 @@ from rerank.contrib.classification.results import (
     as_data,
     best_of,
     groups_of,
-    key_of,
+    key_of_results,
     load_results,
     mean_error,
     save_results,
@@ -57,6 +57,7 @@ from rerank.runs.report.table import TextTable
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
+from rerank.storage.work import Work
 
 log = logging.getLogger("rerank")
 UNIT = "examples"
@@ -135,12 +136,12 @@ class ExampleSteps(Steps[ClassificationRecipe]):
 
     def _kept(self, single: Spec) -> list[Result]:
         draw = partial(self.sets.draw, single.set)
-        key = key_of(draw(self.recipe.run_seeds[0]), single, self.code)
-        place = output_file(self.directory, RUNS, f"{key}.npz")
-        results = load_results(place, key, single)
+        key = key_of_results(draw(self.recipe.run_seeds[0]), single, self.code)
+        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
+        results = load_results(work, single)
         if results is None:
             results = run_spec(single, draw, self.engine, self.sets.sources[single.set])
-            save_results(place, key, results)
+            save_results(work, results)
         return results
 
     def model(self) -> Model | None:

@@ -35,7 +35,7 @@ from rerank.readers.streams import open_output
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
-from rerank.runs.evaluation import Selections
+from rerank.runs.compared import Compared
 from rerank.runs.report import headline, list_tables
 from rerank.runs.report.html import PageSection, report
 from rerank.runs.report.numbers import count, fixed
@@ -254,7 +254,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
     def evaluate(self) -> Metrics:
         recipe, metric, chosen, data = self.recipe, self.metric_used, self.chosen, self.recipe.data
         usual = majority(self.train_sentences)
-        self.selections = dict[str, Selections]()
+        self.selections = dict[str, Compared]()
         for split in data.tests if self.tests else ():
             self._measure(split, self.runs, [_labelled(usual, sentence) for sentence in self.sentences[split]])
         alone = self.tests and not data.tests and len(data.train) == 1
@@ -275,11 +275,10 @@ class TaggingSteps(Steps[TaggingRecipe]):
         base, reference = self._rows(split, usual)
         for run in runs:
             rows = {"base": base, used: self._rows(split, self._guess(run, split))[0]}
-            found = Selections([each.id for each in self.sentences[split]], metric.signature, reference, rows)
-            run.splits[split] = found.reports(metric)
-            run.significance[split] = found.significance(
-                metric, [(used, "base")], settings.test, settings.samples, self.recipe.seed
-            )
+            ids = [each.id for each in self.sentences[split]]
+            how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": self.recipe.seed}
+            found = Compared(metric, reference, rows, ids=ids, **how)
+            run.splits[split], run.significance[split] = found.reports(), found.significance()
             if run is self.chosen:
                 self.selections[split] = found
 

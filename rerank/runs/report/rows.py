@@ -159,7 +159,8 @@ def result_rows(metrics: Mapping[str, Any], split: str) -> list[Row]:
         for predictor in (*(["last"] if group.ranked_by == "last" else []), *PREDICTORS):
             reports = [report for run in group.runs if (report := _get(run, "splits", split, predictor)) is not None]
             keys = {key for report in reports for key in report}
-            if not reports:
+            alike = all(_get(run, "alike", split, predictor) for run in group.runs)  # it chooses as another one does
+            if not reports or (alike and predictor != decided_by(metrics)):
                 continue
             score = group.score(split, predictor, primary)
             rows.append(

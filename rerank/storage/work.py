@@ -1,10 +1,11 @@
-"""Results of work, each a file under the key of that work: what is there is not done again.
+"""Work that is not done twice: what it leaves is an .npz file under a key, and what is there is done.
 
-A trained run, a training that has come to the end of some epoch, the votes on a split: each is an .npz file with a
-header (JSON) and arrays, which appears, and is replaced, as a whole. The key is a digest of everything that the result
-depends on, so that it is not taken for that of other data, settings or code.
+A trained run, a training that has come to the end of some epoch, the votes on a split: a file has a header (JSON) and
+arrays, and appears, and is replaced, as a whole. The key is a digest of everything that the work depends on, so that
+its file is not taken for that of other data, settings or code.
 """
 
+import hashlib
 import logging
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank import __version__
 from rerank.storage.arrays import DAMAGE, read_archive
 from rerank.storage.files import new_file
 from rerank.storage.strict_json import as_json, parse_object
@@ -20,15 +22,15 @@ log = logging.getLogger("rerank")
 FORMAT_VERSION = 4
 HEADER = "result"
 SHARE = 20.0  # the time between two saves is at least this many times what the last one took
-Content = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
-class OtherWorkError(Exception):
-    """The stored result belongs to other work, or to another version of this program."""
+def key_of(*parts: Any) -> str:
+    """The key of work that depends on ``parts`` (JSON), and on the version of this program."""
+    return hashlib.sha256(as_json([__version__, *parts]).encode()).hexdigest()
 
 
-class KeptResult:
-    """The place of a result, the file ``path``; absent until the first ``save``.
+class Work:
+    """A piece of work by its key, done once the file ``path`` has it.
 
     seconds: of work that goes on, the least time between two saves; 0: at every opportunity.
     """
@@ -51,19 +53,16 @@ class KeptResult:
         self._last = time.monotonic()
         self._took = self._last - start
 
-    def read(self) -> Content:
-        """Header and arrays."""
-        arrays = read_archive(self.path)
-        stored = parse_object(arrays.pop(HEADER).tobytes())
-        if stored["version"] != FORMAT_VERSION or stored["key"] != self._key:
-            raise OtherWorkError
-        return dict(stored["header"]), arrays
-
-    def load(self) -> Content | None:
-        """``read``; None, and the work is to be done, if nothing of it is there or it cannot be read."""
+    def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """Header and arrays; None, and the work is to be done, where there are none, of other work, or damaged ones."""
         try:
-            return self.read()
-        except (FileNotFoundError, OtherWorkError):
+            arrays = read_archive(self.path)
+            stored = parse_object(arrays.pop(HEADER).tobytes())
+            if stored["version"] == FORMAT_VERSION and stored["key"] == self._key:
+                return dict(stored["header"]), arrays
+            log.info("%s is of other data, settings or code: its work is done again", self.path)
+            return None
+        except FileNotFoundError:
             return None
         except DAMAGE as error:
             log.warning("%s cannot be read (%s): its work starts again from the beginning", self.path, error)
