@@ -18,7 +18,7 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
-from rerank.data.shards import Lists, join_shards, part_directory, parts
+from rerank.data.shards import Corpora, join_shards, part_directory, parts
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import columns_of
@@ -173,12 +173,12 @@ class Extracted:
     scores these adds up with the scores in the corpus to those for values as they are.
     """
 
-    corpus: Lists
+    corpus: Corpora
     ids: list[str]
     about: dict[str, Any]
     seen: SeenSample
     key: str = ""
-    origins: Lists | None = None
+    origins: Corpora | None = None
 
 
 class Extraction:
@@ -378,7 +378,7 @@ def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engi
         return replace(extracted, corpus=_joined(extracted.corpus), origins=origins), table
 
 
-def _joined(lists: Lists) -> Corpus:
+def _joined(lists: Corpora) -> Corpus:
     return concatenate([part for _, part in parts(lists)])
 
 

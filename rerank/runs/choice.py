@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.shards import Lists, reference_rows
+from rerank.data.shards import Corpora, reference_rows
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import weighed_rows
 from rerank.metrics.base import Metric
@@ -105,14 +105,14 @@ def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:
     return {"splits": tests, "chosen_on": on}
 
 
-def _point(runs: Sequence[Run], corpus: Lists, metric: Metric) -> Tried:
+def _point(runs: Sequence[Run], corpus: Corpora, metric: Metric) -> Tried:
     rows = np.stack([weighed_rows(corpus, run.weights[run.recipe.predictor], metric) for run in runs])
     total = reference_rows(corpus).sum(axis=0)
     scores = np.array([float(metric.scores(sample.sum(axis=0), total)) for sample in rows])
     return Tried(runs, rows, scores)
 
 
-def _entry(point: Tried, best: Tried, corpus: Lists, metric: Metric, seed: int) -> dict[str, Any]:
+def _entry(point: Tried, best: Tried, corpus: Corpora, metric: Metric, seed: int) -> dict[str, Any]:
     """The entry of metrics.json on one point, its difference from the best, and the standard error of that."""
     reference = reference_rows(corpus)
     how: dict[str, Any] = {"samples": SAMPLES, "seed": seed, "confidence": ONE_ERROR}

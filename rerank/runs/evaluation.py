@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.data.shards import Lists, reference_rows
+from rerank.data.shards import Corpora, reference_rows
 from rerank.extraction.content import metric_of
 from rerank.metrics.base import Metric, TestName
 from rerank.metrics.significance import compare
@@ -33,7 +33,7 @@ class Selections:
     path: str | None = None
 
     @staticmethod
-    def of(corpus: Lists, ids: list[str], metric: Metric, rows: dict[str, np.ndarray]) -> "Selections":
+    def of(corpus: Corpora, ids: list[str], metric: Metric, rows: dict[str, np.ndarray]) -> "Selections":
         """``rows``: by name, float64 [L, K]."""
         return Selections(ids, metric.signature, reference_rows(corpus), rows)
 

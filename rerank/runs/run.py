@@ -14,7 +14,7 @@ import numpy as np
 from rerank import __version__
 from rerank.base.errors import DataError
 from rerank.base.progress import counting
-from rerank.data.shards import Lists, list_sizes, selected
+from rerank.data.shards import Corpora, list_sizes, selected
 from rerank.extraction.extraction import Extracted
 from rerank.learn import trees as tree_readers
 from rerank.learn.base import Learner, Weights
@@ -88,7 +88,7 @@ class Run:
         line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
         return float(line["dev"]) if "dev" in line else None
 
-    def votes(self, corpus: Lists) -> Votes | None:
+    def votes(self, corpus: Corpora) -> Votes | None:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
         if self._votes is None and self.log and self.recipe.training.vote:
             kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
@@ -99,7 +99,7 @@ class Run:
         """Free the memory of the votes; the updates can be repeated."""
         self._votes = None
 
-    def evaluate(self, split: str, extracted: Extracted, training: Lists, metric: Metric) -> None:
+    def evaluate(self, split: str, extracted: Extracted, training: Corpora, metric: Metric) -> None:
         """Score base, oracle and all predictors on a split, and test the predictors against the base."""
         corpus = extracted.corpus
         choices = {

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from rerank.base.progress import track
-from rerank.data.shards import Lists, list_sizes
+from rerank.data.shards import Corpora, list_sizes
 from rerank.extraction.blocks import BLOCK_BYTES
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair
@@ -138,6 +138,6 @@ def visit(stretch: Stretch) -> tuple[int, int, list[Visitor], list[bool]]:
     return stretch.first, stretch.candidate, stretch.visitors, long
 
 
-def run_scores(run: Run, corpus: Lists) -> np.ndarray:
+def run_scores(run: Run, corpus: Corpora) -> np.ndarray:
     """float64 [N]: the scores of all candidates by the run's predictor."""
     return candidate_scores(corpus, run.weights[run.recipe.predictor])
