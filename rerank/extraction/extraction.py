@@ -31,9 +31,9 @@ from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, Table, hashed_columns
 from rerank.pool import Engine, check_visible
 from rerank.readers.account import MOST, Account, filled, said_of
-from rerank.readers.base import NBestList, SkipCount
-from rerank.readers.block import ListBlock
+from rerank.readers.base import SkipCount
 from rerank.readers.inputs import Inputs
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import make_reader
 from rerank.recipes.recipe import ListRecipe
@@ -214,7 +214,7 @@ class Extraction:
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
-        self._first = list[NBestList]()  # lists, which tell what all were taken for
+        self._first = list[Lists]()  # lists, which tell what all were taken for
 
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool."""
@@ -254,8 +254,7 @@ class Extraction:
         ahead = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
             ahead.append(block)
-            lists = (item.rows if isinstance(item, ListBlock) else item for item in block.lists)
-            shown = (nbest for nbest in lists if isinstance(nbest, NBestList) and len(nbest))
+            shown = (lists for lists in block.lists if len(lists))
             self._job = replace(self._job, columns=next(map(columns_of, shown), None))
         return chain(ahead, blocks)
 

@@ -90,7 +90,7 @@ class Learner(Checked):
     def require(self) -> None:
         """Raise a ``RecipeError`` where it needs what is not installed."""
 
-    def grown(self, lists: Lists, dev: Lists | None, seed: int) -> Any:
+    def grown(self, lists: Corpora, dev: Corpora | None, seed: int) -> Any:
         """Of a learner that is not ``linear``: the ``Training`` of ``lists``, with what is best on ``dev``."""
         raise NotImplementedError
 

@@ -15,7 +15,7 @@ from rerank.features.scores import agreement_of
 from rerank.kernels.compile import kernel
 from rerank.learn.rules.maxent import Maxent
 from rerank.metrics.oracle import oracles
-from rerank.readers.nbest import numbered
+from rerank.readers.lists import numbered
 from rerank.runs.second_pass import RereadList
 
 FIRST, MAJORITY = "first", "majority vote"

@@ -30,8 +30,9 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked, Range
 from rerank.data.corpus import offsets
-from rerank.readers.base import LARGEST_GAP, NBestList, Order, Problem, Reader, Scores, SkippedList, excerpt
+from rerank.readers.base import LARGEST_GAP, Order, Problem, Reader, Scores, excerpt
 from rerank.readers.lines import LineReader
+from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.moses.labels import TOTAL, Columns, Values, ask_for, find_columns, find_labels, read_values
 from rerank.readers.moses.layout import (
     WORD_SCORES,
@@ -47,7 +48,7 @@ from rerank.readers.moses.writing import line_of, marker, rescored
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import InputStream, PathLike, Writable, open_stream
-from rerank.readers.texts.text_list import OF_WORDS, Pieces, SparseScores, TextList
+from rerank.readers.texts.text_list import OF_WORDS, Pieces
 
 CHUNK = 1 << 20  # bytes read at a time
 FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first block has at least this many lists, unless they are this large
@@ -168,21 +169,21 @@ class Moses(Checked, Reader):
             return self.columns or None
         return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
 
-    def read(self, path: PathLike) -> Iterator[TextList | SkippedList]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         """Ids that are left out give empty lists."""
         with open_stream(path, strict=False) as stream:
             yield from self._lists(stream)
 
-    def parse(self, data: bytes) -> Iterator[TextList | SkippedList]:
+    def parse(self, data: bytes) -> Iterator[Lists]:
         """The lists of a file's contents."""
         return self._lists(InputStream(BytesIO(data), ""))
 
-    def _lists(self, stream: InputStream) -> Iterator[TextList | SkippedList]:
+    def _lists(self, stream: InputStream) -> Iterator[Lists]:
         file = File(self, stream.path)
         for block in read_blocks(stream, self.ids == "file"):
             yield from file.lists(block)
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Lines are written as they were read, except for the total.
 
         The total is replaced, and the first one is kept among the features as ``BaseScore``. A list without candidates
@@ -196,7 +197,7 @@ class Moses(Checked, Reader):
             lines = [rescored(nbest, line, float(scores[i])) for line, i in zip(lines, chosen, strict=True)]
         out.write(b"".join([line + b"\n" for line in lines]))
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
         """Writes a line with an id, an empty text, and nothing else."""
         out.write(marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
 
@@ -214,7 +215,7 @@ class File:
         self.roles: dict[int, str] = {}
         self.next = reader.first_id
 
-    def lists(self, block: MosesBlock) -> Iterator[TextList | SkippedList]:
+    def lists(self, block: MosesBlock) -> Iterator[Lists]:
         """The lists of a block, and empty ones for ids that are left out."""
         self.layout = self.layout or find_layout(block.lines[: block.starts[: FIRST_LISTS + 1][-1]])
         parsed = self._parse(block, self.layout or Layout(4, 2, 3))
@@ -333,7 +334,7 @@ class File:
             columns.setdefault(role or layout.role(place), column)
         return columns
 
-    def _gap(self, lines: list[MosesLine]) -> Iterator[TextList]:
+    def _gap(self, lines: list[MosesLine]) -> Iterator[Lists]:
         """Empty lists for ids that are left out before the list of these lines."""
         number, line = next((line.id for line in lines if line.id >= 0), -1), lines[0].number
         if number < 0:  # no line has an id: the list is bad, and takes the next place
@@ -350,7 +351,7 @@ class File:
             self.next += 1
             yield self._empty(name, line)
 
-    def _list(self, parsed: Parsed, name: str, begin: int, end: int) -> TextList | SkippedList:
+    def _list(self, parsed: Parsed, name: str, begin: int, end: int) -> Lists:
         """A list without its bad lines."""
         lines, fields = parsed.lines[begin:end], parsed.fields
         bad = {y - begin: problem for y in range(begin, end) if (problem := parsed.problems.get(y)) is not None}
@@ -359,7 +360,7 @@ class File:
             return self._empty(name, lines[0].number)
         segmentation = fields["segmentation"][begin:end] if "segmentation" in fields else None
         alignment = fields["alignment"][begin:end] if "alignment" in fields else None
-        nbest = TextList(
+        nbest = Lists.one(
             name, self.path, lines[0].number, fields["text"][begin:end], [line.number for line in lines],
             parsed.scores[begin:end], self.base, form="moses", names=self.names or (TOTAL,),
             sparse=_part(parsed.sparse, begin, end), segmentation=segmentation, alignment=alignment,
@@ -368,16 +369,16 @@ class File:
             absent={name: count for name, count in zip(self.columns.names, counts, strict=True) if count},
             ended=self.layout is not None and self.layout.ended,
         ).without(bad)  # fmt: skip
-        if isinstance(nbest, SkippedList):
+        if nbest.problem is not None:
             return nbest
         texts, marks = unmark(nbest.texts)
         derived = marks if nbest.segmentation is None else nbest.segmentation
         return nbest.changed(texts=texts, segmentation=derived).repeated(self.reader.duplicates)
 
-    def _empty(self, name: str, line: int) -> TextList:
+    def _empty(self, name: str, line: int) -> Lists:
         """A list without candidates."""
         names = self.names or (TOTAL,)
-        return TextList(name, self.path, line, [], [], np.empty((0, len(names))), self.base, form="moses", names=names)
+        return Lists.one(name, self.path, line, [], [], np.empty((0, len(names))), self.base, form="moses", names=names)
 
 
 def _column(lines: list[MosesLine], right: list[bool], field: int) -> list[bytes]:
