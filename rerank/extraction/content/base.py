@@ -87,20 +87,20 @@ class Content(ABC, Generic[T]):
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
         """
-        return one_by_one(self.read_blocks(data, split, blocks=False))
+        return one_by_one(self.read_blocks(data, split))
 
-    def read_blocks(self, data: SplitSettings, split: str, *, blocks: bool = True) -> Iterator[Lists]:
-        """``read``; in ``blocks``, which cannot be written back, where lists are ``flat`` and the format gives some."""
+    def read_blocks(self, data: SplitSettings, split: str) -> Iterator[Lists]:
+        """``read``, as many lists at a time as are read at once."""
         sources = data.sources_of(split)
         for source in sources:
             held = in_memory.get().get(source)
             items = chain.from_iterable(map(legible, held(self.shown, self.normalize))) if held else None
-            for lists in read_in(data.encoding, items or self.read_source(data, source, blocks)):
+            for lists in read_in(data.encoding, items or self.read_source(data, source)):
                 one = len(sources) == 1
                 yield lists if one else lists.changed(ids=[f"{source}/{name}" for name in lists.ids])
 
     @abstractmethod
-    def read_source(self, data: SplitSettings, source: str, blocks: bool) -> Iterator[Lists]:
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
         """``read_blocks`` for one source, whose lists are in files."""
 
     def read_again(

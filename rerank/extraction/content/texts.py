@@ -68,10 +68,10 @@ class TextContent(Content[TextView | None]):
         self.extractor.relative = settings.centred
         self.names, self.free, self.needs = self.extractor.names, self.extractor.free, self.extractor.needs
 
-    def read_source(self, data: SplitSettings, source: str, blocks: bool) -> Iterator[Lists]:
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
         reader, path, files = make_reader(data.reader).knowing(self.shown), data.lists(source), data.files_of(source)
         references, sources = files.get("references"), files.get("sources")
-        if blocks and self.flat and not references and not sources:
+        if not references and not sources:
             return lists_of(reader, path, blocks=True)
         form = cast(TextDataSettings, data).form
         return lists_of_texts(reader, path, references=references, sources=sources[0] if sources else None, form=form)

@@ -61,7 +61,7 @@ class TreeContent(Content[Parses]):
         """The table to read a list with: labels that rules and templates ask about have the same ids in all tables."""
         return self.symbols if self.keeps_texts else self.symbols.copy()
 
-    def read_source(self, data: SplitSettings, source: str, blocks: bool) -> Iterator[Lists]:  # noqa: ARG002
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
         files = data.files_of(source)
         reader = make_reader(data.reader).knowing(self.shown, normal=self.normalize)
         return lists_of_trees(reader, data.lists(source), files.get("gold"))

@@ -203,8 +203,7 @@ class UnitedColumns:
         if duplicates == "drop":
             self._fill(scores, [system for system, nbest in parts for _ in nbest.texts], again)
             kept = list(first.values())
-        of_texts = [nbest for nbest in lists if not nbest.of_trees]
-        if 0 < len(of_texts) < len(lists):
+        if len({nbest.of_trees for nbest in lists}) > 1:
             paths = ", ".join(system.path for system, _ in parts)
             raise RecipeError(f"some of {paths} hold texts, and others trees; they cannot be merged", key="of")
         texts, given = stripped([nbest.written(i) for nbest in lists for i in range(len(nbest))])
@@ -215,7 +214,12 @@ class UnitedColumns:
             absent=sum((Counter(nbest.absent) for nbest in lists), Counter[str]()),
             unscored=all(nbest.unscored for nbest in lists),
             raw=Origin(lists, [(k, i) for k, nbest in enumerate(lists) for i in range(len(nbest))]),
-            answers=_one_after_another(lists, "answers", None), **(_of_texts(of_texts) if of_texts else {}),
+            answers=_one_after_another(lists, "answers", None), sparse=_join_sparse(lists),
+            segmentation=_one_after_another(lists, "segmentation", b""),
+            alignment=_one_after_another(lists, "alignment", b""), ended=any(nbest.ended for nbest in lists),
+            form=lists[0].form if lists[0].of_trees else "merged",
+            source=next((nbest.source for nbest in lists if nbest.source is not None), None),
+            references=next((nbest.references for nbest in lists if nbest.references), ()),
         ).some(kept, duplicates=len(again))  # fmt: skip
         return merged.changed(answers=answers_of(merged.answers or ()))
 
@@ -236,19 +240,6 @@ class UnitedColumns:
             scores[place, fresh] = scores[at, fresh]
             scores[place, self.width + owners[at].number - 1] = 1.0
             have.update(fresh)
-
-
-def _of_texts(lists: Sequence[Lists]) -> dict[str, Any]:
-    """What only lists of texts have."""
-    return {
-        "form": "merged",
-        "sparse": _join_sparse(lists),
-        "segmentation": _one_after_another(lists, "segmentation", b""),
-        "alignment": _one_after_another(lists, "alignment", b""),
-        "source": next((nbest.source for nbest in lists if nbest.source is not None), None),
-        "references": next((nbest.references for nbest in lists if nbest.references), ()),
-        "ended": any(nbest.ended for nbest in lists),
-    }
 
 
 def _one_after_another(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[Any] | None:

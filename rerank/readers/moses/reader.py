@@ -363,7 +363,7 @@ class File:
         nbest = Lists.one(
             name, self.path, lines[0].number, fields["text"][begin:end], [line.number for line in lines],
             parsed.scores[begin:end], self.base, form="moses", names=self.names or (TOTAL,),
-            sparse=_part(parsed.sparse, begin, end), segmentation=segmentation, alignment=alignment,
+            sparse=parsed.sparse.part(begin, end), segmentation=segmentation, alignment=alignment,
             raw=Pieces(self.layout, [line.text for line in lines]),
             others=self.columns.others,
             absent={name: count for name, count in zip(self.columns.names, counts, strict=True) if count},
@@ -417,10 +417,3 @@ def _sparse(values: Values, n: int) -> SparseScores:
     names = [key.name for key in values.keys]
     first = offsets(np.bincount(values.rows, minlength=n))
     return SparseScores(first, [names[k] for k in values.which.tolist()], values.values)
-
-
-def _part(sparse: SparseScores, begin: int, end: int) -> SparseScores | None:
-    """The values of the lines from ``begin`` to ``end``; None if they have none."""
-    first = sparse.first[begin : end + 1]
-    own = slice(int(first[0]), int(first[-1]))
-    return SparseScores(first - own.start, sparse.names[own], sparse.values[own]) if own.stop > own.start else None
