@@ -502,3 +502,22 @@ def test_what_is_read_as_a_number_is_one_to_python(tmp_path: Path, text: str) ->
         else:
             assert nbest.texts[0] == b"a # 1:2"
             assert sorted(nbest.scores[0].tolist()) == sorted([value, -1])
+
+
+def test_lists_come_in_blocks_around_those_that_are_bad(tmp_path: Path) -> None:
+    lines = [f"{i} ||| {text} ||| F= {score} ||| -1\n" for i, text, score in ((0, "a", 1), (0, "b", 2), (2, "c", 3))]
+    lines += ["3 ||| d ||| F= x ||| -1\n", *(f"{i} ||| e ||| F= 4 G= {i} ||| -1\n" for i in (4, 5))]
+    path = tmp_path / "lists"
+    path.write_text("".join(lines))
+    blocks = list(Moses().blocks(path))
+    assert [block.ids for block in blocks] == [["0", "1", "2"], ["3"], ["4", "5"]]
+    assert [block.first.tolist() for block in blocks] == [[0, 2, 2, 3], [0, 0], [0, 1, 2]]
+    assert [one.problem is None for block in blocks for one in block.each()] == [True] * 3 + [False] + [True] * 2
+    last = blocks[-1]
+    assert last.sparse is not None
+    assert (last.sparse.names, last.sparse.values.tolist(), last.scores[:, 0].tolist()) == ([b"G"] * 2, [4, 5], [4, 4])
+    path.write_text("".join([*lines, "1 ||| late ||| F= 1 ||| -1\n"]))
+    with pytest.raises(DataError, match="found the id 1; expected 6 or more"):
+        for block in Moses().blocks(path):
+            blocks.append(block)
+    assert [block.ids for block in blocks[3:]] == [["0", "1", "2"], ["3"], ["4", "5"]]
