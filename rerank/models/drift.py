@@ -105,7 +105,7 @@ class Drift:
         self._lock = threading.Lock()
 
     def through(self, lists: Iterable[T], of: Any = lambda each: each) -> Iterator[T]:
-        """Pass lists on and see them (``of`` each, an ``Lists`` or what is none); warn at the end."""
+        """Pass lists on and see them (``of`` each, ``Lists`` or what is none); warn at the end."""
         for each in lists:
             self.see(of(each))
             yield each

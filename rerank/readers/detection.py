@@ -51,7 +51,7 @@ _NO_LISTS = (
 # Files that three statements of Python make JSON lines of: how they start, their program, and how to
 # go through the lines of ``text`` as ids with pairs of a text and a score.
 _LINES = (
-    (rb"Lists[12]\.0", "SRILM",
+    (rb"NBestList[12]\.0", "SRILM",
      "[('0', [(re.sub('</?s>', '', l.partition(')')[2]), float(l[1:].partition(')')[0])) for l in text[1:]])]"),
     (rb"(-?\d+(\.\d+)? ){2}\d+ (<s> )?\S", "SRILM",
      "[('0', [(re.sub('</?s>', '', ' '.join(l.split()[3:])), float(l.split()[0])) for l in text])]"),
