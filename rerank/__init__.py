@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rerank.models.reranker import Ranking, Reranker, load
     from rerank.readers.given.nbest import NBest
     from rerank.readers.given.reading import read
-    from rerank.readers.nbest import Candidate
+    from rerank.readers.lists import Candidate
     from rerank.runs.callbacks import TrainingEvent
     from rerank.runs.fitting import fit
     from rerank.runs.measuring import Evaluation, evaluate
@@ -36,7 +36,7 @@ logging.getLogger("rerank").addFilter(PlainMessages())
 
 # The public names that are loaded when they are asked for, and the modules that they are in; others are registered.
 _PLACES = {
-    "Candidate": "rerank.readers.nbest",
+    "Candidate": "rerank.readers.lists",
     "Evaluation": "rerank.runs.measuring",
     "NBest": "rerank.readers.given.nbest",
     "Ranking": "rerank.models.reranker",

@@ -94,7 +94,7 @@ def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
 
     from rerank.extraction.content.base import make_reader
     from rerank.models.scorer import Scorer
-    from rerank.readers.base import SkipCount, SkippedList, read_lists
+    from rerank.readers.base import Problem, SkipCount, read_lists
 
     scorer = Scorer(model)
     content, drift, count = scorer.content, scorer.drift(), SkipCount("skip")
@@ -102,10 +102,10 @@ def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
         raise RecipeError("the model holds no statistics of the score columns of its training lists; train it again")
     form = (scorer.reader if reader is None else make_reader(reader)).knowing(content.columns)
     for nbest_list in read_lists(form, nbest, count=count):
-        normal = content.hold(nbest_list)
-        if isinstance(normal, SkippedList):
-            raise normal.problem.advised()
-        drift.see(normal)
+        try:
+            drift.see(content.hold(nbest_list))
+        except Problem as problem:
+            raise problem.advised() from None
     if not drift.lists:
         raise DataError("no usable list with two candidates or more", path=nbest)
     unlike, entries = drift.unlike(), dict[str, Any]()
@@ -183,14 +183,13 @@ def explain(
     from rich.table import Table
 
     from rerank.extraction.content.base import make_reader
-    from rerank.models.scorer import Scorer, rank
-    from rerank.readers.base import SkippedList
+    from rerank.models.scorer import Ranked, Scorer, rank
 
     scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     item, best = _find(scorer, form, nbest, gold, sources, list_id)
     (ranked,) = list(scorer.rank([item]))
-    if isinstance(ranked, SkippedList) or not len(item.nbest):
+    if not isinstance(ranked, Ranked) or not len(item.nbest):
         raise DataError("the list has no candidates", path=nbest, list_id=list_id)
     winner = int(ranked.order[0])
     base = int(rank(item.nbest.base, item.nbest.base)[0])
@@ -263,15 +262,15 @@ def _find(
     import numpy as np
 
     from rerank.metrics.oracle import oracle as best_gain
-    from rerank.readers.base import SkipCount, SkippedList
+    from rerank.readers.base import Problem, SkipCount
     from rerank.readers.streams import stream_name
 
     content, ids = scorer.content, list[str]()
     if gold is None:
         for item in scorer.read(reader, nbest, SkipCount("skip"), sources):
-            ids.append(item.id if isinstance(item, SkippedList) else item.nbest.id)
+            ids.append(item.id if isinstance(item, Problem) else item.nbest.id)
             if ids[-1] == list_id:
-                if isinstance(item, SkippedList):
+                if isinstance(item, Problem):
                     raise DataError(f"the list cannot be used: {item}")
                 return item, -1
     else:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
-    from rerank.readers.base import NBestList, Reader, SkipCount
+    from rerank.readers.base import Lists, Reader, SkipCount
 
-    Measurements = Iterator[tuple[NBestList, np.ndarray, np.ndarray]]  # lists, statistics of references and of lists
+    Measurements = Iterator[tuple[Lists, np.ndarray, np.ndarray]]  # lists, statistics of references and of lists
 
 log = logging.getLogger("rerank")
 
@@ -57,13 +57,13 @@ def oracle(
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
     from rerank.readers.account import Account, said_of, tell
-    from rerank.readers.base import NBestList, SkipCount
+    from rerank.readers.base import Lists, SkipCount
     from rerank.readers.detection import reads
     from rerank.readers.streams import stream_name
     from rerank.runs.doubts import references_amiss, written_apart
 
     measure, references = measuring.make(), measuring.references
-    count, lengths, shown = SkipCount(on_bad_list), list[tuple[int, int]](), list[NBestList]()
+    count, lengths, shown = SkipCount(on_bad_list), list[tuple[int, int]](), list[Lists]()
     usual = "moses" if isinstance(measure, TextMetric) else "charniak"
     form_of_lists = make_reader(reader_of(nbest, reader, roles, usual))
     if isinstance(measure, TextMetric):
@@ -122,7 +122,7 @@ def _measured_corpus(found: "Measurements", measure: "Metric") -> "Corpus | None
 
 def _measured_texts(
     measure: "TextMetric", reader: "Reader", nbest: str, golds: list[str] | None, form: str, count: "SkipCount",
-    lengths: list[tuple[int, int]], shown: "list[NBestList]",
+    lengths: list[tuple[int, int]], shown: "list[Lists]",
 ) -> "Measurements":  # fmt: skip
     """Lists of texts with their statistics; leaves how long they are in ``lengths``, and the first in ``shown``."""
     from rerank.extraction.seen import lengths_of
@@ -144,7 +144,7 @@ def _measured_trees(
     reference: str,
     count: "SkipCount",
     normalize: bool,
-    seen: "list[NBestList]",
+    seen: "list[Lists]",
 ) -> "Measurements":
     from rerank.data.symbols import SymbolTable
     from rerank.metrics.evaluation import refused_list

@@ -18,7 +18,7 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
-from rerank.data.shards import Lists, join_shards, part_directory, parts
+from rerank.data.shards import Corpora, join_shards, part_directory, parts
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import columns_of
@@ -31,9 +31,9 @@ from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, Table, hashed_columns
 from rerank.pool import Engine, check_visible
 from rerank.readers.account import MOST, Account, filled, said_of
-from rerank.readers.base import NBestList, SkipCount
-from rerank.readers.block import ListBlock
+from rerank.readers.base import SkipCount
 from rerank.readers.inputs import Inputs
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import make_reader
 from rerank.recipes.recipe import ListRecipe
@@ -173,12 +173,12 @@ class Extracted:
     scores these adds up with the scores in the corpus to those for values as they are.
     """
 
-    corpus: Lists
+    corpus: Corpora
     ids: list[str]
     about: dict[str, Any]
     seen: SeenSample
     key: str = ""
-    origins: Lists | None = None
+    origins: Corpora | None = None
 
 
 class Extraction:
@@ -214,7 +214,7 @@ class Extraction:
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
-        self._first = list[NBestList]()  # lists, which tell what all were taken for
+        self._first = list[Lists]()  # lists, which tell what all were taken for
 
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool."""
@@ -254,8 +254,7 @@ class Extraction:
         ahead = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
             ahead.append(block)
-            lists = (item.rows if isinstance(item, ListBlock) else item for item in block.lists)
-            shown = (nbest for nbest in lists if isinstance(nbest, NBestList) and len(nbest))
+            shown = (lists for lists in block.lists if len(lists))
             self._job = replace(self._job, columns=next(map(columns_of, shown), None))
         return chain(ahead, blocks)
 
@@ -378,7 +377,7 @@ def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engi
         return replace(extracted, corpus=_joined(extracted.corpus), origins=origins), table
 
 
-def _joined(lists: Lists) -> Corpus:
+def _joined(lists: Corpora) -> Corpus:
     return concatenate([part for _, part in parts(lists)])
 
 

@@ -16,10 +16,10 @@ from rerank.metrics.base import Metric
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.text import Form, NormalizingMetric, normalized
 from rerank.metrics.wer import Wer
-from rerank.readers.base import NBestList, Reader, SkippedList
+from rerank.readers.base import Reader
 from rerank.readers.lines import whole_number
+from rerank.readers.lists import Lists
 from rerank.readers.several import format_of
-from rerank.readers.texts.text_list import TextList
 
 LOOK, MANY = 1000, 10_000  # lists, the first, and their candidates that are looked at
 LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
@@ -78,16 +78,16 @@ def _ways(metric: Metric | None, *, unspaced: bool) -> Iterator[Way]:
 
 
 def doubts_of_lists(
-    lists: Iterable[NBestList], metric: Metric | None = None, roles: Mapping[str, str] | None = None
+    lists: Iterable[Lists], metric: Metric | None = None, roles: Mapping[str, str] | None = None
 ) -> list[str]:
     """A sentence for every check that the first lists fail: numbers that are not used, references that are written in
     another way, or that a metric of words does not suit.
 
     metric: what is measured, where that is known. roles: those that the user has named.
     """
-    few, size = list[TextList](), 0
+    few, size = list[Lists](), 0
     for nbest in islice(lists, LOOK // 2):
-        if isinstance(nbest, TextList) and len(nbest) and size < MANY:
+        if not nbest.of_trees and len(nbest) and size < MANY:
             few.append(nbest)
             size += len(nbest)
     found = [_unused(few[0])] if few else []
@@ -105,7 +105,7 @@ def doubts_of_references(sides: Sides, metric: Metric | None = None) -> list[str
     return [line for line in found if line]
 
 
-def _unused(nbest: TextList) -> str:
+def _unused(nbest: Lists) -> str:
     if nbest.roles is None or not nbest.roles.doubtful:
         return ""
     shown = "; ".join(f"{key!r} ({nbest.roles.unused[key]})" for key in nbest.roles.doubtful)
@@ -166,10 +166,10 @@ def _unsuited(references: Sequence[str]) -> str:
     return f"The references {what}, {UNSUITED}; {advice}; or say --roles reference={REFERENCE}."
 
 
-def inputs_of(reader: Reader, lists: Iterable[NBestList | SkippedList]) -> Inputs:
+def inputs_of(reader: Reader, lists: Iterable[Lists]) -> Inputs:
     """The "ids" and "sources" of the first of ``lists``, which ``reader`` reads. Whole numbers that rise one by one, or
     count the inputs of a file, are places; keys of runs never are."""
-    good = [nbest for nbest in islice(lists, LOOK) if isinstance(nbest, NBestList)]
+    good = [nbest for nbest in islice(lists, LOOK) if nbest.problem is None]
     numbers = [whole_number(nbest.id) for nbest in good]
     rising = all(b is not None and a is not None and b == a + 1 for a, b in pairwise(numbers)) and numbers[:1] != [None]
     placed = (rising or reader.order == "file") and getattr(format_of(reader), "form", "") != "trec"

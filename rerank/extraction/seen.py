@@ -14,8 +14,7 @@ import numpy as np
 
 from rerank.features.scores import FLOAT32_MAX
 from rerank.kernels.compile import kernel
-from rerank.readers.block import ListBlock
-from rerank.readers.nbest import NBestList
+from rerank.readers.lists import Lists
 
 MOST = 10_000
 MEASURES = 5  # of a column in a list, see ``measure``
@@ -88,7 +87,7 @@ def _summed(rows: np.ndarray) -> np.ndarray:
     return np.asarray(np.add.accumulate(rows, axis=0)[-1])
 
 
-def values_of(nbest: NBestList, columns: Sequence[str]) -> np.ndarray:
+def values_of(nbest: Lists, columns: Sequence[str]) -> np.ndarray:
     """float64 [N, C]: the base scores of a list, and its score columns after the first of ``columns``."""
     names = nbest.named().names if len(columns) > 1 else ()
     places = [nbest.column, *(names.index(name) for name in columns[1:])]
@@ -116,22 +115,21 @@ class SeenLists:
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns, self._seen = columns, list[tuple[int, np.ndarray, tuple[int, int]]]()
 
-    def add(self, block: ListBlock) -> None:
-        """Add the lists of a block."""
-        lists, many = block.lists, np.flatnonzero(np.diff(block.lists) > 1)
+    def add(self, lists: Lists) -> None:
+        """Add lists."""
+        first, many = lists.first, np.flatnonzero(np.diff(lists.first) > 1)
         if not many.size:
             return
-        values, base, texts = values_of(block.rows, self._columns), block.rows.base, block.rows.texts
-        answers = block.rows.answers
+        values, base, texts, answers = values_of(lists, self._columns), lists.base, lists.texts, lists.answers
         held, size = memoryview(values.astype("<f8").tobytes()), 8 * values.shape[1]
-        sources, references = (block.sides.get(key) for key in ("source", "references"))
-        measures = np.zeros((len(block), len(self._columns), MEASURES))
-        measure_lists(lists, values, FLOAT32_MAX, measures)
-        places = lists.tolist()
+        sources, references = lists.side("source"), lists.side("references")
+        measures = np.zeros((lists.list_count, len(self._columns), MEASURES))
+        measure_lists(first, values, FLOAT32_MAX, measures)
+        places = first.tolist()
         for i in many.tolist():
             a, b = places[i], places[i + 1]
-            known = digest(sources[i] if sources else None, texts[a:b], bytes(held[a * size : b * size]))
-            lengths = lengths_of(texts[a:b], base[a:b], references[i] if references else None, answers and answers[a:b])
+            known = digest(sources[i], texts[a:b], bytes(held[a * size : b * size]))
+            lengths = lengths_of(texts[a:b], base[a:b], references[i], answers and answers[a:b])
             self._seen.append((known, measures[i], lengths))
 
     def finish(self) -> SeenSample:

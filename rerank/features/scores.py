@@ -11,7 +11,7 @@ from rerank.features.marks import BASE_SCORE, DISTINCT, FIRST, RANK, SHARE, mark
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import EITHER, Symbols, Template
 from rerank.kernels.compile import kernel
-from rerank.readers.nbest import NBestList, numbered
+from rerank.readers.lists import Lists, numbered
 from rerank.readers.problems import Problem
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)  # values are float32
@@ -29,7 +29,7 @@ class ScoreView(NamedTuple):
     answers: np.ndarray  # int32 [N]: answers, equal numbers for equal ones, -1 for none
 
 
-def score_view(nbest: NBestList, symbols: SymbolTable | None) -> ScoreView:
+def score_view(nbest: Lists, symbols: SymbolTable | None) -> ScoreView:
     """The scores of a list; their names are added to ``symbols``, if given, so that features can be shown."""
     hash_of = known_hash if symbols is None else symbols.hash_of
     names = np.array([hash_of(name) for name in nbest.names], np.uint64)
@@ -39,7 +39,7 @@ def score_view(nbest: NBestList, symbols: SymbolTable | None) -> ScoreView:
     return ScoreView(np.ascontiguousarray(nbest.base, np.float64), scores, names, numbered(nbest))
 
 
-def unfit(nbest: NBestList) -> dict[int, Problem]:
+def unfit(nbest: Lists) -> dict[int, Problem]:
     """The candidates with a named score that features cannot hold, by place."""
     if not nbest.names:
         return {}
@@ -77,7 +77,7 @@ class Dense(ScoreTemplate):
                     for y in range(view.base.shape[0]):
                         emit_value(sink, h, y, view.scores[y, k])
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
+    def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
         return {(name,): rows.scores[:, k] for k, name in enumerate(rows.names) if k != rows.column}
 
 
@@ -100,7 +100,7 @@ class BaseScore(ScoreTemplate):
             for v in range(ids.shape[0]):
                 emit_value(sink, begin(sink, ids[v], seeds[v]), y, min(max(view.base[y], -FLOAT32_MAX), FLOAT32_MAX))
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
+    def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
         return {(): np.clip(rows.base, -FLOAT32_MAX, FLOAT32_MAX)}
 
 
@@ -285,7 +285,7 @@ class Agreement(ScoreTemplate):
         names = np.array([*fixed, *([SHARE, name] for name in view.names[others])], np.uint64)
         _emit(names, found, sink, ids, seeds)
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
+    def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         if rows.answers is None:
             return {}
         others = [k for k in range(len(rows.names)) if k != rows.column]

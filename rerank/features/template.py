@@ -14,7 +14,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked, hints_of
 from rerank.base.registry import Registry
 from rerank.data.symbols import text_hash
-from rerank.readers.nbest import NBestList
+from rerank.readers.lists import Lists
 
 Symbols = tuple[str, ...]  # of a feature, as texts
 EITHER = "lists"  # the content of templates that look at lists whatever their candidates are
@@ -63,7 +63,7 @@ class Template(Checked, ABC):
         """The number of ancestors that it looks at (scope UPWARD)."""
         return 0
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray] | None:  # noqa: ARG002
+    def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray] | None:  # noqa: ARG002
         """The values for many lists at once, if it can: the values (float64 [N]) of a feature for every candidate,
         by the symbols of the feature, of which there may be none.
 

@@ -10,7 +10,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists
+from rerank.data.shards import Corpora
 from rerank.kernels.by_type import take_methods
 from rerank.kernels.compile import kernel_of
 from rerank.learn.average import average_of, begin_sums, flush
@@ -90,7 +90,7 @@ class Learner(Checked):
     def require(self) -> None:
         """Raise a ``RecipeError`` where it needs what is not installed."""
 
-    def grown(self, lists: Lists, dev: Lists | None, seed: int) -> Any:
+    def grown(self, lists: Corpora, dev: Corpora | None, seed: int) -> Any:
         """Of a learner that is not ``linear``: the ``Training`` of ``lists``, with what is best on ``dev``."""
         raise NotImplementedError
 
@@ -200,7 +200,7 @@ class Learner(Checked):
         self.finish(state, sums)
         return stats
 
-    def solve(self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:  # noqa: ARG002
+    def solve(self, lists: Corpora, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:  # noqa: ARG002
         """Bring ``state`` to the optimum over all ``lists``: in place of epochs, for learners that are ``batch``."""
         raise RecipeError(f"{self.name} learns to rank lists, and nothing else", key="learner.name")
 

@@ -46,7 +46,7 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, own, parts
+from rerank.data.shards import Corpora, own, parts
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, Weights
 from rerank.learn.judge import base_of, subgradient
@@ -210,7 +210,7 @@ def compare_ends(
         margins[i] = right - wrong
 
 
-def list_margins(lists: Lists, targets: np.ndarray, u: Weights, *, any_ties: bool) -> np.ndarray:
+def list_margins(lists: Corpora, targets: np.ndarray, u: Weights, *, any_ties: bool) -> np.ndarray:
     """float64 [L]: the lowest score of a list's right candidates minus the highest of the wrong ones, times the list's
     weight; ∞ where all are right. No update of the list has a smaller u·z.
 
@@ -292,7 +292,7 @@ def observed(M: int, lists: int, R: float, norm: float, base: float) -> Bounds:
 
 
 def scaled_bounds(
-    learner: AROW | NWin, log: UpdateLog, lists: Lists, M: int, R: float, u: Weights, margins: np.ndarray
+    learner: AROW | NWin, log: UpdateLog, lists: Corpora, M: int, R: float, u: Weights, margins: np.ndarray
 ) -> Bounds:
     """The bounds of the theorems for AROW with a full matrix and normalised Winnow in a first pass with M mistakes and
     updates of ‖z‖ ≤ R, all lists of which weigh 1.
@@ -338,7 +338,7 @@ def scales_of(margins: np.ndarray) -> np.ndarray:
     return positive[np.unique(np.linspace(0, positive.size - 1, min(SCALES, positive.size)).astype(np.int64))]
 
 
-def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np.ndarray, *, loss: str) -> Bounds:
+def bounds(log: UpdateLog, lists: Corpora, rule: DualRule, u: Weights, margins: np.ndarray, *, loss: str) -> Bounds:
     """The bounds of the theorems and the observed mistakes, for the updates of a first pass over ``lists``.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rerank.data.shards import Lists, Shards, reference_rows, section, whole
+from rerank.data.shards import Corpora, Shards, reference_rows, section, whole
 from rerank.features.dense import dense_alone
 from rerank.learn.base_weight import base_unit
 from rerank.learn.predictor import State, copy_state
@@ -94,16 +94,16 @@ class Choice:
         return {key: getattr(self, key) for key in kept} | {"tried": tried}
 
 
-def with_base_column(learner: Maxent, lists: Lists) -> Maxent:
+def with_base_column(learner: Maxent, lists: Corpora) -> Maxent:
     """``learner`` with the base score as one more dense column, in units of its deviation within ``lists``."""
     return replace(learner, base=0.0, base_rate=base_unit(lists) or 1.0)
 
 
 def choose(
     learner: Maxent,
-    lists: Lists,
+    lists: Corpora,
     metric: Metric,
-    targets: Callable[[Lists], np.ndarray],
+    targets: Callable[[Corpora], np.ndarray],
     start: State | None = None,
     *,
     any_ties: bool,
@@ -167,12 +167,12 @@ def choose(
     return Choice(chosen.columns, chosen.l2, held, base_score, score, other, error, beaten, shown, chosen.scores)
 
 
-def latest(lists: Lists) -> Lists:
+def latest(lists: Corpora) -> Corpora:
     """The last ENOUGH lists."""
     return section(lists, max(0, lists.list_count - ENOUGH), lists.list_count)
 
 
-def held_out(lists: Lists) -> Iterator[tuple[Lists, Lists]]:
+def held_out(lists: Corpora) -> Iterator[tuple[Corpora, Corpora]]:
     """(the others, those held out) for every section, or for the last ones where the lists are too large for all."""
     if isinstance(lists, Shards) and lists.changes:  # which know lists by their numbers among all
         lists = whole(lists)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, gathered, part_of, places
+from rerank.data.shards import Corpora, gathered, part_of, places
 from rerank.kernels.compile import kernel
 from rerank.learn.log import UpdateLog
 from rerank.learn.voting.votes import Votes
@@ -101,7 +101,7 @@ class Replay:
         )
 
 
-def gather(log: UpdateLog, lists: Lists) -> tuple[UpdateLog, Corpus]:
+def gather(log: UpdateLog, lists: Corpora) -> tuple[UpdateLog, Corpus]:
     """The updates of ``log`` and a corpus in memory that they can be repeated on.
 
     That is ``lists`` itself where it is in memory, else the candidates that were part of an update: what repeating
@@ -120,7 +120,7 @@ def gather(log: UpdateLog, lists: Lists) -> tuple[UpdateLog, Corpus]:
     return UpdateLog.from_arrays(arrays), gathered(lists, touched, candidates)
 
 
-def stretches(log: UpdateLog, lists: Lists) -> Iterator[tuple[UpdateLog, Corpus]]:
+def stretches(log: UpdateLog, lists: Corpora) -> Iterator[tuple[UpdateLog, Corpus]]:
     """The updates of ``log`` in their order, as stretches on one part of ``lists`` each, and that part.
 
     Training visits the parts one after the other: there are as many stretches as visits to parts with updates.

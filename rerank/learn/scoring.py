@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, parts, selected
+from rerank.data.shards import Corpora, parts, selected
 from rerank.kernels.compile import kernel
 from rerank.kernels.threads import share_rows
 from rerank.metrics.base import Metric
@@ -96,7 +96,7 @@ def scores(corpus: Corpus, weights: Weights) -> np.ndarray:
     return out + weights.base * corpus.base
 
 
-def candidate_scores(lists: Lists, weights: Weights) -> np.ndarray:
+def candidate_scores(lists: Corpora, weights: Weights) -> np.ndarray:
     """float64 [N]: the scores of all candidates."""
     return np.concatenate([scores(part, weights) for _, part in parts(lists)])
 
@@ -106,12 +106,12 @@ def best(corpus: Corpus, scores: np.ndarray) -> np.ndarray:
     return best_of_lists(corpus.lists, scores, corpus.base)
 
 
-def choices(lists: Lists, weights: Weights) -> np.ndarray:
+def choices(lists: Corpora, weights: Weights) -> np.ndarray:
     """int64 [L]: the candidate of every list that ``weights`` score highest, -1 for empty lists."""
     return selected(lists, lambda part: best(part, scores(part, weights)))
 
 
-def weighed_rows(lists: Lists, weights: Weights, metric: Metric) -> np.ndarray:
+def weighed_rows(lists: Corpora, weights: Weights, metric: Metric) -> np.ndarray:
     """float64 [L, K]: what the candidates that ``weights`` score highest are worth, or their orders."""
     return scored_rows(lists, metric, lambda part: scores(part, weights))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rerank.base.errors import RunError
 from rerank.base.interrupts import check, deferred, requested
-from rerank.data.shards import Lists, part_count, part_of, places
+from rerank.data.shards import Corpora, part_count, part_of, places
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.duality import duality_gap, require_pairs
 from rerank.learn.log import UpdateLog
@@ -87,7 +87,7 @@ def bytes_needed(learner: Learner, columns: int) -> int:
 
 def train(
     learner: Learner,
-    corpus: Lists,
+    corpus: Corpora,
     oracle: np.ndarray,
     *,
     epochs: int,
@@ -159,7 +159,7 @@ def train(
 
 def visit(
     progress: "TrainingState",
-    corpus: Lists,
+    corpus: Corpora,
     oracle: np.ndarray,
     index: int,
     seed: int,
@@ -221,7 +221,7 @@ class TrainingState:
     marks: tuple[int, int] = (0, 0)
 
     @staticmethod
-    def begin(learner: Learner, lists: Lists, warm: tuple[State, int] | None, *, logged: int = 0) -> "TrainingState":
+    def begin(learner: Learner, lists: Corpora, warm: tuple[State, int] | None, *, logged: int = 0) -> "TrainingState":
         """Before the first epoch; the first ``logged`` epochs log their updates; ``warm``: see ``train``."""
         if warm is not None:
             state, done = copy_state(warm[0]), warm[1]

@@ -27,7 +27,7 @@ from rerank.metrics.parseval_kernel import (
     read_words,
     workspace,
 )
-from rerank.readers.nbest import ROOTS
+from rerank.readers.lists import ROOTS
 from rerank.readers.trees.trees import FOREST, Trees, picked
 
 LEAST = 0.5  # the smallest threshold

@@ -21,7 +21,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.metrics import parseval_kernel as counts
 from rerank.metrics.base import Metric
 from rerank.metrics.parseval_kernel import BracketLabels
-from rerank.readers.nbest import ROOTS
+from rerank.readers.lists import ROOTS
 from rerank.readers.trees.trees import FOREST, Trees, without_features
 
 Pair = tuple[str, str]

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, PositiveInt, model_validator
 
 from rerank.extraction.seen import GREATEST, LEAST, SeenSample, measured, values_of
-from rerank.readers.nbest import NBestList
+from rerank.readers.lists import Lists
 
 log = logging.getLogger("rerank")
 ALPHA, PART = 1e-4, 1 / 3
@@ -105,7 +105,7 @@ class Drift:
         self._lock = threading.Lock()
 
     def through(self, lists: Iterable[T], of: Any = lambda each: each) -> Iterator[T]:
-        """Pass lists on and see them (``of`` each, an ``NBestList`` or what is none); warn at the end."""
+        """Pass lists on and see them (``of`` each, ``Lists`` or what is none); warn at the end."""
         for each in lists:
             self.see(of(each))
             yield each
@@ -113,7 +113,7 @@ class Drift:
 
     def see(self, nbest: Any) -> None:
         """Take a list into account; one of fewer than two candidates, or what is no list, is left out."""
-        if self.names and isinstance(nbest, NBestList) and len(nbest) > 1:
+        if self.names and isinstance(nbest, Lists) and len(nbest) > 1:
             self.take(measured(values_of(nbest, self.names)))
 
     def take(self, *of_lists: np.ndarray) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import Lists
+from rerank.data.shards import Corpora
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.metrics.base import Metric
@@ -40,7 +40,7 @@ def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
     return sorted(entries, key=lambda entry: (-entry.share, entry.template))
 
 
-def ablate(model: Model, predictor: str, corpus: Lists, metric: Metric) -> tuple[float, dict[str, float]]:
+def ablate(model: Model, predictor: str, corpus: Corpora, metric: Metric) -> tuple[float, dict[str, float]]:
     """(score of the model on ``corpus``, score without each template): its weights are set to zero, and nothing is
     trained again. The dense columns of ``corpus`` are standardised."""
     weights = standard_weights(model.weights_of(predictor), model.table)

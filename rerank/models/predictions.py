@@ -7,7 +7,7 @@ score has gained nothing from them.
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rerank.data.shards import Lists, reference_rows
+from rerank.data.shards import Corpora, reference_rows
 from rerank.features.dense import dense_alone
 from rerank.features.table import Table
 from rerank.learn.base import Weights
@@ -21,7 +21,7 @@ from rerank.models.model import one_base, raw_weights
 NAME = "logistic"  # of its choices, among those of the predictors
 
 
-def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
+def corpus_score(lists: Corpora, weights: Weights, metric: Metric) -> float:
     """The metric of what ``weights`` choose."""
     rows = weighed_rows(lists, weights, metric).sum(axis=0)
     return float(metric.scores(rows, reference_rows(lists).sum(axis=0)))
@@ -34,7 +34,7 @@ class DenseLine(NamedTuple):
     about: dict[str, Any]
 
 
-def dense_line(corpus: Lists, table: Table, metric: Metric) -> DenseLine | None:
+def dense_line(corpus: Corpora, table: Table, metric: Metric) -> DenseLine | None:
     """Fit the regression on the training lists ``corpus``; None if there are no dense columns besides the base score.
 
     Every candidate with the best gain of its list is right. The dense columns of the last lists, as many as are enough

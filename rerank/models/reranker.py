@@ -19,15 +19,15 @@ from rerank.models.model import Model, kind_of, models
 from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights_text import named_weights
-from rerank.readers.base import NBestList, OnBadList, SkipCount, SkippedList
+from rerank.readers.base import OnBadList, Problem, SkipCount
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import list_given
 from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, refusal
-from rerank.readers.nbest import Candidate
+from rerank.readers.lists import Candidate, Lists
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.table import is_table, table
-from rerank.readers.texts.text_list import SCORE, TextList
+from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json
@@ -85,7 +85,7 @@ class Ranking:
         return self._ranked.nbest.id
 
     @property
-    def nbest(self) -> NBestList:
+    def nbest(self) -> Lists:
         """The list as readers give lists."""
         return self._ranked.nbest
 
@@ -429,7 +429,7 @@ class Reranker:
 
     def _taken(
         self, candidates: Candidates, source: str | None, name: str = ""
-    ) -> tuple[Sequence[CandidateLike], NBestList]:
+    ) -> tuple[Sequence[CandidateLike], Lists]:
         """The candidates as they were given, and as a list."""
         if isinstance(candidates, Mapping) and "candidates" in candidates:
             source = candidates.get("source") if source is None else source
@@ -447,10 +447,10 @@ class Reranker:
             message = "the model ranks parses, which have no source; leave it out"
             raise GivenError(message, "source", list_id=name or None)
         if rows is not None:
-            if isinstance(rows, TextList) != self._texts:
-                message = "trees, not texts" if isinstance(rows, TextList) else "texts, not trees"
+            if rows.of_trees == self._texts:
+                message = "trees, not texts" if rows.of_trees else "texts, not trees"
                 raise DataError(f"the model ranks {message}", path=rows.path, list_id=name)
-            if isinstance(rows, TextList) and source is not None:
+            if not rows.of_trees and source is not None:
                 rows = rows.changed(source=encoded(source).strip())
             return given, rows
         scored = self._scorer.content.scored
@@ -460,11 +460,11 @@ class Reranker:
         except GivenError as error:
             raise GivenError(error.message, error.field, list_id=name or None) from None
 
-    def _open(self, nbest: NBestList) -> Opened:
+    def _open(self, nbest: Lists) -> Opened:
         """The candidates of a list, all of them."""
         opened = self._scorer.open(nbest)
-        if isinstance(opened, SkippedList):
-            raise refusal(opened.problem)
+        if isinstance(opened, Problem):
+            raise refusal(opened)
         if len(opened.nbest.bad) > len(nbest.bad):
             raise refusal(next(problem for problem in opened.nbest.bad if problem not in nbest.bad))
         self._tell_unknown(self._scorer.content.unknown(nbest))

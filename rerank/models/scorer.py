@@ -23,11 +23,11 @@ from rerank.learn.scoring import scores as scores_of
 from rerank.models.drift import Drift
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
-from rerank.readers.base import ListWriter, NBestList, Reader, SkipCount, SkippedList, usable
+from rerank.readers.base import ListWriter, Problem, Reader, SkipCount, usable
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import source_lines, text_list
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Ranked(NamedTuple):
     Where lists are decoded, ``answer`` is what this one is decoded to: if a candidate, it comes first in the order.
     """
 
-    nbest: NBestList
+    nbest: Lists
     order: np.ndarray  # int64 [N], best first
     scores: np.ndarray
     unknown: int = 0  # how many features that vary in the list the model does not know
@@ -60,7 +60,7 @@ class Ranked(NamedTuple):
 class Opened(NamedTuple):
     """A list and what its candidates are (trees, or words and phrases), for Scorers of one model."""
 
-    nbest: NBestList
+    nbest: Lists
     content: Any
 
 
@@ -78,14 +78,14 @@ class Contribution(NamedTuple):
         return self.weight * (self.value - self.other)
 
 
-def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | SkippedList], most: int | None = None) -> None:
+def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | Problem], most: int | None = None) -> None:
     """Write lists in the format of ``reader``, at most ``most`` candidates each, with new and old scores.
 
     A bad list becomes one without candidates, so that the output stays aligned with the references.
     """
     written = ListWriter(out, reader)
     for ranked in lists:
-        if isinstance(ranked, SkippedList):
+        if isinstance(ranked, Problem):
             written.bad(ranked)
         else:
             written.good(ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
@@ -103,7 +103,7 @@ def led(order: np.ndarray, place: int | None) -> np.ndarray:
 
 
 def column_scores(
-    extractor: FeatureExtractor, table: FeatureTable, weights: Weights, rows: NBestList
+    extractor: FeatureExtractor, table: FeatureTable, weights: Weights, rows: Lists
 ) -> tuple[np.ndarray, int]:
     """The scores of one list (float64 [N]) whose features are columns alone, and how many of these the table lacks.
 
@@ -190,7 +190,7 @@ class Scorer:
 
     def read(
         self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None
-    ) -> Iterator[Opened | SkippedList]:
+    ) -> Iterator[Opened | Problem]:
         """Lists with what their candidates are; bad ones to be skipped stay as they are, so that output stays aligned.
 
         sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
@@ -199,25 +199,27 @@ class Scorer:
         sides = [] if sources is None else [source_lines(sources, getattr(self.recipe.data, "form", "auto"))]
         told = reader.knowing(self.content.columns, normal=self.content.normalize)
         lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
-        opened: Iterator[Opened | SkippedList] = usable(lists, self._counted, count)
+        opened: Iterator[Opened | Problem] = usable(lists, self._counted, count)
         return self.drift().through(opened, lambda each: getattr(each, "nbest", None))
 
-    def _counted(self, item: tuple[NBestList | SkippedList, tuple[Any, ...]], count: SkipCount) -> Opened | SkippedList:
+    def _counted(self, item: tuple[Lists, tuple[Any, ...]], count: SkipCount) -> Opened | Problem:
         nbest, source = item
-        if source and isinstance(nbest, TextList):
+        if source and not nbest.of_trees:
             nbest = nbest.changed(source=source[0][0])
-        opened = nbest if isinstance(nbest, SkippedList) else self.open(nbest)
-        if isinstance(opened, SkippedList):
+        opened = self.open(nbest)
+        if isinstance(opened, Problem):
             count.bad(opened)
         else:
             count.good(opened.nbest)
             count.unknown.update(self.content.unknown(opened.nbest))
         return opened
 
-    def open(self, nbest: NBestList) -> Opened | SkippedList:
+    def open(self, nbest: Lists) -> Opened | Problem:
         """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""
-        opened = self.content.open(nbest)
-        return opened if isinstance(opened, SkippedList) else Opened(*opened)
+        try:
+            return Opened(*self.content.open(nbest))
+        except Problem as problem:
+            return problem
 
     def opened(self, pair: Pair) -> Opened:
         """A list that was opened together with its reference."""
@@ -254,34 +256,34 @@ class Scorer:
         order = rank(scores, opened.nbest.base)
         return Ranked(opened.nbest, order, scores, int(np.count_nonzero(absent)))
 
-    def rank(self, lists: Iterable[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
+    def rank(self, lists: Iterable[Opened | Problem]) -> Iterator[Ranked | Problem]:
         """Every list with its candidates ranked, and its answer if it is decoded, in the order of the input; bad lists
         pass through."""
         if (how := self.how) is None:
             yield from self.scored(lists)
             return
         for item in lists:
-            ranked = item if isinstance(item, SkippedList) else self._score(item)
+            ranked = item if isinstance(item, Problem) else self._score(item)
             if isinstance(item, Opened) and isinstance(ranked, Ranked) and ranked.order.size:
                 answer = self._decode(item, ranked, how)
                 ranked = ranked._replace(order=led(ranked.order, answer.place), answer=answer)
             yield ranked
 
-    def scored(self, lists: Iterable[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
+    def scored(self, lists: Iterable[Opened | Problem]) -> Iterator[Ranked | Problem]:
         """The same by the scores alone: nothing is decoded."""
         if self.predictor != "voted":
             for item in lists:
-                yield item if isinstance(item, SkippedList) else self._score(item)
+                yield item if isinstance(item, Problem) else self._score(item)
             return
         waiting = iter(lists)
         while batch := list(islice(waiting, VOTE_BATCH)):
             yield from self._vote(batch)
 
-    def _vote(self, batch: Sequence[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
+    def _vote(self, batch: Sequence[Opened | Problem]) -> Iterator[Ranked | Problem]:
         from rerank.learn.voting.votes import Votes
         from rerank.learn.voting.voting import vote  # the kernels of voting
 
-        lists = [(item, *self.features(item)) for item in batch if not isinstance(item, SkippedList)]
+        lists = [(item, *self.features(item)) for item in batch if not isinstance(item, Problem)]
         corpus = self._corpus(lists)
         votes = vote(Votes(**self.model.votes), corpus)
         bounds = zip(corpus.lists, corpus.lists[1:], strict=False)
@@ -290,7 +292,7 @@ class Scorer:
             for (item, _, columns), (a, b) in zip(lists, bounds, strict=True)
         )
         for item in batch:
-            yield item if isinstance(item, SkippedList) else next(ranked)
+            yield item if isinstance(item, Problem) else next(ranked)
 
     def decoding(self, kind: str | None = None) -> Decoding | None:
         """The decoding of lists, by ``kind`` if that is given; None, as for "best": their best candidates are taken."""

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from rerank.base.encoding import amount, decoded
-from rerank.readers.block import Item, ListBlock
-from rerank.readers.nbest import NBestList
-from rerank.readers.texts.text_list import SCORE, TextList
+from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.texts.text_list import SCORE
 
 log = logging.getLogger("rerank")
 MOST = 1000  # lists that are looked at
@@ -45,7 +44,7 @@ class Account:
     measure: str = ""
 
     @staticmethod
-    def of(name: str, items: Iterable[Item], format: str = "", measure: str = "") -> "Account | None":
+    def of(name: str, items: Iterable[Lists], format: str = "", measure: str = "") -> "Account | None":
         """That of lists called ``name``, by default like their file; None if none of them has candidates."""
         every = list(islice(filled(items), MOST))
         if not every:
@@ -91,11 +90,9 @@ def tell(account: Account | None) -> None:
         log.info("%s", line)
 
 
-def filled(items: Iterable[Item]) -> Iterator[NBestList]:
+def filled(items: Iterable[Lists]) -> Iterator[Lists]:
     """The lists with candidates."""
-    for item in items:
-        yield from (nbest for nbest in (item if isinstance(item, ListBlock) else [item])
-                    if isinstance(nbest, NBestList) and len(nbest))  # fmt: skip
+    return (nbest for nbest in one_by_one(items) if len(nbest))
 
 
 def quoted(text: str) -> str:
@@ -104,7 +101,7 @@ def quoted(text: str) -> str:
     return f'"{text[:LENGTH]}{"..." * (len(text) > LENGTH)}"'
 
 
-def _base(nbest: NBestList) -> str:
+def _base(nbest: Lists) -> str:
     names = nbest.names
     if getattr(nbest, "unscored", False) or not nbest.scores.shape[1]:
         return "none; all are 0, and the first candidate is the base's choice"
@@ -112,8 +109,8 @@ def _base(nbest: NBestList) -> str:
     return f"{name}, {nbest.base[0] + 0.0:.6g} of this one; higher is better"
 
 
-def _right(first: NBestList, lists: Sequence[NBestList]) -> str:
-    if not isinstance(first, TextList):
+def _right(first: Lists, lists: Sequence[Lists]) -> str:
+    if first.of_trees:
         return f"gold trees, {quoted(decoded(first.gold.text))}" if first.gold is not None else ""
     said = [f"references, {quoted(decoded(first.references[0]))}"] if first.references else []
     if GAIN in first.names:
@@ -134,7 +131,7 @@ def _gain_key(roles: Any) -> str:
     return str(roles.gain_key) or (f"1 for the answer of {roles.right[0]}" if roles.right else "")
 
 
-def _columns(nbest: NBestList) -> str:
+def _columns(nbest: Lists) -> str:
     names = [name for k, name in enumerate(nbest.names) if k != nbest.column and name != GAIN]
     sparse = getattr(nbest, "sparse", None)
     few = sorted(set(map(decoded, sparse.names))) if sparse is not None else []

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from rerank.base.errors import DataError, RerankError
 from rerank.base.registry import Registry
-from rerank.readers.nbest import NBestList
-from rerank.readers.problems import SkippedList
+from rerank.readers.lists import Lists
 from rerank.readers.streams import START, InputStream, PathLike, encoding, held, open_file, read_once, standard_input
 from rerank.storage.remote import is_url
 
@@ -88,7 +87,7 @@ class Reads(Protocol):
     def within(self) -> "tuple[Reads, ...]": ...
     @property
     def files(self) -> int | None: ...
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]: ...
+    def read(self, path: PathLike) -> Iterator[Lists]: ...
 
 
 Readers = Iterable[tuple[str, type[Reads]]]
@@ -230,8 +229,8 @@ def _share(reader: Reads, path: str, start: bytes | None) -> float:
     told = encoding.set(encoding.get() if start is None else None)  # the start has been recoded
     try:
         for nbest in islice(reader.read(path), MOST):
-            if isinstance(nbest, SkippedList) or nbest.size:
-                whole = isinstance(nbest, NBestList) and not nbest.bad and (not reader.trial or nbest.base.any())
+            if nbest.problem is not None or nbest.size:
+                whole = nbest.problem is None and not nbest.bad and (not reader.trial or nbest.base.any())
                 usable.append(bool(whole))
     except RerankError:
         if not cut:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rerank.base.errors import RecipeError
 from rerank.base.usage import require
-from rerank.data.shards import Lists, part_of
+from rerank.data.shards import Corpora, part_of
 from rerank.learn.base import Learner, require_votes
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
@@ -104,7 +104,7 @@ def check_room(recipe: ListRecipe) -> None:
     require(need, f"2^{bits} columns with {recipe.learner['name']}", "take fewer bits", "features.hash_bits")
 
 
-def check_sizes(singles: Sequence[Single[ListRecipe]], train: Lists, *, tests: bool) -> None:
+def check_sizes(singles: Sequence[Single[ListRecipe]], train: Corpora, *, tests: bool) -> None:
     """``check_room`` for what takes many of the training lists at once; tests: whether dense columns alone are fitted
     too."""
     dense = 8 * (3 + part_of(train, 0).stats.shape[1] + train.free)  # bytes of a candidate; twice while put together,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.data.shards import Lists, apart, list_sizes, share_of
+from rerank.data.shards import Corpora, apart, list_sizes, share_of
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import Extracted
@@ -168,7 +168,7 @@ def sources_in(extracted: Extracted) -> dict[str, Any]:
     return {"sources": dict(zip(names, counts, strict=True))}
 
 
-def dev_corpus(model: Model, directory: Path) -> tuple[Lists, Metric]:
+def dev_corpus(model: Model, directory: Path) -> tuple[Corpora, Metric]:
     """The dev split that a model was tuned on (from the cache, or extracted again), and its metric.
 
     Its dense columns are standardised: see ``standard_weights``.

@@ -8,7 +8,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import offsets
-from rerank.data.shards import Lists, list_sizes, parts, reference_rows
+from rerank.data.shards import Corpora, list_sizes, parts, reference_rows
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
@@ -20,7 +20,7 @@ from rerank.metrics.wer import Match
 from rerank.models.decoding import gain_functions, require_trees
 from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.pool import Engine
-from rerank.readers.nbest import numbered
+from rerank.readers.lists import numbered
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.corpora import Data, last_lists, shared_lists
@@ -160,7 +160,7 @@ def tune_decoding(
         tune_decoding(recipe, data, again, metric, engine)
 
 
-def _unbeaten(run: Run, lists: Lists, metric: Metric, scores: list[float | None]) -> bool:
+def _unbeaten(run: Run, lists: Corpora, metric: Metric, scores: list[float | None]) -> bool:
     """Whether no use of what a run has learned is better on ``lists`` than the base is, where that was left open."""
     base = run.training["base"]
     if base["beaten"] is not False or base["setting"] != AUTO or base["kept"] or run.recipe.data.dev is not None:
@@ -182,7 +182,7 @@ def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.n
     return (last_lists(training, run.held.size), run.held) if run.held.size else None
 
 
-def _score_of(lists: Lists, scores: np.ndarray, metric: Metric) -> float:
+def _score_of(lists: Corpora, scores: np.ndarray, metric: Metric) -> float:
     """The metric of the candidates with the best scores (float64 [N])."""
     chosen = ((part, best_of(part, scores[place.candidates :][: part.candidate_count])) for place, part in parts(lists))
     rows = np.concatenate([chosen_rows(part.stats, own) for part, own in chosen])
@@ -198,7 +198,7 @@ def _grid(recipe: ListRecipe, kind: str, threshold: float | None) -> tuple[np.nd
     return sharpness, THRESHOLDS if known is None else np.array([known])
 
 
-def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Lists, metric: Metric) -> dict[str, Any]:
+def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpora, metric: Metric) -> dict[str, Any]:
     """The settings of the point with the best score, and that score (None where nothing was to be tuned)."""
     points, score, a, h = sweep.points, None, 0, 0
     if sweep.texts:
@@ -279,7 +279,7 @@ def evaluate_decoding(
     return answers
 
 
-def _coverage(sweep: GainSweep, lists: Lists, metric: Gain) -> dict[str, Any]:
+def _coverage(sweep: GainSweep, lists: Corpora, metric: Gain) -> dict[str, Any]:
     """The gain on the lists with the largest margins, at up to COVERAGES shares of all lists; ``aurc`` is the
     area under the curve of what is lost there (Geifman & El-Yaniv 2017), the mean over all shares."""
     order = np.argsort(-sweep.margins, kind="stable")

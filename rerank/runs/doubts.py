@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import Lists, selected
+from rerank.data.shards import Corpora, selected
 from rerank.extraction.content.base import Content
 from rerank.extraction.list_checks import WRITTEN
 from rerank.extraction.list_checks import shared as same_inputs
@@ -143,7 +143,7 @@ def unlike_lengths(lengths: np.ndarray) -> float | None:
     return correlation if surely else None
 
 
-def below_dev(train: Lists, dev: Lists) -> bool:
+def below_dev(train: Corpora, dev: Corpora) -> bool:
     """Whether the gains of the base choices from ``train`` are far below those from ``dev``.
 
     They are where the distribution functions differ by more than ``APART`` and what chance explains, with a probability

@@ -7,7 +7,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.progress import DETAIL
-from rerank.data.shards import Lists, reference_rows, section
+from rerank.data.shards import Corpora, reference_rows, section
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.trees import Parses
 from rerank.learn.base import Weights
@@ -106,7 +106,7 @@ class FoldedFusion:
         for sweep, own in zip(self.sweeps, part.sweeps, strict=True):
             sweep.join(own, first, candidate)
 
-    def best(self, lists: Lists, metric: Metric) -> float:
+    def best(self, lists: Corpora, metric: Metric) -> float:
         """The threshold with the best score on all of the lists, the smallest of equals."""
         sign, total = -1.0 if metric.lower_is_better else 1.0, reference_rows(lists).sum(axis=0)
         sums = np.sum([sweep.sums(lists) for sweep in self.sweeps], axis=0)

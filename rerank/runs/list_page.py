@@ -14,7 +14,7 @@ from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.inspection import shares
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Scorer
-from rerank.readers.base import SkipCount, SkippedList
+from rerank.readers.base import SkipCount
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.report import headline, list_tables
@@ -113,11 +113,11 @@ def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answe
     """The lists of a split that were kept, in full."""
     firsts, examples = first_candidates(extracted.corpus), list[Example]()
     for i, kept in answers.kept.items():
-        if kept is None or isinstance(kept.nbest, SkippedList):
+        if kept is None or kept.nbest.problem is not None:
             continue
         if (pair := scorer.content.pair(kept.nbest, SkipCount("skip"))) is None:
             continue
-        texts, source = pair.nbest.texts, getattr(pair.nbest, "source", None)
+        texts, source = pair.nbest.texts, pair.nbest.source
         base, chosen = int(answers.base[i] - firsts[i]), int(answers.chosen[i] - firsts[i])
         example = Example(
             split, pair.nbest.id, scorer.content.gold_text(pair), _text(texts[base]),

@@ -24,12 +24,12 @@ from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.account import MOST, Account, tell
-from rerank.readers.base import NBestList, SkipCount
-from rerank.readers.block import one_by_one
+from rerank.readers.base import SkipCount
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import candidate_of
 from rerank.readers.given.nbest import NBest, each_of, told
 from rerank.readers.given.reading import blocks_given, first_list, lists_from
+from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.texts.table import is_table
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
@@ -235,26 +235,26 @@ def _answered(
         SeenLists(content.held),
         list[MeasuredList](),
     )
-    first = list[NBestList]()
+    first = list[Lists]()
     found = content.measured(one_by_one(blocks_given(lists, texts=texts, gains=gains)), count)
     while batch := list(islice(found, BATCH)):
         for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
             if isinstance(answer, np.ndarray):
-                about = one.rows.base, one.stats, one.reference
-                (row,) = rows_of_scores(content.metric, one.block.lists, answer, *about)
+                about = one.held.base, one.stats, one.reference
+                (row,) = rows_of_scores(content.metric, one.lists.first, answer, *about)
             elif isinstance(answer, bytes):
                 assert one.pair is not None
                 row = content.text_stats(one.pair, answer)
             else:
                 (row,) = chosen_rows(one.stats, np.array([answer]))
-            answered.append(MeasuredList(one.rows.id, one.rows.base, one.stats, one.reference[0], row))
-            seen.add(one.block)
-            first += [one.pair.nbest if one.pair else one.rows][: MOST - len(first)]
+            answered.append(MeasuredList(one.lists.id, one.held.base, one.stats, one.reference[0], row))
+            seen.add(one.lists)
+            first += [one.lists][: MOST - len(first)]
     count.warn()
     return answered, seen.finish(), Account.of("", first, measure=content.metric.signature)
 
 
-def _as_given(given: Iterator[Any], take: Callable[[Any, NBestList], Answer], pairs: list[Pair]) -> list[Answer]:
+def _as_given(given: Iterator[Any], take: Callable[[Any, Lists], Answer], pairs: list[Pair]) -> list[Answer]:
     """The next of the answers that are ``given``."""
     return [take(next(given, _MISSING), pair.nbest) for pair in pairs]
 
@@ -302,7 +302,7 @@ def evaluation_of(
     return Evaluation(metric, by, len(ids), compared.reports(), intervals, against, *between)
 
 
-def _scores(given: Any, nbest: NBestList) -> np.ndarray:
+def _scores(given: Any, nbest: Lists) -> np.ndarray:
     """The scores of the candidates that can be used: float64 [N]."""
     try:
         scores = np.zeros(0) if given is _MISSING else np.asarray(given, np.float64)
@@ -314,7 +314,7 @@ def _scores(given: Any, nbest: NBestList) -> np.ndarray:
     return scores[list(nbest.places)]
 
 
-def _place(choice: Any, nbest: NBestList) -> int:
+def _place(choice: Any, nbest: Lists) -> int:
     """The place of a choice among the candidates that can be used."""
     if choice is _MISSING:
         raise DataError("no choice is given for this list; expected one for each", list_id=nbest.id)

@@ -17,16 +17,16 @@ from rerank.extraction.list_checks import UNSPACED, UNSUITED, Inputs, doubts_of_
 from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
 from rerank.readers.account import Account
-from rerank.readers.base import NBestList, Reader, lists_of, readers
+from rerank.readers.base import Reader, lists_of, readers
 from rerank.readers.detection import recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
 from rerank.readers.lines import LineReader
+from rerank.readers.lists import Lists
 from rerank.readers.several import make_reader, settings_of
 from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.text_files import TextFile
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import lists_of_texts
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TASKS, ListRecipe
@@ -118,7 +118,7 @@ def _recipe(
         return made
     settings, shown = _looked_at(files, references, reader, roles)
     format_name = str(settings["name"])
-    trees = not isinstance(shown, TextList)
+    trees = shown.of_trees
     root, form, judged = _placed(files)[0], reader or format_name, format_name == JUDGED
     if judged:
         if len(qrels := set(references)) != 1:
@@ -141,7 +141,7 @@ def _recipe(
     ]  # fmt: skip
     lines[-1] += "" if tests else f"  # so the training lists are cross-validated, in {FOLDS} parts"
     gains = not trees and (GAIN in shown.names or judged)
-    source = sources or (isinstance(shown, TextList) and shown.source)
+    source = sources or (not shown.of_trees and shown.source)
     spoken = format_name in SPEECH or (format_name in ROWS and not source)  # translations have a source
     task = "parse" if trees else "ranking" if gains else "speech" if spoken else "translation"
     if trees:
@@ -149,7 +149,7 @@ def _recipe(
             raise DataError("lists of trees need gold trees; name their files with --references", path=files[0])
         lines.append(f"  gold: {_quoted(_beside(references, files, splits, 'references'))}")
     else:
-        assert isinstance(shown, TextList)
+        assert not shown.of_trees
         for path in references:
             TextFile(path)  # refuses annotations
         if not (gains or references or shown.references):
@@ -197,7 +197,7 @@ def _task_lines(recipe: ListRecipe) -> list[str]:
     return [*lines, *([LEARNED] if recipe.task == "parse" else [])]
 
 
-def _measure(task: str, format_name: str, first: Sequence[NBestList], chosen: str | None) -> list[str]:
+def _measure(task: str, format_name: str, first: Sequence[Lists], chosen: str | None) -> list[str]:
     """The line of the measure that is ``chosen``, or where it is not that of the task."""
     if chosen is not None:
         return [f"metric: {chosen}"]
@@ -216,7 +216,7 @@ def _measure(task: str, format_name: str, first: Sequence[NBestList], chosen: st
     return []
 
 
-def _no_gain(shown: TextList) -> str:
+def _no_gain(shown: Lists) -> str:
     """Why lists without a gain and references are refused, and which of their numbers could be the gain."""
     roles, names = shown.roles, [name for k, name in enumerate(shown.names) if k != shown.column]
     likely = [*(roles.gains if roles is not None else ()), *filter(REWARD.search, names)]
@@ -229,10 +229,10 @@ def _no_gain(shown: TextList) -> str:
     return f"{message}; add a gain to each candidate, or name --references"
 
 
-def _lower(first: Sequence[NBestList]) -> list[str]:
+def _lower(first: Sequence[Lists]) -> list[str]:
     """The line of a gain that is called as ranks, costs and errors are, of which lower is better."""
     every = [nbest for nbest in first if GAIN in nbest.names and len(nbest)]
-    key = every[0].roles.gain_key if every and isinstance(every[0], TextList) and every[0].roles is not None else ""
+    key = every[0].roles.gain_key if every and isinstance(every[0], Lists) and every[0].roles is not None else ""
     if not LOWER.search(key):
         return []
     gains = [nbest.scores[:, nbest.names.index(GAIN)] for nbest in every]
@@ -316,7 +316,7 @@ def _time(files: Sequence[str]) -> str:
     return f"about {minutes} minutes" if minutes > 1 else "a minute or less"
 
 
-def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[NBestList]]:
+def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[Lists]]:
     """What the first file is taken for, a line for each, and its first lists."""
     needed = references[: 1 if settings["name"] != JUDGED else 0] or None
     lists = read(files[0], settings, references=needed, on_bad_list="skip")
@@ -342,7 +342,7 @@ def _numbered(path: str, references: Sequence[str]) -> str:
 
 def _looked_at(
     files: Sequence[str], references: Sequence[str], reader: str | None, roles: str | None
-) -> tuple[Settings, NBestList]:
+) -> tuple[Settings, Lists]:
     """The reader of the files, and their first list with candidates."""
     names = {path: recognised(path, readers) if reader is None else reader for path in files}
     for path, name in names.items():
@@ -355,7 +355,7 @@ def _looked_at(
         raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, found))))} ({said}); expected one")
     settings = settings_of(names[files[0]], "--reader") | ({} if roles is None else {"roles": roles_given(roles)})
     for nbest in lists_of(make_reader(settings, "reader"), files[0]):
-        if isinstance(nbest, NBestList) and len(nbest):
+        if nbest.problem is None and len(nbest):
             return settings, nbest
     raise DataError("no list with candidates", path=files[0])
 

@@ -16,8 +16,8 @@ from rerank.learn.base import Weights
 from rerank.learn.scoring import candidate_scores
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer, led, rank, write_ranked
-from rerank.readers.base import SkippedList
-from rerank.readers.nbest import NBestList
+from rerank.readers.base import Problem
+from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
 from rerank.readers.texts.text_files import read_lines
 from rerank.recipes.recipe import ListRecipe
@@ -74,7 +74,7 @@ class KeptList(NamedTuple):
     """A list that was kept while a split was read, and its number in the files."""
 
     number: int
-    nbest: NBestList | SkippedList
+    nbest: Lists
 
 
 KeptLists = dict[int, KeptList | None]  # by number in the corpus
@@ -104,7 +104,7 @@ def ranked_lists(
     weights: Weights,
     first: np.ndarray | None = None,
     kept: KeptLists | None = None,
-) -> Iterator[Ranked | SkippedList]:
+) -> Iterator[Ranked | Problem]:
     """All lists of a split in the order of the scores that ``weights`` give in its corpus, the candidates ``first``
     (int64 [L], -1 for none) before the others if they are given; bad ones keep their places.
 
@@ -119,9 +119,8 @@ def ranked_lists(
     for in_files, (number, nbest) in enumerate(lists):
         if kept is not None and number in kept:
             kept[number] = KeptList(in_files, nbest)
-        if number < 0 or isinstance(nbest, SkippedList):
-            opened = nbest if isinstance(nbest, SkippedList) else scorer.open(nbest)
-            yield from scorer.rank([opened])
+        if number < 0 or nbest.problem is not None:
+            yield from scorer.rank([scorer.open(nbest)])
             continue
         start = ends[number] - sizes[number]
         by_weights = scored[start : ends[number]]

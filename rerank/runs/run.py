@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from rerank.base.progress import counting
-from rerank.data.shards import Lists, list_sizes, reference_rows, selected
+from rerank.data.shards import Corpora, list_sizes, reference_rows, selected
 from rerank.extraction.extraction import Extracted
 from rerank.learn import trees as tree_readers
 from rerank.learn.base import Learner, Weights
@@ -82,7 +82,7 @@ class Run:
         line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
         return float(line["dev"]) if "dev" in line else None
 
-    def votes(self, corpus: Lists) -> Votes | None:
+    def votes(self, corpus: Corpora) -> Votes | None:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
         if self._votes is None and self.log and self.recipe.training.vote:
             kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
@@ -93,7 +93,7 @@ class Run:
         """Free the memory of the votes; the updates can be repeated."""
         self._votes = None
 
-    def evaluate(self, split: str, extracted: Extracted, training: Lists, metric: Metric) -> None:
+    def evaluate(self, split: str, extracted: Extracted, training: Corpora, metric: Metric) -> None:
         """Score base, oracle and all predictors on a split, and test the predictors against the base."""
         corpus = extracted.corpus
         choices = {

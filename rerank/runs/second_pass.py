@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from rerank.base.progress import track
-from rerank.data.shards import Lists, list_sizes
+from rerank.data.shards import Corpora, list_sizes
 from rerank.extraction.blocks import BLOCK_BYTES
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair
@@ -18,14 +18,15 @@ from rerank.extraction.extraction import Extracted
 from rerank.learn.scoring import candidate_scores
 from rerank.models.decoding import Evidence, gain_functions
 from rerank.pool import Engine
-from rerank.readers.base import NBestList, SkipCount, SkippedList
+from rerank.readers.base import SkipCount
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.run import Run
 
 MAX_LISTS = 1 << 7  # of a stretch: even a small split has work for several workers
-NumberedList = tuple[int, NBestList | SkippedList]  # its number, -1 for one outside the corpus
+NumberedList = tuple[int, Lists]  # its number, -1 for one outside the corpus
 
 
 class RereadList(NamedTuple):
@@ -104,7 +105,7 @@ def _stretches(
     lists, size = list[NumberedList](), 0
     content = content_of(recipe, columns=columns)
     for number, nbest in content.read_again(recipe.data, split, extracted.ids, sizes):
-        if isinstance(nbest, NBestList):
+        if nbest.problem is None:
             nbest = nbest.changed(raw=None)  # needed only to write the list
             size += sum(map(len, nbest.texts))
         lists.append((number, nbest))
@@ -123,7 +124,7 @@ def visit(stretch: Stretch) -> tuple[int, int, list[Visitor], list[bool]]:
     gains = None if recipe.decode.gains is None else gain_functions.get(recipe.decode.gains)
     ends = np.cumsum(sizes)
     for number, nbest in stretch.lists:
-        usable = number >= 0 and not isinstance(nbest, SkippedList) and sizes[number] > 0
+        usable = number >= 0 and nbest.problem is None and sizes[number] > 0
         pair = content.pair(nbest, SkipCount("skip")) if usable else None
         if pair is None:
             long.append(False)
@@ -138,6 +139,6 @@ def visit(stretch: Stretch) -> tuple[int, int, list[Visitor], list[bool]]:
     return stretch.first, stretch.candidate, stretch.visitors, long
 
 
-def run_scores(run: Run, corpus: Lists) -> np.ndarray:
+def run_scores(run: Run, corpus: Corpora) -> np.ndarray:
     """float64 [N]: the scores of all candidates by the run's predictor."""
     return candidate_scores(corpus, run.weights[run.recipe.predictor])

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from rerank.data.shards import Lists
+from rerank.data.shards import Corpora
 from rerank.extraction.content.trees import Parses
 from rerank.metrics.base import Metric
 from rerank.metrics.bracket_model import BracketModel
@@ -36,10 +36,10 @@ class Sweep(Visitor, Protocol):
     points: Points
     texts: list[bytes]  # the answers at the first point, empty to lists that cannot be decoded
 
-    def sums(self, corpus: Lists) -> np.ndarray:
+    def sums(self, corpus: Corpora) -> np.ndarray:
         """float64 [points, K]: the statistics of all answers, by sharpness, then by threshold."""
 
-    def rows(self, corpus: Lists) -> np.ndarray:
+    def rows(self, corpus: Corpora) -> np.ndarray:
         """float64 [L, K]: the statistics of the answers at the first point."""
 
     @property
@@ -85,10 +85,10 @@ class GainSweep:
     def skip(self) -> None:
         self.texts.append(b"")
 
-    def sums(self, corpus: Lists) -> np.ndarray:
+    def sums(self, corpus: Corpora) -> np.ndarray:
         return np.stack([statistics_of(corpus, chosen).sum(axis=0) for chosen in self.chosen])
 
-    def rows(self, corpus: Lists) -> np.ndarray:
+    def rows(self, corpus: Corpora) -> np.ndarray:
         return statistics_of(corpus, self.candidates)
 
     @property
@@ -139,15 +139,15 @@ class FusionSweep:
     def skip(self) -> None:
         self.texts.append(b"")
 
-    def sums(self, corpus: Lists) -> np.ndarray:  # noqa: ARG002
+    def sums(self, corpus: Corpora) -> np.ndarray:  # noqa: ARG002
         return self._sums
 
-    def rows(self, corpus: Lists) -> np.ndarray:  # noqa: ARG002
+    def rows(self, corpus: Corpora) -> np.ndarray:  # noqa: ARG002
         return self._rows
 
 
 def make_sweep(
-    kind: str, points: Points, corpus: Lists, metric: Metric, brackets: BracketModel | None = None,
+    kind: str, points: Points, corpus: Corpora, metric: Metric, brackets: BracketModel | None = None,
     how: Decoding | None = None,
 ) -> Sweep:  # fmt: skip
     """One way to decode; ``how``: see ``GainSweep``."""

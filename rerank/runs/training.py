@@ -10,7 +10,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import DETAIL, counting
-from rerank.data.shards import Lists, parts, section, shared
+from rerank.data.shards import Corpora, parts, section, shared
 from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
 from rerank.features.table import FeatureTable, Table
@@ -80,11 +80,11 @@ class RunTask:
 
     name: str
     recipe: ListRecipe
-    corpus: Lists
-    dev: Lists | None = None
+    corpus: Corpora
+    dev: Corpora | None = None
     digests: tuple[str, ...] = ("",)
     place: Path | None = None
-    tuned: Lists | None = None
+    tuned: Corpora | None = None
     table: Table | None = None
 
     def __str__(self) -> str:
@@ -162,7 +162,7 @@ def train_run(task: RunTask) -> Run:
     return Run(task.name, recipe, weights, state, kept, columns, about, history, points, task.digests, held)
 
 
-def _warn_of_nothing(corpus: Lists) -> None:
+def _warn_of_nothing(corpus: Corpora) -> None:
     """Say so where the candidates of every list are equally good."""
     for _, part in parts(corpus):
         ends = part.lists[:-1][np.diff(part.lists) > 0]
@@ -191,7 +191,7 @@ def trained_on(data: str, recipe: ListRecipe) -> str:
     return data if share == 1 else f"{data} {share!r} {recipe.seed}"
 
 
-def _held_out(corpus: Lists) -> tuple[Lists, Lists]:
+def _held_out(corpus: Corpora) -> tuple[Corpora, Corpora]:
     """All but the last tenth of the training lists, and that tenth, at least one list, to weigh the base score on."""
     lists = corpus.list_count
     if lists < 2:
@@ -208,7 +208,7 @@ def _held_out(corpus: Lists) -> tuple[Lists, Lists]:
     return section(corpus, 0, first), section(corpus, first, lists)
 
 
-def _sources_from(corpus: Lists, first: int) -> str:
+def _sources_from(corpus: Corpora, first: int) -> str:
     """The sources of the lists from ``first`` on, for a message; nothing if there is only one source."""
     sources: list[tuple[str, int]] = corpus.about.get("sources", [])
     if sum(lists for _, lists in sources) != corpus.list_count:  # a share of them
@@ -258,7 +258,7 @@ def base_alone(weights: dict[str, Weights]) -> dict[str, Weights]:
     return {name: Weights(np.zeros_like(other.w), 1.0) for name, other in weights.items()}
 
 
-def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metric) -> Bounds:
+def _bounds(recipe: ListRecipe, training: Training, corpus: Corpora, metric: Metric) -> Bounds:
     """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
     learner, log = training.learner, training.log
     loss = getattr(learner, "loss", "perceptron")
@@ -292,12 +292,12 @@ def pair_source(settings: Settings) -> PairSource:
     return dataclass_of(PairSource, settings, "training.pairs")
 
 
-def _targets(recipe: ListRecipe, corpus: Lists, metric: Metric) -> np.ndarray:
+def _targets(recipe: ListRecipe, corpus: Corpora, metric: Metric) -> np.ndarray:
     """The oracles that training aims at (int64 [L])."""
     return corpus_oracle(corpus, metric) if recipe.oracle.level == "corpus" else oracles(corpus)
 
 
-def any_ties(recipe: ListRecipe, corpus: Lists) -> bool:
+def any_ties(recipe: ListRecipe, corpus: Corpora) -> bool:
     """Whether every candidate with the oracle's gain counts as right, by ``oracle.ties`` and the training lists.
 
     Where some candidates are right and all others wrong, the one with the best base score is no better than the other
@@ -401,7 +401,7 @@ def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] |
     if np.any(start.cells[corpus.free : -1]):
         made = replace(made, columns="all")
 
-    def targets(lists: Lists) -> np.ndarray:
+    def targets(lists: Corpora) -> np.ndarray:
         """The oracles of some of the lists."""
         return _targets(recipe, lists, metric)
 
@@ -431,7 +431,7 @@ def _tell(task: RunTask, stage: str, line: dict[str, Any], weights: Weights) -> 
     tell(event, task.recipe.training.callback)
 
 
-def _warm(path: str | None, learner: Settings, corpus: Lists, data: str = "") -> tuple[Any, int] | None:
+def _warm(path: str | None, learner: Settings, corpus: Corpora, data: str = "") -> tuple[Any, int] | None:
     """The state of the model at ``path``, adapted to ``corpus`` (whose digest is ``data``), and its epochs so far."""
     if path is None:
         return None
@@ -464,7 +464,7 @@ def _select(task: RunTask, settings: SelectSettings) -> np.ndarray:
     return largest(size, task.corpus.free, settings.keep)
 
 
-def column_norms(corpus: Lists) -> np.ndarray:
+def column_norms(corpus: Corpora) -> np.ndarray:
     """float64 [D]: the Euclidean norms of the columns."""
     squares = np.zeros(corpus.width)
     for _, part in parts(corpus):
@@ -490,7 +490,7 @@ def largest(size: np.ndarray, free: int, keep: float | None) -> np.ndarray:
     return columns
 
 
-def _about(recipe: ListRecipe, training: Training, corpus: Lists) -> dict[str, Any]:
+def _about(recipe: ListRecipe, training: Training, corpus: Corpora) -> dict[str, Any]:
     """The entry of metrics.json on a training."""
     seconds = sum(line["seconds"] for line in training.history)
     processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)

@@ -13,7 +13,6 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import make_reader
 from rerank.readers.base import SkipCount, read_lists, readers
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.pairs import read_pairs
 
 SKIP = "--on-bad-list skip"
@@ -148,7 +147,7 @@ def test_candidates_under_another_key_are_found_where_most_lists_have_it(tmp_pat
         (tmp_path / "lists").write_bytes(renamed or lists_in(form, ruined=ruined))
         found = list(read_lists(make_reader("jsonl"), str(tmp_path / "lists")))
         texts = [[f"a{i} b{k}".encode() for k in range(CANDIDATES)] for i in range(LISTS)]
-        assert [nbest.texts for nbest in found if isinstance(nbest, TextList)] == texts
+        assert [nbest.texts for nbest in found if nbest.problem is None] == texts
         assert [nbest.base.tolist() for nbest in found] == [[-k - 0.5 for k in range(CANDIDATES)]] * LISTS
     message = error_of("jsonl", tmp_path / "lists", lists_in("jsonl", ruined=(3,)))
     assert "list l3: found null under 'candidates'" in message

@@ -19,7 +19,7 @@ import small_classes
 from strategies import random_corpus, targets, write_shards
 from variants import FAMILIES, LEARNERS
 
-from rerank.data.shards import Lists, Shards
+from rerank.data.shards import Corpora, Shards
 from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import BaseSearch
 from rerank.learn.log import UpdateLog
@@ -78,7 +78,7 @@ def shards(place: Path) -> Shards:
 def learning(name: str, place: Path, key: str) -> Any:
     learner = learners.get(name)(**LEARNERS[name].variants[-1])
     checkpoint = Work(place / "kept.npz", key)
-    lists: Lists = shards(place.with_name(f"{place.name}-lists"))
+    lists: Corpora = shards(place.with_name(f"{place.name}-lists"))
     return content(
         train(learner, lists, oracles(lists), epochs=3, seed=2, keep_log=True, evaluate_dev=dev, checkpoint=checkpoint)
     )

@@ -1,7 +1,5 @@
 """What is kept of lists beside their features: against plain numpy, and whatever way they are cut."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,16 +9,15 @@ from hypothesis.extra.numpy import arrays
 from rerank.extraction import seen
 from rerank.extraction.seen import MEASURES, SeenLists, SeenSample, digest, measure, measured, sample, shared, values_of
 from rerank.features.scores import FLOAT32_MAX
-from rerank.readers.block import ListBlock
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 
 
-def text_list(number: int, scores: np.ndarray, names: tuple[str, ...] = ("lm", "score")) -> TextList:
+def text_list(number: int, scores: np.ndarray, names: tuple[str, ...] = ("lm", "score")) -> Lists:
     texts = [f"text {number} {y}".encode() for y in range(len(scores))]
     lines = range(1, len(texts) + 1)
-    return TextList(str(number), "", 0, texts, lines, scores, column=names.index("score"), names=names)
+    return Lists.one(str(number), "", 0, texts, lines, scores, column=names.index("score"), names=names)
 
 
 def twin(values: np.ndarray) -> np.ndarray:
@@ -52,19 +49,19 @@ def test_columns_are_found_by_name_the_base_score_first() -> None:
     assert values_of(nbest, ("anything",)).tolist() == [[2.0], [4.0]]
 
 
-def digest_of(nbest: TextList, columns: tuple[str, ...]) -> int:
+def digest_of(nbest: Lists, columns: tuple[str, ...]) -> int:
     return digest(nbest.source, nbest.texts, values_of(nbest, columns).tobytes())
 
 
 def test_a_digest_depends_on_texts_scores_and_source_alone() -> None:
     nbest = text_list(0, np.array([[1.0, 2.0], [3.0, 4.0]]))
     found = digest_of(nbest, ("score",))
-    for same in (replace(nbest, id="other", path="other", line=3), replace(nbest, texts=[b" text 0 0\n", b"text 0 1"])):
+    for same in (nbest.changed(id="other", path="other", line=3), nbest.changed(texts=[b" text 0 0\n", b"text 0 1"])):
         assert digest_of(same, ("score",)) == found
     others = (
-        replace(nbest, source=b"a"),
-        replace(nbest, texts=nbest.texts[::-1]),
-        replace(nbest, scores=nbest.scores + 1),
+        nbest.changed(source=b"a"),
+        nbest.changed(texts=nbest.texts[::-1]),
+        nbest.changed(scores=nbest.scores + 1),
     )
     for other in others:
         assert digest_of(other, ("score",)) != found
@@ -74,10 +71,10 @@ def test_a_digest_depends_on_texts_scores_and_source_alone() -> None:
 def test_parts_give_the_sample_of_the_whole(numbers: list[int], cut: int, most: int) -> None:
     every = [text_list(number, np.array([[1.0, number], [2.0, -number]])) for number in numbers]
 
-    def of(lists: list[TextList]) -> SeenSample:
+    def of(lists: list[Lists]) -> SeenSample:
         found = SeenLists(("score", "lm"))
         for nbest in lists:
-            found.add(ListBlock.of(nbest))
+            found.add(nbest)
         return found.finish()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -91,8 +88,8 @@ def test_parts_give_the_sample_of_the_whole(numbers: list[int], cut: int, most: 
 
 def test_lists_with_fewer_than_two_candidates_are_left_out() -> None:
     found = SeenLists(("score", "lm"))
-    found.add(ListBlock.of(text_list(0, np.zeros((1, 2)))))
-    found.add(ListBlock.of(text_list(0, np.zeros((0, 2)))))
+    found.add(text_list(0, np.zeros((1, 2))))
+    found.add(text_list(0, np.zeros((0, 2))))
     assert [array.shape for array in found.finish()] == [(0,), (0, 2, seen.MEASURES), (0, 2)]
 
 

@@ -19,15 +19,14 @@ from rerank.features.template import EITHER, make_template, templates
 from rerank.features.text import consensus
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import make_view
-from rerank.readers.base import NBestList
-from rerank.readers.texts.text_list import SparseScores, TextList
+from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.trees.trees import parse_brackets
 from rerank.recipes.recipe import Recipe
 
 SMALL, TIMES = 150, 4
 
 
-def random_texts(N: int) -> TextList:
+def random_texts(N: int) -> Lists:
     """Candidates of ten words, most of them in one candidate alone, with derivations, dense and sparse scores."""
     rng = np.random.default_rng(N)
     words = [[f"w{word}" for word in row] for row in rng.integers(0, 50 * N, (N, 10))]
@@ -35,7 +34,7 @@ def random_texts(N: int) -> TextList:
     spans = " ".join(f"{i}={i}" for i in range(10)).encode()
     points = " ".join(f"{i}-{i}" for i in range(10)).encode()
     sparse = SparseScores(np.arange(N + 1), [f"s{y}".encode() for y in range(N)], np.ones(N))
-    return TextList(
+    return Lists.one(
         "long", "memory", 1, texts, list(range(N)), rng.normal(size=(N, 3)), names=("total", "lm", "tm"),
         sparse=sparse, segmentation=[spans] * N, alignment=[points] * N,
         source=b" ".join(b"q%d" % i for i in range(10)),
@@ -128,9 +127,8 @@ def test_what_nothing_can_hold_names_the_list(
     features = {"set": None, "templates": ["Rule"]}
     recipe = Recipe.model_validate({"name": "long", "data": {"root": "."}, "features": features})
     content: Content = TreeContent(recipe, keeps_texts=False)
-    nbest = NBestList("long", "lists.gz", 7, random_trees(90), list(range(90)), np.zeros((90, 1)))
+    nbest = Lists.one("long", "lists.gz", 7, random_trees(90), list(range(90)), np.zeros((90, 1)))
     opened = content.open(nbest)
-    assert isinstance(opened, tuple)
     monkeypatch.setattr(sink, "MOST", 1_000)
     monkeypatch.setattr(extract, "new_sink", lambda *_: sink.new_sink(1, 1, 1, 1))
 

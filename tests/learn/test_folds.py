@@ -7,7 +7,7 @@ import pytest
 from strategies import corpus_of
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists
+from rerank.data.shards import Corpora
 from rerank.learn import folds
 from rerank.learn.folds import FEW, Choice, choose, held_out, with_base_column
 from rerank.learn.rules.maxent import Maxent
@@ -38,7 +38,7 @@ def lists(count: int, *, dense: float = 0.0, sparse: float = 0.0, seed: int = 1)
     return replace(found, free=DENSE, stats=found.gain[:, np.newaxis], reference=np.ones((count, 1)))
 
 
-def chosen(corpus: Lists, learner: Maxent | None = None) -> Choice:
+def chosen(corpus: Corpora, learner: Maxent | None = None) -> Choice:
     return choose(with_base_column(learner or Maxent(), corpus), corpus, Gain(), oracles, any_ties=True)
 
 

@@ -19,7 +19,7 @@ from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.models.model import Model
 from rerank.models.scorer import Opened, Ranked, Scorer, rank, write_ranked
-from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
+from rerank.readers.base import Lists, Problem, SkipCount, read_lists
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe
@@ -38,11 +38,11 @@ def corpus(small_run: Path) -> Corpus:
     return Data.load(load_recipe(small_run / "recipe.yaml"), small_run, ("test",)).others["test"].corpus.part(0)
 
 
-def ranked(scorer: Scorer, path: Path, policy: str = "error") -> list[Ranked | SkippedList]:
+def ranked(scorer: Scorer, path: Path, policy: str = "error") -> list[Ranked | Problem]:
     return list(scorer.rank(scorer.read(scorer.reader, str(path), SkipCount(policy))))  # type: ignore[arg-type]
 
 
-def opened(scorer: Scorer, found: Ranked | SkippedList) -> Opened:
+def opened(scorer: Scorer, found: Ranked | Problem) -> Opened:
     assert isinstance(found, Ranked)
     again = scorer.open(found.nbest)
     assert isinstance(again, Opened)
@@ -81,8 +81,8 @@ def test_votes_of_many_batches_keep_their_lists(model, small_data, tmp_path):
     lists[70] = "1\tbad\nno number\n(S1 (NN x))"
     small.write_lists(tmp_path / "many.gz", lists)
     found = ranked(Scorer(model, "voted"), tmp_path / "many.gz", "skip")
-    assert [isinstance(each, SkippedList) for each in found].index(True) == 70
-    ids = [each.id if isinstance(each, SkippedList) else each.nbest.id for each in found]
+    assert [isinstance(each, Problem) for each in found].index(True) == 70
+    ids = [each.id if isinstance(each, Problem) else each.nbest.id for each in found]
     assert ids == [text.split("\n")[0].split("\t")[1] for text in lists]
 
 
@@ -115,20 +115,22 @@ def test_contributions_sum_to_the_difference(model, small_data, predictor):
     assert differing > 20
 
 
-BAD = SkippedList("bad", "file", 3, "score", "no score")
+BAD = Problem("score", "no score", 3, path="file", list_id="bad")
 
 
 def listed(form: str, name: str = "good") -> Ranked:
-    nbest = NBestList(name, "file", 1, [b"(S1 (NN x))", b"(S1 (VB x))"], [3, 5], np.array([[-1.0], [-2.0]]), form=form)
+    nbest = Lists.one(
+        name, "file", 1, [b"(S1 (NN x))", b"(S1 (VB x))"], [3, 5], np.array([[-1.0], [-2.0]]), form=form, of_trees=True
+    )
     return Ranked(nbest, np.array([1, 0]), np.array([0.25, 0.5]))
 
 
 def test_bad_lists_are_written_as_empty_ones(tmp_path):
     out = io.BytesIO()
-    write_ranked(out, CharniakReader(), iter([BAD, listed("header"), replace(BAD, id="last")]), 1)
+    write_ranked(out, CharniakReader(), iter([BAD, listed("header"), BAD.at("last", "file", 3)]), 1)
     assert out.getvalue() == b"0\tbad\n\n1\tgood\n0.5\t-2.0\n(S1 (VB x))\n\n0\tlast\n\n"
     (tmp_path / "out").write_bytes(out.getvalue())
-    read = [found for found in CharniakReader().read(tmp_path / "out") if isinstance(found, NBestList)]
+    read = [found for found in CharniakReader().read(tmp_path / "out") if found.problem is None]
     assert [(found.id, len(found)) for found in read] == [("bad", 0), ("good", 1), ("last", 0)]
 
 
@@ -137,7 +139,7 @@ def test_bad_lists_take_the_form_of_the_others(tmp_path):
     write_ranked(out, BerkeleyReader(), iter([BAD, listed("groups"), BAD]))
     (tmp_path / "out").write_bytes(out.getvalue())
     found = list(BerkeleyReader().read(tmp_path / "out"))
-    assert [len(each) for each in found if isinstance(each, NBestList)] == [0, 2, 0]
+    assert [len(each) for each in found if each.problem is None] == [0, 2, 0]
     only = io.BytesIO()
     write_ranked(only, CharniakReader(), iter([BAD]))
     assert only.getvalue() == b"0\tbad\n\n"

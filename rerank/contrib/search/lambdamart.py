@@ -17,7 +17,7 @@ from rerank.base.errors import RecipeError, RunError
 from rerank.base.ranges import Range
 from rerank.contrib.search.trees import END, read_trees
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, whole
+from rerank.data.shards import Corpora, whole
 from rerank.learn.base import Learner, Weights
 from rerank.learn.predictor import FREE, UPDATES
 from rerank.learn.scoring import choices
@@ -73,7 +73,7 @@ class LambdaMart(Learner):
     def require(self) -> None:
         require_lightgbm()
 
-    def grown(self, lists: Lists, dev: Lists | None, seed: int) -> Training:
+    def grown(self, lists: Corpora, dev: Corpora | None, seed: int) -> Training:
         """Trees from ``lists``, as many as are best on ``dev``: the only predictor.
 
         Raises

@@ -23,14 +23,13 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import offsets
 from rerank.data.labelled import Labelled
-from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt, nameless
-from rerank.readers.block import MOST, Item, ListBlock
+from rerank.readers.base import Order, Problem, Scores, excerpt, nameless
 from rerank.readers.examples.svmlight import parse_svmlight
 from rerank.readers.lines import DECIMAL, LineReader, Make, Record, score_of
-from rerank.readers.nbest import repeats_of
+from rerank.readers.lists import MOST, Lists, repeats_of
 from rerank.readers.problems import NUL
 from rerank.readers.streams import InputStream, PathLike, Writable, open_stream, stream_name
-from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader, each, text_list
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, Pieces, TextReader, each, text_list
 
 GAIN = "gain"
 FORM = "GRADE qid:QUERY ID:VALUE ..."
@@ -104,11 +103,11 @@ class LetorReader(TextReader):
                 yield Record(query, every[0].number, (every, columns, (examples, values)))
 
     def maker(self, lines: LineReader) -> Make:
-        def make(name: str, record: Record) -> TextList | SkippedList:
+        def make(name: str, record: Record) -> Lists:
             draft = self.draft(record.content, None)
             columns = record.content[1]
             found = text_list(draft, name, lines.path, record.line, self.form, columns.others)
-            if isinstance(found, TextList) and columns.absent:
+            if found.problem is None and columns.absent:
                 return found.changed(absent=dict.fromkeys(columns.absent, len(found)))
             return found
 
@@ -121,7 +120,7 @@ class LetorReader(TextReader):
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
         return Draft(entries, pieces, None, numbers, columns.names, unscored=unscored)
 
-    def blocks(self, path: PathLike) -> Iterator[Item]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         """All lists at once; where anything is not as it should be, one by one."""
         with open_stream(path, strict=False) as stream:
             data = LineReader(stream).rest()
@@ -153,8 +152,8 @@ class LetorReader(TextReader):
 
     def _block(
         self, examples: Labelled, values: np.ndarray, grades: np.ndarray, group: np.ndarray, first: np.ndarray,
-        lines: tuple[list[int], list[bytes]], columns: "FeatureColumns", path: str,
-    ) -> ListBlock:  # fmt: skip
+        lines: tuple[list[int], list[bytes], list[bytes]], columns: "FeatureColumns", path: str,
+    ) -> Lists:  # fmt: skip
         """The lists whose documents begin at ``first`` (int64 [L + 1])."""
         a, b = int(first[0]), int(first[-1])
         rows = examples.rows[a : b + 1]
@@ -166,14 +165,15 @@ class LetorReader(TextReader):
         scores[documents[owners >= 0], owners[owners >= 0]] = values[own][owners >= 0]
         scores[:, columns.names.index(GAIN)] = grades[a:b]
         numbers, texts, sizes = lines[0][a:b], lines[1][a:b], offsets(np.diff(first))
-        whole = TextList(
-            "", path, numbers[0], texts, numbers, scores, 0, form=self.form, names=columns.names,
-            others=columns.others, unscored=self.first is None,
-        )  # fmt: skip
         ids = [str(name) for name in group[first[:-1]].tolist()]
         spans = zip(sizes[:-1].tolist(), sizes[1:].tolist(), strict=True)
         repeats = [0] * len(ids) if len({*texts}) == len(texts) else [repeats_of(texts[c:d]) for c, d in spans]
-        return ListBlock(whole, sizes, ids, [numbers[k] for k in sizes[:-1].tolist()], repeats, {})
+        raw = [Pieces(None, lines[2][a + c : a + d]) for c, d in pairwise(sizes.tolist())]
+        return Lists(
+            ids, path, [numbers[k] for k in sizes[:-1].tolist()], texts, numbers, scores, sizes, form=self.form,
+            names=columns.names, others=columns.others, unscored=self.first is None,
+            sides={"duplicates": repeats, "raw": raw},
+        )  # fmt: skip
 
     def _columns(self, ids: Sequence[int], path: str) -> "FeatureColumns":
         """The columns of a file that uses the features ``ids``: the base score, the features and the gain."""
@@ -191,7 +191,7 @@ class LetorReader(TextReader):
         absent = tuple(name for name in place if name not in names.values())
         return FeatureColumns(every, {j: place[name] for j, name in names.items() if name in place}, others, absent)
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """The lines in their new order; new scores go to the end of comments."""
         for y in range(len(nbest)) if order is None else order:
             line = nbest.raw.candidates[y]
@@ -200,7 +200,7 @@ class LetorReader(TextReader):
                 line = _SCORE.sub(b"", line) + mark + repr(float(scores[y])).encode()
             out.write(line + b"\n")
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
         """Writes nothing: there are no queries without documents."""
 
 
@@ -251,11 +251,12 @@ def _grade(text: bytes) -> float:
         raise Problem(problem.reason, f"found {excerpt(text)} as the grade; expected {FORM}") from None
 
 
-def _lines_of(data: bytes) -> tuple[list[int], list[bytes]]:
-    """The documents of a file: the numbers of their lines, and their names."""
-    split = ((number, *line.partition(b"#")) for number, line in enumerate(data.split(b"\n"), 1))
-    found = [(number, _document(comment, number)) for number, head, _, comment in split if head.strip()]
-    return [number for number, _ in found], [name for _, name in found]
+def _lines_of(data: bytes) -> tuple[list[int], list[bytes], list[bytes]]:
+    """The documents of a file: the numbers of their lines, their names, and the lines themselves."""
+    split = ((number, line, *line.partition(b"#")) for number, line in enumerate(data.split(b"\n"), 1))
+    found = [(number, _document(comment, number), line) for number, line, head, _, comment in split if head.strip()]
+    numbers, names, lines = zip(*found, strict=True) if found else ((), (), ())
+    return list(numbers), list(names), [line.removesuffix(b"\r") for line in lines]
 
 
 def _document(comment: bytes, number: int) -> bytes:

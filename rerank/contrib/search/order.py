@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal, cast
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from rerank.kernels.compile import kernel
 from rerank.learn.mert.error_surface import is_ahead
 from rerank.metrics.base import owners
 from rerank.metrics.gain import Gain
-from rerank.readers.block import ListBlock
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 
 NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK, RECALL, PRECISION, EXPECTED_RECIPROCAL_RANK = range(6)
 HIGHEST_GRADE = 60.0  # whose 2^grade − 1 sums up to exact numbers
@@ -182,15 +181,15 @@ class OrderMetric(Gain):
         """The divisor, of all documents of a query (float64 [n]): by default the number of the relevant."""
         return float(np.count_nonzero(useful))
 
-    def list_stats(self, nbest: TextList, references: object) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+    def list_stats(self, nbest: Lists, references: object) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         reference, stats = self._stats(nbest, np.array([0, len(nbest)]), [nbest.unlisted])
         return reference[0], stats
 
-    def block_stats(self, block: ListBlock) -> tuple[np.ndarray, np.ndarray]:
-        return self._stats(cast(TextList, block.rows), block.lists, block.sides.get("unlisted", [()] * len(block)))
+    def block_stats(self, block: Lists) -> tuple[np.ndarray, np.ndarray]:
+        return self._stats(block, block.first, block.side("unlisted"))
 
     def _stats(
-        self, nbest: TextList, lists: np.ndarray, unlisted: Sequence[Sequence[float]]
+        self, nbest: Lists, lists: np.ndarray, unlisted: Sequence[Sequence[float]]
     ) -> tuple[np.ndarray, np.ndarray]:
         """The rows of lists and of their candidates, of which ``nbest`` has all: float64 [L, 3] and [N, 2]."""
         grades = super().list_stats(nbest, ())[1][:, :1]

@@ -26,13 +26,14 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt
+from rerank.readers.base import Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Make, Record, score_of
+from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, UNJUDGED
 from rerank.readers.score_columns import MINMAX
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.json_lines import members, number_of, parse_object
-from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextList, TextReader
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 
 GAIN = "gain"
 FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
@@ -93,7 +94,7 @@ class TrecReader(TextReader):
             raise RecipeError(message, key="--reader")
         return replace(self, qrels=None)
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         parts = Counter[bytes]()
         if os.path.isfile(path):
             with open_stream(path, strict=False) as stream:
@@ -127,9 +128,9 @@ class TrecReader(TextReader):
     def maker(self, lines: LineReader) -> Make:
         make = super().maker(lines)
 
-        def judged(name: str, record: Record) -> NBestList | SkippedList:
+        def judged(name: str, record: Record) -> Lists:
             nbest = make(name, record)
-            if not isinstance(nbest, TextList):
+            if nbest.problem is not None:
                 return nbest
             return nbest.changed(unlisted=_unlisted(record.content[1], nbest.texts))
 
@@ -151,17 +152,15 @@ class TrecReader(TextReader):
         entries = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
         return Draft(entries, [row.line for row in rows], None, [row.number for row in rows])
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Ranks and scores are written anew."""
         write_run(out, nbest, order, scores)
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
         """Writes nothing: a run has no queries without documents."""
 
 
-def write_run(
-    out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None, name: str = "rerank"
-) -> None:
+def write_run(out: Writable, nbest: Lists, order: Order = None, scores: Scores = None, name: str = "rerank") -> None:
     """Write any list as a part of a run of TREC, its candidates by their texts, or by their numbers, from 1, where
     these are none or have white space."""
     values = nbest.base if scores is None else scores

@@ -19,7 +19,7 @@ from rerank.models.drift import Drift
 from rerank.models.model import ModelRoute
 from rerank.models.reranker import Reranker
 from rerank.readers.given.nbest import GivenError
-from rerank.readers.nbest import Candidate
+from rerank.readers.lists import Candidate
 from rerank.readers.trees.trees import CLOSE, OPEN
 from rerank.recipes.settings import S, Section, first_fault
 from rerank.recipes.text_recipe import TextRecipe

@@ -8,7 +8,7 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from rerank.base.ranges import Checked, Range
 from rerank.base.registry import Registry
 from rerank.data.symbols import SymbolTable
 from rerank.readers.lines import LineReader
-from rerank.readers.problems import NUL, Problem, SkippedList
+from rerank.readers.problems import NUL, Problem
 from rerank.readers.skip_count import SkipCount, usable
 from rerank.readers.streams import PathLike, Writable, must_wait, open_stream, stream_name
 from rerank.readers.trees.treebank import read_trees
@@ -60,7 +60,7 @@ class LineBlock(NamedTuple):
 class SequenceReader(Checked, ABC):
     """A format of labelled sentences: a frozen dataclass whose fields are the options that a recipe can set."""
 
-    def read(self, path: PathLike, width: int | None = None) -> Iterator[TaggedSentence | SkippedList]:
+    def read(self, path: PathLike, width: int | None = None) -> Iterator[TaggedSentence | Problem]:
         """The sentences of ``path`` ("-": standard input), one at a time, bad ones in their places.
 
         width: how many columns tokens have; sentences without any more have no labels. None: all have labels.
@@ -73,7 +73,8 @@ class SequenceReader(Checked, ABC):
                         raise Problem("nul", f"found {NUL}")
                     sentence = self.sentence(block, str(ordinal), lines.path, width)
                 except Problem as problem:
-                    yield replace(SkippedList.of(problem, str(ordinal), lines.path, block.line), advice=ADVICE)
+                    problem.advice = ADVICE
+                    yield problem.at(str(ordinal), lines.path, block.line)
                     ordinal += 1
                     continue
                 if sentence is not None:
@@ -99,11 +100,11 @@ class SequenceReader(Checked, ABC):
 sequence_readers: Registry[type[SequenceReader]] = Registry("sequence_reader", SequenceReader)
 
 
-def sentences_of(items: Iterable[TaggedSentence | SkippedList], count: SkipCount) -> Iterator[TaggedSentence]:
+def sentences_of(items: Iterable[TaggedSentence | Problem], count: SkipCount) -> Iterator[TaggedSentence]:
     """The usable ones of sentences; bad ones are errors, or counted in ``count``, as it says."""
 
-    def take(item: TaggedSentence | SkippedList, count: SkipCount) -> TaggedSentence | None:
-        if isinstance(item, SkippedList):
+    def take(item: TaggedSentence | Problem, count: SkipCount) -> TaggedSentence | None:
+        if isinstance(item, Problem):
             count.bad(item)
             return None
         count.lists += 1
@@ -375,14 +376,15 @@ class TaggedTrees(SequenceReader):
 
     label: Literal["tags", "chunks"] = "tags"
 
-    def read(self, path: PathLike, width: int | None = None) -> Iterator[TaggedSentence | SkippedList]:  # noqa: ARG002
+    def read(self, path: PathLike, width: int | None = None) -> Iterator[TaggedSentence | Problem]:  # noqa: ARG002
         place, symbols = stream_name(path), SymbolTable()
         for ordinal, (text, line) in enumerate(read_trees(path)):
             tokens, labels = self._found(parse_brackets([text], symbols, path=place, lines=[line]), symbols)
             if tokens:
                 yield TaggedSentence(tuple(tokens), tuple(labels), str(ordinal), place, line)
             else:
-                yield SkippedList(str(ordinal), place, line, "tree", "found a tree without words", None, ADVICE)
+                what = "found a tree without words"
+                yield Problem("tree", what, line, path=place, list_id=str(ordinal), advice=ADVICE)
 
     def _found(self, trees: Trees, symbols: SymbolTable) -> tuple[list[Token], list[str]]:
         """The tokens of a tree, and their labels."""

@@ -32,7 +32,7 @@ from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import Symbols, TextTemplate
 from rerank.features.text.view import DIGIT, PUNCTUATION, TextView
 from rerank.kernels.compile import kernel
-from rerank.readers.nbest import NBestList
+from rerank.readers.lists import Lists
 
 
 @kernel
@@ -271,6 +271,6 @@ class Given(TextTemplate):
                 for v in range(ids.shape[0]):
                     emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), view.given_names[e]), y, view.given[e])
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
+    def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
         """None: lists with sparse features are in no block."""
         return {}

@@ -9,8 +9,8 @@ from rerank.data.symbols import SymbolTable, known_hash
 from rerank.data.tokens import tokenise
 from rerank.features.scores import FLOAT32_MAX, UNFIT, score_view
 from rerank.kernels.compile import kernel
+from rerank.readers.lists import Lists
 from rerank.readers.problems import Problem
-from rerank.readers.texts.text_list import TextList
 
 DIGIT, PUNCTUATION = 1, 2  # a word's kind: it has a digit; it has neither letters nor digits
 MALFORMED, SOURCE, TARGET, ORDER = 1, 2, 3, 4  # what can be wrong
@@ -177,7 +177,7 @@ def read_derivations(
     return n
 
 
-def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> TextView:
+def make_view(nbest: Lists, source: bytes, symbols: SymbolTable | None) -> TextView:
     """The arrays of a list. Its words and names are added to ``symbols``, if given, so that features can be shown.
 
     ``source`` is the input of the list; it is empty if there is none, and then ``nbest`` must have no derivations.
@@ -216,7 +216,7 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
 
 
 def _derivation(
-    nbest: TextList, field: str, texts: Sequence[bytes], source: int, lengths: np.ndarray
+    nbest: Lists, field: str, texts: Sequence[bytes], source: int, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(offsets int64 [N + 1], rows) for the segmentations or alignments ``texts``."""
     raw = b"\n".join(texts)
@@ -233,7 +233,7 @@ def _derivation(
     return first, rows[: first[-1]]
 
 
-def _fault(reason: str, message: str, nbest: TextList, y: int) -> Problem:
+def _fault(reason: str, message: str, nbest: Lists, y: int) -> Problem:
     """The problem with candidate ``y``."""
     line = nbest.lines[y] if len(nbest.lines) else nbest.line
     return Problem(reason, message, line, path=nbest.path, list_id=nbest.id)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.shards import Lists, own, parts
+from rerank.data.shards import Corpora, own, parts
 from rerank.features.dense import ColumnSpread
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State, Weights
@@ -88,7 +88,7 @@ class Maxent(Learner):
         return self.last(state)
 
     def solve(
-        self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False, tolerance: float = TOLERANCE
+        self, lists: Corpora, oracle: np.ndarray, state: State, *, any_ties: bool = False, tolerance: float = TOLERANCE
     ) -> EpochStats:
         """Minimise L(w) from where ``state`` is, and leave the optimum there; see ``Learner.epoch``.
 
@@ -128,7 +128,7 @@ class Maxent(Learner):
         return stats_of(tally, self.nonzero_weights(state))
 
 
-def curvatures(lists: Lists) -> np.ndarray:
+def curvatures(lists: Corpora) -> np.ndarray:
     """float64 [D + 1]: the second derivative of L at w = 0 by every column and by that of the base score: the sum over
     lists of its variance within the list."""
     found, sums = np.zeros(lists.width + 1), np.zeros(lists.width + 1)

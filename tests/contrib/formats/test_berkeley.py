@@ -9,7 +9,7 @@ from outcomes import good, outline, problem_of, written
 
 from rerank.base.errors import DataError
 from rerank.contrib.formats.berkeley import BerkeleyReader
-from rerank.readers.base import NBestList, SkippedList, read_lists
+from rerank.readers.base import Lists, read_lists
 from rerank.readers.trees import parses
 
 GROUPS = b"""-81.52\t( (S (NP (PRP It)) (VP (VBD rained))) )
@@ -29,7 +29,7 @@ HEADED = b"""2\twsj-1
 """
 
 
-def read(tmp_path: Path, data: bytes, reader: BerkeleyReader | None = None) -> list[NBestList | SkippedList]:
+def read(tmp_path: Path, data: bytes, reader: BerkeleyReader | None = None) -> list[Lists]:
     path = tmp_path / "lists"
     path.write_bytes(data)
     return list((reader or BerkeleyReader()).read(path))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from outcomes import problem_of
 
 from rerank.contrib.formats.fairseq import FairseqReader
-from rerank.readers.base import SkipCount, SkippedList, read_lists
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.base import SkipCount, read_lists
+from rerank.readers.lists import Lists
 
 SEVEN = """\
 S-7	es regnet .
@@ -42,7 +42,7 @@ def read(place: Path, data: str | bytes, **options: Any) -> list[Any]:
     return list(FairseqReader(**options).read(place))
 
 
-def written(nbest: TextList, *args: Any) -> str:
+def written(nbest: Lists, *args: Any) -> str:
     return outcomes.written(FairseqReader(), nbest, *args).decode("utf-8", "surrogateescape")
 
 
@@ -132,7 +132,7 @@ def test_what_is_bad_has_its_reason_and_the_lists_around_it_stay(place: Path, wh
     assert part in problem.message
     assert (before.id, after.id) == ("0", "2")
     count = SkipCount("skip")
-    assert len(list(read_lists(FairseqReader(), place, count=count))) == 3 - isinstance(found, SkippedList)
+    assert len(list(read_lists(FairseqReader(), place, count=count))) == 3 - (found.problem is not None)
     assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
 
 
@@ -166,13 +166,13 @@ def test_a_damaged_record_is_the_problem_of_its_own_list(place: Path, what: str,
 def test_a_list_without_a_sound_record_is_a_bad_list(place: Path) -> None:
     for text in (SEVEN + TWO.replace("-2\t", "2\t") + ZERO, SEVEN + ZERO + TWO.replace("-2\t", "2\t")):
         lists = {one.id: one for one in read(place, text)}
-        assert isinstance(lists.pop("2"), SkippedList)
+        assert lists.pop("2").problem
         assert [(one.id, len(one), one.bad) for one in lists.values()] == [("7", 2, ()), ("0", 1, ())]
 
 
 def test_two_outputs_in_a_row_with_one_id_are_no_single_list(place: Path) -> None:
     first, second = read(place, ZERO + ZERO)
-    assert (len(first), second.reason) == (1, "duplicate id")
+    assert (len(first), second.problem.reason) == (1, "duplicate id")
 
 
 def test_bytes_line_ends_and_files_without_records(place: Path) -> None:

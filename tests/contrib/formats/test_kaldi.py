@@ -8,8 +8,8 @@ import pytest
 
 from rerank.base.errors import DataError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import SkippedList, read_lists
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.base import read_lists
+from rerank.readers.lists import Lists
 
 WORDS = b"utt-0001-1 it rained .\nutt-0001-2 it rains .\nutt-0002-1 \nutt-0002-2\tyes\n"
 LM = b"utt-0001-1 35.25\nutt-0001-2 36.5\nutt-0002-1 4.75\nutt-0002-2 5\n"
@@ -38,10 +38,10 @@ def folder(root: Path, files: dict[str, bytes]) -> Path:
     return root
 
 
-def read(spec: dict[str, Any], path: object) -> list[TextList]:
+def read(spec: dict[str, Any], path: object) -> list[Lists]:
     found = list(read_lists(make_reader(spec), str(path)))
-    assert all(isinstance(one, TextList) for one in found)
-    return [one for one in found if isinstance(one, TextList)]
+    assert all(one.problem is None for one in found)
+    return [one for one in found if one.problem is None]
 
 
 def test_candidates_of_an_utterance_are_a_list(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_a_cost_that_is_none_is_named_where_it_is(tmp_path: Path) -> None:
 
 def test_keys_of_single_transcripts_are_refused(tmp_path: Path) -> None:
     (bad,) = make_reader({"name": "kaldi"}).read(write(tmp_path, words=b"utt_1 it rains\n"))
-    assert (bad.reason, bad.line) == ("id", 1)
-    assert "found the key 'utt_1'; expected an utterance and the number of a candidate, 'utt-1'" in bad.message
+    assert (bad.problem.reason, bad.line) == ("id", 1)
+    assert "found the key 'utt_1'; expected an utterance and the number of a candidate, 'utt-1'" in bad.problem.message
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_numbers_of_candidates_follow_one_another(numbers: str, message: str, tm
     """As they do not where archives are put one behind the other, or have lost a line."""
     words = "".join(f"utt-{number} a{k}\n" for k, number in enumerate(numbers.split()))
     (bad,) = make_reader({"name": "kaldi"}).read(write(tmp_path, words=words.encode()))
-    assert (bad.reason, bad.line) == ("id", 1)
-    assert message in bad.message
+    assert (bad.problem.reason, bad.line) == ("id", 1)
+    assert message in bad.problem.message
 
 
 def test_folders_of_first_second_and_third_candidates(tmp_path: Path) -> None:
@@ -146,14 +146,14 @@ def test_an_utterance_of_several_jobs_is_bad(tmp_path: Path) -> None:
         tmp_path / "output.3", {"1best_recog/text": b"new A\nutt-0001 B\n", "1best_recog/score": b"new 1\nutt-0001 2\n"}
     )
     found = list(make_reader({"name": "espnet"}).read(tmp_path))
-    bad = [one for one in found if isinstance(one, SkippedList)]
-    assert [(one.id, one.line, one.reason) for one in bad] == [
+    bad = [one for one in found if one.problem is not None]
+    assert [(one.id, one.line, one.problem.reason) for one in bad] == [
         ("utt-0001", 1, "duplicate id"), ("utt-0002", 2, "duplicate id"), ("utt-0003", 3, "duplicate id"),
         ("utt-0001", 2, "duplicate id"),
     ]  # fmt: skip
     assert bad[0].path == str(tmp_path / "output.2/1best_recog/text")
     message = f"the id is also that of the list at line 1 of {tmp_path}/output.1/1best_recog/text; remove one of them"
-    assert [one.message for one in bad if one.id == "utt-0001"] == [message] * 2
+    assert [one.problem.message for one in bad if one.id == "utt-0001"] == [message] * 2
 
 
 def test_folders_that_are_missing_are_an_error(tmp_path: Path) -> None:

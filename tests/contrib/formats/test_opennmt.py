@@ -8,8 +8,8 @@ import pytest
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import NBestList, SkippedList, read_lists
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.base import read_lists
+from rerank.readers.lists import Lists
 
 BARE = b"it rains .\nit rain .\n\nyes\n"
 PY = b"it rains .\t-0.3500\nit rain .\t-0.5\n\nyes\t-1\n"
@@ -17,15 +17,15 @@ TF = b"-0.350000 ||| it rains .\n-0.500000 ||| it rain .\n-0.75 |||\n-1.000000 |
 TF_WORDS = TF.replace(b" .", b" . ||| -0.1 -0.2").replace(b" |||\n", b" |||  ||| \n").replace(b"yes", b"yes ||| -1")
 
 
-def read(root: Path, data: bytes, n: int = 2) -> list[NBestList | SkippedList]:
+def read(root: Path, data: bytes, n: int = 2) -> list[Lists]:
     (root / "lists").write_bytes(data)
     return list(make_reader({"name": "opennmt", "n": n}).read(root / "lists"))
 
 
-def good(root: Path, data: bytes) -> list[TextList]:
+def good(root: Path, data: bytes) -> list[Lists]:
     found = read(root, data)
-    assert all(isinstance(one, TextList) for one in found), found
-    return [one for one in found if isinstance(one, TextList)]
+    assert all(one.problem is None for one in found), found
+    return [one for one in found if one.problem is None]
 
 
 def test_lines_with_and_without_scores(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from outcomes import problem_of
 
 from rerank.contrib.formats.sockeye import SockeyeReader
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 
 NESTED = {
     "score": 0.3, "scores": [[0.3], [0.9]], "sentence_id": 1, "translation": "a b", "translations": ["a b", "a c"],
@@ -35,7 +35,7 @@ def read(place: Path, *items: Any, **options: Any) -> list[Any]:
     return list(SockeyeReader(**options).read(place))
 
 
-def written(nbest: TextList, *args: Any, **options: Any) -> Any:
+def written(nbest: Lists, *args: Any, **options: Any) -> Any:
     return json.loads(outcomes.written(SockeyeReader(**options), nbest, *args))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import outcomes
 
 from rerank.contrib.formats.stanford import StanfordReader
-from rerank.readers.base import NBestList, SkippedList
+from rerank.readers.base import Lists
 
 PENN = b"""\
 # Parse 1 with score -38.3126
@@ -35,7 +35,7 @@ THREE = b"(ROOT (NP (NN Art)))"
 written = partial(outcomes.written, StanfordReader())
 
 
-def read(root: Path, data: bytes) -> list[NBestList | SkippedList]:
+def read(root: Path, data: bytes) -> list[Lists]:
     (root / "lists").write_bytes(data)
     return list(StanfordReader().read(root / "lists"))
 
@@ -74,11 +74,11 @@ def test_a_sentence_without_a_parse_is_an_empty_list(tmp_path: Path) -> None:
 
 def test_a_list_without_its_start_is_bad_and_says_where(tmp_path: Path) -> None:
     first, lost, last = read(tmp_path, PENN + PENN.replace(b"# Parse 1 with", b"# Parse 1 wiht", 1))[1:]
-    assert (lost.reason, lost.line) == ("header", 19)
-    assert "found '# Parse 1 wiht score -38.3126' where a list starts" in lost.message
+    assert (lost.problem.reason, lost.line) == ("header", 19)
+    assert "found '# Parse 1 wiht score -38.3126' where a list starts" in lost.problem.message
     assert (first.texts, last.texts) == ([THREE], [THREE])
     (other,) = read(tmp_path, b"1\tx\n-3\n(NN x)\n")
-    assert "expected '# Parse 1 with score ...'" in other.message
+    assert "expected '# Parse 1 with score ...'" in other.problem.message
 
 
 def test_the_best_parse_by_itself_before_every_list_is_not_a_candidate(tmp_path: Path) -> None:
@@ -91,4 +91,4 @@ def test_the_best_parse_by_itself_before_every_list_is_not_a_candidate(tmp_path:
         text.replace(b"%s\n", b"%s\n\n") % (ONE, ONE, TWO, THREE, THREE),
     ):
         lists = read(tmp_path, data)
-        assert [one.texts for one in lists if isinstance(one, NBestList)] == [[ONE, TWO], [], [THREE]]
+        assert [one.texts for one in lists if one.problem is None] == [[ONE, TWO], [], [THREE]]

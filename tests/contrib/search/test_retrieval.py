@@ -17,10 +17,8 @@ from rerank.contrib.classification.recipe import ExampleData, SourceSettings
 from rerank.contrib.classification.sets import load_set
 from rerank.contrib.search.letor import LetorReader
 from rerank.contrib.search.trec import TrecReader, read_qrels, read_run
-from rerank.readers.base import SkippedList, lists_of, readers
-from rerank.readers.block import ListBlock
+from rerank.readers.base import lists_of, readers
 from rerank.readers.detection import recognised
-from rerank.readers.texts.text_list import TextList
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
 
@@ -41,14 +39,13 @@ def letor(tmp_path: Path, text: bytes = LETOR) -> str:
 def test_letor_is_read_many_lists_at_once_as_one_by_one(tmp_path: Path) -> None:
     path = letor(tmp_path)
     first, second = LetorReader().read(path)
-    assert not isinstance(first, SkippedList)
-    assert not isinstance(second, SkippedList)
+    assert first.problem is None
+    assert second.problem is None
     assert (first.id, first.texts, first.names) == ("10", [b"a", b"b"], ("score", "1", "2", "3", "gain"))
     assert (second.id, second.texts, list(second.lines)) == ("7", [b"c d", b"6"], [5, 6])
     np.testing.assert_allclose(second.scores, [[0, -1e-3, 7, 0, 1], [0, 0, 0, 0, 3]], rtol=1e-7)
     (block,) = lists_of(LetorReader(), path, blocks=True)
-    assert isinstance(block, ListBlock)
-    for one, other in zip(block, (first, second), strict=True):
+    for one, other in zip(block.each(), (first, second), strict=True):
         assert (one.id, one.texts, list(one.lines), one.names) == (
             other.id,
             other.texts,
@@ -89,9 +86,9 @@ def test_both_ways_of_reading_letor_agree_on_odd_lines(tmp_path: Path, what: str
     alone = list(lists_of(LetorReader(), path))
     together = [one for item in lists_of(LetorReader(), path, blocks=True) for one in each(item)]
     assert list(map(shown, alone)) == list(map(shown, together))
-    found = [one for one in alone if isinstance(one, TextList)]
+    found = [one for one in alone if one.problem is None]
     assert {nbest.names for nbest in found} == {("score", "1", "2", "gain")}  # and none of a line that is bad
-    problems = [problem for one in alone for problem in (one.bad if isinstance(one, TextList) else [one.problem])]
+    problems = [problem for one in alone for problem in (one.bad if one.problem is None else [one.problem])]
     if not isinstance(expected, tuple):
         assert [problem.line for problem in problems] == [4]
         assert expected in problems[0].message
@@ -104,12 +101,12 @@ def test_both_ways_of_reading_letor_agree_on_odd_lines(tmp_path: Path, what: str
 
 
 def each(item: Any) -> Any:
-    return item if isinstance(item, ListBlock) else [item]
+    return list(item.each())
 
 
 def shown(one: Any) -> Any:
     """A list for a comparison, or what is wrong with it."""
-    if isinstance(one, SkippedList):
+    if one.problem is not None:
         return one.id, one.line, one.reason, one.message
     bad = [(problem.line, problem.reason, problem.message) for problem in one.bad]
     return one.id, one.texts, list(one.lines), one.names, one.scores.tolist(), bad, one.unscored
@@ -128,7 +125,7 @@ def test_both_ways_of_reading_letor_agree_on_drawn_files(tmp_path: Path, seed: i
             lines.append(b" ".join([b"%d qid:%b" % (rng.integers(3), query), *dict.fromkeys(drawn)]))
     path = letor(tmp_path, b"\n".join(lines))
     if seed % 4 == 0:
-        assert isinstance(next(LetorReader().blocks(path)), ListBlock)
+        assert next(LetorReader().blocks(path)).list_count > 0
     together = [one for item in lists_of(LetorReader(), path, blocks=True) for one in each(item)]
     assert list(map(shown, lists_of(LetorReader(), path))) == list(map(shown, together))
 
@@ -141,7 +138,7 @@ def test_faults_in_long_files_leave_the_lines_around_them(tmp_path: Path) -> Non
         features = [f"{j}:{k + j / 1000}" for j in range(1, 30)]
         features[int(rng.integers(29))] += "NULL" * fault
         lines.append(f"{k % 3} qid:{k // 8} {' '.join(features)} # d{k}")
-    found = [one for one in LetorReader().read(letor(tmp_path, "\n".join(lines).encode())) if isinstance(one, TextList)]
+    found = [one for one in LetorReader().read(letor(tmp_path, "\n".join(lines).encode())) if one.problem is None]
     right = np.flatnonzero(~faults)
     assert [name for one in found for name in one.texts] == [b"d%d" % k for k in right]
     scores = np.concatenate([one.scores for one in found])
@@ -154,7 +151,7 @@ def test_a_query_in_a_comment_does_not_hide_the_sizes_beside(tmp_path: Path) -> 
     path = letor(tmp_path, b"1 1:2 # not a qid:1\n0 1:3\n2 1:1\n")
     (tmp_path / "lists.letor.query").write_text("2\n1\n")
     assert [len(one) for one in read(path)] == [2, 1]
-    assert [len(one) for one in LetorReader().read(path) if isinstance(one, TextList)] == [2, 1]
+    assert [len(one) for one in LetorReader().read(path) if one.problem is None] == [2, 1]
     (tmp_path / "lists.letor.query").write_text("9" * 5000)
     with pytest.raises(DataError, match="expected the number of documents of every query, which are 3"):
         list(read(path))
@@ -178,13 +175,12 @@ def test_numbers_in_comments_are_no_columns_in_any_command(tmp_path: Path, reran
 def test_sizes_of_lists_may_be_in_a_file_beside(tmp_path: Path) -> None:
     path = letor(tmp_path, b"1 1:2\n0 1:3\n2 1:1\n")
     (bad,) = LetorReader().read(path)
-    assert isinstance(bad, SkippedList)
-    assert "expected GRADE qid:QUERY" in bad.message
+    assert bad.problem is not None
+    assert "expected GRADE qid:QUERY" in bad.problem.message
     (tmp_path / "lists.letor.query").write_text("2\n1\n")
     assert [len(one) for one in rerank.read(path)] == [2, 1]
     (block,) = LetorReader().blocks(path)
-    assert isinstance(block, ListBlock)
-    assert block.lists.tolist() == [0, 2, 3]
+    assert block.first.tolist() == [0, 2, 3]
     (tmp_path / "lists.letor.query").write_text("2\n2\n")
     with pytest.raises(DataError, match="expected the number of documents of every query, which are 3"):
         list(rerank.read(path))
@@ -199,13 +195,13 @@ def test_an_empty_file_has_no_lists(tmp_path: Path) -> None:
 def test_letor_is_written_in_a_new_order(tmp_path: Path) -> None:
     reader, out = LetorReader(), io.BytesIO()
     for nbest in reader.read(letor(tmp_path)):
-        assert not isinstance(nbest, SkippedList)
+        assert nbest.problem is None
         reader.write(out, nbest, [1, 0], np.array([1.0, 2.5]))
     again = list(LetorReader().parse(out.getvalue()))
     assert out.getvalue().startswith(
         b"0 qid:10 3:2#docid=b score = 2.5\n2 qid:10 1:.5 3:0.1 # docid = a inc = 1 score = 1.0\n"
     )
-    assert not isinstance(again[0], SkippedList)
+    assert again[0].problem is None
     assert again[0].texts == [b"b", b"a"]
 
 
@@ -218,7 +214,7 @@ def test_relevant_documents_that_a_run_lacks_count(tmp_path: Path) -> None:
     assert scores == {"map": 0.5, "recall@2": 0.5, "mrr": 1.0, "ndcg@2": pytest.approx(1 / (1 + 1 / np.log2(3)))}
     reader, out = TrecReader(), io.BytesIO()
     for nbest in reader.read(tmp_path / "run"):
-        assert not isinstance(nbest, SkippedList)
+        assert nbest.problem is None
         reader.write(out, nbest, [1, 0])
     assert out.getvalue() == b"q1 Q0 b 1 2.5 rerank\nq1 Q0 a 2 1.5 rerank\n"
     (tmp_path / "qrels").write_text("q1 0 b high\n")
@@ -311,7 +307,7 @@ def test_lines_of_a_query_may_stand_apart(tmp_path: Path, order: str, rerank: An
     reader = TrecReader(qrels=str(tmp_path / "qrels"))
     read_all = {}
     for name in ("together", "apart"):
-        found = [one for one in reader.read(tmp_path / name) if isinstance(one, TextList)]
+        found = [one for one in reader.read(tmp_path / name) if one.problem is None]
         read_all[name] = {one.id: sorted(zip(one.texts, one.base.tolist(), strict=True)) for one in found}
     assert read_all["apart"] == read_all["together"]
     assert {name: len(of) for name, of in read_all["apart"].items()} == {"q1": 2, "q3": 4, "q5": 6}
@@ -323,7 +319,7 @@ def test_lines_of_a_query_may_stand_apart(tmp_path: Path, order: str, rerank: An
     assert made[0] == made[1]
     # A stream is read once: the second part of a query is refused, and not taken for another query.
     parsed = TrecReader().parse((tmp_path / "apart").read_bytes())
-    assert any(isinstance(one, SkippedList) and "may stand apart in files alone" in one.message for one in parsed)
+    assert any(one.problem is not None and "may stand apart in files alone" in one.problem.message for one in parsed)
 
 
 def test_judgements_of_beir_are_read(tmp_path: Path) -> None:
@@ -383,7 +379,7 @@ def test_runs_in_json_are_those_of_trec(tmp_path: Path) -> None:
         one = TrecReader(qrels=str(tmp_path / f"{form}.qrels"))
         fused = replace(one, others=(str(tmp_path / f"{form}.run"),))
         for reader, name in ((one, form), (fused, "trec")):
-            lists = [found for found in reader.read(tmp_path / f"{name}.run") if isinstance(found, TextList)]
+            lists = [found for found in reader.read(tmp_path / f"{name}.run") if found.problem is None]
             read.append([(found.id, found.texts, found.scores.tolist(), found.unlisted) for found in lists])
         assert recognised(str(tmp_path / f"{form}.run"), readers) == "trec"
     assert read[0] == [("q1", [b"x", b"y"], [[-1, 0], [-2, 2]], (1.0,)), ("q2", [b"x"], [[-1, 0]], ())]
@@ -416,7 +412,7 @@ def test_a_query_that_found_nothing_is_a_list_without_candidates(tmp_path: Path)
     (tmp_path / "qrels.json").write_text('{"q1": {"y": 1}, "q2": {"x": 1}, "q3": {}}')
     reader = TrecReader(qrels=str(tmp_path / "qrels.json"))
     first, second = reader.read(tmp_path / "run.json")
-    assert isinstance(first, TextList)
+    assert first.problem is None
     assert (first.id, first.texts, first.unlisted, second.id) == ("q1", [], (1.0,), "q2")
     lists = rerank.read(tmp_path / "run.json", {"name": "trec", "qrels": str(tmp_path / "qrels.json")})
     assert rerank.evaluate([[], [1.0]], lists, "mrr").score == 0.5
@@ -427,7 +423,7 @@ def test_a_bad_line_of_a_fused_run_leaves_the_others(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("q1 Q0 x 1 3.0 a\nq1 Q0 y 2 high a\n")
     (tmp_path / "b").write_text("q1 Q0 x 1 1.0 b\n")
     (found,) = TrecReader(others=(str(tmp_path / "b"),)).read(tmp_path / "a")
-    assert isinstance(found, TextList)
+    assert found.problem is None
     assert [problem.reason for problem in found.bad] == ["score"]
     assert (found.texts, found.scores[0, 0]) == ([b"x"], 2 / 61)
 

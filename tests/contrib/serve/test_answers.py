@@ -10,7 +10,6 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple
@@ -25,8 +24,8 @@ from rerank.contrib.serve.app import _trained
 from rerank.data.symbols import known_hash
 from rerank.models.model import Model
 from rerank.models.scorer import Opened, Ranked, Scorer
-from rerank.readers.base import NBestList, SkipCount, SkippedList
-from rerank.readers.texts.text_list import SparseScores, TextList
+from rerank.readers.base import Problem, SkipCount
+from rerank.readers.lists import Lists, SparseScores
 from rerank.runs import pipeline
 
 THREADS, RANKINGS = 8, 2_500  # of all contents together
@@ -39,7 +38,7 @@ class Case(NamedTuple):
     """A Scorer and lists to rank; ``times``: so many rankings."""
 
     scorer: Scorer
-    lists: list[NBestList]
+    lists: list[Lists]
     times: int
 
 
@@ -72,7 +71,7 @@ def texts(workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 def cases(trees: Path, texts: dict[str, Path], small_data: Path) -> dict[str, Case]:
     """Of every content a Scorer, with lists that have unknown words, labels and sparse features."""
     model = Model.load(trees, trust=True)
-    read = [each for each in Scorer(model).reader.read(small_data / "test.nbest.gz") if isinstance(each, NBestList)]
+    read = [each for each in Scorer(model).reader.read(small_data / "test.nbest.gz") if each.problem is None]
     found = {
         "trees": Case(Scorer(model), [_odd_trees(each, i) for i, each in enumerate(read[:20])], 750),
         "voted": Case(Scorer(model, "voted"), read[:20], 250),
@@ -83,32 +82,32 @@ def cases(trees: Path, texts: dict[str, Path], small_data: Path) -> dict[str, Ca
     return found
 
 
-def _odd_trees(nbest: NBestList, i: int) -> NBestList:
+def _odd_trees(nbest: Lists, i: int) -> Lists:
     """A list with a word and a label that no other list has."""
     odd = f" (ODD{i} Odd{i}))".encode()
-    return replace(nbest, texts=[text.rstrip()[:-1] + odd for text in nbest.texts])
+    return nbest.changed(texts=[text.rstrip()[:-1] + odd for text in nbest.texts])
 
 
-def _text_list(i: int) -> TextList:
+def _text_list(i: int) -> Lists:
     """Eight candidates for a source of eight words, some of them new, with scores of three names."""
     rng, N = np.random.default_rng(i), 8
     words = [f"{'good' if rng.random() < 0.5 else 'bad'}{rng.integers(12)}" for _ in range(40)] + [f"New{i}"]
     texts = [" ".join(rng.choice(words, rng.integers(4, 9))).encode() for _ in range(N)]
     sparse = SparseScores(np.arange(N + 1), [f"sp{i % 3}_{k}".encode() for k in range(N)], rng.normal(size=N))
-    return TextList(
+    return Lists.one(
         str(i), "memory", i + 1, texts, list(range(N)), rng.normal(size=(N, 4)), column=3,
         names=("LM0", "TM0_0", "TM0_1", "score"), sparse=sparse,
         source=" ".join(f"quell{word}" for word in rng.integers(0, 12, 8)).encode(),
     )  # fmt: skip
 
 
-def rank_all(scorer: Scorer, lists: list[NBestList]) -> list[Result]:
+def rank_all(scorer: Scorer, lists: list[Lists]) -> list[Result]:
     """Open and rank the lists one after the other."""
     opened = (scorer.open(each) for each in lists)
     return [result(each) for each in scorer.rank(opened)]
 
 
-def result(ranked: Ranked | SkippedList) -> Result:
+def result(ranked: Ranked | Problem) -> Result:
     assert isinstance(ranked, Ranked), ranked
     digest = hashlib.sha256(ranked.order.tobytes() + ranked.scores.tobytes()).hexdigest()
     return ranked.nbest.id, digest, ranked.unknown
@@ -241,7 +240,7 @@ def test_what_a_template_lacks_is_logged_once_by_all_threads(
     cases: dict[str, Case], caplog: pytest.LogCaptureFixture
 ) -> None:
     scorer = Scorer(cases["texts"].scorer.model)
-    lists = [replace(each, source=None) for each in cases["texts"].lists if isinstance(each, TextList)]
+    lists = [each.changed(source=None) for each in cases["texts"].lists if not each.of_trees]
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(lambda _: rank_all(scorer, list(lists)), range(THREADS)))
     said = [record.getMessage() for record in caplog.records]
@@ -251,25 +250,25 @@ def test_what_a_template_lacks_is_logged_once_by_all_threads(
 # Memory, over thousands of lists
 
 
-def tiny_trees(i: int) -> NBestList:
+def tiny_trees(i: int) -> Lists:
     """Two parses of three words that nobody has seen, two of them with capitals."""
     texts = [f"(S1 (NP (NNP Ab{i}) (NN cd{i})) (VB{i} Ef{i}))", f"(S1 (NP (NNP Ab{i}) (NN cd{i}) (NN Ef{i})))"]
-    return NBestList(f"t{i}", "memory", 1, [text.encode() for text in texts], [1, 2], np.array([[-1.0], [-2.0]]))
+    return Lists.one(f"t{i}", "memory", 1, [text.encode() for text in texts], [1, 2], np.array([[-1.0], [-2.0]]))
 
 
-def tiny_texts(i: int) -> NBestList:
+def tiny_texts(i: int) -> Lists:
     """Two texts of new words, with a sparse feature of a new name each."""
     sparse = SparseScores(np.arange(3), [f"a{i}".encode(), f"b{i}".encode()], np.ones(2))
     scores, names = np.array([[-1.0, 2, 3, 4], [-2.0, 3, 4, 1]]), ("LM0", "TM0_0", "TM0_1", "score")
     texts = [f"Neu{i} wort{i}".encode(), f"wort{i}".encode()]
-    return TextList(
+    return Lists.one(
         f"x{i}", "memory", 1, texts, [1, 2], scores, column=3, names=names, sparse=sparse, source=f"quell{i}".encode()
     )
 
 
 @pytest.mark.parametrize(("name", "make", "total"), [("trees", tiny_trees, 600), ("texts", tiny_texts, 700)])
 def test_lists_of_ever_new_words_leave_nothing(
-    cases: dict[str, Case], name: str, make: Callable[[int], NBestList], total: int
+    cases: dict[str, Case], name: str, make: Callable[[int], Lists], total: int
 ) -> None:
     scorer = cases[name].scorer
     symbols = scorer.content.symbols
