@@ -29,7 +29,7 @@ from rerank.learn.predictor import (
 from rerank.learn.predictor import State as State
 from rerank.learn.replay import Replay, repeat_updates
 from rerank.learn.scoring import Weights as Weights
-from rerank.learn.settings import NotNegative, Part, settings_of
+from rerank.learn.settings import KernelPart, NotNegative, settings_of
 from rerank.learn.voting.votes import Votes
 from rerank.learn.workspace import (
     EpochStats,
@@ -44,7 +44,7 @@ from rerank.learn.workspace import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learner(Part):
+class Learner(KernelPart):
     """An update rule with its parameters: a frozen dataclass whose fields are the recipe's schema.
 
     ``init`` makes a state, and only ``epoch`` changes one. At the end of an epoch nothing lazy is left in a state, so a

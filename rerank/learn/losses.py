@@ -17,7 +17,7 @@ from rerank.kernels.compile import kernel
 from rerank.learn.hooks import gather as gather
 from rerank.learn.judge import append, base_of, merge, squared_norm, subgradient
 from rerank.learn.pairs import aim, costlier, pick, rivals
-from rerank.learn.settings import Part
+from rerank.learn.settings import KernelPart
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, ListArrays, Scratch
 
 LINEAR_BELOW = 30.0  # the exponential loss is linear for margins below −LINEAR_BELOW: its slope stays finite
@@ -25,7 +25,7 @@ TINY = 1e-100  # squares of coefficients below it may be 0
 
 
 @dataclass(frozen=True)
-class Loss(Part, ABC):
+class Loss(KernelPart, ABC):
     """The common part of losses; see ``PairLoss`` and ``ListLoss``, from which all are derived.
 
     sources: the pair sources that it takes notice of; () for all.

@@ -22,7 +22,7 @@ from rerank.base.registry import Registry
 from rerank.data.symbols import mix
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.settings import NotNegative, Part, Positive, settings_of
+from rerank.learn.settings import KernelPart, NotNegative, Positive, settings_of
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the counter's step of splitmix64 (Steele et al. 2014)
 LOW, HALF, ONE = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(1)
@@ -65,7 +65,7 @@ def compares_oracle(pairs: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class PairSource(Part, ABC):
+class PairSource(KernelPart, ABC):
     """The source of the pairs of a training.
 
     It is written as ``pick``, which is given the scores and gains of a list, the place of its oracle (-1 in an empty

@@ -31,7 +31,7 @@ class SettingsClass:
             return _settings_class(owner)
 
 
-class Part(Checked):
+class KernelPart(Checked):
     """A part that kernels work for: a frozen dataclass of parameters, whose static methods are compiled with them."""
 
     name: ClassVar[str] = ""  # that of the class if it says no other
