@@ -24,10 +24,10 @@ from rerank.contrib.structures.readers import sequence_readers
 from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates
+from rerank.learn import LOSSES
 from rerank.learn.base import learners
-from rerank.learn.losses import LOSSES
 from rerank.learn.mert.mert import MertSettings
-from rerank.learn.pairs import PairSource
+from rerank.learn.pairs import pairs
 from rerank.metrics.base import metrics
 from rerank.readers import base
 from rerank.readers.base import readers
@@ -46,7 +46,6 @@ PAGES = Path(__file__).parents[1]
 SCRIPTS, RECIPES = PAGES / "examples", PAGES.parent / "recipes"
 NAMED = {  # parts that are no registry's
     "mert": MertSettings,
-    "pairs": PairSource,
     "local": LocalTree,
     "ranker": estimators.ListRanker,
     "tagger": estimators.SequenceTagger,
@@ -54,6 +53,7 @@ NAMED = {  # parts that are no registry's
 }
 REGISTRIES: dict[str, Any] = {
     "learner": learners,
+    "pairs": pairs,
     "reader": readers,
     "metric": metrics,
     "template": templates,

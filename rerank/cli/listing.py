@@ -10,12 +10,14 @@ import typer
 from rerank.cli.answer import out, show, shown_as_json
 from rerank.cli.application import command
 
-Kind = Literal["readers", "templates", "metrics", "learners", "losses", "recipes"]
+Kind = Literal["readers", "templates", "metrics", "learners", "losses", "pairs", "recipes"]
 REGISTRIES = {  # their modules, in which they are called like their kind
     "readers": "rerank.readers.base",
     "templates": "rerank.features.template",
     "metrics": "rerank.metrics.base",
     "learners": "rerank.learn.base",
+    "losses": "rerank.learn.losses",
+    "pairs": "rerank.learn.pairs",
 }
 RECOMMENDED = {"maxent", "lambdamart", "vrda", "perceptron", "arow", "arda"}  # learners; see docs/choosing.md
 PAPERS, WIDTH = "papers", 120
@@ -63,10 +65,6 @@ def _parts(kind: Kind) -> list[dict[str, Any]]:
             of_paper = recipe["name"].startswith(f"{PAPERS}/")
             recipe["use"] = PAPERS if of_paper else task_named(task[1] if task else "parse").use
         return recipes
-    if kind == "losses":
-        from rerank.learn.losses import LOSSES
-
-        return [{"name": name} for name in sorted(LOSSES)]
     return [_part(name, part) for name, part in getattr(import_module(REGISTRIES[kind]), kind)]
 
 

@@ -38,7 +38,7 @@ class ByType(Called):
         By convention that is a learner's settings. Of a class and those that it is derived from, the first counts.
         """
         for kind in reversed(kinds):
-            owner = getattr(kind, "learner", kind)
+            owner = getattr(kind, "owner", kind)
             for base in owner.__mro__[:-1] if isinstance(owner, type) else ():
                 if base in self.bodies:
                     return self.bodies[base]
@@ -57,7 +57,7 @@ def by_type(declared: F) -> F:
 def take_methods(kind: type) -> None:
     """Make the static methods of ``kind`` that are named like declared functions their bodies for it."""
     for name, method in vars(kind).items():
-        if isinstance(method, staticmethod) and name in HOOKS:
+        if isinstance(method, staticmethod) and name in HOOKS and not method.__isabstractmethod__:
             HOOKS[name].bodies[kind] = method.__func__
 
 

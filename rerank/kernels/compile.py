@@ -12,7 +12,7 @@ from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from rerank.kernels.sources import PACKAGE, kernel_state
+from rerank.kernels.sources import PACKAGE, joined_state, kernel_state
 
 F = TypeVar("F", bound=Callable[..., Any])
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
@@ -98,17 +98,22 @@ def kernel(function: F) -> F:
 
 
 @cache
-def kernel_of(function: F, kind: type) -> F:
-    """The kernel ``function`` for a class that gives bodies to what it calls (see ``by_type``).
+def kernel_of(function: F, *kinds: type) -> F:
+    """The kernel ``function`` for classes that give bodies to what it calls (see ``by_type``).
 
-    For a class of a user's own module this is a kernel apart, kept with that module's: it is compiled again when the
-    module has changed, and what other programs keep names no module that they do not have. A class of a script is
+    It is a kernel apart for each of them: a call of one would take settings of other classes with fields of the same
+    types for its own. For classes of a user's own modules it is kept with theirs: it is compiled again when one of the
+    modules has changed, and what other programs keep names no module that they do not have. A class of a script is
     another one in every process, so nothing is kept for it.
     """
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    if Path(file).is_relative_to(PACKAGE) or not isinstance(function, Kernel):
+    files = {kind.__module__: getattr(sys.modules.get(kind.__module__), "__file__", None) or "" for kind in kinds}
+    others = {module: file for module, file in sorted(files.items()) if not Path(file).is_relative_to(PACKAGE)}
+    if not isinstance(function, Kernel):
         return function
-    state = None if kind.__module__ == "__main__" else kernel_state(kind.__module__, file)
+    if not others:
+        return _compiled(cast(F, function.function), function.state)
+    states = [kernel_state(module, file) for module, file in others.items() if module != "__main__"]
+    state = None if len(states) < len(others) or None in states else joined_state(map(str, states))
     return _compiled(cast(F, function.function), state)
 
 

@@ -9,6 +9,7 @@ import ast
 import hashlib
 import sys
 import sysconfig
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec, resolve_name
@@ -75,6 +76,12 @@ def kernel_state(module: str, file: str) -> str | None:
     if not path.is_file():
         return None
     return hashlib.sha256(f"{_package_state()} {module_digest(module, path)}".encode()).hexdigest()[:16]
+
+
+def joined_state(states: Iterable[str]) -> str:
+    """The state of several modules' kernels together; of one, its own."""
+    first, *others = states
+    return hashlib.sha256(" ".join([first, *others]).encode()).hexdigest()[:16] if others else first
 
 
 @cache

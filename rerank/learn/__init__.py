@@ -33,7 +33,26 @@ LEARNERS = {
 trees: Registry[Any] = Registry("trees")
 
 
+LOSSES = {
+    "perceptron": "PerceptronLoss",
+    "hinge": "Hinge",
+    "cost": "Cost",
+    "logistic": "Logistic",
+    "exponential": "Exponential",
+    "log": "Log",
+    "bayes": "BayesRisk",
+    "listnet": "ListNet",
+    "listmle": "ListMLE",
+    "lambdarank": "LambdaRank",
+}
+PAIRS = {"oracle": "Oracle", "hope-fear": "HopeFear", "sampled": "Sampled"}
+
+
 def register(add: Add) -> None:
-    """Make the learners known."""
+    """Make the learners, losses and pair sources known."""
     for name, place in LEARNERS.items():
         add("learner", name, f"{__name__}.{place}")
+    for name, place in LOSSES.items():
+        add("loss", name, f"{__name__}.losses:{place}")
+    for name, place in PAIRS.items():
+        add("pair source", name, f"{__name__}.pairs:{place}")

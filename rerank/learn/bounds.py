@@ -51,7 +51,6 @@ from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, Weights
 from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
-from rerank.learn.losses import LOG
 from rerank.learn.replay import Replay, Updates, VoteRoom, load, stretches
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.nwin import NWin
@@ -123,7 +122,7 @@ def expand_updates(
 
 def expand(log: UpdateLog, corpus: Corpus, base_rate: float) -> Differences:
     """The logged updates as vectors over the columns of the training ``corpus``, the base score as base_rate·b(y)."""
-    replay = Replay(log, corpus, 0.0, LOG)
+    replay = Replay(log, corpus, 0.0, pairwise=False)
     base = np.zeros(replay.updates.lists.size)
     expand_updates(replay.data, replay.updates, float(base_rate), replay.space, replay.room, base)
     end = int(replay.room.first[-1])

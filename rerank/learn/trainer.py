@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.errors import RunError
+from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import check, deferred, requested
 from rerank.data.shards import Corpora, part_count, part_of, places
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.duality import duality_gap, require_pairs
 from rerank.learn.log import UpdateLog
-from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.pairs import Oracle, PairSource
 from rerank.learn.predictor import copy_state, sums_of
 from rerank.learn.workspace import EpochStats
 from rerank.storage.work import Work
 
 logger = logging.getLogger("rerank")
 POINTS = 20  # points of the curves of an epoch
-ORACLE_PAIRS = PairSource()
+ORACLE_PAIRS: PairSource = Oracle()
 PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one
 SCRATCH = 8  # bytes per column: its place in the sum of an update
 FEW = 1024  # columns of the states that are measured
@@ -155,6 +155,22 @@ def train(
             check()
     training.log = progress.log.cut(progress.marks) if progress.log is not None else None
     return training
+
+
+def require_source(learner: Learner, pairs: PairSource) -> None:
+    """Refuse a pair source that ``learner`` cannot learn from, or of which its loss takes no notice."""
+    loss = learner.loss_type()
+    if learner.sources and pairs.name not in learner.sources:
+        raise RecipeError(
+            f"found {pairs.name!r}; expected {' or '.join(learner.sources)} for the learner {learner.name!r}",
+            key="name",
+        )
+    if loss.sources and pairs.name not in loss.sources:
+        message = (
+            f"found {pairs.name!r}, which changes nothing for the loss {loss.name}: it looks at all candidates, not at "
+        )
+        message += f"pairs; expected {' or '.join(loss.sources)}, or a loss of pairs, as {{loss: logistic}}"
+        raise RecipeError(message, key="name")
 
 
 def visit(

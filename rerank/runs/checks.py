@@ -9,10 +9,9 @@ from rerank.learn.base import Learner, require_votes
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.learn.folds import latest
-from rerank.learn.pairs import require_source
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.rules.winnow import Multiplicative
-from rerank.learn.trainer import bytes_needed
+from rerank.learn.trainer import bytes_needed, require_source
 from rerank.models.model import Model
 from rerank.recipes.recipe import ListRecipe, Single, tree_learner
 from rerank.recipes.sections import TrainingSettings

@@ -16,7 +16,7 @@ from rerank.learn import trees as tree_readers
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.log import UpdateLog
-from rerank.learn.replay import gather
+from rerank.learn.replay import in_memory
 from rerank.learn.scoring import best, weighed_rows
 from rerank.learn.scoring import choices as choices_of
 from rerank.learn.voting.votes import Votes
@@ -86,7 +86,7 @@ class Run:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
         if self._votes is None and self.log and self.recipe.training.vote:
             kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
-            self._votes = self.learner.votes(*gather(UpdateLog.from_arrays(self.log), kept))
+            self._votes = self.learner.votes(*in_memory(UpdateLog.from_arrays(self.log), kept))
         return self._votes
 
     def forget_votes(self) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import DETAIL, counting
+from rerank.base.registry import build
 from rerank.data.shards import Corpora, parts, section, shared
 from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
@@ -18,8 +19,8 @@ from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
 from rerank.learn.bounds import Bounds, DualRule, bounds, has_bounds, list_margins, scaled_bounds
 from rerank.learn.folds import choose, cut_state, padded, padded_state, with_base_column
-from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.pairs import PairSource
+from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.rules.winnow import Multiplicative
 from rerank.learn.scoring import candidate_scores
@@ -30,7 +31,7 @@ from rerank.models.model import Model, check_state
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
-from rerank.recipes.settings import Settings, dataclass_of
+from rerank.recipes.settings import Settings
 from rerank.runs.callbacks import TrainingEvent, tell, watched
 from rerank.runs.run import Run, beside, run_key, weight_counts
 from rerank.storage.work import Work
@@ -268,7 +269,7 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Corpora, metric: Met
         or not (scaled or rule is not None)
         or training.skipped
         or recipe.training.prior
-        or LOSSES[loss] not in PAIRWISE
+        or not learner.pairwise
         or recipe.training.pairs["name"] != "oracle"
         or getattr(learner, "update", "mistakes") != "mistakes"
     ):
@@ -289,7 +290,7 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Corpora, metric: Met
 
 def pair_source(settings: Settings) -> PairSource:
     """The pair source that a recipe describes."""
-    return dataclass_of(PairSource, settings, "training.pairs")
+    return build(pair_sources, settings, "training.pairs")
 
 
 def _targets(recipe: ListRecipe, corpus: Corpora, metric: Metric) -> np.ndarray:

@@ -23,8 +23,8 @@ from programs import PATIENCE
 import rerank as library
 from rerank import __version__
 from rerank.cli.listing import WIDTH
+from rerank.learn import LOSSES
 from rerank.learn.base import learners
-from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
 from rerank.readers.base import readers
 from rerank.readers.trees.charniak import CharniakReader

@@ -26,8 +26,8 @@ from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor
 from rerank.features.template import SETS, make_template, templates
+from rerank.learn import LOSSES
 from rerank.learn.base import learners
-from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
 from rerank.readers import base
 from rerank.recipes.loading import load_recipe

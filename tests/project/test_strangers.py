@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Literal
 from rerank.cli.answer import show
 from rerank.cli.application import command
 from rerank.features.text.measures import Rank
+from rerank.learn.losses import PairLoss
+from rerank.learn.pairs import Oracle
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.metrics.wer import Wer
 from rerank.readers.texts.jsonl import JsonlReader
@@ -47,6 +49,18 @@ class Metric(Wer):
 @dataclass(frozen=True)
 class StrangeRank(Rank):
     """The ranks of strangers."""
+
+
+class Loss(PairLoss):
+    """The loss of strangers."""
+
+    @staticmethod
+    def of(m: float) -> tuple[float, float]:
+        return max(0.0, 2.0 - m), 3.0
+
+
+class Pairs(Oracle):
+    """The pairs of strangers."""
 
 
 @command("greet")
@@ -118,6 +132,8 @@ def register(add):
     add("reader", "strange-reader", Reader)
     add("reader", "moses", Reader)
     add("learner", "strange-learner", "stranger:Learner")
+    add("loss", "strange-loss", "stranger:Loss")
+    add("pair source", "strange-pairs", "stranger:Pairs")
     add("metric", "strange-metric", "stranger:Metric")
     add("template", "StrangeRank", "stranger:StrangeRank")
     add("command", "greet", "stranger")
@@ -148,8 +164,16 @@ def called(site: Path, *words: str, cwd: Path | None = None) -> subprocess.Compl
 
 def test_parts_are_listed(site: Path) -> None:
     listed = called(site, "list", "--all").stdout
-    for name in ("strange-reader", "strange-learner", "strange-metric", "StrangeRank"):
+    names = ("strange-reader", "strange-learner", "strange-loss", "strange-pairs", "strange-metric", "StrangeRank")
+    for name in names:
         assert name in listed
+
+
+def test_a_loss_is_learned_from(site: Path) -> None:
+    code = f"import sys; sys.path.insert(0, {str(site)!r}); from rerank.learn.learned import learned; "
+    code += "from rerank.learn.rules.sgd import SGD; print(learned(SGD(loss='strange-loss', eta=1.0), {'a': 1.0}))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "{'a': 3.0}\n"
 
 
 def test_commands_are_called(site: Path) -> None:

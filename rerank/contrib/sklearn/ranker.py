@@ -21,12 +21,13 @@ from rerank.features.dense import said_of_all
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.folds import choose, with_base_column
-from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.pairs import PairSource
+from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.settings import Count
-from rerank.learn.trainer import Training, train
+from rerank.learn.trainer import Training, require_source, train
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import best_of_lists, oracles, two_valued
@@ -319,13 +320,11 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
 
 def pairs_of(given: Any, learner: Learner) -> PairSource:
     """The pair source that ``ListRanker.pairs`` describes, for ``learner``."""
+    if not isinstance(given, str | dict):
+        raise RecipeError(f"found {given!r}; expected a name, or a dict of it and its settings", key="pairs")
+    source = build(pair_sources, {"name": given} if isinstance(given, str) else given, "pairs")
     try:
-        source = PairSource(**({"name": given} if isinstance(given, str) else given))
         require_source(learner, source)
-    except TypeError as error:
-        raise RecipeError(
-            f"found {given!r}; expected a name, or a dict of it and its settings ({error})", key="pairs"
-        ) from None
     except RecipeError as error:
         raise RecipeError(error.message, key=f"pairs.{error.key}") from None
     return source

@@ -21,25 +21,25 @@ from rerank.kernels.by_type import ByType
 from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
-from rerank.learn.log import LogBuffers
-from rerank.learn.losses import COST, PAIRWISE
+from rerank.learn.losses import Cost
+from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import SEEN, SURVIVED, UPDATES, sums_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.trainer import EvaluationHooks, Training, TrainingState, epoch_order
-from rerank.learn.workspace import ORACLES, ListArrays, Scratch, parts, stats_of
+from rerank.learn.workspace import ListArrays, Scratch, parts, stats_of
 
 
 class PassOfLearner(ByType):
     """A function whose body is the pass over lists of the learner whose settings come last."""
 
     def body_of(self, kinds: list[Any]) -> Any:
-        passes = kinds[-1].learner.passes
+        passes = kinds[-1].owner.passes
         return getattr(passes, "function", passes)
 
 
 @PassOfLearner
 def learn_from_list(
-    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers, tally: np.ndarray,
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: None, tally: np.ndarray,
     params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order`` and learn, as the learner does."""
@@ -47,13 +47,16 @@ def learn_from_list(
 
 @kernel
 def chain_pass(
-    order: np.ndarray, state: Any, sums: Any, pair: ListArrays, scratch: Scratch, log: LogBuffers, tally: np.ndarray,
-    room: ChainRoom, chains: Chains, params: Any,
+    order: np.ndarray, state: Any, sums: Any, pair: ListArrays, scratch: Scratch, log: None, tally: np.ndarray,
+    room: ChainRoom, chains: Chains, tilt: float, params: Any,
 ) -> None:  # fmt: skip
-    """Pass over the examples ``order``: find the rival of each, and learn from the pair; ``pair`` is scratch space."""
+    """Pass over the examples ``order``: find the rival of each, and learn from the pair; ``pair`` is scratch space.
+
+    tilt: what a wrong label counts in the search for the rival.
+    """
     for at in range(order.shape[0]):
         i = order[at]
-        best_labels(state, pair.pairs.tilt if params.loss == COST else 0.0, i, room, chains)
+        best_labels(state, tilt, i, room, chains)
         count, cost = differing_columns(pair, i, room, chains)
         pair.lists[1] = 2 if count >= 0 else 1
         pair.rows[1] = pair.rows[2] = max(count, 0)
@@ -66,7 +69,6 @@ class PairSpace(NamedTuple):
 
     data: ListArrays
     scratch: Scratch
-    log: LogBuffers
 
 
 def pair_for(entries: int) -> PairSpace:
@@ -81,9 +83,7 @@ def pair_for(entries: int) -> PairSpace:
         np.empty(2), np.empty(2, np.int64), np.empty(2), column, value, extra, np.empty((0, 3)), np.empty(0, np.int64),
         np.zeros(1, np.int64),
     )  # fmt: skip
-    nothing = np.empty(0, np.int64)
-    log = LogBuffers(np.zeros(2, np.int64), nothing, nothing, nothing, np.empty(0), nothing, np.empty(0))
-    return PairSpace(data, scratch, log)
+    return PairSpace(data, scratch)
 
 
 POINTS = 20  # points of the curves of an epoch
@@ -98,7 +98,7 @@ def require_structured(learner: Learner) -> None:
         reason = "it looks at every candidate of a list at once, and outputs are too many to list"
     elif learner.dual:
         reason = "it keeps a variable for every candidate, and outputs are too many to list"
-    elif learner.settings().loss not in PAIRWISE:
+    elif not learner.pairwise:
         reason = f"its loss {getattr(learner, 'loss', '')} sums over all outputs; take the learner maxent, which does"
     if reason:
         raise RecipeError(f"the learner {learner.name!r} cannot train over structures: {reason}", key="learner")
@@ -175,8 +175,9 @@ class ChainVisitor:
         """A part of an epoch, between ``begin`` and ``finish``; returns a tally."""
         self.room.stamp[0] = -1  # other transitions than those of an earlier state
         kind: Any = type(self.learner)
-        kernel, tally, pair = kernel_of(chain_pass, kind), np.zeros(6), self.pair
-        kernel(order, state, sums, pair.data, pair.scratch, pair.log, tally, self.room, self.chains, self.params)
+        kernel, tally = kernel_of(chain_pass, kind, self.learner.loss_type()), np.zeros(6)
+        tilt = float(issubclass(self.learner.loss_type(), Cost))
+        kernel(order, state, sums, *self.pair, None, tally, self.room, self.chains, tilt, self.params)
         return tally
 
 

@@ -14,7 +14,7 @@ from rerank.contrib.structures.decoding import best_labels, decode, differing_co
 from rerank.contrib.structures.training import pair_for, train_chains, vote
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.losses import COST
+from rerank.learn.losses import Cost
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.trainer import epoch_order
 
@@ -149,7 +149,7 @@ def test_a_random_field_is_the_optimum_over_all_outputs(mask: np.ndarray, l2: fl
 def naive(learner: Learner, chains: Chains, epochs: int, seed: int) -> tuple[Any, list[tuple[np.ndarray, int]]]:
     """The state after ``epochs``, and all predictors with the examples that they survived: every output is listed."""
     state, predictors, survived = learner.init(chains.width), [np.zeros(chains.width)], [0]
-    tilt = float(learner.settings().loss == COST)
+    tilt = float(learner.loss_type() is Cost)
     for epoch in range(epochs):
         for i in epoch_order(chains.example_count, seed, epoch, True):
             every, totals = all_scores(chains, i, learner.last(state).w, tilt)
