@@ -175,7 +175,7 @@ def test_a_result_is_read_as_it_was_written(tmp_path: Path, caplog: pytest.LogCa
     assert (header, arrays["y"].tolist(), arrays["z"].tolist()) == ({"x": 1}, [0, 1, 2], np.eye(2).tolist())
     assert arrays["z"].flags.f_contiguous
     assert Work(tmp_path / "here.npz", "b").load() is None
-    assert not caplog.text
+    assert "cannot be read" not in caplog.text
     (tmp_path / "here.npz").write_bytes(b"PK")
     assert kept.load() is None
     assert "cannot be read" in caplog.text
