@@ -36,7 +36,7 @@ def child(found: Path, words: list[str]) -> None:
             seconds, function = time.process_time() - self.running.pop(), happened.data["dispatcher"].py_func
             self.seen.append((f"{function.__module__}.{function.__qualname__}", seconds, len(self.running)))
 
-    from rerank.cli.main import main as command
+    from rerank.cli.application import main as command
 
     sys.argv = ["rerank", *words]
     with event.install_listener("numba:compile", Listener()) as listener:  # type: ignore[attr-defined]

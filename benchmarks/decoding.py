@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rerank.metrics.decoding.bracket_model import BracketModel
+from rerank.metrics.bracket_model import BracketModel
 from rerank.models.decoding import decode
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding, decodings_of

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from rerank.engines.engine import EngineSettings, open_engine
 from rerank.extraction.cache import CorpusCache
+from rerank.pool import EngineSettings, open_engine
 from rerank.recipes.recipe import Recipe
 
 NAMES = ("processes", "dask")

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.linear_model import Ridge
 
 import rerank
-from rerank.readers.texts.letor import LetorReader
+from rerank.contrib.search.letor import LetorReader
 
 FEATURES, DOCUMENTS = 46, 100
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rerank.engines.engine import Engine, EngineSettings, open_engine
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import extract_training
+from rerank.pool import Engine, EngineSettings, open_engine
 from rerank.recipes.recipe import Recipe
 
 

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from rerank.base.registry import build
+from rerank.contrib.structures.chain import Chains, chains_of
+from rerank.contrib.structures.decoding import decode
+from rerank.contrib.structures.training import train_chains
 from rerank.learn.base import learners
-from rerank.learn.spaces.chain import Chains, chains_of
-from rerank.learn.spaces.decoding import decode
-from rerank.learn.spaces.training import train_chains
 
 LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)")
 OURS: dict[str, dict[str, Any]] = {

@@ -19,36 +19,34 @@ from rerank.base.errors import RerankError
 
 if TYPE_CHECKING:
     from rerank.features.own import feature
-    from rerank.models.ranking import Ranking
-    from rerank.models.reranker import Reranker, load
-    from rerank.models.tagger import Tagger
+    from rerank.models.reranker import Ranking, Reranker, load
     from rerank.readers.given.nbest import NBest
     from rerank.readers.given.reading import read
-    from rerank.readers.nbest import Candidate
+    from rerank.readers.lists import Candidate
     from rerank.runs.callbacks import TrainingEvent
     from rerank.runs.fitting import fit
     from rerank.runs.measuring import Evaluation, evaluate
-    from rerank.runs.tagging.fitting import tagger
+
+    Tagger: Any  # which a part registers
+    tagger: Any
 
 __version__ = "0.1.0"
 
 logging.getLogger("rerank").addFilter(PlainMessages())
 
-# The public names that are loaded when they are asked for, and the modules that they are in.
+# The public names that are loaded when they are asked for, and the modules that they are in; others are registered.
 _PLACES = {
-    "Candidate": "rerank.readers.nbest",
+    "Candidate": "rerank.readers.lists",
     "Evaluation": "rerank.runs.measuring",
     "NBest": "rerank.readers.given.nbest",
-    "Ranking": "rerank.models.ranking",
+    "Ranking": "rerank.models.reranker",
     "Reranker": "rerank.models.reranker",
-    "Tagger": "rerank.models.tagger",
     "TrainingEvent": "rerank.runs.callbacks",
     "evaluate": "rerank.runs.measuring",
     "feature": "rerank.features.own",
     "fit": "rerank.runs.fitting",
     "load": "rerank.models.reranker",
     "read": "rerank.readers.given.reading",
-    "tagger": "rerank.runs.tagging.fitting",
 }
 
 __all__ = [
@@ -60,9 +58,15 @@ __all__ = [
 if not TYPE_CHECKING:  # which would take it for any name
 
     def __getattr__(name: str) -> Any:
-        if name not in _PLACES:
+        if name in _PLACES:
+            value = getattr(import_module(_PLACES[name]), name)
+        elif name in __all__:
+            from rerank.base.registry import Registry
+
+            value = Registry("public").get(name)
+        else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(_PLACES[name]), name)
+        globals()[name] = value
         return value
 
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rerank.base.interrupts import Interrupted
-from rerank.cli.application import app
-from rerank.cli.main import load_commands
+from rerank.cli.application import app, load_commands
 
 load_commands()
 COMMANDS = {

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import plain  # noqa: F401 - before any kernel is imported
 import pytest
 import small
 import typer.main
@@ -19,7 +18,7 @@ from hypothesis.internal.conjecture import providers
 from instances import first_instances, in_turn, multiply_examples
 
 from rerank.base import interrupts
-from rerank.cli import main as cli
+from rerank.cli import application as cli
 from rerank.runs import pipeline
 
 # Where the tests run in the background of a shell or under nohup, signals are ignored, by all processes they start too.

@@ -2,30 +2,28 @@
 
 import io
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
-from rerank.readers.base import NBestList, Problem, Reader, SkippedList
+from rerank.readers.base import Lists, Problem, Reader
 
 
-def problem_of(found: NBestList | SkippedList) -> Problem | SkippedList:
-    """The list, if it is bad as a whole, or the one candidate that was left out of it."""
-    if isinstance(found, SkippedList):
-        return found
+def problem_of(found: Lists) -> Problem:
+    """The problem of a list that is bad as a whole, or of the one candidate that was left out of it."""
+    if found.problem is not None:
+        return cast(Problem, found.problem)
     (bad,) = found.bad
     return bad
 
 
-def good(found: NBestList | SkippedList) -> Any:
+def good(found: Lists) -> Any:
     """The list, which is not bad."""
-    assert isinstance(found, NBestList), found
+    assert found.problem is None, found
     return found
 
 
-def outline(found: Iterable[NBestList | SkippedList]) -> list[tuple[str, object]]:
+def outline(found: Iterable[Lists]) -> list[tuple[str, object]]:
     """The ids of lists, each with the reason of what is bad in it or, where nothing is, the number of candidates."""
-    return [
-        (one.id, len(one) if isinstance(one, NBestList) and not one.bad else problem_of(one).reason) for one in found
-    ]
+    return [(one.id, len(one) if one.problem is None and not one.bad else problem_of(one).reason) for one in found]
 
 
 def written(reader: Reader, *what: Any) -> bytes:

@@ -5,26 +5,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList
+from rerank.readers.base import Order, Reader, Scores
+from rerank.readers.lists import Lists
 from rerank.readers.streams import PathLike, Writable, open_stream
-from rerank.readers.texts.text_list import TextList
 
 
 @dataclass(frozen=True)
 class Tables(Reader):
     """Lists as tables: text, score and whatever else the list's header names, with tabs between them."""
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         with open_stream(path) as stream:
             blocks = b"".join(iter(lambda: stream.read(1 << 20), b"")).decode().split("\n\n")
         for i, block in enumerate(filter(None, blocks)):
             header, *rows = [line.split("\t") for line in block.strip("\n").splitlines()]
             texts = [row[0].encode() for row in rows]
             scores = np.array([row[1:] for row in rows], np.float64).reshape(len(rows), len(header) - 1)
-            yield TextList(str(i), str(path), 1, texts, [1] * len(rows), scores, names=tuple(header[1:]))
+            yield Lists.one(str(i), str(path), 1, texts, [1] * len(rows), scores, names=tuple(header[1:]))
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
-        assert isinstance(nbest, TextList)
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
+        assert not nbest.of_trees
         lines = ["\t".join(["text", *nbest.names])]
         for i in range(len(nbest)) if order is None else order:
             values = nbest.scores[i].tolist()

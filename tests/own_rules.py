@@ -8,7 +8,7 @@ import numpy as np
 from rerank.kernels.by_type import body
 from rerank.learn.base import Learner, Weights
 from rerank.learn.hooks import learn
-from rerank.learn.passes import pair_pass
+from rerank.learn.pair_epoch import pair_epoch
 from rerank.learn.predictor import UPDATES, subtract
 from rerank.learn.settings import Positive
 
@@ -82,7 +82,7 @@ def untyped(state: Any, scratch: Any, count: int, n: int, weight: float, params:
 class Idle(Learner):
     """It says nothing of pairs."""
 
-    passes: ClassVar[Any] = pair_pass
+    passes: ClassVar[Any] = pair_epoch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,13 +12,13 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from rerank.data.corpus import Corpus
-from rerank.learn.losses import OF_GAINS
 from rerank.learn.voting.votes import Votes
 from rerank.metrics.oracle import oracles
 
 EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-12  # what is smaller, relative to what has been added up, is taken for rounding by adaptive steps
 NOTABLE = 1e-3  # a weight counts as having been so large at least, where gaps are told from rounding
+OF_GAINS = ("bayes", "listnet", "listmle", "lambdarank")  # losses that gains decide, whatever the oracle
 POSITIVE = ("logistic", "exponential", "log", *OF_GAINS)  # losses that are positive at every margin
 
 

@@ -15,7 +15,7 @@ import nltk
 
 from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.template import Template
-from rerank.readers.nbest import ROOTS
+from rerank.readers.lists import ROOTS
 
 PUNCTUATION = {",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"}
 CONJUNCTIONS = {"CC", "CONJP"}

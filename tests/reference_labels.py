@@ -4,7 +4,7 @@ from collections import Counter
 
 from reference_texts import Features, Lines, One, joined, named, ngrams
 
-from rerank.readers.sequences.spans import has_spans, spans_of
+from rerank.contrib.structures.metrics import has_spans, spans_of
 
 DOG = Lines(
     [],

@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from reference import decision_gap, loss_of, oracle_and_rival
+from reference import OF_GAINS, decision_gap, loss_of, oracle_and_rival
 
-from rerank.learn.losses import OF_GAINS
-from rerank.learn.pairs import PairSource
+from rerank.learn.pairs import Oracle, PairSource, Sampled
 
 WORD = 2**64 - 1
 
@@ -32,11 +31,12 @@ class Judged(NamedTuple):
 class Pairs(NamedTuple):
     """A source, and the seed of a training."""
 
-    source: PairSource = PairSource()
+    source: PairSource = Oracle()
     seed: int = 1
 
     def drawn(self, epoch: int, i: int, n: int) -> list[tuple[int, int]]:
         """The pairs of list i that are drawn in an epoch."""
+        assert isinstance(self.source, Sampled)
         golden = 0x9E3779B97F4A7C15
         key = int(self.source.rule(self.seed, epoch).key)
         state, found = splitmix(key + (int(i) + 1) * golden), []
@@ -51,7 +51,7 @@ class Pairs(NamedTuple):
     ) -> list[tuple[int, int]]:
         """(y*, y') in the order in which they are learned from; the rivals of an oracle by score − tilt·gain."""
         everyone, t = range(f.size), self.source.tilt
-        if self.source.name == "sampled":
+        if isinstance(self.source, Sampled):
             better = {(x, y) if gain[x] > gain[y] else (y, x) for x, y in self.drawn(epoch, i, f.size)}
             apart = [pair for pair in better if gain[pair[0]] - gain[pair[1]] > self.source.threshold]
             return sorted(apart, key=lambda pair: (gain[pair[1]] - gain[pair[0]], pair))

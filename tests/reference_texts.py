@@ -16,8 +16,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import make_view
-from rerank.readers.nbest import answers_of
-from rerank.readers.texts.text_list import SparseScores, TextList
+from rerank.readers.lists import Lists, SparseScores, answers_of
 
 Features = dict[str, float]
 
@@ -54,11 +53,11 @@ def segmentation(one: One) -> bytes:
     return " ".join(f"{span(a, b)}={span(c, max(d, c + 1))}" for a, b, c, d in one.phrases).encode()
 
 
-def text_list(lines: Lines) -> TextList:
+def text_list(lines: Lines) -> Lists:
     """The list as a reader gives it: the base score is the last column."""
     ones = lines.candidates
     given = [(name, value) for one in ones for name, value in one.given.items()]
-    return TextList(
+    return Lists.one(
         id="7",
         path="lists",
         line=1,
@@ -87,8 +86,9 @@ def made(specs: tuple[Any, ...], **options: Any) -> TextExtractor:
 def extracted(specs: Sequence[Any], lines: Lines, **options: Any) -> list[Features]:
     """For every candidate: feature name → value (not centred unless asked)."""
     extractor = made(tuple(specs), **options)
-    view = make_view(text_list(lines), " ".join(lines.source).encode(), extractor.symbols)
-    features = extractor.features(view)
+    nbest = text_list(lines)
+    view = make_view(nbest, " ".join(lines.source).encode(), extractor.symbols)
+    features = extractor.features(view, texts=nbest.texts)
     return by_candidate(features, names_of(features, extractor), len(lines.candidates))
 
 

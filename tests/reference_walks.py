@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from reference import POSITIVE, Predictor, Trace, condition, decision_gap, dense
+from reference import OF_GAINS, POSITIVE, Predictor, Trace, condition, decision_gap, dense
 from reference_pairs import ORACLES, Pairs
 
 from rerank.data.corpus import Corpus
-from rerank.learn.losses import OF_GAINS
 
 Orders = Iterable[Sequence[int]]
 

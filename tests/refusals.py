@@ -15,7 +15,7 @@ from strategies_damage import Files
 
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError, ModelError, RecipeError, RerankError
-from rerank.cli import main as cli
+from rerank.cli import application as cli
 
 LONGEST_MESSAGE = 3000
 

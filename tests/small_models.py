@@ -13,10 +13,10 @@ from strategies import random_corpus, run
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
 from rerank.learn.base_weight import make_learner
-from rerank.learn.rules.lambdamart import LambdaMart
 from rerank.learn.scoring import scores
+from rerank.learn.voting.votes import Votes
+from rerank.learn.voting.voting import vote
 from rerank.models.model import HEADER, Model, header_digest
-from rerank.models.predictions import vote_model
 from rerank.storage.strict_json import read_object
 
 CORPUS = random_corpus(3, lists=12, candidates=4, width=16)
@@ -31,7 +31,7 @@ def trained(spec: dict[str, Any]) -> Model:
     learner = make_learner(spec)
     recipe = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
     about = {"learner": spec["name"], "epochs": 2, "training_data": ""}
-    if isinstance(learner, LambdaMart):
+    if not learner.linear:
         done = learner.grown(CORPUS, None, 1)
         return Model(recipe, about, HashedTable(4, ("Rule",), {}), done.weights, done.state._asdict())
     ran = run(learner, CORPUS, 2)
@@ -42,7 +42,7 @@ def trained(spec: dict[str, Any]) -> Model:
 
 def use(model: Model) -> None:
     """Everything that kernels do with a model."""
-    assert not model.votes or np.isfinite(vote_model(model, CORPUS)).all()
+    assert not model.votes or np.isfinite(vote(Votes(**model.votes), CORPUS)).all()
     for weights in model.weights.values():
         assert np.isfinite(weights.w).all()
         scores(CORPUS, weights)

@@ -1,17 +1,15 @@
 """A made-up run for the tests of the report: three learners, two seeds, real-looking numbers, four sentences."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
-
-import numpy as np
+from types import SimpleNamespace
 
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.models.scorer import Contribution
 from rerank.readers.trees.trees import parse_brackets
-from rerank.runs.list_page import Example, Report, candidates_table, columns_table
-from rerank.runs.report.list_figures import Curve, LearningCurve
-from rerank.runs.report.measures import primary_of
+from rerank.runs.list_page import Example, list_sections
+from rerank.runs.report.headline import headline
+from rerank.runs.report.html import report
 from rerank.runs.report.table import TextTable
 
 SIGNATURE = (
@@ -137,24 +135,22 @@ def make_run(name, seed, learner, dev, test, nonzero, voted=True):
     }
 
 
-def make_curve(run):
+def trained(name, samples, mistakes, dev=()):
+    """A run of one seed as it was trained, as far as figures ask for it; ``dev``: a score after every epoch."""
+    history = [{"epoch": epoch, "dev": score} for epoch, score in enumerate(dev, start=1)]
+    points = {"samples": samples, "mistakes": mistakes, "nonzero_weights": mistakes}
+    return SimpleNamespace(name=name, history=history, points=points, training={"lists": 9500})
+
+
+def make_trained(run):
     """How a run of ``make_run`` went."""
-    samples = list(range(0, 95_001, 500))
-    epochs = len(run["training"]["mistakes"])
-    total, nonzero, best = 0.0, run["training"]["nonzero_weights"], run["splits"]["dev"]["average"]["f1"]
-    mistakes = []
+    samples, epochs = list(range(0, 95_001, 500)), run["training"]["mistakes"]
+    total, best, mistakes = 0.0, run["splits"]["dev"]["average"]["f1"], []
     for sample in samples:
         mistakes.append(int(total))
-        total += 500 / 9500 * run["training"]["mistakes"][min(sample // 9500, epochs - 1)]
-    return Curve(
-        run=run["name"],
-        seed=run["seed"],
-        samples=samples,
-        mistakes=mistakes,
-        nonzero_weights=[int(nonzero * (1 - 0.5 ** (sample / 9500))) for sample in samples],
-        dev_samples=[9500 * (epoch + 1) for epoch in range(epochs)],
-        dev_scores=[best - 0.008 * 0.6**epoch + 0.0004 * ((epoch + run["seed"]) % 2) for epoch in range(epochs)],
-    )
+        total += 500 / 9500 * epochs[min(sample // 9500, len(epochs) - 1)]
+    dev = [best - 0.008 * 0.6**epoch + 0.0004 * ((epoch + run["seed"]) % 2) for epoch in range(len(epochs))]
+    return trained(run["name"], samples, mistakes, dev)
 
 
 def make_corpus(lists, candidates, skipped):
@@ -218,7 +214,8 @@ def make_metrics(runs, chosen):
         "test": make_corpus(1447, 69_508, {"gold and candidates have different words": 1}),
     }
     about = {"schema": 1, "task": "parse", "name": "parse-demo", "seed": 1, "version": "0.1.0", "metric": SIGNATURE}
-    return {**about, "corpora": corpora, **top, "runs": runs}
+    named = {key: runs[chosen][key] for key in ("name", "seed")}
+    return {**about, "chosen": named, "corpora": corpora, **top, "runs": runs}
 
 
 def make_runs():
@@ -234,50 +231,45 @@ def make_runs():
     ]
 
 
-def make_report():
-    """The whole report."""
-    runs = make_runs()
-    return Report(
-        metrics=make_metrics(runs, 3),
-        recipe=RECIPE,
-        date=datetime(2024, 5, 17, 14, 3, tzinfo=UTC),
-        seconds=1284.0,
-        curves=[make_curve(run) for run in runs],
-        examples=make_examples(),
-        environment=["Linux x86_64, 8 cores, 16 GiB", "Python 3.12.3, numpy 2.1.0, numba 0.61.0"],
+MACHINE = ["Linux x86_64, 8 cores, 16 GiB", "Python 3.12.3, numpy 2.1.0, numba 0.61.0"]
+
+
+def render(metrics, *, recipe=RECIPE, machine=MACHINE, **parts):
+    """The page of these results; ``parts`` are those of ``list_sections``."""
+    date, sections, summary = (
+        datetime(2024, 5, 17, 14, 3, tzinfo=UTC),
+        list_sections(metrics, **parts),
+        headline(metrics),
     )
+    return report(metrics, sections, recipe=recipe, seconds=1284.0, date=date, machine=machine, summary=summary)
+
+
+def make_report():
+    """What the whole page is made of."""
+    runs = make_runs()
+    return {"metrics": make_metrics(runs, 3), "runs": [*map(make_trained, runs)], "examples": make_examples()}
 
 
 def make_full_report():
-    """The whole report with everything that a run may add to it, and names as long as they get."""
-    report = make_report()
+    """The whole page with everything that a run may add to it, and names as long as they get."""
     long = "Heads(governor=word, dependent=word)|IN / notwithstanding < VBD / misinterpreted"
-    changes = TextTable("Lists", ["split", "better", "worse", "the same"], [["test", "412 (28.5 %)", "201", "834"]])
     weights = TextTable("Strongest weights", ["feature", "weight"], [[long, "12.49"], [long * 3, "−3.1"]])
-    learning = LearningCurve([950, 2376, 4753, 9507], {"dev": [0.83, 0.835, 0.838, 0.84]}, "More lists would help.")
-    shown = []
-    columns = columns_table(["log probability", "parser"], np.array([-123.456789, 0.25]), np.array([-120.5, 0.75]))
-    scores, base, gains = np.full(3, -1.5), np.full(3, -123.456789), np.full(3, 0.5)
-    places = {"oracle": 0, "base": 1, "chosen": 2}
-    for example in report.examples:
-        texts = [example.gold, example.base, example.chosen]
-        candidates = candidates_table(texts, scores, base, gains, places, primary_of(report.metrics))
-        shown.append(replace(example, candidates=candidates, columns=columns))
-    return replace(
-        report,
-        examples=shown,
-        changes=changes,
-        weights=[weights],
-        learning=learning,
-    )
+    changes = [{"split": "test", "better": "412 (28.5 %)", "worse": "201", "the same": "834"}]
+    scores = [0.83, 0.835, 0.838, 0.84]
+    points = [
+        {"lists": lists, "dev": score, "splits": {"test": score}}
+        for lists, score in zip([950, 2376, 4753, 9507], scores, strict=True)
+    ]
+    last = {"test": "paired_bootstrap", "difference": 0.002, "p": 0.01}
+    parts = make_report()
+    parts["metrics"]["curve"] = {"split": "test", "points": points, "slope": 0.003, "last": last}
+    return parts | {"changes": changes, "weights": [weights]}
 
 
-def make_sweep():
-    """A report whose runs are a grid over λ."""
+def make_grid():
+    """Results whose runs are a grid over λ."""
     grid = [(1e-6, 0.8388, 181_000), (3e-6, 0.8391, 96_400), (1e-5, 0.8394, 42_115), (3e-5, 0.8372, 12_300)]
-    runs = [
+    return [
         make_run(f"voted RDA l1={l1:g}", 1, {"name": "vrda", "eta": 0.1, "l1": l1}, f1, f1 - 0.001, nonzero)
         for l1, f1, nonzero in [*grid, (1e-4, 0.8305, 1_930)]
     ]
-    full = make_report()
-    return Report(make_metrics(runs, 2), RECIPE, full.date, 600.0, [make_curve(run) for run in runs])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar
 
-from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
+from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, scores_of
 from rerank.readers.streams import Writable
 from rerank.readers.texts.text_list import Draft, Entry, TextReader, each
@@ -29,7 +29,7 @@ class TableReader(TextReader):
         rows = [] if rows == [rows[0].partition(b"\t")[0]] else rows
         return Draft(each(rows, _candidate), rows, None, numbers[: len(rows)])
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         for i in range(len(nbest)) if order is None else order:
             name, score, rest = nbest.raw.candidates[i].split(b"\t", 2)
             out.write(b"\t".join([name, score if scores is None else repr(float(scores[i])).encode(), rest]) + b"\n")

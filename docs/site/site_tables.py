@@ -16,24 +16,23 @@ from site_meanings import Setting, cell, markdown, options, settings
 from typer.main import get_command
 
 from rerank.base.errors import RecipeError
-from rerank.cli.application import app
-from rerank.cli.main import load_commands
+from rerank.cli.application import app, load_commands
 from rerank.contrib import sklearn as estimators
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.sklearn.base import SHARED, OnlineClassifier
+from rerank.contrib.structures.readers import sequence_readers
+from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates
+from rerank.learn import LOSSES
 from rerank.learn.base import learners
-from rerank.learn.losses import LOSSES
-from rerank.learn.mert.search import MertSettings
-from rerank.learn.pairs import PairSource
+from rerank.learn.mert.mert import MertSettings
+from rerank.learn.pairs import pairs
 from rerank.metrics.base import metrics
 from rerank.readers import base
 from rerank.readers.base import readers
-from rerank.readers.sequences.base import sequence_readers
 from rerank.readers.texts.forms import FORMS
 from rerank.recipes.recipe import Recipe
-from rerank.recipes.tagging_recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe
 
 load_commands()
@@ -47,7 +46,6 @@ PAGES = Path(__file__).parents[1]
 SCRIPTS, RECIPES = PAGES / "examples", PAGES.parent / "recipes"
 NAMED = {  # parts that are no registry's
     "mert": MertSettings,
-    "pairs": PairSource,
     "local": LocalTree,
     "ranker": estimators.ListRanker,
     "tagger": estimators.SequenceTagger,
@@ -55,6 +53,7 @@ NAMED = {  # parts that are no registry's
 }
 REGISTRIES: dict[str, Any] = {
     "learner": learners,
+    "pairs": pairs,
     "reader": readers,
     "metric": metrics,
     "template": templates,
@@ -149,16 +148,22 @@ def format_section(name: str) -> str:
 
 
 def form_table() -> str:
-    """The known forms of JSON, with what tells them, and the roles of their keys."""
+    """The known forms of JSON, with what tells them, the roles of their keys, and the test that holds these."""
     rows = []
     for form in FORMS:
-        gain = [form.gain_key] if form.gain_key else []
-        roles = {"text": (form.many or "", *form.text), "gain": gain, "columns": [*form.columns, *form.along],
-                 "source": form.source, "reference": form.reference, "right answer": form.right}  # fmt: skip
-        said = "; ".join(f"{role}: {', '.join(f'`{key}`' for key in keys if key)}" for role, keys in roles.items()
-                         if any(keys))  # fmt: skip
-        rows.append([form.form, ", ".join(f"`{key}`" for key in form.keys), said, cell(form.about)])
-    return table(["form", "told by", "roles", "what it is"], rows)
+        columns = [name for name in (*form.columns, *form.along) if name != "gain"]
+        roles = {
+            "text": (form.many, *form.text),
+            "gain": (form.gain_key,),
+            "columns": columns,
+            "source": form.source,
+            "reference": form.reference,
+            "right answer": form.right,
+        }
+        said = [f"{role}: {', '.join(f'`{key}`' for key in keys if key)}" for role, keys in roles.items() if any(keys)]
+        told = ", ".join(f"`{key}`" for key in form.keys)
+        rows.append([form.form, told, "; ".join(said), cell(form.about), f"`test_forms[{form.form}]`"])
+    return table(["form", "told by", "roles", "what it is", "test"], rows)
 
 
 def loss_table() -> str:

@@ -1,4 +1,4 @@
-"""Texts of files: as UTF-8, made safe to show, and made into names of files.
+"""Texts: of files, as UTF-8; made safe to show; made into names of files.
 
 Bytes that are not UTF-8 are surrogate escapes in a ``str``, and survive. Ids, words and names come from strangers:
 printed raw, an escape sequence clears or retitles the screen, a line break forges a message, and a bidirectional
@@ -100,3 +100,12 @@ def check_split(name: str) -> str:
     elif slash:
         message += "; for files elsewhere, name the folder in data.root"
     raise ValueError(message)
+
+
+def amount(count: int, thing: str) -> str:
+    """A count of things, in the plural unless there is one.
+
+    >>> amount(1, "list"), amount(1200, "list")
+    ('1 list', '1,200 lists')
+    """
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -19,8 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from rerank.base.encoding import plain
-from rerank.base.wording import amount
+from rerank.base.encoding import amount, plain
 
 T = TypeVar("T")
 log = logging.getLogger("rerank")
@@ -52,7 +51,7 @@ def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str 
 def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> "Iterator[Count]":
     """Show the progress that the block reports by ``advance``: on a terminal, and elsewhere only if ``lines``."""
     what = plain(what)
-    count = _Bar(what, total, unit) if _bars() else _Lines(what, total, unit) if lines else Count(total)
+    count = _Bar(what, total, unit) if _bars() else Count(total, what if lines else "", unit)
     try:
         yield count
     finally:
@@ -69,10 +68,12 @@ def _bars() -> bool:
 
 
 class Count:
-    """The amount done, of which total if that is known, and since when."""
+    """The amount done, of which total if that is known, and since when; of what has a name it logs a line from time to
+    time."""
 
-    def __init__(self, total: int | None) -> None:
-        self.total, self.done, self.start = total, 0, time.monotonic()
+    def __init__(self, total: int | None, what: str = "", unit: str = "lists") -> None:
+        self.total, self.what, self.unit, self.done = total, what, unit, 0
+        self.start = self.shown = time.monotonic()
         self.compiled = Compilation.seconds
 
     def advance(self, left: int | None = None, *, more: int = 1) -> None:
@@ -83,7 +84,14 @@ class Count:
         self.show()
 
     def show(self) -> None:
-        """Show the progress."""
+        """Show the progress, if the last line is long enough ago."""
+        now = time.monotonic()
+        if self.what and now - self.shown > SECONDS_BETWEEN_LINES:
+            self.shown = now
+            of = "" if self.total is None else f" of {self.total:,}"
+            rate = f"{self.rate:,.0f} per second" if self.rate >= 1 else f"{1 / self.rate:,.0f} s each"
+            left = f", {self.remaining}" if self.remaining else ""
+            log.info("%s: %s%s %s, %s%s", self.what, f"{self.done:,}", of, self.unit, rate, left)
 
     def close(self) -> None:
         """Stop showing it."""
@@ -110,29 +118,11 @@ class Count:
         return f"{hours} h {minutes % 60} min left" if hours else f"{minutes} min {seconds % 60} s left"
 
 
-class _Lines(Count):
-    """Progress as a log line from time to time."""
-
-    def __init__(self, what: str, total: int | None, unit: str) -> None:
-        super().__init__(total)
-        self.what, self.unit, self.shown = what, unit, self.start
-
-    def show(self) -> None:
-        """Log a line if the last one is long enough ago."""
-        now = time.monotonic()
-        if now - self.shown > SECONDS_BETWEEN_LINES:
-            self.shown = now
-            of = "" if self.total is None else f" of {self.total:,}"
-            rate = f"{self.rate:,.0f} per second" if self.rate >= 1 else f"{1 / self.rate:,.0f} s each"
-            left = f", {self.remaining}" if self.remaining else ""
-            log.info("%s: %s%s %s, %s%s", self.what, f"{self.done:,}", of, self.unit, rate, left)
-
-
 class _Bar(Count):
     """Progress as a line of the terminal display, which all current bars share: there can be only one display."""
 
     display: Progress | None = None
-    shown = 0
+    bars = 0
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:
         super().__init__(total)
@@ -144,7 +134,7 @@ class _Bar(Count):
             _Bar.display.start()
         self._display = _Bar.display
         self._task = self._display.add_task(what, total=total, unit=unit)
-        _Bar.shown += 1
+        _Bar.bars += 1
 
     def show(self) -> None:
         self._display.update(self._task, completed=self.done, total=self.total)
@@ -152,8 +142,8 @@ class _Bar(Count):
     def close(self) -> None:
         """The last bar ends the display."""
         self._display.remove_task(self._task)
-        _Bar.shown -= 1
-        if not _Bar.shown:
+        _Bar.bars -= 1
+        if not _Bar.bars:
             self._display.stop()
             _Bar.display = None
 

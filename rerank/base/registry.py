@@ -5,6 +5,11 @@ the part gives its import path, ``module:Name``, which is imported when the part
 program (``OWN``), the parts in ``rerank.contrib`` and installed packages, by an entry point in the group ``rerank``
 whose value is such a function, all do so; whoever lists parts, or advises, knows them all. The name of a part that is
 not installed is its import path.
+
+Kinds: reader, template, metric, learner, task, command; of readers that know their files by name, files; of learners
+whose predictors are trees, trees; of what chooses in `rerank vote`, vote; of tasks with models of their own, model; of
+names of the package ``rerank``, public, and of estimators for scikit-learn, estimator; and those of the parts in
+``rerank.contrib`` themselves: sequence_reader, generator.
 """
 
 import dataclasses

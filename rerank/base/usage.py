@@ -1,13 +1,19 @@
-"""The cost of a piece of work: seconds, processor time and memory of this process and of those it has started."""
+"""Memory and time: what a piece of work has taken, with the processes it has started, and what a process may take."""
 
+import logging
+import resource
 import threading
 import time
 from contextlib import suppress
-from types import TracebackType
+from pathlib import Path
 from typing import Any
 
 import psutil
 
+from rerank.base.errors import RecipeError
+
+log = logging.getLogger("rerank")
+GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 INTERVAL = 0.1  # seconds between two memory samples
 SHARE = 0.02  # of the time, at most, goes into looking for new processes, which is slow where many run
 
@@ -22,28 +28,22 @@ class Usage:
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0
         self.peak_memory_bytes = 0
-        self._own = psutil.Process()
-        self._workers: dict[int, psutil.Process] = {}
-        self._cpu_before: dict[int, float] = {}
-        self._cpu: dict[int, float] = {}
+        self._processes = [psutil.Process()]
+        self._cpu: dict[int, float] = {}  # by worker
         self._stop = threading.Event()
         self._sampler = threading.Thread(target=self._sample, name="usage", daemon=True)
 
     def __enter__(self) -> "Usage":
         self._start, self._cpu_start = time.monotonic(), time.process_time()
-        self._look_for_workers()
+        self._look()
         self._cpu_before = dict(self._cpu)
-        self._look_at_memory()
         self._sampler.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop.set()
         self._sampler.join()
-        self._look_for_workers()
-        self._look_at_memory()
+        self._look()
         self.seconds = time.monotonic() - self._start
         of_workers = sum(seconds - self._cpu_before.get(pid, 0.0) for pid, seconds in self._cpu.items())
         self.cpu_seconds = time.process_time() - self._cpu_start + of_workers
@@ -56,23 +56,54 @@ class Usage:
     def _sample(self) -> None:
         due = time.monotonic() + 1.0
         while not self._stop.wait(INTERVAL):
-            self._look_at_memory()
-            if (start := time.monotonic()) >= due:
-                self._look_for_workers()
+            start = time.monotonic()
+            self._look(for_workers=start >= due)
+            if start >= due:
                 due = start + max(1.0, (time.monotonic() - start) / SHARE)
 
-    def _look_for_workers(self) -> None:
-        with suppress(psutil.Error):  # one that ended meanwhile: the next look finds the others
-            self._workers = {process.pid: process for process in self._own.children(recursive=True)}
-            for pid, process in self._workers.items():
+    def _look(self, *, for_workers: bool = True) -> None:
+        """Take the memory of all processes, after a look ``for_workers`` and the time that these have taken."""
+        if for_workers:
+            with suppress(psutil.Error):  # one that ended meanwhile: the next look finds the others
+                self._processes[1:] = self._processes[0].children(recursive=True)
+            for worker in self._processes[1:]:
                 with suppress(psutil.Error):
-                    times = process.cpu_times()
-                    self._cpu[pid] = times.user + times.system
-
-    def _look_at_memory(self) -> None:
+                    self._cpu[worker.pid] = sum(worker.cpu_times()[:2])
         held = 0
-        for process in (self._own, *self._workers.values()):
+        for process in self._processes:
             with suppress(psutil.Error):
-                info = process.memory_info()
-                held += info.rss - getattr(info, "shared", 0)
+                held += own_memory(process)
         self.peak_memory_bytes = max(self.peak_memory_bytes, held)
+
+
+def own_memory(process: psutil.Process) -> int:
+    """The bytes that a process holds in RAM, without mapped files, which give way."""
+    info = process.memory_info()
+    return int(info.rss - getattr(info, "shared", 0))
+
+
+def allowed() -> int:
+    """The bytes that this process may take: the memory of the machine, or a lower limit of its control group, of the
+    groups around it (version 1 or 2), or of its address space."""
+    limits: list[int] = [psutil.virtual_memory().total]
+    for line in OWN.read_text().splitlines() if OWN.is_file() else ():
+        controllers, path = line.split(":", 2)[1:]
+        if controllers not in ("", "memory"):
+            continue
+        root, name = (GROUPS / "memory", "memory.limit_in_bytes") if controllers else (GROUPS, "memory.max")
+        places = [root, *(root.joinpath(*Path(path).parts[1 : k + 1]) for k in range(1, len(Path(path).parts)))]
+        held = [(place / name).read_text().strip() for place in places if (place / name).is_file()]
+        limits += [int(text) for text in held if text.isdigit()]  # or max
+    space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return min(limits if space == resource.RLIM_INFINITY else [*limits, space])
+
+
+def require(need: float, what: str, advice: str, key: str) -> None:
+    """Refuse work that needs more bytes than there may be beside what this process holds, and warn where it needs more
+    than half of those that are free. what: takes them; advice: how to need fewer, with ``key``."""
+    room = max(0, allowed() - own_memory(psutil.Process()))
+    said = f"{what} takes {need / 1e9:.1f} GB"
+    if need > room:
+        raise RecipeError(f"{said}, and this process may have {room / 1e9:.1f} GB more; {advice}", key=key)
+    if need > (free := min(room, psutil.virtual_memory().available)) / 2:
+        log.warning("%s; %.1f GB of memory are free", said, free / 1e9)

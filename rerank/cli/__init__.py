@@ -2,13 +2,15 @@
 
 from rerank.base.registry import Add
 
-COMMANDS = (  # modules, each of a command or several
-    "evaluating", "exporting", "inspecting", "listing", "looking", "ranking", "oracles", "running",
-    "starting", "tagging", "voting", "weighing",
-)  # fmt: skip
+COMMANDS = {  # and the modules that they are in
+    "compare": "running", "evaluate": "evaluating", "explain": "inspecting", "export": "exporting",
+    "import": "exporting", "inspect": "inspecting", "list": "listing", "look": "looking", "new": "starting",
+    "oracle": "oracles", "rank": "ranking", "run": "running", "tune": "running", "vote": "voting",
+    "weigh": "weighing",
+}  # fmt: skip
 
 
 def register(add: Add) -> None:
     """Make the modules of commands known."""
-    for name in COMMANDS:
-        add("command", name, f"{__name__}.{name}")
+    for name, module in COMMANDS.items():
+        add("command", name, f"{__name__}.{module}")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rerank.base.encoding import amount, decoded
 from rerank.base.errors import DataError
-from rerank.base.wording import amount
 from rerank.cli.answer import show
 from rerank.cli.application import Encoding, command
 from rerank.cli.measuring import Measuring, of_trees
@@ -80,6 +80,7 @@ def _evaluate_trees(
     from rich.table import Table
 
     from rerank.metrics.evaluation import evaluate as evaluate_trees
+    from rerank.readers.account import Account, said_of, tell
     from rerank.readers.streams import stream_name
     from rerank.readers.trees.treebank import gold_sentences, read_sentences, treebank_files
     from rerank.readers.trees.words import changes, unchanged
@@ -93,6 +94,13 @@ def _evaluate_trees(
         said += [] if changed is None else [f"{Path(path).name}: {changes(changed)}"]
         if not len(results[-1].stats):
             raise DataError("no tree in the file", path=gold_path)
+    size = amount(len(results[0].stats), "sentence")
+    right = f"gold trees, {stream_name(reference)}"
+    account = Account(
+        f"{', '.join(map(stream_name, systems))}: trees", size, "", right=right, measure=measure.signature
+    )
+    tell(account)
+    show(**said_of(account))
     if sentences:
         show(*results[0].table(), sentences=[row._asdict() for row in results[0].sentences()])
     for result in results:
@@ -119,6 +127,8 @@ def _evaluate_texts(
     import numpy as np
     from rich.table import Table
 
+    from rerank.extraction.list_checks import doubts_of_references
+    from rerank.readers.account import MOST, Account, quoted, said_of, tell
     from rerank.readers.streams import stream_name
     from rerank.readers.texts.text_files import TextFile, paired, present
 
@@ -129,7 +139,15 @@ def _evaluate_texts(
     texts = [[text for text, *_ in one] for one in found[len(references) :]]
     if not golds:
         raise DataError("no reference in the file", path=references[0])
-    shown_golds = [[text.decode("utf-8", "surrogateescape") for text in gold] for gold in golds]
+    shown_golds = [list(map(decoded, gold)) for gold in golds]
+    name, size = ", ".join(map(stream_name, systems)), amount(len(golds), "text")
+    right = f"references of {', '.join(map(stream_name, references))}, {quoted(shown_golds[0][0])}"
+    first = quoted(decoded(texts[0][0]))
+    account = Account(f"{name}: texts", f"{size} each", first, right=right, measure=measure.signature)
+    tell(account)
+    sides = [([decoded(texts[0][k])], gold[0]) for k, gold in enumerate(shown_golds[:MOST])]
+    amiss = doubts_of_references(sides, measure)
+    show(*amiss, doubts=amiss, **said_of(account))
     stats, reports, reference = [], [], np.zeros((0, 0))
     for path, lines in zip(systems, texts, strict=True):
         rows = []
@@ -140,7 +158,7 @@ def _evaluate_texts(
                 raise DataError(error.message, path=stream_name(path), line=line) from None
         reference = np.stack([row for row, _ in rows])
         stats.append(np.concatenate([row for _, row in rows]))
-        hypotheses = [text.decode("utf-8", "surrogateescape") for text in lines]
+        hypotheses = list(map(decoded, lines))
         report = measure.report(stats[-1].sum(axis=0), reference.sum(axis=0))
         reports.append({**report, **measure.corpus(hypotheses, shown_golds)})
     if sentences:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from rerank.models.scorer import Contribution, Opened, Scorer
     from rerank.readers.base import Reader
 
-VOTERS = 12  # candidates that are shown of those who have a bracket
-REASONS = 3  # columns that are shown of those that made a bracket probable
+MAX_VOTERS = 12  # candidates that are shown of those who have a bracket
+MAX_REASONS = 3  # columns that are shown of those that made a bracket probable
 OPEN = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
-MANY = 10_000  # ids that are compared with an unknown one
-NUMBERS = {  # of a score column, as ``ColumnSeen`` has them, and their headings
+MAX_IDS = 10_000  # ids that are compared with an unknown one
+COLUMN_NUMBERS = {  # of a score column, as ``ColumnSeen`` has them, and their headings
     "mean": "mean", "spread": "deviation", "agreement": "correlation", "least": "least", "greatest": "greatest",
     "constant": "constant",
 }  # fmt: skip
@@ -74,10 +74,10 @@ def inspect(
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
     weights, counts = loaded.weights_of(predictor, linear=False), loaded.table.about
     if feature is not None:
-        features, found = find_features(loaded, predictor, feature), Table("feature", "weight")
+        features, table = find_features(loaded, predictor, feature), Table("feature", "weight")
         for name, weight in features:
-            found.add_row(plain(name), f"{weight:+.5g}")
-        return show(found, features=dict(features))
+            table.add_row(plain(name), f"{weight:+.5g}")
+        return show(table, features=dict(features))
     learner, nonzero = str(loaded.about.get("learner", "")), int((weights.strength != 0).sum())
     seen, kept = counts.get("seen", 0), counts.get("kept", 0)
     show(
@@ -94,27 +94,27 @@ def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
 
     from rerank.extraction.content.base import make_reader
     from rerank.models.scorer import Scorer
-    from rerank.readers.base import SkipCount, SkippedList, read_lists
+    from rerank.readers.base import Problem, SkipCount, read_lists
 
     scorer = Scorer(model)
     content, drift, count = scorer.content, scorer.drift(), SkipCount("skip")
     if not drift.names:
         raise RecipeError("the model holds no statistics of the score columns of its training lists; train it again")
     form = (scorer.reader if reader is None else make_reader(reader)).knowing(content.columns)
-    for given in read_lists(form, nbest, count=count):
-        held = content.hold(given)
-        if isinstance(held, SkippedList):
-            raise held.problem.advised()
-        drift.see(held)
+    for nbest_list in read_lists(form, nbest, count=count):
+        try:
+            drift.see(content.hold(nbest_list))
+        except Problem as problem:
+            raise problem.advised() from None
     if not drift.lists:
         raise DataError("no usable list with two candidates or more", path=nbest)
     unlike, entries = drift.unlike(), dict[str, Any]()
-    table = Table("column", "lists", *NUMBERS.values(), "unlike training in")
-    for name, known in drift.known.items():
-        sides = {"training": known.model_dump(include=set(NUMBERS)), "here": drift.of(name)}
+    table = Table("column", "lists", *COLUMN_NUMBERS.values(), "unlike training in")
+    for name, training in drift.known.items():
+        sides = {"training": training.model_dump(include=set(COLUMN_NUMBERS)), "here": drift.of(name)}
         for side, numbers in sides.items():
-            said = ", ".join(unlike.get(name, [])) if side == "here" else ""
-            table.add_row(plain(name), side, *(f"{numbers[key]:.4g}" for key in NUMBERS), said)
+            in_what = ", ".join(unlike.get(name, [])) if side == "here" else ""
+            table.add_row(plain(name), side, *(f"{numbers[key]:.4g}" for key in COLUMN_NUMBERS), in_what)
         entries[name] = {**sides, "unlike": unlike.get(name, [])}
     lists = f"{drift.known[drift.names[0]].lists:,} lists in training, {drift.lists:,} here"
     show(table, lists, columns=entries, lists=drift.lists)
@@ -127,14 +127,13 @@ def _show_provenance(model: "Model") -> None:
 
     from rerank.models.inspection import part_sizes, provenance_rows
 
-    rows, table = provenance_rows(model), Table("part", "arrays", "bytes")
-    for entry in part_sizes(model):
-        table.add_row(entry.part, str(entry.arrays), f"{entry.bytes:,}")
+    rows, parts, table = provenance_rows(model), part_sizes(model), Table("part", "arrays", "bytes")
+    for entry in parts:
+        table.add_row(entry["part"], str(entry["arrays"]), f"{entry['bytes']:,}")
     settings = yaml.safe_dump(model.settings, sort_keys=False, allow_unicode=True)
     show(
         *(plain(f"{name}: {value}") for name, value in rows), table, settings,
-        provenance=[{"name": name, "value": value} for name, value in rows],
-        parts=[entry._asdict() for entry in part_sizes(model)], settings=model.settings,
+        provenance=[{"name": name, "value": value} for name, value in rows], parts=parts, settings=model.settings,
     )  # fmt: skip
 
 
@@ -145,27 +144,23 @@ def _show_shares(model: "Model", place: str, predictor: str, top: int, ablate: b
     from rerank.models.inspection import shares
     from rerank.runs.corpora import dev_corpus
 
-    without: dict[str, list[str]] = {}
-    heads = ["template", "columns", "nonzero", "share"]
+    without, entries, templates = dict[str, list[str]](), shares(model, predictor, top), list[dict[str, Any]]()
     if ablate:
         corpus, metric = dev_corpus(model, Path(place).parent)
         whole, scores = ablation(model, predictor, corpus, metric)
         dev = {"measure": metric.primary, "score": whole, "signature": metric.signature, "without": scores}
         show(f"dev {metric.primary}: {metric.text(whole)} ({metric.signature})", dev=dev)
         without = {name: [metric.text(score), metric.signed(whole - score)] for name, score in scores.items()}
-        heads += ["dev without", "lost"]
-    table = Table(*heads)
-    entries = shares(model, predictor, top)
+    table = Table("template", "columns", "nonzero", "share", *(["dev without", "lost"] if ablate else []))
     for entry in entries:
         cells = [plain(entry.template), f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
         table.add_row(*cells, *without.get(entry.template, []))
-    found = [{key: getattr(entry, key) for key in ("template", "columns", "nonzero", "share")} for entry in entries]
-    for shown, entry in zip(found, entries, strict=True):
-        shown["strongest"] = [{"feature": name, "weight": weight} for name, weight in entry.strongest]
-    show(table, templates=found)
+        strongest = [{"feature": name, "weight": weight} for name, weight in entry.strongest]
+        templates.append({**vars(entry), "strongest": strongest})
+    show(table, templates=templates)
     for entry in entries if top else []:
-        strongest = (f"  {weight:+9.4g}  {plain(name.partition('|')[2])}" for name, weight in entry.strongest)
-        show(f"\n{plain(entry.template)}", *strongest)
+        lines = (f"  {weight:+9.4g}  {plain(name.partition('|')[2])}" for name, weight in entry.strongest)
+        show(f"\n{plain(entry.template)}", *lines)
 
 
 @command()
@@ -188,36 +183,35 @@ def explain(
     from rich.table import Table
 
     from rerank.extraction.content.base import make_reader
-    from rerank.models.scorer import Scorer, rank
-    from rerank.readers.base import SkippedList
+    from rerank.models.scorer import Ranked, Scorer, rank
 
     scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     item, best = _find(scorer, form, nbest, gold, sources, list_id)
     (ranked,) = list(scorer.rank([item]))
-    if isinstance(ranked, SkippedList) or not len(item.nbest):
+    if not isinstance(ranked, Ranked) or not len(item.nbest):
         raise DataError("the list has no candidates", path=nbest, list_id=list_id)
     winner = int(ranked.order[0])
     base = int(rank(item.nbest.base, item.nbest.base)[0])
     places = [("winner", winner), ("base choice", base)] + ([("oracle", best)] if best >= 0 else [])
-    table, shown = Table("", "candidate", "score", "base score", "text"), []
+    table, candidates = Table("", "candidate", "score", "base score", "text"), list[dict[str, Any]]()
     for name, y in places:
-        text, score, base_score = item.nbest.written(y).decode("utf-8", "replace"), ranked.scores[y], item.nbest.base[y]
+        text = item.nbest.written(y).decode("utf-8", "replace")
+        score, base_score = float(ranked.scores[y]), float(item.nbest.base[y])
         table.add_row(name, str(y + 1), f"{score:.4f}", f"{base_score:.4f}", plain(text))
-        candidate = {"candidate": y + 1, "score": float(score), "base_score": float(base_score), "text": text}
-        shown.append({"name": name, **candidate})
-    show(table, list=list_id, candidates=shown)
+        candidates.append({"name": name, "candidate": y + 1, "score": score, "base_score": base_score, "text": text})
+    show(table, list=list_id, candidates=candidates)
     _show_answer(scorer, item)
-    against: dict[str, Any] = {}
+    against = dict[str, Any]()
     for name, other in places[1:]:
         if other == winner:
             show(f"the winner is the {name}")
-            continue
-        against[name] = _show_parts(name, scorer.explain(item, winner, other), top)
+        else:
+            against[name] = _show_parts(name, scorer.explain(item, winner, other), top)
     show(against=against)
 
 
-def _show_answer(scorer: "Scorer", found: "Opened") -> None:
+def _show_answer(scorer: "Scorer", item: "Opened") -> None:
     """Show what the model decodes a list to and, for a fused tree, which candidates have its brackets."""
     from rich.table import Table
 
@@ -225,7 +219,7 @@ def _show_answer(scorer: "Scorer", found: "Opened") -> None:
     show(f"predictor {use}", predictor=use)
     if how is None:
         return
-    answer = scorer.answer(found, how, explained=True)
+    answer = scorer.answer(item, how, explained=True)
     of = "a tree of its own" if answer.place is None else f"candidate {answer.place + 1}"
     show(f"decoded by {use}: {of}", plain(answer.text), decoded={"by": use, "place": answer.place, "text": answer.text})
     if not answer.votes:
@@ -234,11 +228,12 @@ def _show_answer(scorer: "Scorer", found: "Opened") -> None:
     head = ("bracket", "words", "probability", "in the answer", *by, "candidates")
     table = Table(*head, title="who has which open bracket")
     for vote in (vote for vote in answer.votes if OPEN[0] <= vote.weight < OPEN[1]):
-        places = ", ".join(str(y + 1) for y in vote.candidates[:VOTERS]) + (" ..." if vote.candidates[VOTERS:] else "")
-        kept = "yes" if vote.weight > how.threshold else ""
-        words = f"{vote.start + 1} to {vote.end}"
-        most = [", ".join(f"{name} {amount:+.1f}" for name, amount in vote.by[:REASONS])] if by else []
-        table.add_row(plain(vote.label), words, f"{vote.weight:.3f}", kept, *most, places)
+        voters = [str(y + 1) for y in vote.candidates]
+        if voters[MAX_VOTERS:]:
+            voters[MAX_VOTERS - 1 :] = [f"{voters[MAX_VOTERS - 1]} ..."]
+        in_answer, words = "yes" if vote.weight > how.threshold else "", f"{vote.start + 1} to {vote.end}"
+        reasons = [", ".join(f"{name} {amount:+.1f}" for name, amount in vote.by[:MAX_REASONS])] if by else []
+        table.add_row(plain(vote.label), words, f"{vote.weight:.3f}", in_answer, *reasons, ", ".join(voters))
     show(table, brackets=[vote.as_object() for vote in answer.votes])
 
 
@@ -267,30 +262,30 @@ def _find(
     import numpy as np
 
     from rerank.metrics.oracle import oracle as best_gain
-    from rerank.readers.base import SkipCount, SkippedList
+    from rerank.readers.base import Problem, SkipCount
     from rerank.readers.streams import stream_name
 
     content, ids = scorer.content, list[str]()
     if gold is None:
         for item in scorer.read(reader, nbest, SkipCount("skip"), sources):
-            ids.append(item.id if isinstance(item, SkippedList) else item.nbest.id)
+            ids.append(item.id if isinstance(item, Problem) else item.nbest.id)
             if ids[-1] == list_id:
-                if isinstance(item, SkippedList):
+                if isinstance(item, Problem):
                     raise DataError(f"the list cannot be used: {item}")
                 return item, -1
     else:
         data = scorer.recipe.data.of_files(nbest, gold, sources).model_copy(update={"reader": reader})
-        for given in content.read(data, ""):
-            ids.append(given.id)
+        for nbest_list in content.read(data, ""):
+            ids.append(nbest_list.id)
             if ids[-1] == list_id:
                 count = SkipCount("skip")
-                pair = content.pair(given, count)
+                pair = content.pair(nbest_list, count)
                 if pair is None:
                     raise DataError(f"the list cannot be used: {next(iter(count.first.values()))}")
                 reference, stats = content.stats(*pair)
                 gain = content.metric.gain(stats, np.broadcast_to(reference, (len(pair.nbest), reference.size)))
                 best = int(best_gain(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
                 return scorer.opened(pair), best
-    near = difflib.get_close_matches(list_id, ids[:MANY]) or [*ids[:3], *ids[3:][-1:]]
+    near = difflib.get_close_matches(list_id, ids[:MAX_IDS]) or [*ids[:3], *ids[3:][-1:]]
     named = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"
     raise DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(nbest))

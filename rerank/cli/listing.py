@@ -10,12 +10,14 @@ import typer
 from rerank.cli.answer import out, show, shown_as_json
 from rerank.cli.application import command
 
-Kind = Literal["readers", "templates", "metrics", "learners", "losses", "recipes"]
+Kind = Literal["readers", "templates", "metrics", "learners", "losses", "pairs", "recipes"]
 REGISTRIES = {  # their modules, in which they are called like their kind
     "readers": "rerank.readers.base",
     "templates": "rerank.features.template",
     "metrics": "rerank.metrics.base",
     "learners": "rerank.learn.base",
+    "losses": "rerank.learn.losses",
+    "pairs": "rerank.learn.pairs",
 }
 RECOMMENDED = {"maxent", "lambdamart", "vrda", "perceptron", "arow", "arda"}  # learners; see docs/choosing.md
 PAPERS, WIDTH = "papers", 120
@@ -42,7 +44,7 @@ def list_(
         if len(shown) < len(parts):
             show(f"and {len(parts) - len(shown)} more: rerank list learners --all")
         if registry == "templates":
-            from rerank.features.sets import SETS
+            from rerank.features.template import SETS
 
             sets = [{"name": name, "templates": list(members)} for name, members in SETS.items()]
             show(*(f"set {name}: {len(members)} templates" for name, members in SETS.items()), sets=sets)
@@ -54,7 +56,7 @@ def list_(
 def _parts(kind: Kind) -> list[dict[str, Any]]:
     """Name, settings with their defaults (as Python writes them; null where one must be given), and a sentence."""
     if kind == "recipes":
-        from rerank.recipes.shipped import about_recipe, shipped_recipes
+        from rerank.recipes.loading import about_recipe, shipped_recipes
         from rerank.recipes.tasks import task_named
 
         recipes = [{"name": name, "about": about_recipe(path)} for name, path in shipped_recipes().items()]
@@ -63,10 +65,6 @@ def _parts(kind: Kind) -> list[dict[str, Any]]:
             of_paper = recipe["name"].startswith(f"{PAPERS}/")
             recipe["use"] = PAPERS if of_paper else task_named(task[1] if task else "parse").use
         return recipes
-    if kind == "losses":
-        from rerank.learn.losses import LOSSES
-
-        return [{"name": name} for name in sorted(LOSSES)]
     return [_part(name, part) for name, part in getattr(import_module(REGISTRIES[kind]), kind)]
 
 

@@ -25,8 +25,8 @@ def look(
     It is what every command says before its results; --roles overrules it.
     """
     from rerank.base.errors import DataError
+    from rerank.extraction.list_checks import doubts_of_lists
     from rerank.readers.given.reading import ListFile, read
-    from rerank.runs.role_checks import doubts_of_lists
 
     lists = read(file, reader, references=references or None, on_bad_list=on_bad_list, roles=roles)
     account = lists.account if isinstance(lists, ListFile) else None

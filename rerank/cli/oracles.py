@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
-    from rerank.readers.base import NBestList, Reader, SkipCount
+    from rerank.readers.base import Lists, Reader, SkipCount
 
-    Measurements = Iterator[tuple[NBestList, np.ndarray, np.ndarray]]  # lists, statistics of references and of lists
+    Measurements = Iterator[tuple[Lists, np.ndarray, np.ndarray]]  # lists, statistics of references and of lists
 
 log = logging.getLogger("rerank")
 
@@ -51,19 +51,19 @@ def oracle(
     import numpy as np
 
     from rerank.extraction.content.base import make_reader
+    from rerank.extraction.list_checks import doubts_of_lists
     from rerank.metrics.evaluation import check_errors
     from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
     from rerank.readers.account import Account, said_of, tell
-    from rerank.readers.base import NBestList, SkipCount
+    from rerank.readers.base import Lists, SkipCount
     from rerank.readers.detection import reads
     from rerank.readers.streams import stream_name
-    from rerank.runs.doubts import references_amiss
-    from rerank.runs.role_checks import doubts_of_lists
+    from rerank.runs.doubts import references_amiss, written_apart
 
     measure, references = measuring.make(), measuring.references
-    count, lengths, shown = SkipCount(on_bad_list), list[tuple[int, int]](), list[NBestList]()
+    count, lengths, shown = SkipCount(on_bad_list), list[tuple[int, int]](), list[Lists]()
     usual = "moses" if isinstance(measure, TextMetric) else "charniak"
     form_of_lists = make_reader(reader_of(nbest, reader, roles, usual))
     if isinstance(measure, TextMetric):
@@ -95,7 +95,7 @@ def oracle(
     show(*amiss, doubts=amiss)
     statistics = ListStatistics.of(corpus, measure)
     _show_statistics(statistics, count, measure)
-    for line in references_amiss(measure, asdict(statistics), np.array(lengths), shown):
+    for line in references_amiss(measure, asdict(statistics), np.array(lengths), written_apart(amiss)):
         log.warning("%s", line)
 
 
@@ -122,18 +122,18 @@ def _measured_corpus(found: "Measurements", measure: "Metric") -> "Corpus | None
 
 def _measured_texts(
     measure: "TextMetric", reader: "Reader", nbest: str, golds: list[str] | None, form: str, count: "SkipCount",
-    lengths: list[tuple[int, int]], shown: "list[NBestList]",
+    lengths: list[tuple[int, int]], shown: "list[Lists]",
 ) -> "Measurements":  # fmt: skip
     """Lists of texts with their statistics; leaves how long they are in ``lengths``, and the first in ``shown``."""
     from rerank.extraction.seen import lengths_of
+    from rerank.readers.account import MOST
     from rerank.readers.texts.text_pairs import read_text_pairs
-    from rerank.runs.doubts import SAMPLE
 
     needed = not measure.measured
     lists = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
     for texts in lists:
         lengths.append(lengths_of(texts.texts, texts.base, texts.references, texts.answers))
-        shown += [texts] if len(shown) < SAMPLE else []
+        shown += [texts] if len(shown) < MOST else []
         yield (texts, *measure.list_stats(texts, texts.references))
 
 
@@ -144,18 +144,18 @@ def _measured_trees(
     reference: str,
     count: "SkipCount",
     normalize: bool,
-    seen: "list[NBestList]",
+    seen: "list[Lists]",
 ) -> "Measurements":
     from rerank.data.symbols import SymbolTable
     from rerank.metrics.evaluation import refused_list
+    from rerank.readers.account import MOST
     from rerank.readers.trees.pairs import read_pairs
-    from rerank.runs.doubts import SAMPLE
 
     symbols = SymbolTable()
     with of_trees(reference):
         for item, trees, gold in read_pairs(reader, nbest, reference, symbols, count=count, normalize=normalize):
             shared, stats = measure.stats(gold, trees, symbols)
-            seen += [item] if len(seen) < SAMPLE else []
+            seen += [item] if len(seen) < MOST else []
             count.refuse(refused_list(measure, item, gold, trees, stats, symbols))
             yield item, shared, stats
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import track
-from rerank.base.wording import amount
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import (
     Encoding,
@@ -27,13 +27,13 @@ from rerank.cli.application import (
     reader_of,
 )
 from rerank.cli.measuring import ORDERS, Measured, Option, metric_settings
+from rerank.readers.problems import Problem
 
 if TYPE_CHECKING:
     from rerank.models.model import Model
     from rerank.models.scorer import Opened, Ranked, Scorer
-    from rerank.readers.base import SkippedList
 
-    Lists = Iterator[Opened | SkippedList]
+    Lists = Iterator[Opened | Problem]
 
 log = logging.getLogger("rerank")
 BASE = "base"  # in place of a model
@@ -197,46 +197,41 @@ def _tuned(scorer: "Scorer", predictor: str | None, settings: str | None, lists:
     return lists
 
 
-def _deviation(scorer: "Scorer", lists: "list[Opened | SkippedList]") -> float:
+def _deviation(scorer: "Scorer", lists: "list[Opened | Problem]") -> float:
     """The standard deviation of scores from their lists' means; 1 where all are alike."""
     import numpy as np
 
-    from rerank.readers.base import SkippedList
-
-    by_list = [ranked.scores for ranked in scorer.scored(lists) if not isinstance(ranked, SkippedList)]
+    by_list = [ranked.scores for ranked in scorer.scored(lists) if not isinstance(ranked, Problem)]
     apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list if scores.size)])
     deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 
 
-def _count_lists(lists: "Iterable[Ranked | SkippedList]", found: Counter[str]) -> "Iterator[Ranked | SkippedList]":
+def _count_lists(lists: "Iterable[Ranked | Problem]", found: Counter[str]) -> "Iterator[Ranked | Problem]":
     """Pass ``lists`` on and count them, those without candidates or source, and what the model does not know."""
-    from rerank.readers.base import SkippedList
-    from rerank.readers.texts.text_list import TextList
 
     for ranked in lists:
         found["all"] += 1
         found["empty"] += not _places(ranked)
-        if not isinstance(ranked, SkippedList):
+        if not isinstance(ranked, Problem):
             found["unknown"] += ranked.unknown
             found["left out"] += ranked.answer.left_out if ranked.answer is not None else 0
-            found["without source"] += isinstance(ranked.nbest, TextList) and ranked.nbest.source is None
+            found["without source"] += not ranked.nbest.of_trees and ranked.nbest.source is None
         yield ranked
 
 
-def _places(ranked: "Ranked | SkippedList") -> list[int]:
+def _places(ranked: "Ranked | Problem") -> list[int]:
     """The candidates of a list, best first; a bad list has none."""
     return [int(y) for y in getattr(ranked, "order", ())]
 
 
-def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> bytes:
+def _as_object(ranked: "Ranked | Problem", predictor: str, most: int) -> bytes:
     """The choice from a list, and its first candidates, as a line of JSON."""
-    from rerank.readers.base import SkippedList
     from rerank.storage.strict_json import as_json
 
-    name = ranked.id if isinstance(ranked, SkippedList) else ranked.nbest.id
+    name = ranked.id if isinstance(ranked, Problem) else ranked.nbest.id
     shown: dict[str, Any] = {"id": name, "predictor": predictor, "text": None, "place": None, "candidates": []}
-    if isinstance(ranked, SkippedList) or not ranked.order.size:
+    if isinstance(ranked, Problem) or not ranked.order.size:
         return f"{as_json(shown)}\n".encode()
     nbest, scores, answer = ranked.nbest, ranked.scores, ranked.answer
     place = int(ranked.order[0]) if answer is None else answer.place
@@ -256,7 +251,7 @@ def _as_object(ranked: "Ranked | SkippedList", predictor: str, most: int) -> byt
     return f"{as_json(shown)}\n".encode()
 
 
-def _best_line(ranked: "Ranked | SkippedList") -> bytes:
+def _best_line(ranked: "Ranked | Problem") -> bytes:
     """The line with the choice; an empty one where there is no candidate."""
     text: bytes = getattr(ranked, "best", b"")
     if (b"\n" in text or b"\r" in text) and (nbest := getattr(ranked, "nbest", None)):

@@ -12,7 +12,7 @@ from rerank.cli.answer import Command, show
 from rerank.cli.application import MAX_SAMPLES, MAX_SEED, allow_local_imports, command
 
 if TYPE_CHECKING:
-    from rerank.engines.engine import Engine
+    from rerank.pool import Engine
     from rerank.recipes.recipe import TaskRecipe
 
 
@@ -41,8 +41,7 @@ class RecipeOptions:
 
     def read(self, quick: bool = False) -> "tuple[TaskRecipe, Path]":
         """The recipe, and the directory of its results."""
-        from rerank.recipes.loading import load_recipe
-        from rerank.recipes.shipped import find_recipe
+        from rerank.recipes.loading import find_recipe, load_recipe
 
         Command.sets = self.set_ or []
         recipe = load_recipe(self.recipe, self.set_, quick=quick)
@@ -75,7 +74,7 @@ class EngineOptions:
 
     def open(self, recipe: "TaskRecipe") -> "Engine":
         """The engine of the recipe, changed as the command line says; results do not depend on it."""
-        from rerank.engines.engine import EngineSettings, open_engine
+        from rerank.pool import EngineSettings, open_engine
 
         settings, name = recipe.engine, self.engine
         if name is None and self.workers is not None and settings.name == "auto":
@@ -154,7 +153,7 @@ def compare(
     from rich.table import Table
 
     from rerank.metrics.base import Metric
-    from rerank.runs.evaluation import compare_runs
+    from rerank.runs.compared import compare_runs
     from rerank.runs.report.rows import verdict
 
     table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B", "predictor")

@@ -42,6 +42,7 @@ def new(
 
     The names say which file is trained on and which is dev; the rest are tests.
     """
+    from rerank.recipes.tasks import task_named
     from rerank.runs.new_recipe import new_recipe
     from rerank.storage.files import write_text
 
@@ -61,9 +62,8 @@ def new(
         )
     write_text(place, made.text)
     model, tried = shlex.quote(f"runs/{name}/model"), shlex.quote(made.tried)
-    uses = {"tagging": [f"rerank tag {model} {tried}"], "classification": []}
-    lists = [f"rerank rank {model} {tried}", f"rerank inspect {model}"]
-    commands = [f"rerank run {shlex.quote(str(place))}", *uses.get(made.task, lists)]
+    tries = [text.replace("MODEL", model).replace("FILE", tried) for text in task_named(made.task).tries]
+    commands = [f"rerank run {shlex.quote(str(place))}", *tries]
     later = [f"  {line}" for line in commands[1:]]
     show(
         f"{place}: {made.found}",

@@ -53,7 +53,6 @@ def vote(
         raise typer.BadParameter("--columns chooses what the table looks at; --save learns from all, leave out one")
     from rerank.readers.given.reading import read
     from rerank.readers.streams import read_once
-    from rerank.runs.fitting import fit
     from rerank.runs.vote import table_of_votes, write_curve
     from rerank.storage.files import check_output
 
@@ -67,10 +66,13 @@ def vote(
     how: dict[str, Any] = {"folds": folds, "samples": samples, "seed": seed}
     how["use"] = columns.split(",") if columns else None
     table = table_of_votes(every, measure, curve=curve is not None, **how)
-    show(table.table().rich(), **table.as_data())
-    show(table.table().note)
+    text = table.table()
+    show(text.rich(), **table.as_data())
+    show(text.note)
     if curve is not None:
         write_curve(table, curve)
     if save is not None:
+        from rerank.runs.fitting import fit
+
         fit(every[0] if every is lists else every, metric=measure, seed=seed, **chosen).save(save)
         show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")

@@ -43,8 +43,7 @@ def weigh(
     """
     from rerank.readers.given.reading import read
     from rerank.readers.streams import read_once, single_stdin
-    from rerank.runs.weigh import table_of_weights
-    from rerank.runs.weighed_model import weighed_model
+    from rerank.runs.weigh import table_of_weights, weighed_model
 
     single_stdin(file, *(references or []))
     measure = metric_settings(metric or "gain", option)

@@ -15,8 +15,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
 from rerank.storage.arrays import DAMAGE, ArrayFile, read_array
-from rerank.storage.digests import seal, verify
-from rerank.storage.files import new_directory
+from rerank.storage.files import new_directory, seal, verify
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
@@ -44,8 +43,8 @@ class Corpus:
     | reference | float64 [L, R]   | the per-list part of the statistics |
     | weight    | float64 [L]      | importance of a list |
 
-    ``values``, ``base`` and ``weight`` may be one number that stands for all (an array of stride 0): large corpora of
-    equal values take half of the space. ``width`` is D, the number of columns that exist (whether used or not);
+    ``values`` may be one number that stands for all (an array of stride 0): large corpora of equal values take half of
+    the space. ``width`` is D, the number of columns that exist (whether used or not);
     ``free`` is the number of leading columns that no penalty touches (dense scores); ``about`` is the provenance:
     metric signature, digests of inputs, counts of what was skipped or pruned.
     """
@@ -67,9 +66,7 @@ class Corpus:
     def __post_init__(self, trusted: bool) -> None:
         for name, dtype in DTYPES.items():
             array = np.asarray(getattr(self, name), dtype=dtype)
-            if name in ("base", "weight") and array.size >= LARGE and (array == array.flat[0]).all():
-                array = np.broadcast_to(array.flat[0], array.shape)
-            if name not in ("values", "base", "weight") or not constant(array) or array.size < LARGE:
+            if name != "values" or not constant(array) or array.size < LARGE:
                 array = np.ascontiguousarray(array)
             object.__setattr__(self, name, frozen(array))
         self._check_shapes()
@@ -135,9 +132,9 @@ class Corpus:
         entries = _ranges(self.rows, candidates)
         return replace(
             self, trusted=True, lists=offsets(sizes), rows=offsets(np.diff(self.rows)[candidates]),
-            columns=self.columns[entries], values=pick(self.values, entries), base=pick(self.base, candidates),
+            columns=self.columns[entries], values=pick(self.values, entries), base=self.base[candidates],
             gain=self.gain[candidates], stats=self.stats[candidates], reference=self.reference[lists],
-            weight=pick(self.weight, lists),
+            weight=self.weight[lists],
         )  # fmt: skip
 
     def keep_columns(self, keep: np.ndarray) -> "Corpus":

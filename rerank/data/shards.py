@@ -14,7 +14,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus, Sizes, concatenate
 from rerank.storage.arrays import DAMAGE
-from rerank.storage.digests import seal, verify
+from rerank.storage.files import seal, verify
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
@@ -233,7 +233,7 @@ class Shards:
             raise DataError(f"not a readable corpus: {error}", path=str(path)) from None
 
 
-Lists = Corpus | Shards
+Corpora = Corpus | Shards  # in memory, or in parts
 
 
 def join_shards(directory: Path, sizes: Sequence[Sizes], width: int, free: int, about: dict[str, Any]) -> Shards:
@@ -257,17 +257,17 @@ class Place(NamedTuple):
     candidates: int
 
 
-def part_count(lists: Lists) -> int:
+def part_count(lists: Corpora) -> int:
     """Number of parts; a corpus in memory is one."""
     return lists.count if isinstance(lists, Shards) else 1
 
 
-def part_of(lists: Lists, index: int) -> Corpus:
+def part_of(lists: Corpora, index: int) -> Corpus:
     """A part; a corpus in memory is its only one."""
     return lists.part(index) if isinstance(lists, Shards) else lists
 
 
-def places(lists: Lists) -> list[Place]:
+def places(lists: Corpora) -> list[Place]:
     """The place of every part, counted from the first of ``lists``."""
     if isinstance(lists, Corpus):
         return [Place(0, 0, 0)]
@@ -278,30 +278,30 @@ def places(lists: Lists) -> list[Place]:
     return all_places
 
 
-def parts(lists: Lists) -> Iterator[tuple[Place, Corpus]]:
+def parts(lists: Corpora) -> Iterator[tuple[Place, Corpus]]:
     """All parts in order; if there are several, only one is open at a time."""
     for place in places(lists):
         yield place, part_of(lists, place.number)
 
 
-def section(lists: Lists, first: int, last: int) -> Lists:
+def section(lists: Corpora, first: int, last: int) -> Corpora:
     """Lists first..last - 1."""
     return lists.section(first, last) if isinstance(lists, Shards) else lists.slice(first, last)
 
 
-def shared(lists: Lists, share: float, seed: int) -> Lists:
+def shared(lists: Corpora, share: float, seed: int) -> Corpora:
     """The share of the lists that ``share_of`` draws."""
     return lists if share == 1 else lists.take(share_of(lists.list_count, share, seed))
 
 
-def whole(lists: Lists) -> Corpus:
+def whole(lists: Corpora) -> Corpus:
     """All lists as one corpus; if there are several parts, a copy in memory."""
     if isinstance(lists, Shards) and lists.count > 1:
         return concatenate([part for _, part in parts(lists)])
     return part_of(lists, 0)
 
 
-def selected(lists: Lists, choose: Callable[[Corpus], np.ndarray]) -> np.ndarray:
+def selected(lists: Corpora, choose: Callable[[Corpus], np.ndarray]) -> np.ndarray:
     """The candidates that ``choose`` selects in every part (int64 [lists], -1 for none), numbered through all parts:
     int64 [L]."""
     choices = [np.zeros(0, np.int64)]
@@ -317,24 +317,24 @@ def own(chosen: np.ndarray, place: Place, part: Corpus) -> np.ndarray:
     return np.where(piece >= 0, piece - place.candidates, -1)
 
 
-def first_candidates(lists: Lists) -> np.ndarray:
+def first_candidates(lists: Corpora) -> np.ndarray:
     """int64 [L]: the first candidate of every list."""
     return np.concatenate([part.lists[:-1] + place.candidates for place, part in parts(lists)])
 
 
-def list_sizes(lists: Lists) -> np.ndarray:
+def list_sizes(lists: Corpora) -> np.ndarray:
     """int64 [L]: the number of candidates of every list."""
     return np.concatenate([np.diff(part.lists) for _, part in parts(lists)])
 
 
-def reference_rows(lists: Lists) -> np.ndarray:
+def reference_rows(lists: Corpora) -> np.ndarray:
     """float64 [L, R]: the per-list part of the statistics."""
     if isinstance(lists, Corpus):
         return np.asarray(lists.reference)
     return np.concatenate([np.array(part.reference) for _, part in parts(lists)])
 
 
-def gathered(lists: Lists, chosen: np.ndarray, candidates: np.ndarray) -> Corpus:
+def gathered(lists: Corpora, chosen: np.ndarray, candidates: np.ndarray) -> Corpus:
     """The lists ``chosen`` with only those of their candidates that are in ``candidates`` (both int64, increasing, and
     numbered through all parts), as a corpus in memory. There must be at least one list."""
     pieces = []

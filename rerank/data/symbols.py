@@ -183,9 +183,11 @@ class SymbolTable:
 
     def intern(self, text: str) -> int:
         """The id of ``text``, a new one if it is not in the table yet."""
-        h = np.uint64(known_hash(text))
-        slot = find_slot(self.index.keys, h)
-        if self.index.keys[slot]:
+        h, keys = known_hash(text), self.index.keys
+        slot = h & (keys.size - 1)  # as ``find_slot`` does, without compiled code: most programs begin with this
+        while keys[slot] and keys[slot] != h:
+            slot = (slot + 1) & (keys.size - 1)
+        if keys[slot]:
             return int(self.index.number[slot])
         symbol = len(self._texts)
         self.index.keys[slot] = h

@@ -21,8 +21,8 @@ from rerank.extraction.seen import SeenLists
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
-from rerank.readers.base import SkipCount, SkippedList
-from rerank.readers.block import Item, ListBlock
+from rerank.readers.base import SkipCount
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
 
@@ -33,7 +33,7 @@ class Block(NamedTuple):
     """A task: lists as they are read. ``number`` counts blocks from 0."""
 
     number: int
-    lists: list[Item]
+    lists: list[Lists]
 
     def __str__(self) -> str:
         return f"block {self.number + 1} of the lists"
@@ -74,18 +74,16 @@ class BlockJob:
         return content
 
 
-def cut(read: Iterable[Item], failure: list[RerankError]) -> Iterator[Block]:
+def cut(read: Iterable[Lists], failure: list[RerankError]) -> Iterator[Block]:
     """The lists in blocks. A reading error ends them and is left in ``failure``: the lists before it may hold an
     earlier one.
     """
-    number, lists, count, size = 0, list[Item](), 0, 0
+    number, lists, count, size = 0, list[Lists](), 0, 0
     try:
         for nbest in read:
-            if not isinstance(nbest, SkippedList):
-                nbest = nbest.without_raw()  # needed only to write the list
-            lists.append(nbest)
-            count += len(nbest) if isinstance(nbest, ListBlock) else 1
-            size += sum(map(len, getattr(nbest.rows if isinstance(nbest, ListBlock) else nbest, "texts", ())))
+            lists.append(nbest.without_raw())  # needed only to write the list
+            count += nbest.list_count
+            size += sum(map(len, nbest.texts))
             if count >= BLOCK_LISTS or size >= BLOCK_BYTES:
                 yield Block(number, lists)
                 number, lists, count, size = number + 1, [], 0, 0
@@ -116,7 +114,7 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
     collisions, seen = CollisionCount(0), SeenLists(content.held)
     for found in content.measured(block.lists, count, before=block.number * BLOCK_LISTS):
-        sizes, stats, reference, own = np.diff(found.block.lists), found.stats, found.reference, found.rows
+        sizes, stats, reference, own = np.diff(found.lists.first), found.stats, found.reference, found.held
         features = content.block_features(found)
         named, _, varying, place, *values = features
         numbers = counter.add(named, features.times) if known is None else known.of_features(named.hashes)
@@ -124,8 +122,8 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
             collisions.add(numbers, named.full)
         gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
         rows.add_lists(sizes, varying, numbers[place], *values, own.base, gain, stats, reference)
-        seen.add(found.block)
-        ids += found.block.ids
+        seen.add(found.lists)
+        ids += found.lists.ids
     if known is not None:
         return Summary(ids, count, 0, []), [rows.rows(), seen.finish()]
     counts, place = counter.finish()

@@ -18,23 +18,24 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
-from rerank.data.shards import Lists, join_shards, part_directory, parts
-from rerank.engines.engine import Engine
-from rerank.engines.workers import check_visible
+from rerank.data.shards import Corpora, join_shards, part_directory, parts
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import columns_of
+from rerank.extraction.list_checks import doubts_of_lists, inputs_of
 from rerank.extraction.seen import SeenSample, sample
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, Pruning, add_counts, make_table
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, Table, hashed_columns
+from rerank.pool import Engine, check_visible
 from rerank.readers.account import MOST, Account, filled, said_of
-from rerank.readers.base import NBestList, SkipCount
-from rerank.readers.block import ListBlock
+from rerank.readers.base import SkipCount
 from rerank.readers.inputs import Inputs
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import make_reader
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 
@@ -172,12 +173,12 @@ class Extracted:
     scores these adds up with the scores in the corpus to those for values as they are.
     """
 
-    corpus: Lists
+    corpus: Corpora
     ids: list[str]
     about: dict[str, Any]
     seen: SeenSample
     key: str = ""
-    origins: Lists | None = None
+    origins: Corpora | None = None
 
 
 class Extraction:
@@ -213,7 +214,7 @@ class Extraction:
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
-        self._first = list[NBestList]()  # lists, which tell what all were taken for
+        self._first = list[Lists]()  # lists, which tell what all were taken for
 
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool."""
@@ -253,8 +254,7 @@ class Extraction:
         ahead = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
             ahead.append(block)
-            lists = (item.rows if isinstance(item, ListBlock) else item for item in block.lists)
-            shown = (nbest for nbest in lists if isinstance(nbest, NBestList) and len(nbest))
+            shown = (lists for lists in block.lists if len(lists))
             self._job = replace(self._job, columns=next(map(columns_of, shown), None))
         return chain(ahead, blocks)
 
@@ -337,6 +337,9 @@ class Extraction:
         account = Account.of("", self._first, measure=self._content.metric.signature)
         roles = getattr(self._first[0], "roles", None) if self._first else None
         known |= said_of(account) | {"roles": {} if roles is None else roles.found}
+        named = getattr(self._recipe.data, "roles", None)
+        known["amiss"] = doubts_of_lists(self._first, self._content.metric, named)
+        known["inputs"] = inputs_of(make_reader(self._recipe.data.reader, "data.reader"), self._first)
         seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
         return Extracted(corpus, self._ids, known, seen, origins=origins[0] if origins else None), table
 
@@ -374,7 +377,7 @@ def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engi
         return replace(extracted, corpus=_joined(extracted.corpus), origins=origins), table
 
 
-def _joined(lists: Lists) -> Corpus:
+def _joined(lists: Corpora) -> Corpus:
     return concatenate([part for _, part in parts(lists)])
 
 

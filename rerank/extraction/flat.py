@@ -11,7 +11,7 @@ from rerank.data.symbols import SymbolTable, combined
 from rerank.features.collecting import ListFeatures, find_origin, narrow, write_row
 from rerank.features.extract import FeatureExtractor
 from rerank.kernels.compile import kernel
-from rerank.readers.nbest import NBestList
+from rerank.readers.lists import Lists
 
 
 class BlockFeatures(NamedTuple):
@@ -55,9 +55,7 @@ def collect_lists(
     return feature, entry
 
 
-def flat_features(
-    extractor: FeatureExtractor, symbols: SymbolTable, rows: NBestList, lists: np.ndarray
-) -> BlockFeatures:
+def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists, lists: np.ndarray) -> BlockFeatures:
     """The features of lists (int64 [L + 1]) whose candidates are ``rows``; the symbols of their names are added to
     ``symbols``."""
     kinds, full, names, columns = list[int](), list[int](), list[list[int]](), list[np.ndarray]()

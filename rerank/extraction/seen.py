@@ -14,8 +14,7 @@ import numpy as np
 
 from rerank.features.scores import FLOAT32_MAX
 from rerank.kernels.compile import kernel
-from rerank.readers.block import ListBlock
-from rerank.readers.nbest import NBestList
+from rerank.readers.lists import Lists
 
 MOST = 10_000
 MEASURES = 5  # of a column in a list, see ``measure``
@@ -70,13 +69,25 @@ def measure_lists(lists: np.ndarray, values: np.ndarray, limit: float, found: np
 
 
 def measured(values: np.ndarray) -> np.ndarray:
-    """float64 [C, MEASURES]: see ``measure``, which changes the values."""
-    measures = np.zeros((values.shape[1], MEASURES))
-    measure(values, FLOAT32_MAX, measures)
-    return measures
+    """float64 [C, MEASURES]: to the bit what ``measure`` gives for a list (``values`` float64 [N, C]), without compiled
+    code, which takes longer to load than a list to measure."""
+    values, size = np.clip(values, -FLOAT32_MAX, FLOAT32_MAX), len(values)
+    least, greatest = values.min(axis=0), values.max(axis=0)
+    apart = values - (mean := np.where(least == greatest, least, _summed(values) / size))
+    squares, products = _summed(apart**2), _summed(apart * apart[:, :1])
+    spread = np.sqrt(squares / size)
+    of_both = np.sqrt(squares * (spread[0] * spread[0] * size))
+    agreement = np.divide(products, of_both, out=np.zeros(mean.size), where=of_both > 0)
+    agreement[0] = 0.0
+    return np.stack([mean, spread, agreement, least, greatest], axis=1)
 
 
-def values_of(nbest: NBestList, columns: Sequence[str]) -> np.ndarray:
+def _summed(rows: np.ndarray) -> np.ndarray:
+    """Sums of columns from the first row to the last."""
+    return np.asarray(np.add.accumulate(rows, axis=0)[-1])
+
+
+def values_of(nbest: Lists, columns: Sequence[str]) -> np.ndarray:
     """float64 [N, C]: the base scores of a list, and its score columns after the first of ``columns``."""
     names = nbest.named().names if len(columns) > 1 else ()
     places = [nbest.column, *(names.index(name) for name in columns[1:])]
@@ -104,22 +115,21 @@ class SeenLists:
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns, self._seen = columns, list[tuple[int, np.ndarray, tuple[int, int]]]()
 
-    def add(self, block: ListBlock) -> None:
-        """Add the lists of a block."""
-        lists, many = block.lists, np.flatnonzero(np.diff(block.lists) > 1)
+    def add(self, lists: Lists) -> None:
+        """Add lists."""
+        first, many = lists.first, np.flatnonzero(np.diff(lists.first) > 1)
         if not many.size:
             return
-        values, base, texts = values_of(block.rows, self._columns), block.rows.base, block.rows.texts
-        answers = block.rows.answers
+        values, base, texts, answers = values_of(lists, self._columns), lists.base, lists.texts, lists.answers
         held, size = memoryview(values.astype("<f8").tobytes()), 8 * values.shape[1]
-        sources, references = (block.sides.get(key) for key in ("source", "references"))
-        measures = np.zeros((len(block), len(self._columns), MEASURES))
-        measure_lists(lists, values, FLOAT32_MAX, measures)
-        places = lists.tolist()
+        sources, references = lists.side("source"), lists.side("references")
+        measures = np.zeros((lists.list_count, len(self._columns), MEASURES))
+        measure_lists(first, values, FLOAT32_MAX, measures)
+        places = first.tolist()
         for i in many.tolist():
             a, b = places[i], places[i + 1]
-            known = digest(sources[i] if sources else None, texts[a:b], bytes(held[a * size : b * size]))
-            lengths = lengths_of(texts[a:b], base[a:b], references[i] if references else None, answers and answers[a:b])
+            known = digest(sources[i], texts[a:b], bytes(held[a * size : b * size]))
+            lengths = lengths_of(texts[a:b], base[a:b], references[i], answers and answers[a:b])
             self._seen.append((known, measures[i], lengths))
 
     def finish(self) -> SeenSample:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from rerank.data.symbols import HashIndex, SymbolTable
-from rerank.engines.workers import check_visible
 from rerank.features.table import HashedTable, Table, hashed_columns, index_of, numbers_of
+from rerank.pool import check_visible
 from rerank.storage.arrays import read_array, save_arrays
 from rerank.storage.files import new_directory, new_file, remove
 from rerank.storage.strict_json import as_json

@@ -3,21 +3,14 @@
 from rerank.base.registry import Add
 
 TEMPLATES = {  # by module; they are called like their classes
-    "answers": "Agreement",
-    "parse.coordination": "CoPar CoLenPar",
-    "parse.dependencies": "Heads LexFunHeads SynSemHeads SubjVerbAgr",
-    "parse.edges": "Edges WordEdges Neighbours Heavy",
-    "parse.fragments": "NGramTree HeadTree",
-    "parse.local": "Rule NGram Word WProj",
-    "parse.whole": "RightBranch LeftBranchLength RightBranchLength LogP LogCondP",
-    "scores": "Dense BaseScore Within",
-    "sequence.whole": "LabelNGram LabelSpan SpanNGram",
-    "text.agreement": "LengthRatio Length Copy Punctuation",
-    "text.consensus": "ConsensusNGram",
-    "text.edits": "ConsensusEdits EditOps",
-    "text.phrases": "PhrasePair SourcePhrase TargetPhrase PhraseLengths PhraseBoundary Jump",
-    "text.rank": "Rank BaseGap Given",
-    "text.words": "TargetNGram WordPair Unaligned CoOccurrence",
+    "parse.heads": "Heads LexFunHeads SynSemHeads SubjVerbAgr CoPar CoLenPar",
+    "parse.local": "Rule NGram Word WProj NGramTree HeadTree",
+    "parse.spans": "Edges WordEdges Neighbours Heavy RightBranch LeftBranchLength RightBranchLength LogP LogCondP",
+    "scores": "Dense BaseScore Within Agreement",
+    "text.consensus": "ConsensusNGram ConsensusEdits EditOps",
+    "text.measures": "LengthRatio Length Copy Punctuation Rank BaseGap Given",
+    "text.words": "TargetNGram WordPair Unaligned CoOccurrence PhrasePair SourcePhrase TargetPhrase PhraseLengths "
+    "PhraseBoundary Jump",
 }
 
 

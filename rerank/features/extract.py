@@ -11,7 +11,6 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.interrupts import check
-from rerank.base.memory import allowed
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
 from rerank.features import marks
 from rerank.features.collecting import ListFeatures, collected
@@ -40,6 +39,7 @@ class KernelCall(NamedTuple):
     ids: np.ndarray
     seeds: np.ndarray
     options: np.ndarray
+    look: Callable[..., tuple[np.ndarray, ...]] | None  # see ``TextTemplate``
 
 
 Call = tuple[KernelCall, *tuple[Any, ...]]  # with what its templates look at, and the sink
@@ -55,7 +55,8 @@ def families_of(templates: Sequence[Template]) -> list[KernelCall]:
     for (fire, scope, sees, _), numbers in groups.items():
         seeds = np.array([templates[i].seed for i in numbers], np.uint64)
         options = option_records([templates[i] for i in numbers])
-        families.append(KernelCall(fire, scope, sees, np.array(numbers, np.int64), seeds, options))
+        look = getattr(type(templates[numbers[0]]), "look", None)
+        families.append(KernelCall(fire, scope, sees, np.array(numbers, np.int64), seeds, options, look))
     return families
 
 
@@ -133,6 +134,8 @@ class FeatureExtractor:
                 add_named(sink, template, np.uint64(text_hash(self.names[template])), *arrays)
             if not sink.state[OVERFLOW]:
                 break
+            from rerank.base.usage import allowed  # psutil: only for lists that need more room
+
             if (size := sum(array.nbytes for array in sink)) > allowed():
                 raise TooLargeError(f"its features take more than {size / 1e9:.1f} GB, more than this process may have")
             sink = larger(sink)

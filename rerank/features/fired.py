@@ -9,7 +9,7 @@ from rerank.features.extract import Extractor
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import make_view
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 from rerank.readers.trees.trees import parse_brackets
 
 NOTHING = {"trees": "(X (Y z))"}
@@ -19,7 +19,7 @@ def fired(template: Any, *candidates: str, source: str = "", **fields: Any) -> d
     """The features that a template (as in recipes) gives the first of some candidates and not all of them, with their
     values: texts, or trees in brackets, with the base scores −1, −2, and so on.
 
-    A single candidate is compared with an empty text, or a tree of one word. ``fields``: others of a ``TextList``.
+    A single candidate is compared with an empty text, or a tree of one word. ``fields``: others of a ``Lists``.
 
     >>> fired("Rule", "(NP (DT the) (NN dog))")
     {'NP | → DT NN': 1.0}
@@ -31,9 +31,9 @@ def fired(template: Any, *candidates: str, source: str = "", **fields: Any) -> d
         of_trees = Extractor([made], symbols, centred=False)
         features = of_trees.features(parse_brackets(texts, symbols), base)
     else:
-        nbest = TextList("", "", 1, texts, range(1, len(texts) + 1), **{"scores": base[:, None]} | fields)
+        nbest = Lists.one("", "", 1, texts, range(1, len(texts) + 1), **{"scores": base[:, None]} | fields)
         view = make_view(nbest, source.encode(), symbols)
-        features = TextExtractor([made], symbols, centred=False).features(view)
+        features = TextExtractor([made], symbols, centred=False).features(view, texts=texts)
     named = {}
     for i, (first, last) in enumerate(zip(features.symbol_first, features.symbol_last, strict=True)):
         name = " ".join(symbols.text_of_hash(int(h)) or "?" for h in features.symbols[first:last])

@@ -21,7 +21,7 @@ from rerank.features.heads import (
     Rules,
 )
 from rerank.kernels.compile import kernel
-from rerank.readers.nbest import ROOTS
+from rerank.readers.lists import ROOTS
 from rerank.readers.trees.trees import Trees
 
 ROOT = "S1"  # the one of ROOTS that head rules have

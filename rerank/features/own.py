@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 
 from rerank.readers.given.nbest import NBest
-from rerank.readers.nbest import ListCandidate
+from rerank.readers.lists import ListCandidate
 
 Feature = Callable[[ListCandidate, NBest], Mapping[str, float]]
 

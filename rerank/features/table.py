@@ -64,6 +64,11 @@ class FeatureTable:
         """int32 [F]: the column of every feature of a list, ABSENT for those that are not in the table."""
         return numbers_of(self._index, features.hashes)
 
+    def column_of(self, identity: int) -> int | None:
+        """The free column of a feature, by its identity."""
+        places = np.flatnonzero(self.hashes[: self.free] == np.uint64(identity))
+        return int(places[0]) if places.size else None
+
     def name(self, column: int) -> str:
         """The readable name of a column, ``Template|symbols``."""
         symbols = self.symbols[self.first[column] : self.first[column + 1]]

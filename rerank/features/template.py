@@ -1,10 +1,11 @@
-"""The interface of templates: a frozen set of options, a scope, and a kernel that writes symbols for places."""
+"""Templates: frozen options, a scope, and a kernel that writes symbols for places; and named sets of them."""
 
 import dataclasses
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
@@ -13,7 +14,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked, hints_of
 from rerank.base.registry import Registry
 from rerank.data.symbols import text_hash
-from rerank.readers.nbest import NBestList
+from rerank.readers.lists import Lists
 
 Symbols = tuple[str, ...]  # of a feature, as texts
 EITHER = "lists"  # the content of templates that look at lists whatever their candidates are
@@ -62,7 +63,7 @@ class Template(Checked, ABC):
         """The number of ancestors that it looks at (scope UPWARD)."""
         return 0
 
-    def columns(self, rows: NBestList, lists: np.ndarray) -> dict[Symbols, np.ndarray] | None:  # noqa: ARG002
+    def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray] | None:  # noqa: ARG002
         """The values for many lists at once, if it can: the values (float64 [N]) of a feature for every candidate,
         by the symbols of the feature, of which there may be none.
 
@@ -87,6 +88,8 @@ class TextTemplate(Template):
     """A template over lists of texts: ``fire(view, sink, ids, seeds, options)`` sees all candidates of a list."""
 
     content: ClassVar[str] = "texts"
+    # What makes its kernel's view, a tuple of arrays, in place of the ``TextView``: of texts and what numbers words.
+    look: ClassVar[Any] = None
     needs: ClassVar[str] = ""  # "source", "segmentation", "alignment": it gives nothing for lists without it
 
     scope = 0
@@ -163,3 +166,58 @@ def _parse_call(text: str) -> tuple[str, dict[str, Any]]:
 
 
 templates: Registry[type[Template]] = Registry("template", Template)
+
+
+def _named(text: str) -> list[str]:
+    """The templates that a text lists, with a semicolon between them."""
+    return [name.strip() for name in text.split(";")]
+
+
+_EDGES = [
+    f"{kind}(binned={binned}, lp={lp}, ls={ls}, rp={rp}, rs={rs})"
+    for kind in ("Edges", "WordEdges")
+    for binned in (False, True)
+    for lp, ls, rp, rs in product(range(3), repeat=4)
+    if lp + ls + rp + rs <= 2
+]
+_CJ2005 = _named("""
+    RightBranch; Heavy; CoPar(depths=5); CoLenPar; Word(k=1); Word(k=2); WProj;
+    Rule; Rule(ancestors=1); Rule(root=True); Rule(conj=True); Rule(head=word); Rule(words=function);
+    Rule(head=word, words=function);
+    NGram(n=1, ancestors=1, root=True, conj=True); NGram(n=2, ancestors=1, root=True, conj=True);
+    NGram(n=3, ancestors=1, root=True, conj=True); NGram(head=word); NGram(words=function);
+    NGramTree; NGramTree(words=all); NGramTree(n=3, words=function);
+    HeadTree; HeadTree(heads=semantic); HeadTree(heads=semantic, words=all);
+    Heads; Heads(governor=word, dependent=word); Heads(governor=word, dependent=word, heads=semantic); Heads(n=3)
+""")
+_EXTENDED = _named("""
+    Neighbours; Neighbours(l=2); Neighbours(r=2); LexFunHeads; SubjVerbAgr;
+    SynSemHeads; SynSemHeads(syntactic=word); SynSemHeads(semantic=word);
+    Heads(n=3, governor=word, dependent=word, heads=semantic); WProj(k=2); Rule(ancestors=2);
+    LeftBranchLength; RightBranchLength;
+    LogCondP; LogCondP(norm=sum); LogCondP(bin=5); LogCondP(norm=sum, bin=5)
+""")
+_NGRAMS = "TargetNGram; TargetNGram(n=2); TargetNGram(n=3)"
+
+SETS: dict[str, list[str]] = {
+    "base": [],
+    "minimal": _named("Rule; Rule(ancestors=1); RightBranch; Heavy; Word(k=2); Heads; Dense"),
+    "cj2005": [*_CJ2005, *_EDGES, "Dense"],
+    "extended": [*_CJ2005, *_EDGES, "Dense", *_EXTENDED],
+    "dense": ["BaseScore", "Dense", "Agreement"],
+    "dptm": ["Dense", "PhrasePair"],
+    "translation": _named(f"""
+        Dense; PhrasePair; SourcePhrase; TargetPhrase; PhraseLengths; WordPair; Unaligned; Unaligned(side=target);
+        {_NGRAMS}; PhraseBoundary; Jump; Given
+    """),
+    "text": _named(f"""
+        Dense; Agreement; {_NGRAMS}; Length(binned=False); LengthRatio; Copy; Punctuation; CoOccurrence;
+        ConsensusNGram; Given
+    """),
+    "speech": _named(f"Dense; {_NGRAMS}; EditOps; ConsensusNGram; ConsensusEdits; Given"),
+    "labels": _named("""
+        LabelNGram(n=3); LabelNGram(n=4); LabelNGram(n=5); LabelNGram(n=3, words=last); LabelNGram(n=2, words=all);
+        LabelSpan; LabelSpan(see=ends); LabelSpan(see=outside); LabelSpan(see=length);
+        SpanNGram; SpanNGram(n=4, words=False)
+    """),
+}

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, TypeVar, cast
 
-from rerank.kernels.compile import Called, Leaf
+from rerank.kernels.compile import Called
 
 F = TypeVar("F", bound=Callable[..., Any])
 HOOKS: dict[str, "ByType"] = {}  # all declared functions, by name
@@ -23,13 +23,13 @@ class ByType(Called):
 
     def __init__(self, declared: Callable[..., Any]) -> None:
         self.bodies: dict[type, Callable[..., Any]] = {object: declared}
-        self.leaf = Leaf(declared, self._body_of_types)
+        self.declared = declared
         update_wrapper(self, declared)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.body_of([type(argument) for argument in arguments])(*arguments)
 
-    def _body_of_types(self, *arguments: Any) -> Callable[..., Any]:
+    def pick(self, *arguments: Any) -> Callable[..., Any]:
         return self.body_of([getattr(argument, "instance_class", None) for argument in arguments])
 
     def body_of(self, kinds: list[Any]) -> Callable[..., Any]:
@@ -38,7 +38,7 @@ class ByType(Called):
         By convention that is a learner's settings. Of a class and those that it is derived from, the first counts.
         """
         for kind in reversed(kinds):
-            owner = getattr(kind, "learner", kind)
+            owner = getattr(kind, "owner", kind)
             for base in owner.__mro__[:-1] if isinstance(owner, type) else ():
                 if base in self.bodies:
                     return self.bodies[base]
@@ -57,7 +57,7 @@ def by_type(declared: F) -> F:
 def take_methods(kind: type) -> None:
     """Make the static methods of ``kind`` that are named like declared functions their bodies for it."""
     for name, method in vars(kind).items():
-        if isinstance(method, staticmethod) and name in HOOKS:
+        if isinstance(method, staticmethod) and name in HOOKS and not method.__isabstractmethod__:
             HOOKS[name].bodies[kind] = method.__func__
 
 

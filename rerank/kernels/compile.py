@@ -5,103 +5,50 @@ directory is keyed by a digest of sources: of every file of this program that ho
 of its module and what that imports. A changed leaf means a new directory.
 """
 
-import gc
+import os
 import sys
-import threading
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
-from llvmlite import ir
-from numba.core import cgutils as _cgutils
-from numba.core import event as _event
-from numba.core import types as _types
-
-# Where numba looks first for what indexing gives: after its declarations of strings, dicts and lists, which its cache
-# would have imported before, every line that indexes an array would try those in vain.
-from numba.core.typing import arraydecl as _arraydecl  # noqa: F401
-from numba.extending import intrinsic, models, register_model, typeof_impl
-
-from rerank.kernels.directory import config, seal, state_directory
-from rerank.kernels.sources import PACKAGE, kernel_state
+from rerank.kernels.sources import PACKAGE, joined_state, kernel_state
 
 F = TypeVar("F", bound=Callable[..., Any])
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
-# What would take Python's arguments apart would be most of a leaf with a large state.
-LEAF = OPTIONS | {"no_cpython_wrapper": True}
-cgutils: Any = _cgutils  # it has no types
-event: Any = _event
-types: Any = _types  # typed in part
-_naming = threading.Lock()
-
-
-class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
-    """The functions that kernels call: functions that are compiled once for arguments of the same types, whoever calls.
-
-    Constants are no types of their own, and what was read from an array of int32 is taken as an int64. What takes a
-    tuple of arrays is inlined: a call would hand over each of them, of a corpus or a state, in pieces, list by list.
-    """
-
-    def __init__(self, function: Callable[..., Any], pick: Callable[..., Any]) -> None:
-        self.called, self.inlined = cache(numba.njit(**LEAF)), cache(numba.njit(**LEAF, forceinline=True))
-        self.pick = pick
-        self.entries: dict[Any, Any] = {}
-        super().__init__(f"{function.__module__}.{function.__qualname__} at {id(function):x}")
-
-    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
-        args = [types.unliteral(kind) for kind in args]
-        args = [types.int64 if kind == types.int32 else kind for kind in args]
-        takes_tuple = any(isinstance(kind, types.NamedTuple) for kind in args)
-        leaf = types.Dispatcher((self.inlined if takes_tuple else self.called)(self.pick(*args)))
-        signature = leaf.get_call_type(context, args, kws)
-        self.entries[signature.args] = leaf.get_impl_key(signature)
-        return signature
-
-    def get_call_signatures(self) -> tuple[list[Any], bool]:
-        return [], True
-
-    def get_impl_key(self, sig: Any) -> Any:
-        return self.entries[sig.args]
-
-
-register_model(Leaf)(models.OpaqueModel)
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 class Called:
-    """A function that kernels call as a ``leaf``, and Python in another way."""
+    """A function that kernels call as a ``Leaf``, and Python in another way."""
 
-    leaf: Leaf
+    declared: Callable[..., Any]
 
+    def pick(self, *types: Any) -> Callable[..., Any]:  # noqa: ARG002 - by_type looks at them
+        """The function that is compiled for arguments of these types."""
+        return self.declared
 
-@typeof_impl.register(Called)
-def _type_of(called: Called, _: Any) -> Leaf:
-    return called.leaf
+    @cached_property
+    def _numba_type_(self) -> Any:
+        """What numba takes it for, wherever a kernel names it."""
+        from rerank.kernels.leaves import Leaf
+
+        return Leaf(self.declared, self.pick)
 
 
 class Kernel(Called):
     """A function compiled for the types that it is called with, and kept with a state of sources, if one is named."""
 
     def __init__(self, function: Callable[..., Any], state: str | None) -> None:
-        self.function, self.state = function, state
-        self.leaf = Leaf(function, lambda *_: function)
+        self.function = self.declared = function
+        self.state = state
         update_wrapper(self, function)
 
     @cached_property
     def compiled(self) -> Any:
         """The functions that Python calls."""
-        with _naming:  # threads of a program share what names the directory
-            before = config.CACHE_DIR
-            directory = self.state and state_directory(self.state)
-            try:
-                config.CACHE_DIR = directory or before
-                made = numba.njit(**OPTIONS, cache=bool(directory))(self.function)
-                if directory:
-                    seal(made)
-                return made
-            finally:
-                config.CACHE_DIR = before
+        from rerank.kernels.leaves import compiled
+
+        return compiled(self.function, self.state)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self.compiled(*arguments, **named)
@@ -110,8 +57,27 @@ class Kernel(Called):
         return self.function.__qualname__
 
 
+class Prefetch(Called):
+    """Asks the processor to load array[index] (on the first axis, no wraparound) into its caches; it changes nothing.
+
+    Lists are visited in random order: without this, every one of them would begin with a wait for memory.
+    """
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        from rerank.kernels.leaves import PREFETCH
+
+        return PREFETCH
+
+    def __call__(self, array: Any, index: int) -> None:
+        """In Python there is nothing to do."""
+
+
+prefetch: Any = Prefetch()
+
+
 def _compiled(function: F, state: str | None) -> F:
-    return function if config.DISABLE_JIT else cast(F, Kernel(function, state))
+    return function if INTERPRETED else cast(F, Kernel(function, state))
 
 
 def kernel(function: F) -> F:
@@ -132,17 +98,22 @@ def kernel(function: F) -> F:
 
 
 @cache
-def kernel_of(function: F, kind: type) -> F:
-    """The kernel ``function`` for a class that gives bodies to what it calls (see ``by_type``).
+def kernel_of(function: F, *kinds: type) -> F:
+    """The kernel ``function`` for classes that give bodies to what it calls (see ``by_type``).
 
-    For a class of a user's own module this is a kernel apart, kept with that module's: it is compiled again when the
-    module has changed, and what other programs keep names no module that they do not have. A class of a script is
+    It is a kernel apart for each of them: a call of one would take settings of other classes with fields of the same
+    types for its own. For classes of a user's own modules it is kept with theirs: it is compiled again when one of the
+    modules has changed, and what other programs keep names no module that they do not have. A class of a script is
     another one in every process, so nothing is kept for it.
     """
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    if Path(file).is_relative_to(PACKAGE) or not isinstance(function, Kernel):
+    files = {kind.__module__: getattr(sys.modules.get(kind.__module__), "__file__", None) or "" for kind in kinds}
+    others = {module: file for module, file in sorted(files.items()) if not Path(file).is_relative_to(PACKAGE)}
+    if not isinstance(function, Kernel):
         return function
-    state = None if kind.__module__ == "__main__" else kernel_state(kind.__module__, file)
+    if not others:
+        return _compiled(cast(F, function.function), function.state)
+    states = [kernel_state(module, file) for module, file in others.items() if module != "__main__"]
+    state = None if len(states) < len(others) or None in states else joined_state(map(str, states))
     return _compiled(cast(F, function.function), state)
 
 
@@ -154,59 +125,6 @@ def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[...,
     """
     if not isinstance(function, Kernel):
         return function
+    import numba
+
     return cast(Callable[..., Any], function.compiled.compile(tuple(map(numba.typeof, arguments))))
-
-
-class _Compiling(event.Listener):  # type: ignore[misc]
-    """Shows when kernels are compiled, each with those that it calls.
-
-    A compiler leaves little garbage among many objects, and looking for it takes a tenth of the time, so Python's
-    collector waits.
-    """
-
-    depth = 0
-    collects = False  # Python, apart from this
-
-    def on_start(self, _: Any) -> None:
-        from rerank.base.progress import Compilation  # rich: only where something is shown
-
-        self.depth += 1
-        if self.depth == 1:
-            self.collects = gc.isenabled()
-            gc.disable()
-            Compilation.begin()
-
-    def on_end(self, _: Any) -> None:
-        from rerank.base.progress import Compilation
-
-        self.depth -= 1
-        if self.depth == 0:
-            Compilation.end()
-            if self.collects:
-                gc.enable()
-
-
-event.register("numba:compile", _Compiling())
-
-
-def _generate_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """The instructions of ``prefetch``."""
-    data = context.make_array(signature.args[0])(context, builder, arguments[0])
-    stride = cgutils.unpack_tuple(builder, data.strides)[0]
-    address = builder.add(builder.ptrtoint(data.data, ir.IntType(64)), builder.mul(stride, arguments[1]))
-    pointer, number = builder.inttoptr(address, ir.IntType(8).as_pointer()), ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
-    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-    builder.call(function, [pointer, number(0), number(3), number(1)])  # to read, into all caches, data
-    return context.get_dummy_value()
-
-
-def _type_prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - numba counts the arguments
-    """Ask the processor to load array[index] (on the first axis, no wraparound) into its caches; it changes nothing.
-
-    Lists are visited in random order: without this, every one of them would begin with a wait for memory.
-    """
-    return types.void(array, types.intp), _generate_prefetch
-
-
-prefetch: Any = intrinsic(_type_prefetch)

@@ -62,11 +62,22 @@ def _check_owner(path: Path) -> None:
 
 
 def seal(dispatcher: Any) -> None:
-    """Let numba write a digest behind all that it keeps of a function; unpickling ends before it."""
+    """Let numba write a digest behind all that it keeps of a function; unpickling ends before it.
+
+    Code goes to a file that is called by the types that it is for: numba would number them, and of two processes that
+    compile a function for other types at once, one would run the other's.
+    """
     with suppress(AttributeError):  # a numba that keeps functions otherwise: they are compiled in every process
         file = dispatcher._cache._cache_file
         dump = file._dump
         file._dump = lambda found: (content := dump(found)) + sha256(content).digest()
+        save, name = file.save, file._index_name.removesuffix(".nbi")
+
+        def save_apart(key: Any, data: Any) -> None:
+            file._data_name = lambda _: f"{name}.{sha256(dump(key)).hexdigest()[:16]}.nbc"
+            save(key, data)
+
+        file.save = save_apart
 
 
 def _drop_damaged(directory: Path) -> None:

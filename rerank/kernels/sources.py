@@ -9,24 +9,21 @@ import ast
 import hashlib
 import sys
 import sysconfig
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
-from rerank.base.registry import installed_parts, module_of, texts_in
+from rerank.base.registry import CONTRIB, installed_parts, module_of, own_parts, texts_in
 
 PACKAGE = Path(__file__).parents[1]
-COMPILATION = ("kernels/compile.py", "kernels/threads.py")
+COMPILATION = ("kernels/compile.py", "kernels/leaves.py", "kernels/threads.py")
 EXTRACTION = (*COMPILATION, "data", "extraction", "features", "metrics", "readers")
 TRAINING = (
     *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/mert.py",
     "runs/ensembles.py", "runs/run.py", "runs/training.py",
-)  # fmt: skip
-TAGGING = (
-    *COMPILATION, "data", "features/sequence", "kernels/by_type.py", "learn", "metrics", "models/tagger.py", "readers",
-    "runs/tagging",
 )  # fmt: skip
 
 
@@ -45,10 +42,13 @@ def code_digest(parts: tuple[str, ...]) -> str:
 def user_digest(*settings: Any) -> str:
     """Digest of the modules of all parts of others that ``settings`` name, and of their imports.
 
-    Those of this program are left out: ``code_digest`` has them.
+    Those of this program are left out: ``code_digest`` has them; of a part in ``rerank.contrib`` its folder counts.
     """
     files: dict[str, Path] = {}
     for name in {name for part in settings for text in texts_in(part) for name in _modules_named(text)}:
+        if name.startswith(f"{CONTRIB}."):
+            folder = PACKAGE.joinpath(*name.split(".")[1:3])
+            files |= {path.relative_to(PACKAGE).as_posix(): path for path in folder.rglob("*.py")}
         if name.partition(".")[0] == PACKAGE.name:
             continue
         spec = getattr(sys.modules.get(name), "__spec__", None)
@@ -76,6 +76,12 @@ def kernel_state(module: str, file: str) -> str | None:
     if not path.is_file():
         return None
     return hashlib.sha256(f"{_package_state()} {module_digest(module, path)}".encode()).hexdigest()[:16]
+
+
+def joined_state(states: Iterable[str]) -> str:
+    """The state of several modules' kernels together; of one, its own."""
+    first, *others = states
+    return hashlib.sha256(" ".join([first, *others]).encode()).hexdigest()[:16] if others else first
 
 
 @cache
@@ -106,7 +112,8 @@ def _modules_named(text: str) -> list[str]:
     module, colon, _ = name.partition(":")
     if colon:
         return [module] if all(part.isidentifier() for part in module.split(".")) else []
-    return [module_of(parts[name]) for parts in installed_parts().values() if name in parts]
+    every = (*own_parts().values(), *installed_parts().values())
+    return [module_of(parts[name]) for parts in every if name in parts]
 
 
 def _with_imports(module: str, path: Path) -> dict[str, Path]:

@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numba import config as _config
 
-config: Any = _config  # numba fills the module's attributes at run time
 LEAST = 1 << 20  # nonzeros of a thread: fewer are done before it has started
 
 
@@ -22,7 +20,9 @@ def cores() -> int:
 def thread_count() -> int:
     """The number of threads that may compute at once: one for each processor that this process may use, or as many as
     NUMBA_NUM_THREADS says; in a worker, beside which others compute, that is 1."""
-    return int(config.NUMBA_NUM_THREADS)
+    from numba import config
+
+    return int(cast(Any, config).NUMBA_NUM_THREADS)
 
 
 def share_rows(work: Callable[[int, int], None], rows: np.ndarray) -> None:

@@ -1,6 +1,8 @@
 """Online learners over lists."""
 
-from rerank.base.registry import Add
+from typing import Any
+
+from rerank.base.registry import Add, Registry
 
 LEARNERS = {
     "arda": "rules.arda:AdaptiveRDA",
@@ -9,7 +11,6 @@ LEARNERS = {
     "cw": "rules.cw:CW",
     "fobos": "rules.fobos:Fobos",
     "ftrl": "rules.ftrl:FTRL",
-    "lambdamart": "rules.lambdamart:LambdaMart",
     "lm-nwin": "rules.lm_nwin:LMNWin",
     "lm-perc": "rules.lm_perc:LMPerceptron",
     "lm-uwin": "rules.lm_uwin:LMUWin",
@@ -27,8 +28,31 @@ LEARNERS = {
     "vrda": "rules.vrda:VotedRDA",
 }
 
+# By the names of learners whose predictors are trees, and no sums of weights: what reads these from a text (bytes) over
+# a number of columns, see ``rerank.learn.scoring.TreePredictor``.
+trees: Registry[Any] = Registry("trees")
+
+
+LOSSES = {
+    "perceptron": "PerceptronLoss",
+    "hinge": "Hinge",
+    "cost": "Cost",
+    "logistic": "Logistic",
+    "exponential": "Exponential",
+    "log": "Log",
+    "bayes": "BayesRisk",
+    "listnet": "ListNet",
+    "listmle": "ListMLE",
+    "lambdarank": "LambdaRank",
+}
+PAIRS = {"oracle": "Oracle", "hope-fear": "HopeFear", "sampled": "Sampled"}
+
 
 def register(add: Add) -> None:
-    """Make the learners known."""
+    """Make the learners, losses and pair sources known."""
     for name, place in LEARNERS.items():
         add("learner", name, f"{__name__}.{place}")
+    for name, place in LOSSES.items():
+        add("loss", name, f"{__name__}.losses:{place}")
+    for name, place in PAIRS.items():
+        add("pair source", name, f"{__name__}.pairs:{place}")

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists
-from rerank.kernels.by_type import take_methods
+from rerank.data.shards import Corpora
 from rerank.kernels.compile import kernel_of
 from rerank.learn.average import average_of, begin_sums, flush
+from rerank.learn.epoch import epoch
 from rerank.learn.log import UpdateLog
-from rerank.learn.passes import gradient_pass, repeat_updates
+from rerank.learn.losses import Loss, PairLoss, losses
+from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import (
     ALIVE,
     FREE,
@@ -27,16 +27,13 @@ from rerank.learn.predictor import (
     without_sums,
 )
 from rerank.learn.predictor import State as State
-from rerank.learn.replay import Replay
+from rerank.learn.replay import Replay, repeat_updates
 from rerank.learn.scoring import Weights as Weights
-from rerank.learn.settings import NotNegative, SettingsClass, settings_of
+from rerank.learn.settings import KernelPart, NotNegative, settings_of
 from rerank.learn.voting.votes import Votes
 from rerank.learn.workspace import (
-    ORACLES,
-    SOURCES,
     EpochStats,
     ListArrays,
-    PairRule,
     Scratch,
     log_buffers,
     parts,
@@ -47,13 +44,13 @@ from rerank.learn.workspace import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learner(Checked):
+class Learner(KernelPart):
     """An update rule with its parameters: a frozen dataclass whose fields are the recipe's schema.
 
     ``init`` makes a state, and only ``epoch`` changes one. At the end of an epoch nothing lazy is left in a state, so a
     state that was saved and loaded continues exactly like one that stayed in memory.
 
-    Its rule is an ``update`` (or ``update_pair``, with ``passes = pair_pass``; see ``rerank.learn.hooks``), which
+    Its rule is an ``update`` (or ``update_pair``, with ``passes = pair_epoch``; see ``rerank.learn.hooks``), which
     changes the ``State``: a_j of the columns that it is given, the scale, the threshold, and what it remembers. Scores,
     averages, votes, counts and stored states follow from that, the same for all learners.
 
@@ -67,10 +64,14 @@ class Learner(Checked):
     """
 
     name: ClassVar[str] = ""  # that of the class if it says no other
-    Settings = SettingsClass()  # no annotation: it is not a parameter
+    linear: ClassVar[bool] = True  # is its predictor a sum of weights? Others are ``grown``, and know ``TreePredictor``
+    # What every pass looks at: the loss, whether a loss suffices for an update (or only a mistake), whether candidates
+    # with the oracle's gain are oracles too, how many rivals of a list are learned from, and ``judges_after_update``.
+    extra: ClassVar[tuple[str, ...]] = ("loss", "always", "any_ties", "top", "judges_after_update")
     batch: ClassVar[bool] = False  # does it solve for the optimum (``solve``), without epochs, order, votes and mixing?
-    sources: ClassVar[tuple[str, ...]] = SOURCES  # the pair sources that it can learn from (see ``pairs``)
-    passes: ClassVar[Any] = gradient_pass  # the kernel that passes over lists
+    sources: ClassVar[tuple[str, ...]] = ()  # the pair sources that it can learn from (see ``pairs``); () for all
+    judge: ClassVar[str] = "perceptron"  # the loss that judges where there is no parameter ``loss``
+    passes: ClassVar[Any] = epoch  # the kernel that passes over lists
     replays: ClassVar[Any] = repeat_updates  # the kernel that repeats logged updates for voting
     shrinks: ClassVar[bool] = False  # does a threshold τ rise, so that weights move toward 0 without being touched?
     dual: ClassVar[bool] = False  # does it have a dual variable per candidate, up to its parameter C?
@@ -79,12 +80,28 @@ class Learner(Checked):
     base: NotNegative = 1.0
     base_rate: NotNegative = 0.0
 
-    def __init_subclass__(cls) -> None:
-        """A learner that does not say otherwise has the name of its class."""
-        super().__init_subclass__()
-        take_methods(cls)
-        if "name" not in vars(cls):
-            cls.name = cls.__name__
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            self.loss_type()
+        except RecipeError as error:
+            raise RecipeError(error.message, key="loss") from None
+
+    def loss_type(self) -> type[Loss]:
+        """The loss that its updates come from, or that judges lists."""
+        return losses.get(getattr(self, "loss", self.judge))
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether an update looks at two candidates of a list alone."""
+        return issubclass(self.loss_type(), PairLoss)
+
+    def require(self) -> None:
+        """Raise a ``RecipeError`` where it needs what is not installed."""
+
+    def grown(self, lists: Corpora, dev: Corpora | None, seed: int) -> Any:
+        """Of a learner that is not ``linear``: the ``Training`` of ``lists``, with what is best on ``dev``."""
+        raise NotImplementedError
 
     def init(self, columns: int, candidates: int = 0) -> State:
         """The state before the first list, for D = ``columns`` and a corpus of N = ``candidates``.
@@ -155,7 +172,14 @@ class Learner(Checked):
 
     def settings(self, any_ties: bool = False) -> Any:
         """The parameters for kernels; see ``SettingsClass``."""
-        return settings_of(self, any_ties)
+        common = {
+            "loss": settings_of(self.loss_type()(), {}),
+            "always": getattr(self, "update", "mistakes") == "always",
+            "any_ties": any_ties,
+            "top": int(getattr(self, "top", 1)),
+            "judges_after_update": bool(self.judges_after_update),
+        }
+        return settings_of(self, common)
 
     def alive(self, state: State) -> int:
         """The number of lists that the current predictor has survived."""
@@ -175,7 +199,7 @@ class Learner(Checked):
         any_ties: bool = False,
         log: UpdateLog | None = None,
         points: int = 1,
-        pairs: PairRule = ORACLES,
+        pairs: Any = ORACLES,
     ) -> list[EpochStats]:
         """Pass over the lists ``order`` (int64) once and update ``state``.
 
@@ -184,7 +208,7 @@ class Learner(Checked):
         candidates are compared (``PairSource.rule``), the oracle and its rival by default.
         """
         sums, params = self.begin(corpus, order.size, state), self.settings(any_ties)
-        data, scratch = view(corpus, oracle, pairs), scratch_for(corpus, params.loss)
+        data, scratch = view(corpus, oracle, pairs), scratch_for(corpus, self.pairwise)
         stats = []
         for part in parts(order, points):
             tally = self.visit(corpus, data, part, state, sums, scratch, params, log)
@@ -192,7 +216,7 @@ class Learner(Checked):
         self.finish(state, sums)
         return stats
 
-    def solve(self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:  # noqa: ARG002
+    def solve(self, lists: Corpora, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:  # noqa: ARG002
         """Bring ``state`` to the optimum over all ``lists``: in place of epochs, for learners that are ``batch``."""
         raise RecipeError(f"{self.name} learns to rank lists, and nothing else", key="learner.name")
 
@@ -212,9 +236,11 @@ class Learner(Checked):
         data, scratch: ``view`` and ``scratch_for`` the corpus; params: ``settings``; the result is for ``stats_of``.
         """
         kind: Any = type(self)
-        tally, room = np.zeros(6), log_buffers(corpus, order, params.loss, 0 if log is None else params.top)
-        kernel_of(kind.passes, kind)(data, order, state, sums, scratch, room, tally, params)
-        if log is not None:
+        tally = np.zeros(6)
+        room = None if log is None else log_buffers(corpus, order, self.pairwise, params.top)
+        passes = kernel_of(kind.passes, kind, self.loss_type(), data.pairs.owner)
+        passes(data, order, state, sums, scratch, room, tally, params)
+        if log is not None and room is not None:
             log.add_buffers(room, self.alive(state))
         return tally
 
@@ -228,7 +254,7 @@ class Learner(Checked):
 
     def nonzero_weights(self, state: State) -> int:
         """Weights of the last predictor that are not 0."""
-        return int(count_active(state))
+        return count_active(state)
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
         """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on.
@@ -241,12 +267,12 @@ class Learner(Checked):
         state = self.init(corpus.width, corpus.candidate_count)
         sums, params = self.begin(corpus, 0, state), self.settings()
         replay = Replay(
-            log, corpus, self.base, params.loss, full=state.matrix.size > 0,
+            log, corpus, self.base, self.pairwise, full=state.matrix.size > 0,
             slopes=self.shrinks and (state.v.size > 0 or corpus.free > 0),
             more=corpus.free if self.scales_free else 0,
         )  # fmt: skip
         kind: Any = type(self)
-        repeat = kernel_of(kind.replays, kind)
+        repeat = kernel_of(kind.replays, kind, self.loss_type())
         repeat(replay.data, replay.updates, state, sums, replay.space, replay.room, params)
         return replay.votes()
 

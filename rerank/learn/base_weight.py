@@ -20,7 +20,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.data.shards import Lists, parts, reference_rows, whole
+from rerank.data.shards import Corpora, parts, reference_rows, whole
 from rerank.features.dense import standard_scale
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.mert.error_surface import ErrorSurface, Line
@@ -61,7 +61,7 @@ def add_base_squares(lists: np.ndarray, base: np.ndarray, total: float) -> float
     return float(np.cumsum(np.append(total, apart**2))[-1])
 
 
-def base_unit(lists: Lists) -> float | None:
+def base_unit(lists: Corpora) -> float | None:
     """1/σ, with which base scores of ``lists`` have unit deviation; None where they are all alike within lists."""
     total = 0.0
     for _, part in parts(lists):
@@ -71,7 +71,7 @@ def base_unit(lists: Lists) -> float | None:
     return float(1 / deviation) if usable else None
 
 
-def start_weight(lists: Lists) -> float:
+def start_weight(lists: Corpora) -> float:
     """START/σ of training lists; START where base scores are all alike within lists."""
     return START * (base_unit(lists) or 1.0)
 
@@ -97,7 +97,7 @@ def best_weight(line: Line, sign: float = 1.0) -> float | None:
 class BaseSearch:
     """The search for γ on held-out lists ``dev``. Higher scores are better, whatever the metric."""
 
-    dev: Lists
+    dev: Corpora
     metric: Metric
 
     @property

@@ -46,12 +46,11 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, own, parts
+from rerank.data.shards import Corpora, own, parts
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, Weights
 from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
-from rerank.learn.losses import LOG
 from rerank.learn.replay import Replay, Updates, VoteRoom, load, stretches
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.nwin import NWin
@@ -123,7 +122,7 @@ def expand_updates(
 
 def expand(log: UpdateLog, corpus: Corpus, base_rate: float) -> Differences:
     """The logged updates as vectors over the columns of the training ``corpus``, the base score as base_rate·b(y)."""
-    replay = Replay(log, corpus, 0.0, LOG)
+    replay = Replay(log, corpus, 0.0, pairwise=False)
     base = np.zeros(replay.updates.lists.size)
     expand_updates(replay.data, replay.updates, float(base_rate), replay.space, replay.room, base)
     end = int(replay.room.first[-1])
@@ -210,7 +209,7 @@ def compare_ends(
         margins[i] = right - wrong
 
 
-def list_margins(lists: Lists, targets: np.ndarray, u: Weights, *, any_ties: bool) -> np.ndarray:
+def list_margins(lists: Corpora, targets: np.ndarray, u: Weights, *, any_ties: bool) -> np.ndarray:
     """float64 [L]: the lowest score of a list's right candidates minus the highest of the wrong ones, times the list's
     weight; ∞ where all are right. No update of the list has a smaller u·z.
 
@@ -292,7 +291,7 @@ def observed(M: int, lists: int, R: float, norm: float, base: float) -> Bounds:
 
 
 def scaled_bounds(
-    learner: AROW | NWin, log: UpdateLog, lists: Lists, M: int, R: float, u: Weights, margins: np.ndarray
+    learner: AROW | NWin, log: UpdateLog, lists: Corpora, M: int, R: float, u: Weights, margins: np.ndarray
 ) -> Bounds:
     """The bounds of the theorems for AROW with a full matrix and normalised Winnow in a first pass with M mistakes and
     updates of ‖z‖ ≤ R, all lists of which weigh 1.
@@ -338,7 +337,7 @@ def scales_of(margins: np.ndarray) -> np.ndarray:
     return positive[np.unique(np.linspace(0, positive.size - 1, min(SCALES, positive.size)).astype(np.int64))]
 
 
-def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, margins: np.ndarray, *, loss: str) -> Bounds:
+def bounds(log: UpdateLog, lists: Corpora, rule: DualRule, u: Weights, margins: np.ndarray, *, loss: str) -> Bounds:
     """The bounds of the theorems and the observed mistakes, for the updates of a first pass over ``lists``.
 
     Parameters

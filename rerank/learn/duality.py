@@ -13,7 +13,7 @@ part in it. In longer lists every candidate has a variable, and there is no such
 import numpy as np
 
 from rerank.base.errors import RecipeError, RunError
-from rerank.data.shards import Lists, own, parts
+from rerank.data.shards import Corpora, own, parts
 from rerank.kernels.compile import kernel
 from rerank.learn.base import State, Weights
 from rerank.learn.scoring import scores
@@ -39,7 +39,7 @@ def find_different(
                 break
 
 
-def require_pairs(name: str, lists: Lists) -> None:
+def require_pairs(name: str, lists: Corpora) -> None:
     """Refuse ``lists`` for the gap of the learner ``name`` if one has more than two candidates."""
     for _, part in parts(lists):
         if (longest := int(np.diff(part.lists).max(initial=0))) > 2:
@@ -48,7 +48,7 @@ def require_pairs(name: str, lists: Lists) -> None:
 
 
 def duality_gap(
-    lists: Lists, oracle: np.ndarray, limit: float, state: State, last: Weights, *, learned_base: bool, any_ties: bool
+    lists: Corpora, oracle: np.ndarray, limit: float, state: State, last: Weights, *, learned_base: bool, any_ties: bool
 ) -> float:
     """The gap per list of two, from 0; oracle: int64 [L]; limit: C; last: the predictor of the ``state``; learned_base:
     whether the base score has a weight that is learned."""

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from rerank.data.shards import Lists, Shards, reference_rows, section, whole
+from rerank.data.shards import Corpora, Shards, reference_rows, section, whole
 from rerank.features.dense import dense_alone
 from rerank.learn.base_weight import base_unit
 from rerank.learn.predictor import State, copy_state
@@ -44,16 +44,16 @@ class FoldTrial:
     scores: np.ndarray
 
 
-def with_base_column(learner: Maxent, lists: Lists) -> Maxent:
+def with_base_column(learner: Maxent, lists: Corpora) -> Maxent:
     """``learner`` with the base score as one more dense column, in units of its deviation within ``lists``."""
     return replace(learner, base=0.0, base_rate=base_unit(lists) or 1.0)
 
 
 def trials(
     learner: Maxent,
-    lists: Lists,
+    lists: Corpora,
     metric: Metric,
-    targets: Callable[[Lists], np.ndarray],
+    targets: Callable[[Corpora], np.ndarray],
     start: State | None = None,
     *,
     any_ties: bool,
@@ -106,12 +106,12 @@ def score_of(rows: np.ndarray, reference: np.ndarray, metric: Metric) -> float:
     return -score if metric.lower_is_better else score
 
 
-def latest(lists: Lists) -> Lists:
+def latest(lists: Corpora) -> Corpora:
     """The last ENOUGH lists."""
     return section(lists, max(0, lists.list_count - ENOUGH), lists.list_count)
 
 
-def held_out(lists: Lists) -> Iterator[tuple[Lists, Lists]]:
+def held_out(lists: Corpora) -> Iterator[tuple[Corpora, Corpora]]:
     """(the others, those held out) for every section, or for the last ones where the lists are too large for all."""
     if isinstance(lists, Shards) and lists.changes:  # which know lists by their numbers among all
         lists = whole(lists)

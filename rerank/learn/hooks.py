@@ -9,7 +9,6 @@ in ``scratch.who`` with coefficients ``scratch.a``.
 from typing import Any, NamedTuple
 
 from rerank.kernels.by_type import by_type
-from rerank.learn.judge import subgradient_with_base
 from rerank.learn.workspace import ListArrays, Scratch
 
 # What was done about a pair: nothing was missing; an update; the variance was too small; z had nothing to teach.
@@ -61,6 +60,6 @@ def climb(state: Any, scratch: Scratch, count: int, missing: float, size: float,
 
 
 @by_type
-def gather(data: ListArrays, scratch: Scratch, n: int, last: int, params: Any) -> int:
-    """Sum up g, with the base score's part at the column ``last``; returns ``count``."""
-    return subgradient_with_base(data, scratch, n, last, params.base_rate)
+def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
+    """Sum up g, with the base score's part at the column ``last``; returns ``count``. Losses have one of their own."""
+    return 0

@@ -3,22 +3,8 @@
 import numpy as np
 
 from rerank.kernels.compile import kernel, prefetch
-from rerank.learn.losses import COST, EXPONENTIAL, LOG, LOGISTIC, coefficients, rivals
-from rerank.learn.pairs_kernel import chosen_pair, hope
 from rerank.learn.scoring import ONE, THREE, TWO, single
-from rerank.learn.workspace import (
-    GREATEST,
-    HOPE_FEAR,
-    LEAST,
-    LISTS,
-    LOSS,
-    MISTAKES,
-    OWNERS,
-    ListArrays,
-    Scratch,
-)
-
-TINY = 1e-100  # squares of coefficients below it may be 0
+from rerank.learn.workspace import GREATEST, LEAST, OWNERS, ListArrays, Scratch
 
 
 @kernel
@@ -33,10 +19,8 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
         for y in range(first, min(data.lists[i + 1], first + 64), 8):
             prefetch(data.rows, y)
             prefetch(data.gain, y)
-            if data.base.strides[0] != 0:
-                prefetch(data.base, y)
-        if data.weight.strides[0] != 0:
-            prefetch(data.weight, i)
+            prefetch(data.base, y)
+        prefetch(data.weight, i)
     if at + 4 < n:
         i = order[at + 4]
         begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
@@ -49,39 +33,8 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
 
 
 @kernel
-def find_update(
-    data: ListArrays, i: int, scratch: Scratch, loss: int, always: bool, any_ties: bool, tally: np.ndarray
-) -> int:
-    """The lesson of list i under ``scratch.scores``. Counts the list, its mistake and its loss.
-
-    Returns the number of candidates in the subgradient (``scratch.who``, with coefficients ``scratch.a``), 0 where
-    nothing is to be updated: without a mistake, or with ``always`` without a loss. The cost-augmented rival of an
-    oracle has the highest score − tilt·gain; mistakes are judged by scores alone.
-    """
-    first, last, oracle, tilt = data.lists[i], data.lists[i + 1], data.oracle[i], data.pairs.tilt
-    tally[LISTS] += 1
-    if len(data.pairs.others) == 0 or loss >= LOG:
-        if len(data.pairs.others) > 0 and loss == LOG and data.pairs.source == HOPE_FEAR:
-            oracle = hope(first, last, scratch.scores, data.gain, oracle, tilt)
-        star, rival = rivals(first, last, scratch.scores, data.gain, oracle, any_ties, 0.0)
-    else:
-        star, rival = chosen_pair(i, first, last, scratch.scores, data.gain, oracle, data.pairs)
-    if rival < 0:
-        return 0
-    mistake = not scratch.scores[star - first] > scratch.scores[rival - first]
-    if loss == COST and len(data.pairs.others) == 0:
-        star, rival = rivals(first, last, scratch.scores, data.gain, oracle, any_ties, tilt)
-    value, n = coefficients(
-        loss, first, last, scratch.scores, data.gain, star, rival, any_ties, tilt, scratch.who, scratch.a
-    )
-    tally[MISTAKES] += mistake
-    tally[LOSS] += value
-    return n if mistake or (always and (loss >= LOGISTIC or value > 0.0)) else 0
-
-
-@kernel
 def copy_row(data: ListArrays, y: int, a: float, column: np.ndarray, value: np.ndarray) -> int:
-    """a·φ(y) of one row, without zeros; returns the number of its columns."""
+    """a·φ(y) of one row, without zeros; returns the number of its data.columns."""
     size = data.rows[y + 1] - data.rows[y]
     begin, count, zeros = np.uint64(data.rows[y]), np.uint64(size), 0
     for r in range(count):
@@ -177,16 +130,10 @@ def accumulate_spread(data: ListArrays, scratch: Scratch, n: int) -> int:
 
 @kernel
 def subgradient(data: ListArrays, scratch: Scratch, n: int) -> int:
-    """g = Σ a_y φ(y) of the n candidates that ``find_update`` found; returns its length."""
+    """g = Σ a_y φ(y) of the n candidates that a loss looks at; returns its length."""
     if n == 2:
         return merge(data, scratch.who[0], scratch.a[0], scratch.who[1], scratch.a[1], scratch.column, scratch.value)
     return accumulate(data, scratch, n)
-
-
-@kernel
-def subgradient_with_base(data: ListArrays, scratch: Scratch, n: int, last: int, base_rate: float) -> int:
-    """``subgradient``, with base_rate·Σ a_y b(y) at the column ``last``, if that is not 0."""
-    return append(scratch, subgradient(data, scratch, n), last, base_rate * base_of(data, scratch, n))
 
 
 @kernel
@@ -203,21 +150,6 @@ def difference(data: ListArrays, star: int, rival: int, base_rate: float, last: 
     scratch.who[1], scratch.a[1] = rival, 1.0
     count = merge(data, star, 1.0, rival, -1.0, scratch.column, scratch.value)
     return append(scratch, count, last, base_rate * (data.base[star] - data.base[rival]))
-
-
-@kernel
-def is_pair(data: ListArrays, i: int, any_ties: bool) -> bool:
-    """Whether list i has two candidates, one of them the oracle: then it need not be scored, m = w·z is enough."""
-    first = data.lists[i]
-    if data.lists[i + 1] - first != 2 or len(data.pairs.others) > 0:
-        return False
-    return not (any_ties and data.gain[first] == data.gain[first + 1])
-
-
-@kernel
-def pair_of(data: ListArrays, i: int) -> tuple[int, int]:
-    """(y*, y') of a list of two."""
-    return data.oracle[i], 2 * data.lists[i] + 1 - data.oracle[i]
 
 
 @kernel
@@ -276,14 +208,3 @@ def sum_of(x: np.ndarray, count: int) -> float:
     for r in range(quarters, end):
         one += x[r]
     return float((one + two) + (three + four))
-
-
-@kernel
-def squared_radius(scratch: Scratch, count: int, loss: int) -> float:
-    """‖z‖² of the vector in ``scratch.value``; for pairwise losses, whose coefficient goes, z = φ(y*) − φ(y')."""
-    size, total = scratch.a[1] if loss <= EXPONENTIAL and scratch.a[1] != 0.0 else 1.0, 0.0
-    if abs(size) >= TINY:
-        return squared_norm(scratch, count) / (size * size)
-    for r in range(count):
-        total += (scratch.value[r] / size) ** 2
-    return total

@@ -23,9 +23,7 @@ class LogBuffers(NamedTuple):
 
 @kernel
 def record(log: LogBuffers, i: int, who: np.ndarray, a: np.ndarray, n: int, rate: float, survived: int) -> None:
-    """Log an update on list i, if there is room at all; ``survived`` is the count of the predictor that it ends."""
-    if log.lists.shape[0] == 0:
-        return
+    """Log an update on list i; ``survived`` is the count of the predictor that it ends."""
     update, entry = log.used[UPDATES], log.used[ENTRIES]
     log.lists[update], log.survived[update], log.rate[update] = i, survived, rate
     count = 0

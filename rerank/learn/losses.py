@@ -1,225 +1,404 @@
-"""Losses as coefficients: the subgradient of a list's loss is Σ_y a_y φ(y)."""
+"""Losses: what a list costs under its scores, and how a lower cost would change them; each is a type of its own.
+
+A loss of pairs looks at the margin m of y* over y' alone, one of lists at the scores of all candidates. Kernels take it
+as the type of an argument, so that a run compiles the loss that it uses, and no other.
+"""
 
 import math
-from typing import Literal, get_args
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from rerank.base.registry import Registry
+from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
+from rerank.learn.hooks import gather as gather
+from rerank.learn.judge import append, base_of, merge, squared_norm, subgradient
+from rerank.learn.pairs import aim, costlier, pick, rivals
+from rerank.learn.settings import KernelPart
+from rerank.learn.workspace import LISTS, LOSS, MISTAKES, ListArrays, Scratch
 
-# From LOGISTIC on they are positive everywhere, from LOG on of all candidates.
-PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL, LOG, BAYES, LISTNET, LISTMLE, LAMBDARANK = range(10)
-Loss = Literal[
-    "perceptron", "hinge", "cost", "logistic", "exponential", "log", "bayes", "listnet", "listmle", "lambdarank"
-]  # fmt: skip
-LOSSES: dict[str, int] = {name: number for number, name in enumerate(get_args(Loss))}
-OF_GAINS = ("bayes", "listnet", "listmle", "lambdarank")  # of all candidates and their gains, whatever the oracle
-PAIRWISE = (PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL)  # losses of oracle and rival alone
 LINEAR_BELOW = 30.0  # the exponential loss is linear for margins below −LINEAR_BELOW: its slope stays finite
+TINY = 1e-100  # squares of coefficients below it may be 0
 
 
-@kernel
-def rivals(
-    first: int, last: int, scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, tilt: float
-) -> tuple[int, int]:
-    """(y*, y'): the oracle, and the candidate with the highest score − tilt·gain that is not one; -1 if there is none.
+@dataclass(frozen=True)
+class Loss(KernelPart, ABC):
+    """The common part of losses; see ``PairLoss`` and ``ListLoss``, from which all are derived.
 
-    With ``any_ties`` every candidate with the oracle's gain is an oracle, and the best-scoring of them plays y*.
-    ``scores`` counts from ``first``; among equals the first candidate is taken.
+    sources: the pair sources that it takes notice of; () for all.
     """
-    star, rival, highest = oracle, -1, 0.0
-    for y in range(first, last):
-        if y == oracle:
-            continue
-        if any_ties and gain[y] == gain[oracle]:
-            if scores[y - first] > scores[star - first]:
-                star = y
-            continue
-        height = scores[y - first] - tilt * gain[y]
-        if rival < 0 or height > highest:
-            rival, highest = y, height
-    return star, rival
+
+    sources: ClassVar[tuple[str, ...]] = ()
+
+
+losses: Registry[type[Loss]] = Registry("loss", Loss)
+
+
+@by_type
+def judge(
+    data: ListArrays, i: int, scratch: Scratch, always: bool, any_ties: bool, tally: np.ndarray, loss: Any
+) -> int:
+    """The lesson of list i under ``scratch.scores``. Counts the list, its mistake and its loss.
+
+    Returns the number of candidates in the subgradient (``scratch.who``, with coefficients ``scratch.a``), 0 where
+    nothing is to be updated: without a mistake, or with ``always`` without a loss.
+    """
+    return 0
+
+
+@by_type
+def value_and_slope(m: float, cost: float, loss: Any) -> tuple[float, float]:
+    """``PairLoss.of`` a margin m between candidates whose gains, times the tilt, differ by ``cost``."""
+    return 0.0, 0.0
+
+
+@by_type
+def value_of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray, loss: Any) -> float:
+    """``ListLoss.of_list``."""
+    return 0.0
+
+
+@by_type
+def asked(cost: float, loss: Any) -> float:
+    """The margin that the loss asks for between candidates that differ by ``cost``."""
+    return 1.0
+
+
+@by_type
+def costliest(
+    data: ListArrays, i: int, scores: np.ndarray, reduced: np.ndarray, any_ties: bool, rival: int, loss: Any
+) -> int:  # fmt: skip
+    """The rival of list i that the loss looks at in place of the best-scoring one, by which mistakes are judged.
+
+    Where that is another, scores less what gains count go to ``reduced``.
+    """
+    return rival
+
+
+@by_type
+def squared_radius(scratch: Scratch, count: int, loss: Any) -> float:
+    """‖z‖² of the vector in ``scratch.value``; for pairwise losses, whose coefficient goes, z = φ(y*) − φ(y')."""
+    size, total = scratch.a[1] if scratch.a[1] != 0.0 else 1.0, 0.0
+    if abs(size) >= TINY:
+        return squared_norm(scratch, count) / (size * size)
+    for r in range(count):
+        total += (scratch.value[r] / size) ** 2
+    return total
+
+
+class PairLoss(Loss):
+    """A loss of the margin m = score(y*) − score(y') alone.
+
+    It is written as ``of``: from m to the loss's value and its slope −∂value/∂m, both from 0. On a mistake, that is
+    m ≤ 0, the slope is above 0.
+
+    >>> Hinge.of(0.25)
+    (0.75, 1.0)
+    """
+
+    @staticmethod
+    @abstractmethod
+    def of(m: float) -> tuple[float, float]:
+        """(value, slope)."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "of" in vars(cls):
+            of = kernel(cls.of)
+
+            @body(value_and_slope, cls)
+            def at_margin(m: float, cost: float, loss: Any) -> tuple[float, float]:
+                return of(m)
+
+    @staticmethod
+    def judge(
+        data: ListArrays, i: int, scratch: Scratch, always: bool, any_ties: bool, tally: np.ndarray, loss: Any
+    ) -> int:  # fmt: skip
+        """−slope on y* and +slope on y' (Gao et al. 2013, eqs. 5-7)."""
+        first, last = data.lists[i], data.lists[i + 1]
+        scores, gain = scratch.scores[: last - first], data.gain[first:last]
+        tally[LISTS] += 1
+        star, rival = pick(scores, gain, data.oracle[i] - first, any_ties, i, data.pairs)
+        if rival < 0:
+            return 0
+        mistake = not scores[star] > scores[rival]
+        rival = costliest(data, i, scratch.scores, scratch.a, any_ties, rival, loss)
+        m, cost = scores[star] - scores[rival], data.pairs.tilt * (gain[star] - gain[rival])
+        value, slope = value_and_slope(m, cost, loss)
+        scratch.who[0], scratch.a[0] = first + star, -slope
+        scratch.who[1], scratch.a[1] = first + rival, slope
+        tally[MISTAKES] += mistake
+        tally[LOSS] += value
+        return 2 if mistake or (always and value > 0.0) else 0
+
+    @staticmethod
+    def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
+        (x, y), (a, b) = (scratch.who[0], scratch.who[1]), (scratch.a[0], scratch.a[1])
+        count = merge(data, x, a, y, b, scratch.column, scratch.value)
+        return append(scratch, count, last, params.base_rate * (a * data.base[x] + b * data.base[y]))
+
+
+class ListLoss(Loss):
+    """A loss of the scores of all candidates of a list.
+
+    It is written as ``of_list``, which is given scores and gains, and ``right``, 1 for the oracles and 0 for others (an
+    array that may be written); it leaves the loss's gradient by the scores in ``a`` and returns its value.
+    """
+
+    sources: ClassVar[tuple[str, ...]] = ("oracle",)  # gains say what is right, whatever the oracle
+
+    @staticmethod
+    @abstractmethod
+    def of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray) -> float:
+        """The value; ∂value/∂score(y) goes to ``a``."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "of_list" in vars(cls):
+            of_list = kernel(cls.of_list)
+
+            @body(value_of_list, cls)
+            def at_scores(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray, loss: Any) -> float:
+                return of_list(scores, gain, right, a)
+
+    @staticmethod
+    def judge(
+        data: ListArrays, i: int, scratch: Scratch, always: bool, any_ties: bool, tally: np.ndarray, loss: Any
+    ) -> int:  # fmt: skip
+        """∂value/∂score(y) on every candidate y."""
+        first, n = data.lists[i], data.lists[i + 1] - data.lists[i]
+        scores, gain, right, a = scratch.scores[:n], data.gain[first : first + n], scratch.who[:n], scratch.a[:n]
+        tally[LISTS] += 1
+        star, rival = rivals(scores, gain, aim(scores, gain, data.oracle[i] - first, data.pairs), any_ties)
+        if rival < 0:
+            return 0
+        mistake = not scores[star] > scores[rival]
+        for y in range(n):
+            right[y] = y == star or (any_ties and gain[y] == gain[star])
+        tally[MISTAKES] += mistake
+        tally[LOSS] += value_of_list(scores, gain, right, a, loss)
+        for y in range(n):
+            scratch.who[y] = first + y
+        return int(n) if mistake or always else 0
+
+    @staticmethod
+    def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
+        count = subgradient(data, scratch, n)
+        return append(scratch, count, last, params.base_rate * base_of(data, scratch, n))
+
+    @staticmethod
+    def squared_radius(scratch: Scratch, count: int, loss: Any) -> float:
+        return squared_norm(scratch, count)
+
+
+class PerceptronLoss(PairLoss):
+    """max(0, −m)."""
+
+    name = "perceptron"
+
+    @staticmethod
+    def of(m: float) -> tuple[float, float]:
+        return max(0.0, -m), 1.0
+
+
+class Hinge(PairLoss):
+    """max(0, 1 − m)."""
+
+    name = "hinge"
+
+    @staticmethod
+    def of(m: float) -> tuple[float, float]:
+        return max(0.0, 1.0 - m), 1.0
+
+
+class Cost(PerceptronLoss):
+    """max(0, tilt·(gain(y*) − gain(y')) − m), y' being the candidate with the highest score − tilt·gain."""
+
+    name = "cost"
+
+    @staticmethod
+    def value_and_slope(m: float, cost: float, loss: Any) -> tuple[float, float]:
+        return max(0.0, cost - m), 1.0
+
+    @staticmethod
+    def asked(cost: float, loss: Any) -> float:
+        return cost
+
+    @staticmethod
+    def costliest(
+        data: ListArrays, i: int, scores: np.ndarray, reduced: np.ndarray, any_ties: bool, rival: int, loss: Any
+    ) -> int:  # fmt: skip
+        first, n = data.lists[i], data.lists[i + 1] - data.lists[i]
+        gain, oracle = data.gain[first : first + n], data.oracle[i] - first
+        return costlier(scores[:n], reduced[:n], gain, oracle, any_ties, rival, data.pairs)
+
+
+class Logistic(PairLoss):
+    """log(1 + e^−m)."""
+
+    name = "logistic"
+
+    @staticmethod
+    def of(m: float) -> tuple[float, float]:
+        value = max(0.0, -m) + math.log1p(math.exp(-abs(m)))
+        return value, 1.0 / (1.0 + math.exp(m)) if m < 0 else math.exp(-m) / (1.0 + math.exp(-m))
+
+
+class Exponential(PairLoss):
+    """e^−m, and linear for m < −30."""
+
+    name = "exponential"
+
+    @staticmethod
+    def of(m: float) -> tuple[float, float]:
+        slope = math.exp(min(-m, LINEAR_BELOW))
+        return slope * (1.0 + max(0.0, -m - LINEAR_BELOW)), slope
 
 
 @kernel
-def softmax(n: int, scores: np.ndarray, p: np.ndarray) -> float:
-    """p_y = e^{score(y)} / Z for the first n scores; returns log Z."""
-    top = scores[0]
-    for y in range(1, n):
-        top = max(top, scores[y])
-    Z = 0.0
-    for y in range(n):
+def ends(x: np.ndarray) -> tuple[float, float]:
+    """The least and the greatest of some numbers."""
+    low = high = x[0]
+    for y in range(1, x.shape[0]):
+        low, high = min(low, x[y]), max(high, x[y])
+    return low, high
+
+
+@kernel
+def softmax(scores: np.ndarray, p: np.ndarray) -> float:
+    """p_y = e^{score(y)} / Z; returns log Z."""
+    top, Z = ends(scores)[1], 0.0
+    for y in range(scores.shape[0]):
         p[y] = math.exp(scores[y] - top)
         Z += p[y]
-    for y in range(n):
+    for y in range(scores.shape[0]):
         p[y] /= Z
     return float(top + math.log(Z))
 
 
-@kernel
-def surprise(
-    first: int, last: int, scores: np.ndarray, gain: np.ndarray, star: int, any_ties: bool, log_z: float, p: np.ndarray
-) -> float:
-    """−log P(O), and P(y) − [y ∈ O]·P(y)/P(O) in place of ``p`` = P(y): O is y* or, with ``any_ties``, every candidate
-    with its gain, of which y* has the best score (Charniak & Johnson 2005, section 3).
+class Log(ListLoss):
+    """−log P(O), with P the softmax of the scores and O the right candidates (Charniak & Johnson 2005, section 3).
 
     No right candidate is a rival of another: they share what P(O) gains as they share P(O).
     """
-    Z = 0.0  # of the oracles, in units of e^{score(y*)}
-    for y in range(first, last):
-        if y == star or (any_ties and gain[y] == gain[star]):
-            Z += math.exp(scores[y - first] - scores[star - first])
-    for y in range(first, last):
-        if y == star or (any_ties and gain[y] == gain[star]):
-            p[y - first] -= math.exp(scores[y - first] - scores[star - first]) / Z
-    return float(max(0.0, log_z - scores[star - first] - math.log(Z)))
+
+    name = "log"
+    sources: ClassVar[tuple[str, ...]] = ("oracle", "hope-fear")
+
+    @staticmethod
+    def of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray) -> float:
+        log_z, best, Z = softmax(scores, a), -math.inf, 0.0
+        for y in range(scores.shape[0]):
+            if right[y]:
+                best = max(best, scores[y])
+        for y in range(scores.shape[0]):
+            if right[y]:
+                Z += math.exp(scores[y] - best)  # of the right ones, in units of the best of them
+        for y in range(scores.shape[0]):
+            if right[y]:
+                a[y] -= math.exp(scores[y] - best) / Z
+        return float(max(0.0, log_z - best - math.log(Z)))
 
 
-@kernel
-def divergence(first: int, last: int, scores: np.ndarray, gain: np.ndarray, log_z: float, p: np.ndarray) -> float:
-    """Σ q(y)·log(q(y)/P(y)), and P(y) − q(y) in place of ``p`` = P(y): q is the softmax of gains, so that every
-    candidate is to be chosen as its gain says (ListNet: Cao et al. 2007, with the divergence for their cross entropy).
-    """
-    top, Z, total = gain[first], 0.0, 0.0
-    for y in range(first, last):
-        top = max(top, gain[y])
-    for y in range(first, last):
-        Z += math.exp(gain[y] - top)
-    for y in range(first, last):
-        q = math.exp(gain[y] - top) / Z
-        total += q * ((gain[y] - top - math.log(Z)) - (scores[y - first] - log_z))
-        p[y - first] -= q
-    return float(max(0.0, total))
+class BayesRisk(ListLoss):
+    """−Σ P(y)·gain(y), P being the softmax of the scores."""
+
+    name = "bayes"
+
+    @staticmethod
+    def of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray) -> float:
+        softmax(scores, a)
+        (low, high), expected = ends(gain), 0.0
+        for y in range(scores.shape[0]):
+            expected += a[y] * gain[y]
+        expected = min(max(expected, low), high)  # undoes rounding: gains all alike teach nothing
+        for y in range(scores.shape[0]):
+            a[y] *= expected - gain[y]
+        return -expected
 
 
-@kernel
-def order_surprise(first: int, last: int, scores: np.ndarray, gain: np.ndarray, a: np.ndarray) -> float:
-    """−log P(order by gains), and its gradient in ``a``, where P is Plackett & Luce's: each candidate in turn is chosen
-    among those whose gain is no higher (ListMLE: Xia et al. 2008; equal gains as in Breslow 1974).
+class ListNet(ListLoss):
+    """Σ q(y)·log(q(y)/P(y)), with q the softmax of gains and P that of scores: every candidate is to be chosen as its
+    gain says (Cao et al. 2007, with the divergence for their cross entropy)."""
 
-    Candidates with the lowest gain are not chosen: whoever is left comes last.
-    """
-    lowest, level, total = math.inf, -math.inf, 0.0
-    for y in range(first, last):
-        lowest, level = min(lowest, gain[y]), max(level, gain[y])
-        a[y - first] = 0.0
-    while level > lowest:
-        top, below, chosen, Z = -math.inf, lowest, 0, 0.0
-        for y in range(first, last):
-            if gain[y] <= level:
-                top = max(top, scores[y - first])
-        for y in range(first, last):
-            if gain[y] == level:
-                total -= scores[y - first]
-                a[y - first] -= 1.0
-                chosen += 1
-            elif gain[y] < level:
-                below = max(below, gain[y])
-            if gain[y] <= level:
-                Z += math.exp(scores[y - first] - top)
-        total += chosen * (top + math.log(Z))
-        for y in range(first, last):
-            if gain[y] <= level:
-                a[y - first] += chosen * (math.exp(scores[y - first] - top) / Z)
-        level = below
-    return float(max(0.0, total))
+    name = "listnet"
+
+    @staticmethod
+    def of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray) -> float:
+        log_z, top, Z, total = softmax(scores, a), ends(gain)[1], 0.0, 0.0
+        for y in range(scores.shape[0]):
+            Z += math.exp(gain[y] - top)
+        for y in range(scores.shape[0]):
+            q = math.exp(gain[y] - top) / Z
+            total += q * ((gain[y] - top - math.log(Z)) - (scores[y] - log_z))
+            a[y] -= q
+        return float(max(0.0, total))
 
 
-@kernel
-def lambda_loss(first: int, last: int, scores: np.ndarray, gain: np.ndarray, who: np.ndarray, a: np.ndarray) -> float:
-    """Σ |ΔNDCG|·log(1 + e^{−m}) over pairs of different gain, m the margin of the better, and its gradient in ``a``,
-    ΔNDCG being what NDCG changes by if the two change places (LambdaRank: Burges et al. 2006; Burges 2010, section 4).
+class ListMLE(ListLoss):
+    """−log P(order by gains), where P is Plackett & Luce's: each candidate in turn is chosen among those whose gain is
+    no higher (Xia et al. 2008; equal gains as in Breslow 1974). Those with the lowest gain are left, and come last."""
 
-    A gain g is worth 2^g − 1. The places are held fixed. ``who`` is space for them.
-    """
-    n, ideal, total = last - first, 0.0, 0.0
-    for y in range(n):
-        place, best = 1, 1
-        for z in range(n):
-            place += scores[z] > scores[y] or (scores[z] == scores[y] and z < y)
-            best += gain[first + z] > gain[first + y] or (gain[first + z] == gain[first + y] and z < y)
-        who[y], a[y] = place, 0.0
-        ideal += (2.0 ** gain[first + y] - 1.0) / math.log2(1.0 + best)
-    if not ideal > 0.0:
-        return 0.0
-    for y in range(n):
-        worth, discount = 2.0 ** gain[first + y], 1.0 / math.log2(1.0 + who[y])
-        for z in range(n):
-            if gain[first + y] > gain[first + z]:
-                moved = discount - 1.0 / math.log2(1.0 + who[z])
-                size = abs((worth - 2.0 ** gain[first + z]) * moved) / ideal
-                value, slope = logistic(scores[y] - scores[z])
-                total += size * value
-                a[y] -= size * slope
-                a[z] += size * slope
-    return float(total)
+    name = "listmle"
 
-
-@kernel
-def logistic(m: float) -> tuple[float, float]:
-    """log(1 + e^{−m}) and 1/(1 + e^m)."""
-    value = max(0.0, -m) + math.log1p(math.exp(-abs(m)))
-    return value, 1.0 / (1.0 + math.exp(m)) if m < 0 else math.exp(-m) / (1.0 + math.exp(-m))
-
-
-@kernel
-def coefficients(
-    loss: int,
-    first: int,
-    last: int,
-    scores: np.ndarray,
-    gain: np.ndarray,
-    star: int,
-    rival: int,
-    any_ties: bool,
-    tilt: float,
-    who: np.ndarray,
-    a: np.ndarray,
-) -> tuple[float, int]:
-    """Value of a list's loss and its subgradient (Gao et al., eqs. 5-7): candidates ``who`` with coefficients ``a``.
-
-    m = score(y*) − score(y'), s the gain. perceptron max(0, −m), hinge max(0, 1 − m) and cost-augmented hinge
-    max(0, tilt·(s(y*) − s(y')) − m): −1 on y*, +1 on y'; logistic log(1 + e^{−m}): ∓1/(1 + e^m); exponential
-    e^{−m}: ∓e^{−m}; log −log P(O): see ``surprise``; Bayes risk −Σ P(y) s(y): (E_P[s] − s(y)) · P(y);
-    listnet: see ``divergence``; listmle: ``order_surprise``; lambdarank: ``lambda_loss``.
-    Returns (value, number of candidates).
-    """
-    value = 0.0
-    if loss >= LOG:
-        n = last - first
-        if loss == LAMBDARANK:
-            value = lambda_loss(first, last, scores, gain, who, a)
-        elif loss == LISTMLE:
-            value = order_surprise(first, last, scores, gain, a)
-        if loss >= LISTMLE:
+    @staticmethod
+    def of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray) -> float:
+        n, (lowest, level), total = scores.shape[0], ends(gain), 0.0
+        a[:] = 0.0
+        while level > lowest:
+            top, below, chosen, Z = -math.inf, lowest, 0, 0.0
             for y in range(n):
-                who[y] = first + y
-            return value, n
-        log_z = softmax(n, scores, a)
-        expected, low, high = 0.0, math.inf, -math.inf
+                if gain[y] <= level:
+                    top = max(top, scores[y])
+            for y in range(n):
+                if gain[y] == level:
+                    total -= scores[y]
+                    a[y] -= 1.0
+                    chosen += 1
+                elif gain[y] < level:
+                    below = max(below, gain[y])
+                if gain[y] <= level:
+                    Z += math.exp(scores[y] - top)
+            total += chosen * (top + math.log(Z))
+            for y in range(n):
+                if gain[y] <= level:
+                    a[y] += chosen * (math.exp(scores[y] - top) / Z)
+            level = below
+        return float(max(0.0, total))
+
+
+logistic = kernel(Logistic.of)
+
+
+class LambdaRank(ListLoss):
+    """Σ |ΔNDCG|·log(1 + e^−m) over pairs of different gain, m the margin of the better and ΔNDCG what NDCG changes by
+    if the two change places, which are held fixed (Burges et al. 2006; Burges 2010, section 4). A gain g is worth
+    2^g − 1."""
+
+    name = "lambdarank"
+
+    @staticmethod
+    def of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray) -> float:
+        n, place, ideal, total = scores.shape[0], right, 0.0, 0.0
         for y in range(n):
-            who[y] = first + y
-            expected += a[y] * gain[first + y]
-            low, high = min(low, gain[first + y]), max(high, gain[first + y])
-        if loss == LOG:
-            return surprise(first, last, scores, gain, star, any_ties, log_z, a), n
-        if loss == LISTNET:
-            return divergence(first, last, scores, gain, log_z, a), n
-        expected = min(max(expected, low), high)  # undoes rounding: gains that are all alike teach nothing
+            place[y], best, a[y] = 1, 1, 0.0
+            for z in range(n):
+                place[y] += scores[z] > scores[y] or (scores[z] == scores[y] and z < y)
+                best += gain[z] > gain[y] or (gain[z] == gain[y] and z < y)
+            ideal += (2.0 ** gain[y] - 1.0) / math.log2(1.0 + best)
+        if not ideal > 0.0:
+            return 0.0
         for y in range(n):
-            a[y] *= expected - gain[first + y]
-        return -expected, n
-    m = scores[star - first] - scores[rival - first]
-    size, value = 1.0, max(0.0, 1.0 - m)
-    if loss == PERCEPTRON:
-        value = max(0.0, -m)
-    elif loss == COST:
-        value = max(0.0, tilt * (gain[star] - gain[rival]) - m)
-    elif loss == EXPONENTIAL:
-        size = math.exp(min(-m, LINEAR_BELOW))
-        value = size * (1.0 + max(0.0, -m - LINEAR_BELOW))
-    elif loss == LOGISTIC:
-        value, size = logistic(m)
-    who[0], a[0] = star, -size
-    who[1], a[1] = rival, size
-    return value, 2
+            worth, discount = 2.0 ** gain[y], 1.0 / math.log2(1.0 + place[y])
+            for z in range(n):
+                if gain[y] > gain[z]:
+                    moved = discount - 1.0 / math.log2(1.0 + place[z])
+                    size = abs((worth - 2.0 ** gain[z]) * moved) / ideal
+                    value, slope = logistic(scores[y] - scores[z])
+                    total += size * value
+                    a[y] -= size * slope
+                    a[z] += size * slope
+        return float(total)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, list_sizes, parts, reference_rows, section
+from rerank.data.shards import Corpora, list_sizes, parts, reference_rows, section
 from rerank.features.dense import dense_alone
 from rerank.learn.base_weight import add_base_squares, base_unit
 from rerank.learn.folds import FOLDS, Columns, FoldTrial, best_trial, latest, padded, score_of, sections, trials
@@ -117,9 +117,9 @@ class Mixture:
 
 def mixture(
     learner: Maxent,
-    lists: Lists,
+    lists: Corpora,
     metric: Metric,
-    targets: Callable[[Lists], np.ndarray],
+    targets: Callable[[Corpora], np.ndarray],
     start: State | None = None,
     *,
     any_ties: bool,
@@ -174,7 +174,7 @@ def best_column(corpus: Corpus, metric: Metric) -> list[Member]:
     return [Member("column", score_of(rows, reference, metric), rows, np.concatenate(scores), best[-1][1])]
 
 
-def weighed(members: Sequence[Member], lists: Lists, metric: Metric, reference: np.ndarray) -> list[Member]:
+def weighed(members: Sequence[Member], lists: Corpora, metric: Metric, reference: np.ndarray) -> list[Member]:
     """The members with their factors: 0 for one that is too far behind the best, or says nothing."""
     best, sizes, made = max(members, key=lambda member: member.score), list_sizes(lists), list[Member]()
     how: dict[str, Any] = {"test": "paired_bootstrap", "samples": SAMPLES, "confidence": ONE_ERROR}
@@ -188,7 +188,9 @@ def weighed(members: Sequence[Member], lists: Lists, metric: Metric, reference: 
     return made if any(member.factor for member in made) else [replace(best, factor=1.0)]
 
 
-def likely_scale(lists: Lists, scores: np.ndarray, targets: Callable[[Lists], np.ndarray], *, any_ties: bool) -> float:
+def likely_scale(
+    lists: Corpora, scores: np.ndarray, targets: Callable[[Corpora], np.ndarray], *, any_ties: bool
+) -> float:
     """The factor of ``scores`` (float64 [N]) with which the right candidates, those with the best gain of their list or
     the ``targets`` alone, are most likely."""
     from scipy.optimize import minimize_scalar  # half a second, which other learners need not wait for

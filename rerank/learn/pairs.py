@@ -1,70 +1,232 @@
 """Pair sources: which two candidates (y*, y') of a list a learner compares.
 
-* ``oracle``: y* is the oracle, y' the best-scoring candidate that is not (Collins 2002).
-* ``hope-fear``: y* = argmax score + tilt·gain, good and within reach, and y' = argmax score − tilt·gain, bad and
+* `oracle`: y* is the oracle, y' the best-scoring candidate that is not (Collins 2002).
+* `hope-fear`: y* = argmax score + tilt·gain, good and within reach, and y' = argmax score − tilt·gain, bad and
   tempting (Chiang 2012, section 3; Cherry & Foster 2012, section 2.4). Where y' is y* there is nothing to learn. Among
   equals, y* is the oracle if that is one of them, and y' likewise is y*.
-* ``sampled``: of ``draws`` random pairs, those whose gains differ by more than ``threshold``, the largest difference
+* `sampled`: of ``draws`` random pairs, those whose gains differ by more than ``threshold``, the largest difference
   first (Hopkins & May 2011, Fig. 4); y* is the better of the two. Draws depend on seed, epoch and list alone.
 
 Losses of whole lists have no use for a source: ``bayes``, ``listnet``, ``listmle`` and ``lambdarank`` use the gains of
 all candidates; ``log`` takes the hope as its oracle where the source is ``hope-fear``, else the oracle itself.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
-from rerank.base.ranges import Checked, Range
-from rerank.learn.base import Learner
-from rerank.learn.losses import OF_GAINS
-from rerank.learn.settings import NotNegative, Positive
-from rerank.learn.workspace import ORACLE, SOURCES, PairRule
+from rerank.base.ranges import Range
+from rerank.base.registry import Registry
+from rerank.data.symbols import mix
+from rerank.kernels.by_type import by_type
+from rerank.kernels.compile import kernel
+from rerank.learn.settings import KernelPart, NotNegative, Positive, settings_of
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the counter's step of splitmix64 (Steele et al. 2014)
+LOW, HALF, ONE = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(1)
+
+
+@by_type
+def pick(scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, number: int, pairs: Any) -> tuple[int, int]:
+    """See ``PairSource``."""
+    return -1, -1
+
+
+@by_type
+def pick_next(
+    scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, number: int, star: int, rival: int, pairs: Any
+) -> tuple[int, int]:  # fmt: skip
+    """The pair after (``star``, ``rival``): y* with the rival that is picked when the last one is struck out."""
+    scores[rival] = -np.inf
+    _, rival = pick(scores, gain, oracle, any_ties, number, pairs)
+    return star, rival if rival >= 0 and scores[rival] > -np.inf else -1
+
+
+@by_type
+def aim(scores: np.ndarray, gain: np.ndarray, oracle: int, pairs: Any) -> int:
+    """The candidate that a loss of lists takes for the oracle."""
+    return oracle
+
+
+@by_type
+def costlier(
+    scores: np.ndarray, reduced: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, rival: int, pairs: Any
+) -> int:  # fmt: skip
+    """The rival in place of the best-scoring one where gains have a part in the margin; see ``losses.costliest``."""
+    return rival
+
+
+@by_type
+def compares_oracle(pairs: Any) -> bool:
+    """Whether (y*, y') are the oracle and another candidate, so that of a list of two nothing else can be picked."""
+    return False
 
 
 @dataclass(frozen=True)
-class PairSource(Checked):
+class PairSource(KernelPart, ABC):
     """The source of the pairs of a training.
+
+    It is written as ``pick``, which is given the scores and gains of a list, the place of its oracle (-1 in an empty
+    one), whether any candidate with the oracle's gain is right too, the list's number, and the source's parameters,
+    with ``key``, which every epoch has another of. It returns the places of y* and y', -1 for y' where there is nothing
+    to compare.
 
     Parameters
     ----------
-    name: "oracle", "hope-fear" or "sampled".
     tilt: > 0; how much a gain of 1 counts compared with scores: in hope and fear, and in the margin that the loss
         ``cost`` asks for, tilt·(gain(y*) − gain(y')).
-    draws: ≥ 1; how many pairs of a list are drawn (``sampled``).
-    threshold: ≥ 0; pairs whose gains differ by no more than this are left out (``sampled``).
     """
 
-    name: Literal["oracle", "hope-fear", "sampled"] = "oracle"
+    extra: ClassVar[tuple[str, ...]] = ("key",)
+
     tilt: Positive = 1.0
+
+    @staticmethod
+    @abstractmethod
+    def pick(
+        scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, number: int, pairs: Any
+    ) -> tuple[int, int]:  # fmt: skip
+        """(y*, y')."""
+
+    def rule(self, seed: int, epoch: int, part: int = 0) -> Any:
+        """The source for kernels, in an epoch over a part of the lists of a training with ``seed``."""
+        key = np.random.SeedSequence([seed, epoch, part]).generate_state(1, np.uint64)[0]
+        return settings_of(self, {"key": np.uint64(key)})
+
+
+pairs: Registry[type[PairSource]] = Registry("pair source", PairSource)
+
+
+@kernel
+def rivals(scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool) -> tuple[int, int]:
+    """(y*, y'): the oracle, and the best-scoring candidate that is not one; -1 if there is none.
+
+    With ``any_ties`` every candidate with the oracle's gain is an oracle, and the best-scoring of them plays y*. Among
+    equals the first candidate is taken.
+    """
+    star, rival, highest = oracle, -1, 0.0
+    for y in range(scores.shape[0]):
+        if y == oracle:
+            continue
+        if any_ties and gain[y] == gain[oracle]:
+            if scores[y] > scores[star]:
+                star = y
+            continue
+        if rival < 0 or scores[y] > highest:
+            rival, highest = y, scores[y]
+    return star, rival
+
+
+class Oracle(PairSource):
+    """The oracle, and the best-scoring candidate that is not one."""
+
+    name = "oracle"
+
+    @staticmethod
+    def pick(
+        scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, number: int, pairs: Any
+    ) -> tuple[int, int]:  # fmt: skip
+        return rivals(scores, gain, oracle, any_ties)
+
+    @staticmethod
+    def costlier(
+        scores: np.ndarray, reduced: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, rival: int, pairs: Any
+    ) -> int:  # fmt: skip
+        """Of the highest score − tilt·gain."""
+        for y in range(scores.shape[0]):
+            reduced[y] = scores[y] - pairs.tilt * gain[y]
+        return rivals(reduced, gain, oracle, any_ties)[1]
+
+    @staticmethod
+    def compares_oracle(pairs: Any) -> bool:
+        return True
+
+
+@kernel
+def hope(scores: np.ndarray, gain: np.ndarray, oracle: int, tilt: float) -> int:
+    """argmax score + tilt·gain; of equals the oracle, then the first."""
+    star = oracle
+    for y in range(scores.shape[0]):
+        if scores[y] + tilt * gain[y] > scores[star] + tilt * gain[star]:
+            star = y
+    return star
+
+
+class HopeFear(PairSource):
+    """A good candidate within reach, and a bad one that is tempting."""
+
+    name = "hope-fear"
+
+    @staticmethod
+    def pick(
+        scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, number: int, pairs: Any
+    ) -> tuple[int, int]:  # fmt: skip
+        star = hope(scores, gain, oracle, pairs.tilt)
+        rival = hope(scores, gain, star, -pairs.tilt)
+        return star, rival if rival != star else -1
+
+    @staticmethod
+    def aim(scores: np.ndarray, gain: np.ndarray, oracle: int, pairs: Any) -> int:
+        return hope(scores, gain, oracle, pairs.tilt)
+
+
+@kernel
+def draw(seed: np.uint64, number: int, size: int) -> tuple[Any, Any]:
+    """Two different places of a list of this many candidates (≥ 2): splitmix64 of a counter."""
+    bits = mix(seed + np.uint64(number + 1) * GOLDEN)
+    x = ((bits >> HALF) * np.uint64(size)) >> HALF
+    y = ((bits & LOW) * np.uint64(size - 1)) >> HALF
+    return np.int64(x), np.int64(y + ONE if y >= x else y)
+
+
+@kernel
+def comes_before(gap: float, x: int, y: int, other: float, a: int, b: int) -> bool:
+    """Whether the pair (x, y), whose gains differ by ``gap``, comes before (a, b), whose gains differ by ``other``."""
+    return gap > other or (gap == other and (x < a or (x == a and y < b)))
+
+
+@dataclass(frozen=True)
+class Sampled(PairSource):
+    """Random pairs, the largest difference of gains first.
+
+    Parameters
+    ----------
+    draws: ≥ 1; how many pairs of a list are drawn.
+    threshold: ≥ 0; pairs whose gains differ by no more than this are left out.
+    tilt: see PairSource.
+    """
+
+    name: ClassVar[str] = "sampled"
+
     draws: Annotated[int, Range(1, 1_000_000)] = 50
     threshold: NotNegative = 0.05
 
-    def rule(self, seed: int, epoch: int, part: int = 0) -> PairRule:
-        """The source for kernels, in an epoch over a part of the lists of a training with ``seed``."""
-        key = np.random.SeedSequence([seed, epoch, part]).generate_state(1, np.uint64)[0]
-        source, tilt, threshold = SOURCES.index(self.name), float(self.tilt), float(self.threshold)
-        others = () if source == ORACLE else (0,)
-        return PairRule(others, source, tilt, self.draws, threshold, np.uint64(key))
+    @staticmethod
+    def pick(
+        scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, number: int, pairs: Any
+    ) -> tuple[int, int]:  # fmt: skip
+        return pick_next(scores, gain, oracle, any_ties, number, -1, -1, pairs)
+
+    @staticmethod
+    def pick_next(
+        scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, number: int, after: int, after_rival: int,
+        pairs: Any,
+    ) -> tuple[int, int]:  # fmt: skip
+        """Of the drawn pairs that come after (``after``, ``after_rival``), if that is one, the first."""
+        star, rival, largest = -1, -1, 0.0
+        bound = gain[after] - gain[after_rival] if after >= 0 else np.inf
+        seed = mix(pairs.key + np.uint64(number + 1) * GOLDEN)
+        for count in range(pairs.draws if gain.shape[0] > 1 else 0):
+            x, y = draw(seed, count, gain.shape[0])
+            if gain[x] < gain[y]:
+                x, y = y, x
+            gap = gain[x] - gain[y]
+            if gap > pairs.threshold and comes_before(bound, after, after_rival, gap, x, y):
+                if star < 0 or comes_before(gap, x, y, largest, star, rival):
+                    star, rival, largest = x, y, gap
+        return star, rival
 
 
-# The sources that a loss of all candidates takes notice of: of hope it is the log loss alone.
-_HEEDED = {"log": ("oracle", "hope-fear"), **dict.fromkeys(OF_GAINS, ("oracle",))}
-
-
-def require_source(learner: Learner, pairs: PairSource) -> None:
-    """Refuse a pair source that ``learner`` cannot learn from, or of which its loss takes no notice."""
-    if pairs.name not in learner.sources:
-        raise RecipeError(
-            f"found {pairs.name!r}; expected {' or '.join(learner.sources)} for the learner {learner.name!r}",
-            key="name",
-        )
-    loss = getattr(learner, "loss", "")
-    if pairs.name not in _HEEDED.get(loss, SOURCES):
-        message = (
-            f"found {pairs.name!r}, which changes nothing for the loss {loss}: it looks at all candidates, not at "
-        )
-        message += f"pairs; expected {' or '.join(_HEEDED[loss])}, or a loss of pairs, as {{loss: logistic}}"
-        raise RecipeError(message, key="name")
+ORACLES = Oracle().rule(0, 0)  # the usual ones, for kernels

@@ -235,10 +235,12 @@ def score_list(data: ListArrays, i: int, cells: np.ndarray, d: float, weight: fl
 
 
 @by_type
-def score(data: ListArrays, i: int, state: Any, weight: float, scores: np.ndarray) -> None:
+def score(data: ListArrays, i: int, state: Any, sums: Any, weight: float, scores: np.ndarray) -> None:
     """β·b(y) + w·φ(y) for the candidates of list i; β is ``weight``. Where nothing shrinks, by a plain sum."""
-    d, f = state.numbers[SCALE], state.numbers[FREE_SCALE]
-    if state.numbers[TAU] * state.numbers[SLOPE] > 0.0 or (data.free > 0 and d != f):
+    d = state.numbers[SCALE]
+    if sums is None:  # no threshold rises
+        score_list(data, i, state.cells, d, weight, scores)
+    elif state.numbers[TAU] * state.numbers[SLOPE] > 0.0 or (data.free > 0 and d != state.numbers[FREE_SCALE]):
         score_shrunk(data, i, state, weight, scores)
     else:
         score_list(data, i, state.cells, d, weight, scores)
@@ -274,10 +276,20 @@ def look_up(data: ListArrays, order: np.ndarray, at: int, w: np.ndarray) -> None
             prefetch(w, data.columns[p])
 
 
-@kernel
-def count_active(state: Any) -> int:
+@by_type
+def look_up_sums(data: ListArrays, order: np.ndarray, at: int, state: Any, sums: Any) -> None:
+    """Prefetch the sums of the next list's columns, for learners that learn from every list."""
+    if sums is None:
+        look_up(data, order, at, state.sums)
+    else:
+        look_up(data, order, at, sums.cells)
+
+
+def count_active(state: State) -> int:
     """The number of the D weights that are not 0."""
-    count, tau = 0, state.numbers[TAU]
-    for j in range(state.cells.shape[0] - 1):
-        count += abs(a_of(state.cells, j)) > tau * slope_of(state, j)
-    return count
+    a, tau, free = coordinates(state)[:-1], state.numbers[TAU], int(state.counts[FREE])
+    if tau == 0:
+        return int(np.count_nonzero(a != 0))
+    active = np.abs(a) > tau * (state.v[:-1] if state.v.size else state.numbers[SLOPE])
+    active[:free] = a[:free] != 0
+    return int(np.count_nonzero(active))

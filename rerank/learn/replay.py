@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, gathered, part_of, places
+from rerank.data.shards import Corpora, gathered, part_of, places
+from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
+from rerank.learn.hooks import gather, learn, update_pair
+from rerank.learn.judge import difference
 from rerank.learn.log import UpdateLog
+from rerank.learn.predictor import FREE, FREE_SCALE, SCALE, SLOPE, TAU, beta, close, slope_of
+from rerank.learn.scoring import a_of
 from rerank.learn.voting.votes import Votes
 from rerank.learn.workspace import ListArrays, Scratch, scratch_for, view
 
@@ -54,16 +59,93 @@ def add_sizes(rows: np.ndarray, first: np.ndarray, candidate: np.ndarray, sizes:
             sizes[k] += rows[candidate[e] + 1] - rows[candidate[e]]
 
 
+@kernel
+def repeat_updates(
+    data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: VoteRoom, params: Any
+) -> None:
+    """Repeat the logged updates from subgradients, and write down what each of them left."""
+    write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
+    for k in range(log.lists.shape[0]):
+        n = load(log, k, scratch)
+        count = gather(data, scratch, n, state.cells.shape[0] - 1, params.loss, params)
+        learn(state, scratch, count, n, log.rate[k], params)
+        close(state)
+        write_columns(room, k, scratch, count, state)
+        write_numbers(room, k + 1, state, beta(state, params.base, params.base_rate))
+
+
+@kernel
+def repeat_pairs(
+    data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: VoteRoom, params: Any
+) -> None:
+    """Learn from the logged pairs again, and write down what each of them left."""
+    write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
+    for k in range(log.lists.shape[0]):
+        load(log, k, scratch)
+        star, rival, weight = scratch.who[0], scratch.who[1], data.weight[log.lists[k]]
+        count = difference(data, star, rival, params.base_rate, state.cells.shape[0] - 1, scratch)
+        update_pair(state, sums, scratch, count, log.rate[k], 1.0, weight, params)
+        close(state)
+        if sums is None:
+            write_columns(room, k, scratch, count, state)
+        else:
+            write_correlated(room, k, sums, state)
+        write_numbers(room, k + 1, state, beta(state, params.base, params.base_rate))
+
+
+@by_type
+def write_numbers(room: VoteRoom, k: int, state: Any, weight: float) -> None:
+    """The numbers of predictor k, which is the current one, for ``Votes``."""
+    threshold = state.numbers[TAU] if state.v.shape[0] > 0 else state.numbers[TAU] * state.numbers[SLOPE]
+    room.beta[k], room.scale[k], room.threshold[k] = weight, state.numbers[SCALE], threshold
+
+
+@by_type
+def write_columns(room: VoteRoom, k: int, scratch: Scratch, count: int, state: Any) -> None:
+    """The remains of update k in its columns and, where free ones have a scale of their own, in all of these."""
+    at, apart = room.first[k], state.numbers[SCALE] != state.numbers[FREE_SCALE]
+    for r in range(count):
+        j = scratch.column[r]
+        if j < room.width and not (apart and j < state.counts[FREE]):
+            at = write_column(room, at, j, 1.0, state)
+    if apart:
+        for free in range(state.counts[FREE]):
+            j = np.uint32(free)
+            at = write_column(room, at, j, state.numbers[FREE_SCALE] / state.numbers[SCALE], state)
+    room.first[k + 1] = at
+
+
+@by_type
+def write_correlated(room: VoteRoom, k: int, moved: np.ndarray, state: Any) -> None:
+    """The remains of update k in all columns that an update so far was correlated with: ``moved`` is not 0."""
+    at = room.first[k]
+    for j in range(room.width):
+        if moved[j] != 0.0:
+            at = write_column(room, at, np.uint32(j), 1.0, state)
+    room.first[k + 1] = at
+
+
+@by_type
+def write_column(room: VoteRoom, at: int, j: Any, factor: float, state: Any) -> int:
+    """Write column j as the entry ``at``; returns the place of the next."""
+    room.columns[at] = j
+    room.value[at] = a_of(state.cells, j) * factor
+    if room.slope.shape[0] > 0:
+        slope = slope_of(state, j)
+        room.slope[at] = np.sign(room.value[at]) * (slope if state.v.shape[0] > 0 or slope == 0.0 else 1.0)
+    return int(at + 1)
+
+
 class Replay:
     """The arrays that a learner needs to repeat the updates of ``log`` on their ``corpus``, and where it leaves them.
 
-    base: the weight of the base score under the first predictor; loss: the number of the loss that updates were made
-    for; full: an update touches every column; slopes: slopes are stored; more: how many columns an update touches in
-    addition to those of its candidates.
+    base: the weight of the base score under the first predictor; pairwise: are updates of two candidates? full: an
+    update touches every column; slopes: slopes are stored; more: how many columns an update touches in addition to
+    those of its candidates.
     """
 
     def __init__(
-        self, log: UpdateLog, corpus: Corpus, base: float, loss: int, *,
+        self, log: UpdateLog, corpus: Corpus, base: float, pairwise: bool, *,
         full: bool = False, slopes: bool = False, more: int = 0,
     ) -> None:  # fmt: skip
         arrays = log.arrays()
@@ -74,7 +156,7 @@ class Replay:
         add_sizes(corpus.rows, self.updates.first, self.updates.candidate, sizes)
         room = M * D if full else int(np.minimum(sizes + more, D + more).sum())
         self.data: ListArrays = view(corpus, np.full(corpus.list_count, -1))
-        self.space = scratch_for(corpus, loss)
+        self.space = scratch_for(corpus, pairwise)
         self.room = VoteRoom(
             first=np.zeros(M + 1, np.int64),
             columns=np.empty(room, np.int32),
@@ -101,7 +183,7 @@ class Replay:
         )
 
 
-def gather(log: UpdateLog, lists: Lists) -> tuple[UpdateLog, Corpus]:
+def in_memory(log: UpdateLog, lists: Corpora) -> tuple[UpdateLog, Corpus]:
     """The updates of ``log`` and a corpus in memory that they can be repeated on.
 
     That is ``lists`` itself where it is in memory, else the candidates that were part of an update: what repeating
@@ -120,7 +202,7 @@ def gather(log: UpdateLog, lists: Lists) -> tuple[UpdateLog, Corpus]:
     return UpdateLog.from_arrays(arrays), gathered(lists, touched, candidates)
 
 
-def stretches(log: UpdateLog, lists: Lists) -> Iterator[tuple[UpdateLog, Corpus]]:
+def stretches(log: UpdateLog, lists: Corpora) -> Iterator[tuple[UpdateLog, Corpus]]:
     """The updates of ``log`` in their order, as stretches on one part of ``lists`` each, and that part.
 
     Training visits the parts one after the other: there are as many stretches as visits to parts with updates.

@@ -1,17 +1,36 @@
 """Scores of candidates under a predictor, linear or trees, and the best of every list."""
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, parts, selected
+from rerank.data.shards import Corpora, parts, selected
 from rerank.kernels.compile import kernel
 from rerank.kernels.threads import share_rows
-from rerank.learn.trees import BoostedTrees
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, scored_rows
+
+
+class TreePredictor(Protocol):
+    """A predictor that is no sum of weights.
+
+    text: uint8, all of it, as its learner writes it; gains: float64 [D + 1], by how much each column, and the base
+    score, bettered what was optimised.
+    """
+
+    @property
+    def text(self) -> np.ndarray: ...
+
+    @property
+    def gains(self) -> np.ndarray: ...
+
+    def scores(self, corpus: Corpus) -> np.ndarray:
+        """float64 [N]: of every candidate."""
+
+    def parts(self, corpus: Corpus, y: int) -> np.ndarray:
+        """float64 [D + 1]: by how much each column, and the base score, changes the score of candidate y."""
 
 
 class Weights(NamedTuple):
@@ -19,7 +38,7 @@ class Weights(NamedTuple):
 
     w: np.ndarray  # float64 [D], 0 where there are trees
     base: float
-    trees: BoostedTrees | None = None
+    trees: TreePredictor | None = None
 
     @property
     def norm(self) -> float:
@@ -77,7 +96,7 @@ def scores(corpus: Corpus, weights: Weights) -> np.ndarray:
     return out + weights.base * corpus.base
 
 
-def candidate_scores(lists: Lists, weights: Weights) -> np.ndarray:
+def candidate_scores(lists: Corpora, weights: Weights) -> np.ndarray:
     """float64 [N]: the scores of all candidates."""
     return np.concatenate([scores(part, weights) for _, part in parts(lists)])
 
@@ -87,12 +106,12 @@ def best(corpus: Corpus, scores: np.ndarray) -> np.ndarray:
     return best_of_lists(corpus.lists, scores, corpus.base)
 
 
-def choices(lists: Lists, weights: Weights) -> np.ndarray:
+def choices(lists: Corpora, weights: Weights) -> np.ndarray:
     """int64 [L]: the candidate of every list that ``weights`` score highest, -1 for empty lists."""
     return selected(lists, lambda part: best(part, scores(part, weights)))
 
 
-def weighed_rows(lists: Lists, weights: Weights, metric: Metric) -> np.ndarray:
+def weighed_rows(lists: Corpora, weights: Weights, metric: Metric) -> np.ndarray:
     """float64 [L, K]: what the candidates that ``weights`` score highest are worth, or their orders."""
     return scored_rows(lists, metric, lambda part: scores(part, weights))
 

@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.errors import RunError
+from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import check, deferred, requested
-from rerank.data.shards import Lists, part_count, part_of, places
+from rerank.data.shards import Corpora, part_count, part_of, places
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.duality import duality_gap, require_pairs
 from rerank.learn.log import UpdateLog
-from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.pairs import Oracle, PairSource
 from rerank.learn.predictor import copy_state, sums_of
 from rerank.learn.workspace import EpochStats
-from rerank.storage.results import KeptResult
+from rerank.storage.work import Work
 
 logger = logging.getLogger("rerank")
 POINTS = 20  # points of the curves of an epoch
-ORACLE_PAIRS = PairSource()
+ORACLE_PAIRS: PairSource = Oracle()
 PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one
 SCRATCH = 8  # bytes per column: its place in the sum of an update
 FEW = 1024  # columns of the states that are measured
@@ -87,7 +87,7 @@ def bytes_needed(learner: Learner, columns: int) -> int:
 
 def train(
     learner: Learner,
-    corpus: Lists,
+    corpus: Corpora,
     oracle: np.ndarray,
     *,
     epochs: int,
@@ -104,7 +104,7 @@ def train(
     warm: tuple[State, int] | None = None,
     keep_log: bool | int = False,
     on_epoch: Callable[[dict[str, Any], Weights], None] | None = None,
-    checkpoint: KeptResult | None = None,
+    checkpoint: Work | None = None,
 ) -> Training:
     """Train for ``epochs`` passes and keep the best.
 
@@ -157,9 +157,25 @@ def train(
     return training
 
 
+def require_source(learner: Learner, pairs: PairSource) -> None:
+    """Refuse a pair source that ``learner`` cannot learn from, or of which its loss takes no notice."""
+    loss = learner.loss_type()
+    if learner.sources and pairs.name not in learner.sources:
+        raise RecipeError(
+            f"found {pairs.name!r}; expected {' or '.join(learner.sources)} for the learner {learner.name!r}",
+            key="name",
+        )
+    if loss.sources and pairs.name not in loss.sources:
+        message = (
+            f"found {pairs.name!r}, which changes nothing for the loss {loss.name}: it looks at all candidates, not at "
+        )
+        message += f"pairs; expected {' or '.join(loss.sources)}, or a loss of pairs, as {{loss: logistic}}"
+        raise RecipeError(message, key="name")
+
+
 def visit(
     progress: "TrainingState",
-    corpus: Lists,
+    corpus: Corpora,
     oracle: np.ndarray,
     index: int,
     seed: int,
@@ -221,7 +237,7 @@ class TrainingState:
     marks: tuple[int, int] = (0, 0)
 
     @staticmethod
-    def begin(learner: Learner, lists: Lists, warm: tuple[State, int] | None, *, logged: int = 0) -> "TrainingState":
+    def begin(learner: Learner, lists: Corpora, warm: tuple[State, int] | None, *, logged: int = 0) -> "TrainingState":
         """Before the first epoch; the first ``logged`` epochs log their updates; ``warm``: see ``train``."""
         if warm is not None:
             state, done = copy_state(warm[0]), warm[1]

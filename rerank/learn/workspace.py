@@ -1,19 +1,18 @@
 """The common part of epoch kernels: a view of the corpus, scratch space, counters."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
+from rerank.kernels.compile import kernel
 from rerank.learn.log import LogBuffers
-from rerank.learn.losses import PAIRWISE
+from rerank.learn.pairs import ORACLES
 
 # Indices of a tally.
 LISTS, MISTAKES, UPDATED, LOSS, RADIUS, SKIPPED = range(6)
 
-ORACLE, HOPE_FEAR, SAMPLED = range(3)  # pair sources
-SOURCES = ("oracle", "hope-fear", "sampled")
 LEAST, GREATEST, OWNERS = range(3)  # in ``Scratch.spread``: of a column's values among candidates; how many have it
 
 
@@ -29,24 +28,6 @@ class EpochStats(NamedTuple):
     nonzero_weights: int  # of the last predictor
 
 
-class PairRule(NamedTuple):
-    """A pair source for kernels; see ``pairs``.
-
-    ``others`` is empty for the oracle's pairs and holds a number for all others. Its length is part of its type, so
-    kernels are compiled separately for the two: the usual ones are not slowed down by code that they never run.
-    """
-
-    others: tuple[int, ...]
-    source: int
-    tilt: float
-    draws: int
-    threshold: float
-    key: np.uint64  # of the random numbers of an epoch
-
-
-ORACLES = PairRule((), ORACLE, 1.0, 1, 0.0, np.uint64(0))  # an oracle and its rival
-
-
 class ListArrays(NamedTuple):
     """The arrays of a Corpus that training reads, the oracles, and which pairs of candidates are compared."""
 
@@ -58,7 +39,7 @@ class ListArrays(NamedTuple):
     gain: np.ndarray
     weight: np.ndarray
     oracle: np.ndarray  # int64 [L], -1 for empty lists
-    pairs: PairRule
+    pairs: Any  # the settings of a pair source
     free: int  # how many columns, the first ones, have no penalty
 
 
@@ -77,7 +58,7 @@ class Scratch(NamedTuple):
     stamp: np.ndarray  # int64 [1]: places in ``seen`` of the next sum count from here
 
 
-def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> ListArrays:
+def view(corpus: Corpus, oracle: np.ndarray, pairs: Any = ORACLES) -> ListArrays:
     """The corpus for kernels.
 
     Offsets and oracles lie side by side, so that a list visited at random costs one memory access for both. So that no
@@ -101,12 +82,12 @@ def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> ListA
     )
 
 
-def scratch_for(corpus: Corpus, loss: int) -> Scratch:
-    """Scratch space for subgradients of a ``loss`` on ``corpus``."""
+def scratch_for(corpus: Corpus, pairwise: bool) -> Scratch:
+    """Scratch space for subgradients of a list, or where they are ``pairwise``, of two candidates."""
     longest = max(2, int(np.diff(corpus.lists).max(initial=0)))
     widest = 2 * int(np.diff(corpus.rows).max(initial=0)) + 1  # the base score may be one more column
     D = 0
-    if loss not in PAIRWISE:
+    if not pairwise:
         D = corpus.width
         widest = max(widest, 1 + min(D, int(np.diff(corpus.rows[corpus.lists]).max(initial=0))))
     return Scratch(
@@ -122,10 +103,10 @@ def scratch_for(corpus: Corpus, loss: int) -> Scratch:
     )
 
 
-def log_buffers(corpus: Corpus, order: np.ndarray, loss: int, top: int) -> LogBuffers:
-    """Room for every list of ``order`` to update, ``top`` times where the loss is pairwise; none for ``top`` = 0."""
+def log_buffers(corpus: Corpus, order: np.ndarray, pairwise: bool, top: int) -> LogBuffers:
+    """Room for every list of ``order`` to update, ``top`` times where the loss is pairwise."""
     n = top * order.size
-    entries = 2 * n if loss in PAIRWISE or n == 0 else int(np.diff(corpus.lists)[order].sum())
+    entries = 2 * n if pairwise else int(np.diff(corpus.lists)[order].sum())
     lists, counts, survived = np.empty((3, n), np.int64)
     return LogBuffers(
         np.zeros(2, np.int64), lists, counts, survived, np.empty(n), np.empty(entries, np.int64), np.empty(entries)
@@ -148,3 +129,10 @@ def stats_of(tally: np.ndarray, nonzero: int) -> EpochStats:
         skipped=int(tally[SKIPPED]),
         nonzero_weights=nonzero,
     )
+
+
+@kernel
+def count_update(tally: np.ndarray, squared_radius: float) -> None:
+    """Count an update and the length of its difference vector."""
+    tally[UPDATED] += 1
+    tally[RADIUS] = max(tally[RADIUS], squared_radius)

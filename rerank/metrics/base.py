@@ -30,6 +30,7 @@ class Metric(Checked, ABC):
     digits: ClassVar[int] = 2  # how many are shown after the decimal point
     perfect_gain: ClassVar[float] = 1.0  # the gain of a candidate that cannot be better
     measured: ClassVar[Sequence[str]] = ()  # the score columns of lists that it is computed from: no features, then
+    ordered: ClassVar[bool] = False  # of the order of all candidates? It has ``rows_in_order`` and ``along``
 
     @abstractmethod
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -69,8 +70,28 @@ class Metric(Checked, ABC):
         sums."""
         return np.ones(np.shape(stats)[:-1], dtype=np.bool_)
 
+    def rows_in_order(
+        self, lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, stats: np.ndarray, reference: np.ndarray
+    ) -> np.ndarray:
+        """Of a metric that is ``ordered``: the rows of all lists (float64 [L, K]) in the order of ``scores``; among
+        equal ones those with higher ``ties`` are first (float64 [N] each), then those with the lower index."""
+        raise NotImplementedError
+
+    def along(
+        self, lists: np.ndarray, intercept: np.ndarray, slope: np.ndarray, ties: np.ndarray, stats: np.ndarray,
+        reference: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """Of a metric that is ``ordered``: the sum of all values where candidates score intercept + γ·slope (float64
+        [N] each): the γ where it changes (float64 [E], rising), and the sums between these (float64 [E + 1])."""
+        raise NotImplementedError
+
 
 metrics: Registry[type[Metric]] = Registry("metric", Metric)
+
+
+def measures_orders(name: object) -> bool:
+    """Whether the metric of this name is one of the order of all candidates."""
+    return isinstance(name, str) and name in metrics and metrics.get(name).ordered
 
 
 def owners(lists: np.ndarray) -> np.ndarray:

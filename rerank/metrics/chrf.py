@@ -13,11 +13,17 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.data.symbols import text_hash
-from rerank.data.tokens import Tokens
 from rerank.kernels.compile import kernel
-from rerank.metrics.ngrams import FREE, NgramTable, enter_ngrams, match_ngrams, ngram_table
+from rerank.metrics.ngrams import (
+    FREE,
+    NgramTable,
+    characters,
+    enter_ngrams,
+    match_ngrams,
+    ngram_table,
+    words_and_marks,
+)
 from rerank.metrics.text import SacrebleuMetric, check_references, frozen_rows, lowered
-from rerank.metrics.words import Characters, characters, without_space, words_and_marks
 
 EPSILON = 1e-16
 _CHARACTERS, _WORDS = np.uint64(text_hash("characters")), np.uint64(text_hash("words"))
@@ -160,35 +166,33 @@ class Chrf(SacrebleuMetric):
             raise DataError(
                 f"a reference of {longest:,} bytes; chrF takes {LONGEST:,} at most; expected one sentence per line"
             )
-        symbols, tokens = self._units([*references, *texts, b""])
-        most = self.char_order * np.diff(symbols.first)[:M] + self.word_order * np.diff(tokens.first)[:M]
+        first, points, word_first, hashes = self._units([*references, *texts, b""])
+        most = self.char_order * np.diff(first)[:M] + self.word_order * np.diff(word_first)[:M]
         rows = np.zeros((len(texts) + 1, 3 * orders))
         row, best = np.empty(3 * orders), np.empty(len(texts) + 1)
         chrf_rows(
-            symbols.first, symbols.points, tokens.first, tokens.hashes, M, self.char_order, self.word_order,
-            float(self.beta), self.eps_smoothing, ngram_table(int(most.max())), row, best, rows,
+            first, points, word_first, hashes, M, self.char_order, self.word_order, float(self.beta),
+            self.eps_smoothing, ngram_table(int(most.max())), row, best, rows,
         )  # fmt: skip
         empty = rows[-1, 1::3].copy()
         rows[:, 1::3] -= empty
         return empty, rows[:-1]
 
-    def _units(self, texts: Sequence[bytes]) -> tuple[Characters, Tokens]:
-        """The characters and the words whose n-grams count."""
-        symbols = characters(lowered(texts) if self.lowercase else texts)
-        if self.word_order:
-            tokens = words_and_marks(symbols)
-        else:
-            tokens = Tokens(np.zeros_like(symbols.first), np.empty(0, np.uint64))
-        return symbols if self.whitespace else without_space(symbols), tokens
+    def _units(self, texts: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The characters, then the words, whose n-grams count: where those of each text begin, and what they are."""
+        texts = lowered(texts) if self.lowercase else texts
+        nothing = np.zeros(len(texts) + 1, np.int64), np.empty(0, np.uint64)
+        return *characters(texts, space=self.whitespace), *(words_and_marks(texts) if self.word_order else nothing)
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         # n-grams are matched without a comparison of any two texts
-        from rerank.metrics.decoding.overlaps import lengths, ngrams, shared
+        from rerank.metrics.pairwise import lengths, ngrams, shared
 
-        symbols, tokens = self._units(texts)
+        first, points, word_first, hashes = self._units(texts)
         N, orders = len(texts), self.char_order + self.word_order
-        matched = shared(ngrams([(*symbols, self.char_order), (*tokens, self.word_order)]), N, orders)
-        counts = np.concatenate([lengths(symbols.first, self.char_order), lengths(tokens.first, self.word_order)])
+        sides = [(first, points, self.char_order), (word_first, hashes, self.word_order)]
+        matched = shared(ngrams(sides), N, orders)
+        counts = np.concatenate([lengths(of, order) for of, _, order in sides])
         rows = np.zeros((N, N, 3 * orders))
         rows[..., 0::3] = np.where(counts.T > 0, counts.T[:, None], 0.0)
         rows[..., 1::3] = counts.T

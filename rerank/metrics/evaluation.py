@@ -26,7 +26,7 @@ from rerank.metrics.parseval_kernel import (
     WORD_SHIFT,
     WORDS,
 )
-from rerank.readers.base import NBestList
+from rerank.readers.base import Lists
 from rerank.readers.trees.treebank import SentenceText
 from rerank.readers.trees.trees import Trees, parse_brackets, picked
 from rerank.readers.trees.words import CANDIDATES, bracket_words, equal_form, normalized
@@ -44,7 +44,7 @@ def refusal(metric: Parseval, gold: Trees, candidates: Trees, symbols: SymbolTab
 
 
 def refused_list(
-    metric: Parseval, nbest: NBestList, gold: Trees, candidates: Trees, stats: np.ndarray, symbols: SymbolTable
+    metric: Parseval, nbest: Lists, gold: Trees, candidates: Trees, stats: np.ndarray, symbols: SymbolTable
 ) -> str:
     """The error in a list with statistics ``stats`` (float64 [N, K]), with its place; empty if there is none.
 

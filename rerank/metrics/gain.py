@@ -4,7 +4,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.metrics.base import f_measure, f_report
 from rerank.metrics.text import TextMetric, equality
-from rerank.readers.block import ListBlock
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 
 LOWER = re.compile(r"(^|_)(rank|cost|loss|error|errors|[wct]er)$", re.IGNORECASE)  # columns of which lower is better
 REWARD = re.compile("reward", re.IGNORECASE)  # what a gain may be called, among others
@@ -26,20 +25,20 @@ class ColumnMetric(TextMetric):
     reference_columns: ClassVar[tuple[str, ...]] = ("lists",)
 
     @abstractmethod
-    def values(self, nbest: TextList) -> np.ndarray:
+    def values(self, nbest: Lists) -> np.ndarray:
         """float64 [N, K]: the statistics of N > 0 candidates."""
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         needed = ", ".join(f"the column {name!r}" for name in self.measured)
         raise DataError(f"{self.name} needs {needed} of lists; it cannot be computed from texts")
 
-    def list_stats(self, nbest: TextList, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+    def list_stats(self, nbest: Lists, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         return np.ones(1), self.values(nbest) if len(nbest) else np.zeros((0, len(self.columns)))
 
-    def block_stats(self, block: ListBlock) -> tuple[np.ndarray, np.ndarray]:
+    def block_stats(self, block: Lists) -> tuple[np.ndarray, np.ndarray]:
         """``list_stats`` of L lists at once: float64 [L, R] and [N, K]."""
-        reference, stats = self.list_stats(cast(TextList, block.rows), ())
-        return np.broadcast_to(reference, (len(block), reference.size)), stats
+        reference, stats = self.list_stats(block, ())
+        return np.broadcast_to(reference, (block.list_count, reference.size)), stats
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         """float64 [N, N]: 1 for equal texts, else 0: lists say what a candidate gains, but not in the place of another.
@@ -49,7 +48,7 @@ class ColumnMetric(TextMetric):
         return equality([text.strip() for text in texts])
 
 
-def column_of(nbest: TextList, name: str, option: str) -> np.ndarray:
+def column_of(nbest: Lists, name: str, option: str) -> np.ndarray:
     """float64 [N]: the column that an ``option`` of the metric names, whose values are finite and not too large."""
     if name not in nbest.names:
         likely = () if nbest.roles is None else nbest.roles.gains
@@ -67,7 +66,7 @@ def column_of(nbest: TextList, name: str, option: str) -> np.ndarray:
     return values
 
 
-def check_each(nbest: TextList, good: np.ndarray, message: Callable[[int], str]) -> None:
+def check_each(nbest: Lists, good: np.ndarray, message: Callable[[int], str]) -> None:
     """Refuse a list with a candidate that is not ``good`` (bool [N])."""
     if not good.all():
         y = int(np.argmin(good))
@@ -109,7 +108,7 @@ class Gain(ColumnMetric):
     def lower_is_better(self) -> bool:  # type: ignore[override]
         return bool(self.lower)
 
-    def values(self, nbest: TextList) -> np.ndarray:
+    def values(self, nbest: Lists) -> np.ndarray:
         key = self.column if nbest.roles is None else nbest.roles.gain_key or self.column
         if self.lower is None and LOWER.search(key):
             message = f"{key!r} is the gain; of ranks, costs and errors lower is better: say lower: true, or false"
@@ -163,7 +162,7 @@ class Counts(ColumnMetric):
     def measured(self) -> Sequence[str]:  # type: ignore[override]
         return [name for option in self.columns for name in getattr(self, option).split("+")]
 
-    def values(self, nbest: TextList) -> np.ndarray:
+    def values(self, nbest: Lists) -> np.ndarray:
         counts = np.stack(
             [sum(column_of(nbest, name, of) for name in getattr(self, of).split("+")) for of in self.columns]
         )

@@ -10,10 +10,9 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, Place, own, parts, reference_rows, selected
+from rerank.data.shards import Corpora, Place, own, parts, reference_rows, selected
 from rerank.kernels.compile import kernel
 from rerank.metrics.base import Metric, chosen_rows, owners
-from rerank.metrics.order import OrderMetric
 
 SHUFFLES = 32
 
@@ -47,7 +46,7 @@ def base_choice(lists: np.ndarray, base: np.ndarray) -> np.ndarray:
     return best_of_lists(lists, base, base)
 
 
-def two_valued(lists: Lists) -> bool:
+def two_valued(lists: Corpora) -> bool:
     """Whether the gains of all candidates have at most two values, such as right and wrong."""
     values = np.empty(0)
     for _, part in parts(lists):
@@ -57,17 +56,17 @@ def two_valued(lists: Lists) -> bool:
     return True
 
 
-def oracles(lists: Lists) -> np.ndarray:
+def oracles(lists: Corpora) -> np.ndarray:
     """The ``oracle`` of all lists, numbered through all parts: int64 [L]."""
     return selected(lists, lambda part: oracle(part.lists, part.gain, part.base))
 
 
-def statistics_of(lists: Lists, chosen: np.ndarray) -> np.ndarray:
+def statistics_of(lists: Corpora, chosen: np.ndarray) -> np.ndarray:
     """float64 [L, K]: the statistics of a selection (int64 [L]) from all lists."""
     return np.concatenate([chosen_rows(part.stats, own(chosen, place, part)) for place, part in parts(lists)])
 
 
-def list_gains(lists: Lists, chosen: np.ndarray | None = None) -> np.ndarray:
+def list_gains(lists: Corpora, chosen: np.ndarray | None = None) -> np.ndarray:
     """float64 [L]: the gain of every list's choice (int64 [L]), or of its best candidate; 0 where there is none."""
     by_part = []
     for place, part in parts(lists):
@@ -86,29 +85,29 @@ def rows_of_scores(
 ) -> np.ndarray:
     """float64 [L, K]: what ``scores`` (float64 [N]) are worth: the rows of the best candidates of all lists or, by a
     metric of an order, of their orders; among equal scores those with higher ``ties`` are first, then lower indices."""
-    if isinstance(metric, OrderMetric):
-        return metric.rows(lists, scores, ties, stats, reference)
+    if metric.ordered:
+        return metric.rows_in_order(lists, scores, ties, stats, reference)
     return chosen_rows(stats, best_of_lists(lists, scores, ties))
 
 
-def scored_rows(lists: Lists, metric: Metric, score: Callable[[Corpus], np.ndarray]) -> np.ndarray:
+def scored_rows(lists: Corpora, metric: Metric, score: Callable[[Corpus], np.ndarray]) -> np.ndarray:
     """``rows_of_scores`` for all lists, with the scores (float64 [N]) that ``score`` gives the candidates of a part."""
     return np.concatenate(
         [rows_of_scores(metric, p.lists, score(p), p.base, p.stats, p.reference) for _, p in parts(lists)]
     )
 
 
-def base_rows(lists: Lists, metric: Metric) -> np.ndarray:
+def base_rows(lists: Corpora, metric: Metric) -> np.ndarray:
     """``scored_rows`` by the base score."""
     return scored_rows(lists, metric, lambda part: part.base)
 
 
-def first_rows(lists: Lists, metric: Metric) -> np.ndarray:
+def first_rows(lists: Corpora, metric: Metric) -> np.ndarray:
     """``scored_rows`` by the order in which candidates stand in their lists."""
     return scored_rows(lists, metric, lambda part: -np.arange(part.candidate_count, dtype=np.float64))
 
 
-def oracle_rows(lists: Lists, metric: Metric) -> np.ndarray:
+def oracle_rows(lists: Corpora, metric: Metric) -> np.ndarray:
     """``scored_rows`` by the gain itself."""
     return scored_rows(lists, metric, lambda part: part.gain)
 
@@ -128,7 +127,7 @@ def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
     return np.column_stack([np.bincount(owner, column, sizes.size) for column in (stats / sizes[owner, None]).T])
 
 
-def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:
+def corpus_oracle(corpus: Corpora, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:
     """Hill climbing on the corpus score: exchange one list's candidate at a time while that improves the score.
 
     The best sentences do not make the best corpus, because lists weigh differently in the sums (a long sentence has
@@ -142,7 +141,7 @@ def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = N
     int64 [L]: the selection.
     """
     chosen = (oracles(corpus) if start is None else np.asarray(start)).astype(np.int64)
-    if isinstance(metric, OrderMetric):  # a mean over lists
+    if metric.ordered:  # a mean over lists
         return chosen
     total = reference_rows(corpus).sum(axis=0)
     while True:
@@ -191,11 +190,11 @@ def _step(score: float) -> float:
 
 def _blind_rows(part: Corpus, metric: Metric) -> np.ndarray:
     """Expected rows of lists (float64 [L, K]) of which nothing is known; of orders the mean of a few random ones."""
-    if not isinstance(metric, OrderMetric):
+    if not metric.ordered:
         return mean_rows(part.lists, part.stats)
     scores = np.random.default_rng(SHUFFLES).random((SHUFFLES, part.candidate_count))
     about = part.base, part.stats, part.reference
-    return np.asarray(np.mean([metric.rows(part.lists, drawn, *about) for drawn in scores], axis=0))
+    return np.asarray(np.mean([metric.rows_in_order(part.lists, drawn, *about) for drawn in scores], axis=0))
 
 
 @dataclass(frozen=True)
@@ -227,7 +226,7 @@ class ListStatistics:
     random: dict[str, float]
 
     @classmethod
-    def of(cls, corpus: Lists, metric: Metric) -> "ListStatistics":
+    def of(cls, corpus: Corpora, metric: Metric) -> "ListStatistics":
         """The statistics of ``corpus``, whose ``stats`` and ``reference`` are those of ``metric``."""
         total = reference_rows(corpus).sum(axis=0)
         parts_of: dict[str, list[np.ndarray]] = {key: [] for key in ("sizes", "oracle", "mean", "ranks", "sharing")}
@@ -262,7 +261,7 @@ class ListStatistics:
             base=report(base_rows(corpus, metric)),
             first=report(first_rows(corpus, metric)),
             oracle=report(best),
-            corpus_oracle=report(best if isinstance(metric, OrderMetric) else statistics_of(corpus, climbed)),
+            corpus_oracle=report(best if metric.ordered else statistics_of(corpus, climbed)),
             anti_oracle=report(scored_rows(corpus, metric, lambda part: -part.gain)),
             random=report(of["mean"]),
         )
@@ -296,9 +295,9 @@ class SharedGains:
         return replace(corpus, gain=(1 - self.share) * corpus.gain + self.share * gains, trusted=True)
 
 
-def with_corpus_gains(corpus: Lists, metric: Metric, around: np.ndarray, share: float) -> Lists:
+def with_corpus_gains(corpus: Corpora, metric: Metric, around: np.ndarray, share: float) -> Corpora:
     """``corpus`` with ``SharedGains`` around a selection (int64 [L])."""
-    if isinstance(metric, OrderMetric):
+    if metric.ordered:
         message = f"{metric.primary} is a mean over lists: there is no gain of the corpus; leave it out"
         raise RecipeError(message, key="oracle.corpus_share")
     sums = statistics_of(corpus, around).sum(axis=0), reference_rows(corpus).sum(axis=0)

@@ -7,54 +7,26 @@ count. What is left are (label, first word, last word) triples, matched one to o
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
+from rerank.base.registry import nearest
 from rerank.data.symbols import SymbolTable
+from rerank.metrics import parseval_kernel as counts
 from rerank.metrics.base import Metric
-from rerank.metrics.parseval_kernel import (
-    CROSSING,
-    DELETED_BRACKET,
-    DELETED_TAG,
-    EMPTY,
-    EVALB,
-    EXACT,
-    FEW_CROSSING,
-    GOLD,
-    GOLD_SHIFT,
-    LENGTH,
-    MATCHED,
-    NO_CROSSING,
-    NO_LENGTH,
-    OWN,
-    QUOTE_TAG,
-    QUOTE_WORD,
-    REFERENCE,
-    REFUSED,
-    SENTENCES,
-    SKIPPED,
-    TAGS,
-    TEST,
-    UNPARSED,
-    WORD_SHIFT,
-    WORDS,
-    BracketLabels,
-    first_mismatch,
-    parseval_rows,
-    workspace,
-)
-from rerank.metrics.prm import read_prm
-from rerank.readers.nbest import ROOTS
+from rerank.metrics.parseval_kernel import BracketLabels
+from rerank.readers.lists import ROOTS
 from rerank.readers.trees.trees import FOREST, Trees, without_features
 
 Pair = tuple[str, str]
 Punctuation = Literal["reference", "own", "evalb"]
-MODES: dict[str, int] = {"reference": REFERENCE, "own": OWN, "evalb": EVALB}
+MODES: dict[str, int] = {"reference": counts.REFERENCE, "own": counts.OWN, "evalb": counts.EVALB}
 EMPTY_TAG = "-NONE-"
 QUOTE_WORDS = ("'", '"', "/")  # the words that EVALB takes to be quote marks or possessives
 PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
@@ -112,12 +84,12 @@ class _Labels:
         self._table.tag[symbol] = self._number(label)
         self._table.word[symbol] = self._number(self._equal_words.get(text, text))
         self._table.flags[symbol] = (
-            EMPTY * (text == EMPTY_TAG)
-            | DELETED_TAG * (not {text, tag}.isdisjoint(self._metric.delete))
-            | DELETED_BRACKET * (label in self._delete_brackets)
-            | NO_LENGTH * (not {text, tag}.isdisjoint(self._metric.delete_for_length))
-            | QUOTE_TAG * (not {text, tag}.isdisjoint(self._metric.quote_labels))
-            | QUOTE_WORD * (text in QUOTE_WORDS)
+            counts.EMPTY * (text == EMPTY_TAG)
+            | counts.DELETED_TAG * (not {text, tag}.isdisjoint(self._metric.delete))
+            | counts.DELETED_BRACKET * (label in self._delete_brackets)
+            | counts.NO_LENGTH * (not {text, tag}.isdisjoint(self._metric.delete_for_length))
+            | counts.QUOTE_TAG * (not {text, tag}.isdisjoint(self._metric.quote_labels))
+            | counts.QUOTE_WORD * (text in QUOTE_WORDS)
         )
 
     def _number(self, text: str) -> int:
@@ -246,72 +218,84 @@ class Parseval(Metric):
         self, gold: Trees, candidates: Trees, lists: np.ndarray, symbols: SymbolTable
     ) -> tuple[np.ndarray, np.ndarray]:
         """float64 [L, R] and [N, K]: statistics of L references and N candidates, ``lists`` (int64 [L + 1]) by list."""
-        lists = _offsets(gold, candidates, lists)
+        lists = np.array(lists, dtype=np.int64)  # writable, as read-only arrays would compile the kernel once more
+        if lists.size != gold.first.size or lists[-1] != candidates.first.size - 1:
+            raise DataError(
+                f"{gold.first.size - 1} references and {candidates.first.size - 1} candidates for "
+                f"{lists.size - 1} lists of {lists[-1]} candidates"
+            )
         reference = np.zeros((lists.size - 1, len(self.reference_columns)))
         rows = np.zeros((int(lists[-1]), len(self.columns)))
-        table, space = self.table(symbols), workspace(gold, candidates)
-        parseval_rows(gold, candidates, lists, table, MODES[self.punctuation], space, reference, rows)
+        table, space = self.table(symbols), counts.workspace(gold, candidates)
+        counts.parseval_rows(gold, candidates, lists, table, MODES[self.punctuation], space, reference, rows)
         return reference, rows
 
-    def yield_mismatch(
-        self, gold: Trees, candidates: Trees, symbols: SymbolTable, lists: np.ndarray | None = None
-    ) -> Mismatch | None:
-        """The place where the words of a candidate, empty nodes removed, first differ from the reference's, or None.
+    def yield_mismatch(self, gold: Trees, candidates: Trees, symbols: SymbolTable) -> Mismatch | None:
+        """Where the words of a candidate, without empty nodes, first differ from those of ``gold``, or None."""
+        table = self.table(symbols)
 
-        Without ``lists``, all candidates belong to the one tree of ``gold``.
-        """
-        offsets = _offsets(gold, candidates, np.array([0, candidates.first.size - 1]) if lists is None else lists)
-        y, position, g, t = first_mismatch(gold, candidates, offsets, self.table(symbols))
-        if y < 0:
-            return None
-        expected = None if g < 0 else symbols.text(int(gold.word[g]))
-        word = None if t < 0 else symbols.text(int(candidates.word[t]))
-        return Mismatch(int(y), int(position), expected, word)
+        def words(trees: Trees, t: int) -> list[tuple[int, str]]:
+            nodes = slice(trees.first[t], trees.first[t + 1])
+            there = (trees.word[nodes] >= 0) & (table.flags[trees.label[nodes]] & counts.EMPTY == 0)
+            return [(int(table.word[word]), symbols.text(word)) for word in trees.word[nodes][there].tolist()]
+
+        right = words(gold, 0)
+        for y in range(candidates.first.size - 1):
+            for position, (a, b) in enumerate(zip_longest(right, words(candidates, y))):
+                if a is None or b is None or a[0] != b[0]:
+                    return Mismatch(y, position, a and a[1], b and b[1])
+        return None
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """F = 2·matched / (gold + test); 0 if there is no bracket at all."""
-        both = reference[..., GOLD] + stats[..., GOLD_SHIFT] + stats[..., TEST]
-        return np.asarray(2.0 * stats[..., MATCHED] / np.where(both > 0, both, 1.0))
+        both = reference[..., counts.GOLD] + stats[..., counts.GOLD_SHIFT] + stats[..., counts.TEST]
+        return np.asarray(2.0 * stats[..., counts.MATCHED] / np.where(both > 0, both, 1.0))
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Sentence F; 1 if neither tree has a bracket (they are equal), 0 if the parse is not ``valid``."""
-        none = (reference[..., GOLD] == 0) & (stats[..., TEST] == 0) & self.valid(stats)
+        none = (reference[..., counts.GOLD] == 0) & (stats[..., counts.TEST] == 0) & self.valid(stats)
         return np.where(none, 1.0, self.scores(stats, reference))
 
     def perfect(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:  # noqa: ARG002 - a row knows it
         """Complete matches."""
-        return np.asarray(stats[..., EXACT] > 0)
+        return np.asarray(stats[..., counts.EXACT] > 0)
 
     def valid(self, stats: np.ndarray) -> np.ndarray:
         """Candidates that are neither refused nor skipped; the latter only if the reference has words."""
-        return np.asarray((stats[..., REFUSED] == 0) & ((stats[..., SKIPPED] == 0) | (stats[..., WORD_SHIFT] == 0)))
+        return np.asarray(
+            (stats[..., counts.REFUSED] == 0)
+            & ((stats[..., counts.SKIPPED] == 0) | (stats[..., counts.WORD_SHIFT] == 0))
+        )
 
     def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
         """f1, precision, recall, exact_match and EVALB's other figures from sums; shares are fractions in [0, 1].
 
         Shares of sentences refer to the valid ones, those neither refused nor skipped, as in EVALB.
         """
-        gold, words = reference[GOLD] + stats[GOLD_SHIFT], reference[WORDS] + stats[WORD_SHIFT]
-        skipped = stats[SKIPPED] + reference[UNPARSED]
-        counted = reference[SENTENCES] - stats[REFUSED] - skipped
+        gold, words = (
+            reference[counts.GOLD] + stats[counts.GOLD_SHIFT],
+            reference[counts.WORDS] + stats[counts.WORD_SHIFT],
+        )
+        skipped = stats[counts.SKIPPED] + reference[counts.UNPARSED]
+        counted = reference[counts.SENTENCES] - stats[counts.REFUSED] - skipped
         return {
             "f1": float(self.scores(stats, reference)),
-            "precision": _share(stats[MATCHED], stats[TEST]),
-            "recall": _share(stats[MATCHED], gold),
-            "exact_match": _share(stats[EXACT], counted),
-            "average_crossing": _share(stats[CROSSING], counted),
-            "no_crossing": _share(stats[NO_CROSSING], counted),
-            "two_or_less_crossing": _share(stats[FEW_CROSSING], counted),
-            "tagging_accuracy": _share(stats[TAGS], words),
-            "sentences": float(reference[SENTENCES]),
-            "refused": float(stats[REFUSED]),
+            "precision": _share(stats[counts.MATCHED], stats[counts.TEST]),
+            "recall": _share(stats[counts.MATCHED], gold),
+            "exact_match": _share(stats[counts.EXACT], counted),
+            "average_crossing": _share(stats[counts.CROSSING], counted),
+            "no_crossing": _share(stats[counts.NO_CROSSING], counted),
+            "two_or_less_crossing": _share(stats[counts.FEW_CROSSING], counted),
+            "tagging_accuracy": _share(stats[counts.TAGS], words),
+            "sentences": float(reference[counts.SENTENCES]),
+            "refused": float(stats[counts.REFUSED]),
             "skipped": float(skipped),
             "valid": float(counted),
         }
 
     def sections(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, dict[str, float]]:
         """Reports over all sentences and over those within the cut-off, from float64 [L, K] and [L, R]."""
-        short = reference[:, LENGTH] <= self.cutoff
+        short = reference[:, counts.LENGTH] <= self.cutoff
         return {
             "all": self.report(stats.sum(axis=0), reference.sum(axis=0)),
             f"length <= {self.cutoff}": self.report(stats[short].sum(axis=0), reference[short].sum(axis=0)),
@@ -332,16 +316,56 @@ class Parseval(Metric):
         return "|".join([self.name, *(f"{key}:{value}" for key, value in parts.items() if value)])
 
 
-def _offsets(gold: Trees, candidates: Trees, lists: np.ndarray) -> np.ndarray:
-    """``lists`` as a writable copy, as read-only arrays would compile the kernels once more."""
-    offsets = np.array(lists, dtype=np.int64)
-    if offsets.size != gold.first.size or offsets[-1] != candidates.first.size - 1:
-        raise DataError(
-            f"{gold.first.size - 1} references and {candidates.first.size - 1} candidates for "
-            f"{offsets.size - 1} lists of {offsets[-1]} candidates"
-        )
-    return offsets
-
-
 def _share(part: float, whole: float) -> float:
     return float(part / whole) if whole > 0 else 0.0
+
+
+_LABEL, _PAIR, _NUMBER = "one label", "two values that count as equal", "one number"
+_PRM = {  # key of a parameter file → setting, and what stands behind it
+    "DELETE_LABEL": ("delete", _LABEL),
+    "DELETE_LABEL_FOR_LENGTH": ("delete_for_length", _LABEL),
+    "QUOTE_LABEL": ("quote_labels", _LABEL),
+    "EQ_LABEL": ("equal_labels", _PAIR),
+    "EQ_WORD": ("equal_words", _PAIR),
+    "MAX_ERROR": ("max_error", _NUMBER),
+    "CUTOFF_LEN": ("cutoff", _NUMBER),
+    "LABELED": ("labeled", _NUMBER),
+    "DEBUG": ("", _NUMBER),  # which only prints
+}
+
+
+def read_prm(path: Path | str) -> dict[str, Any]:
+    """The settings of ``Parseval`` in an EVALB parameter file (``.prm``); what it does not set has EVALB's defaults.
+
+    Three lines this reads::
+
+        DELETE_LABEL TOP
+        EQ_LABEL ADVP PRT
+        CUTOFF_LEN 40
+
+    Lines that start with '#' and empty lines are ignored. Keys that may be repeated add up; of the others, the last
+    counts.
+    """
+    try:
+        text = Path(path).read_text("utf-8", "surrogateescape")
+    except OSError as error:
+        raise DataError(f"cannot read the parameter file: {error.strerror or error}", path=str(path)) from error
+    settings: dict[str, Any] = {setting: () for setting, what in _PRM.values() if what != _NUMBER}
+    settings |= {"max_error": 10, "cutoff": 40, "labeled": True}
+    for line, (key, *values) in enumerate((line.split() or ["#"] for line in text.split("\n")), start=1):
+        if key.startswith("#"):
+            continue
+        setting, what = _PRM.get(key, ("", ""))
+        most = 1 if key == "LABELED" else 1 << 31
+        if not what:
+            raise DataError(f"unknown key {key!r}; {nearest(key, list(_PRM))}", path=str(path), line=line)
+        if len(values) != (2 if what == _PAIR else 1):
+            raise DataError(f"{key} has {len(values)} values; expected {what}", path=str(path), line=line)
+        if what != _NUMBER:
+            settings[setting] += (tuple(values) if what == _PAIR else values[0],)
+        elif not (values[0].isascii() and values[0].isdigit() and int(values[0]) <= most):
+            expected = "0 or 1" if most == 1 else "a number from 0"
+            raise DataError(f"{key} is {values[0]!r}; expected {expected}", path=str(path), line=line)
+        elif setting:
+            settings[setting] = bool(int(values[0])) if key == "LABELED" else int(values[0])
+    return settings

@@ -190,12 +190,17 @@ def _keep_quotes(
 @kernel
 def _same_words(
     gold_trees: Trees, gold: Sentence, words: int, trees: Trees, test: Sentence, test_words: int, table: BracketLabels
-) -> bool:
-    """Whether both trees have the same words in the same order, kept or not."""
-    k = 0 if words == test_words else words + 1
-    while k < words and table.word[gold_trees.word[gold.node[k]]] == table.word[trees.word[test.node[k]]]:
-        k += 1
-    return k == words
+) -> tuple[bool, int]:
+    """Whether both trees have the same words in the same order, kept or not, and how many kept ones have equal tags."""
+    tags = 0
+    if words != test_words:
+        return False, 0
+    for k in range(words):
+        g, t = gold.node[k], test.node[k]
+        if table.word[gold_trees.word[g]] != table.word[trees.word[t]]:
+            return False, 0
+        tags += gold.keep[k] and table.tag[gold_trees.label[g]] == table.tag[trees.label[t]]
+    return True, tags
 
 
 @kernel
@@ -222,40 +227,6 @@ def _same_kept_words(
 
 
 @kernel
-def _equal_tags(
-    gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: BracketLabels
-) -> int:
-    tags = 0
-    for k in range(words):
-        if gold.keep[k]:
-            tags += table.tag[gold_trees.label[gold.node[k]]] == table.tag[trees.label[test.node[k]]]
-    return tags
-
-
-@kernel
-def first_mismatch(
-    gold: Trees, candidates: Trees, lists: np.ndarray, table: BracketLabels
-) -> tuple[int, int, int, int]:
-    """(candidate, position, gold node, candidate node) where words differ first; -1 past the last word, or for none."""
-    for i in range(lists.shape[0] - 1):
-        for y in range(lists[i], lists[i + 1]):
-            g, g_last = gold.first[i], gold.first[i + 1]
-            t, t_last = candidates.first[y], candidates.first[y + 1]
-            position = 0
-            while True:
-                while g < g_last and (gold.word[g] < 0 or table.flags[gold.label[g]] & EMPTY):
-                    g += 1
-                while t < t_last and (candidates.word[t] < 0 or table.flags[candidates.label[t]] & EMPTY):
-                    t += 1
-                if g == g_last and t == t_last:
-                    break
-                if g == g_last or t == t_last or table.word[gold.word[g]] != table.word[candidates.word[t]]:
-                    return y, position, (g if g < g_last else -1), (t if t < t_last else -1)
-                g, t, position = g + 1, t + 1, position + 1
-    return -1, 0, -1, -1
-
-
-@kernel
 def _prepare_gold(
     trees: Trees, t: int, table: BracketLabels, words: int, gold: Sentence, index: GoldIndex
 ) -> tuple[int, int, int]:
@@ -263,14 +234,6 @@ def _prepare_gold(
     kept = count_kept(trees, t, table, gold)
     brackets = read_brackets(trees, t, table, gold)
     return kept, brackets, index_gold(gold, brackets, words, index)
-
-
-@kernel
-def _length(trees: Trees, t: int, table: BracketLabels) -> int:
-    length = 0
-    for node in range(trees.first[t], trees.first[t + 1]):
-        length += trees.word[node] >= 0 and not table.flags[trees.label[node]] & NO_LENGTH
-    return length
 
 
 @kernel
@@ -294,13 +257,14 @@ def parseval_rows(
         words = read_words(gold_trees, i, table, gold)
         own_kept, own_brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
         reference[i, GOLD], reference[i, WORDS], reference[i, SENTENCES] = own_brackets, own_kept, 1
-        reference[i, LENGTH] = _length(gold_trees, i, table)
+        for node in range(gold_trees.first[i], gold_trees.first[i + 1]):
+            reference[i, LENGTH] += gold_trees.word[node] >= 0 and not table.flags[gold_trees.label[node]] & NO_LENGTH
         if lists[i] == lists[i + 1]:  # nothing can be chosen: as if it were a parse without words
             reference[i, GOLD], reference[i, WORDS], reference[i, UNPARSED] = 0, 0, 1
         for y in range(lists[i], lists[i + 1]):
             row, kept, brackets, requoted = rows[y], own_kept, own_brackets, False
-            test_words, tags = read_words(trees, y, table, test), 0
-            agree = mode != EVALB and _same_words(gold_trees, gold, words, trees, test, test_words, table)
+            test_words = read_words(trees, y, table, test)
+            agree, tags = _same_words(gold_trees, gold, words, trees, test, test_words, table)
             if agree and mode == REFERENCE:
                 for k in range(words):
                     test.keep[k] = gold.keep[k]
@@ -315,8 +279,6 @@ def parseval_rows(
                     if requoted:  # the reference was different for this candidate
                         kept, brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
                 agree, tags = _same_kept_words(gold_trees, gold, words, trees, test, test_words, table)
-            elif agree:
-                tags = _equal_tags(gold_trees, gold, trees, test, words, table)
             if agree:
                 test_brackets = read_brackets(trees, y, table, test)
                 matched, crossing = compare(test, test_brackets, gold, brackets, index, mask)

@@ -15,7 +15,7 @@ from rerank.base.errors import DataError
 from rerank.base.interrupts import check
 from rerank.data.corpus import frozen
 from rerank.metrics.base import Metric
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 
 PUNCTUATION = regex.compile(r"\p{P}+")
 Form = Literal["nfkc", "case", "marks", "blanks"]
@@ -44,7 +44,7 @@ class TextMetric(Metric):
         DataError: there is no reference.
         """
 
-    def list_stats(self, nbest: TextList, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    def list_stats(self, nbest: Lists, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         """``stats`` of a list as its reader gives it: float64 [R] and [N, K].
 
         Raises

@@ -10,9 +10,9 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.interrupts import pieces
 from rerank.kernels.compile import kernel
+from rerank.metrics.ngrams import characters, words
 from rerank.metrics.text import NormalizingMetric, check_references, equality
-from rerank.metrics.words import characters, words
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 from rerank.readers.texts.values import plain
 
 # Columns of a candidate's row: what it has, or how much more than an empty text compared with the shortest reference.
@@ -228,7 +228,7 @@ class Match(NormalizingMetric):
         rows = np.array([text in right for text in self.normal(texts)], np.float64) - nothing
         return np.array([nothing, 1.0]), rows[:, None]
 
-    def list_stats(self, nbest: TextList, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    def list_stats(self, nbest: Lists, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         if nbest.answers is not None:
             both = (nbest.answers, references)
             answers, references = ([encoded(plain(decoded(text or b""))) for text in texts] for texts in both)

@@ -5,7 +5,7 @@ the candidate with the greatest expected gain, Σ p(r) · gain(y, r), where ever
 Where candidates have answers the gain is whether these are equal: the answer with the most probability wins (weighted
 self-consistency; Wang et al. 2023), and of its candidates the one with the best score; without an answer there is no
 gain.
-*fuse* makes a tree of the brackets that are probable enough: see ``rerank.metrics.decoding.fusion``; *learned* too, but
+*fuse* makes a tree of the brackets that are probable enough: see ``rerank.metrics.fusion``; *learned* too, but
 how probable they are is what a ``BracketModel`` says.
 """
 
@@ -20,12 +20,12 @@ from rerank.base.registry import Registry
 from rerank.extraction.content.base import Content
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
-from rerank.metrics.decoding.bracket_model import BracketModel
-from rerank.metrics.decoding.fusion import Fusion, VotedBracket
-from rerank.metrics.decoding.overlaps import add_expected
+from rerank.metrics.bracket_model import BracketModel
+from rerank.metrics.fusion import Fusion, VotedBracket
+from rerank.metrics.pairwise import add_expected
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
-from rerank.readers.nbest import NBestList, numbered
+from rerank.readers.lists import Lists, numbered
 from rerank.readers.trees.trees import Trees
 from rerank.readers.trees.trees import brackets as bracketed
 from rerank.recipes.recipe import ListRecipe
@@ -62,7 +62,7 @@ def probabilities(scores: np.ndarray, sharpness: np.ndarray, deviation: float = 
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def agreed(nbest: NBestList, p: np.ndarray) -> tuple[list[tuple[str, float]], float]:
+def agreed(nbest: Lists, p: np.ndarray) -> tuple[list[tuple[str, float]], float]:
     """The answers and the margin of a list, by the probabilities of its candidates (float64 [N]): see ``Decoded``."""
     if nbest.answers is None:
         return [], _lead(p)
@@ -92,7 +92,7 @@ class Evidence:
     """
 
     def __init__(
-        self, content: Content[Any], nbest: NBestList, opened: Any, most: int = 200, gains: Gains | None = None
+        self, content: Content[Any], nbest: Lists, opened: Any, most: int = 200, gains: Gains | None = None
     ) -> None:
         self._content, self._nbest, self._opened = content, nbest, opened
         self._most, self._given = most, gains
@@ -163,7 +163,7 @@ def best_expected(expected: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 
 def decode(
-    how: Decoding, content: Content[Any], nbest: NBestList, opened: Any, scores: np.ndarray, gains: Gains | None = None,
+    how: Decoding, content: Content[Any], nbest: Lists, opened: Any, scores: np.ndarray, gains: Gains | None = None,
     brackets: BracketModel | None = None, *, explained: bool = False,
 ) -> Decoded:  # fmt: skip
     """The answer of a list with ``scores`` (float64 [N]); ``gains`` take the place of those that ``how`` names, and
@@ -208,7 +208,7 @@ def settled(how: Decoding, place: int, margin: float, base: np.ndarray) -> int |
     return None if how.below == "abstain" else int(np.argmax(base))
 
 
-def best_answer(nbest: NBestList, order: np.ndarray, scores: np.ndarray) -> Decoded:
+def best_answer(nbest: Lists, order: np.ndarray, scores: np.ndarray) -> Decoded:
     """The best candidate of a list, by its score, as an answer."""
     if not len(nbest):
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
@@ -217,7 +217,7 @@ def best_answer(nbest: NBestList, order: np.ndarray, scores: np.ndarray) -> Deco
     return Decoded(_text(nbest, y), y, p, answers=answers, margin=margin)
 
 
-def _text(nbest: NBestList, y: int) -> str:
+def _text(nbest: Lists, y: int) -> str:
     return decoded(nbest.written(y))
 
 

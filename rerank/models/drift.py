@@ -12,13 +12,14 @@ quite the same.
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, PositiveInt, model_validator
 
 from rerank.extraction.seen import GREATEST, LEAST, SeenSample, measured, values_of
-from rerank.readers.nbest import NBestList
+from rerank.readers.lists import Lists
 
 log = logging.getLogger("rerank")
 ALPHA, PART = 1e-4, 1 / 3
@@ -27,7 +28,6 @@ COMPARED = {  # the first measures, in their order, and what messages call them
 }  # fmt: skip
 M = len(COMPARED)
 CUTS = 8  # quantiles of every measure that are kept
-BATCH = 64  # lists that are counted together, which is faster than one at a time
 T = TypeVar("T")
 
 
@@ -102,10 +102,10 @@ class Drift:
                 self._cuts[c, m, : len(cuts)], self._share[c, m, : len(cuts)] = cuts, np.array(below) / column.lists
         self._below, self._sums, self._constant = np.zeros(self._cuts.shape, np.int64), np.zeros((C, M)), np.zeros(C)
         self._least, self._greatest = np.full(C, np.inf), np.full(C, -np.inf)
-        self._waiting, self._lock = list[np.ndarray](), threading.Lock()
+        self._lock = threading.Lock()
 
     def through(self, lists: Iterable[T], of: Any = lambda each: each) -> Iterator[T]:
-        """Pass lists on and see them (``of`` each, an ``NBestList`` or what is none); warn at the end."""
+        """Pass lists on and see them (``of`` each, ``Lists`` or what is none); warn at the end."""
         for each in lists:
             self.see(of(each))
             yield each
@@ -113,34 +113,26 @@ class Drift:
 
     def see(self, nbest: Any) -> None:
         """Take a list into account; one of fewer than two candidates, or what is no list, is left out."""
-        if self.names and isinstance(nbest, NBestList) and len(nbest) > 1:
+        if self.names and isinstance(nbest, Lists) and len(nbest) > 1:
             self.take(measured(values_of(nbest, self.names)))
 
-    def take(self, *measures: np.ndarray) -> None:
+    def take(self, *of_lists: np.ndarray) -> None:
         """Take lists into account by their measures (float64 [C, MEASURES])."""
+        if not of_lists:
+            return
+        measures = np.stack(of_lists)
+        least, greatest = measures[..., LEAST], measures[..., GREATEST]
+        below = (measures[..., :M, None] <= self._cuts).sum(axis=0)
         with self._lock:
             self.lists += len(measures)
-            self._waiting += measures
-            if len(self._waiting) >= BATCH:
-                self._count()
-
-    def _count(self) -> None:
-        """Count the lists that wait."""
-        if not self._waiting:
-            return
-        measures = np.stack(self._waiting)
-        self._waiting.clear()
-        least, greatest = measures[..., LEAST], measures[..., GREATEST]
-        self._sums += measures[..., :M].sum(axis=0)
-        self._constant += (least == greatest).sum(axis=0)
-        self._least = np.minimum(self._least, least.min(axis=0))
-        self._greatest = np.maximum(self._greatest, greatest.max(axis=0))
-        self._below += (measures[..., :M, None] <= self._cuts).sum(axis=0)
+            self._sums += measures[..., :M].sum(axis=0)
+            self._constant += (least == greatest).sum(axis=0)
+            self._least = np.minimum(self._least, least.min(axis=0))
+            self._greatest = np.maximum(self._greatest, greatest.max(axis=0))
+            self._below += below
 
     def of(self, name: str) -> dict[str, float]:
         """The statistics of a column, by the names that ``ColumnSeen`` has for it; empty before the first list."""
-        with self._lock:
-            self._count()
         if not self.lists:
             return {}
         c = self.names.index(name)
@@ -155,13 +147,12 @@ class Drift:
         if not self.lists or not self.names:
             return {}
         with self._lock:
-            self._count()
             self._looks += 1
             apart = np.abs(self._below / self.lists - self._share).max(axis=2)
         trained = np.array([column.lists for column in self.known.values()])[:, None]
         level = ALPHA / (self._looks * (self._looks + 1) * apart.size)
         beyond = apart > PART + chance(self.lists, trained, level)
-        measures = ([m for m, is_so in zip(COMPARED, of_column, strict=True) if is_so] for of_column in beyond)
+        measures = (list(compress(COMPARED, of_column)) for of_column in beyond)
         return {name: unusual for name, unusual in zip(self.names, measures, strict=True) if unusual}
 
     def warnings(self) -> list[str]:

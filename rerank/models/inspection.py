@@ -1,11 +1,11 @@
 """A look into a model: its strongest weights, the share of each template, and what each is worth."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import Lists
+from rerank.data.shards import Corpora
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.metrics.base import Metric
@@ -40,7 +40,7 @@ def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
     return sorted(entries, key=lambda entry: (-entry.share, entry.template))
 
 
-def ablate(model: Model, predictor: str, corpus: Lists, metric: Metric) -> tuple[float, dict[str, float]]:
+def ablate(model: Model, predictor: str, corpus: Corpora, metric: Metric) -> tuple[float, dict[str, float]]:
     """(score of the model on ``corpus``, score without each template): its weights are set to zero, and nothing is
     trained again. The dense columns of ``corpus`` are standardised."""
     weights = standard_weights(model.weights_of(predictor), model.table)
@@ -65,50 +65,43 @@ def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str,
 
 def provenance_rows(model: Model) -> list[tuple[str, str]]:
     """The provenance of a model, as names and values to show; unknown ones are left out."""
-    about = Provenance.model_validate(model.about)
+    about, columns = Provenance.model_validate(model.about), ScoreColumns.of_table(model.table.about)
     dev, source = about.dev, about.imported
-    known = {
-        "learner": about.learner,
-        "run": about.run,
-        "seed": str(about.seed),
-        "epochs": str(about.epochs),
-        f"dev {dev.measure}" if dev else "": f"{dev.score:.6g} ({dev.split})" if dev else "",
-        "weights imported from": f"{source.file} (SHA-256 {source.sha256})" if source else "",
-        "date": about.date,
-        "version": ", ".join(
-            filter(None, [f"rerank {about.version}", about.python and f"Python {about.python}", about.platform])
-        ),
-        "libraries": ", ".join(f"{name} {version}" for name, version in about.libraries.items()),
-        "training data": about.training_data,
-    }
-    columns = ScoreColumns.of_table(model.table.about)
+    program = [f"rerank {about.version}", about.python and f"Python {about.python}", about.platform]
+    rows = [
+        ("learner", about.learner),
+        ("run", about.run),
+        ("seed", str(about.seed)),
+        ("epochs", str(about.epochs)),
+        (f"dev {dev.measure}", f"{dev.score:.6g} ({dev.split})") if dev else ("", ""),
+        ("weights imported from", f"{source.file} (SHA-256 {source.sha256})" if source else ""),
+        ("date", about.date),
+        ("version", ", ".join(filter(None, program))),
+        ("libraries", ", ".join(f"{name} {version}" for name, version in about.libraries.items())),
+        ("training data", about.training_data),
+    ]
     if columns is not None:
-        known["base score"] = columns.base or ""
-        known |= {f"score columns of {source}": ", ".join(names) for source, names in columns.sources.items()}
-    files = [(f"training {kind}", f"SHA-256 {digest}") for kind, all_ in about.files.items() for digest in all_]
-    return [(name, value) for name, value in known.items() if value] + files
+        rows.append(("base score", columns.base or ""))
+        rows += [(f"score columns of {source}", ", ".join(names)) for source, names in columns.sources.items()]
+    rows += [(f"training {kind}", f"SHA-256 {digest}") for kind, all_ in about.files.items() for digest in all_]
+    return [(name, value) for name, value in rows if value]
 
 
-class PartSize(NamedTuple):
-    """A part of a model: what it is, how many arrays it has, and their bytes in memory."""
-
-    part: str
-    arrays: int
-    bytes: int
-
-
-def part_sizes(model: Model) -> list[PartSize]:
-    """Weights, table, state and votes."""
-    table = model.table
+def part_sizes(model: Model) -> list[dict[str, Any]]:
+    """Weights, table, state and votes: ``part``, how many ``arrays`` it has, and their ``bytes`` in memory."""
+    table, trees = model.table, model.weights["last"].trees
     columns = [table.hashes, table.template, table.first, table.symbols] if isinstance(table, FeatureTable) else []
     parts = {
         "weights": [weights.w for weights in model.weights.values()],
-        "trees": [weights.trees.text for weights in [model.weights["last"]] if weights.trees],
+        "trees": [trees.text] if trees else [],
         "table": columns,
         "state": list(model.state.values()),
         "votes": list(model.votes.values()),
     }
-    return [PartSize(part, len(arrays), sum(array.nbytes for array in arrays)) for part, arrays in parts.items()]
+    return [
+        {"part": part, "arrays": len(arrays), "bytes": sum(array.nbytes for array in arrays)}
+        for part, arrays in parts.items()
+    ]
 
 
 def _columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:

@@ -10,37 +10,49 @@ template BaseScore is the base score, whose one weight is what both are together
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from rerank.base.errors import ModelError, RecipeError
+from rerank.base.errors import DataError, ModelError, RecipeError
+from rerank.base.registry import Registry
 from rerank.features.table import FeatureTable, HashedTable, Table, load_table
+from rerank.learn import trees as tree_readers
 from rerank.learn.base import Weights, learners
-from rerank.learn.trees import read_trees
 from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe, Recipe
-from rerank.recipes.settings import first_fault
+from rerank.recipes.settings import Section, first_fault
 from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
-from rerank.storage.digests import digest as digest_of
+from rerank.storage.files import digest as digest_of
 from rerank.storage.files import new_directory, standing
 from rerank.storage.remote import below, fetched, is_url
-from rerank.storage.strict_json import as_json, read_object
+from rerank.storage.strict_json import as_json, parse_object, read_object
 
 FORMAT_VERSION = 1
+# Models of other tasks, by an entry that their headers alone have: classes with ``load``, the ``command`` that takes
+# them, their ``use``, and for a service ``routes`` (``ModelRoute`` by path), ``health`` and ``warm_up``.
+models: Registry[Any] = Registry("model")
 HEADER, SEEN, TREES = "model.json", "seen_digests", "trees.txt"
 CHANGED = "the file is not the one that was saved; copy or train the model again"
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
 _File = Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9_]*\.(json|npy)|trees\.txt)$", max_length=72)]
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class ModelRoute(NamedTuple):
+    """What a service answers for a model: the form of a request, and the function of model, request and limits (of
+    ``words`` among others) that gives the answer and how many inputs it has."""
+
+    request: type[Section]
+    answer: Callable[[Any, Any, Any], tuple[Any, int]]
 
 
 class ModelHeader(BaseModel):
@@ -92,7 +104,7 @@ class Model:
         if "decision" in self.about:
             return Decision.model_validate(self.about["decision"])
         usual = recipe_of(self).predictor if self.settings.get("task") in ("parse", *METRICS) else "average"
-        return Decision.model_validate({"predictor": self.about.get("decode") or usual, "ranked_by": usual})
+        return Decision.model_validate({"predictor": usual, "ranked_by": usual})
 
     def save(self, directory: Path | str) -> None:
         """Write the model; it appears under its name only when complete."""
@@ -182,7 +194,11 @@ def _load(source: Path) -> Model:
     if not {"last", "average"} <= set(bases) or set(bases) != set(kinds["weights"]):
         said = ", ".join(sorted(kinds["weights"])) or "none"
         raise ValueError(f"its weights are {said}; expected those of {HEADER}, last and average among them")
-    trees = read_trees((source / TREES).read_bytes(), table.width) if TREES in header["files"] else None
+    trees = None
+    if TREES in header["files"]:
+        if (grower := str(header["about"].get("learner"))) not in tree_readers:
+            raise ValueError(f"it has trees, which its learner, {grower}, does not grow")
+        trees = tree_readers.get(grower)((source / TREES).read_bytes(), table.width)
     weights = {name: Weights(kinds["weights"][name], float(bases[name]), trees) for name in bases}
     for name, predictor in weights.items():
         if predictor.w.shape != (table.width,) or predictor.w.dtype != np.float64:
@@ -198,7 +214,7 @@ def _load(source: Path) -> Model:
             raise ValueError(f"its votes are {', '.join(sorted(kinds['votes']))}; expected {', '.join(Votes._fields)}")
         Votes(**kinds["votes"]).check(table.width)
     if kinds["brackets"]:
-        from rerank.metrics.decoding.bracket_model import BracketModel
+        from rerank.metrics.bracket_model import BracketModel
 
         BracketModel.of(kinds["brackets"])
     if ("learned" in header["about"].get("decodings", {})) != bool(kinds["brackets"]):
@@ -212,7 +228,6 @@ def _load(source: Path) -> Model:
     if not {decision.predictor, decision.ranked_by} <= set(known):
         said = f"{decision.predictor}, with the scores of {decision.ranked_by}"
         raise ValueError(f"its decision is {said}; it has {', '.join(known)}")
-    _adopt_state(model)
     return model
 
 
@@ -224,11 +239,12 @@ def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:
     header = read_object(path)
     if header.get("version") != FORMAT_VERSION:
         raise ValueError(f"format version {header.get('version')!r}; this program reads {FORMAT_VERSION}")
-    if ("labels" in header) != ("labels" in kind.model_fields):
-        what = "`rerank tag` takes it" if "labels" in header else "expected one that tags"
-        raise ModelError(
-            f"a model that {'tags words' if 'labels' in header else 'reranks lists'}; {what}", path=str(source)
-        )
+    own, wanted = ({*models.names()} & keys for keys in (header.keys(), kind.model_fields.keys()))
+    if own != wanted:
+        use = next((models.get(name).use for name in own), "reranks lists")
+        takes = next((f"expected one that {models.get(name).use}" for name in wanted), "")
+        takes = takes or next(f"`{models.get(name).command}` takes it" for name in own)
+        raise ModelError(f"a model that {use}; {takes}", path=str(source))
     try:
         kind.model_validate(header)
     except ValidationError as error:
@@ -237,6 +253,16 @@ def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:
     if header["digest"] != header_digest(header):
         raise ModelError(CHANGED, path=str(path))
     return header
+
+
+def kind_of(directory: str) -> str | None:
+    """The kind, among ``models``, of the model in a directory or by URL; None: one of lists, or none."""
+    try:
+        header = parse_object(fetched(below(directory, HEADER))) if is_url(directory) else None
+        header = read_object(Path(directory, HEADER)) if header is None else header
+    except (OSError, ValueError, DataError):
+        return None
+    return next((name for name in models.names() if name in header), None)
 
 
 def check_files(source: Path, digests: dict[str, str]) -> None:
@@ -253,10 +279,7 @@ def check_files(source: Path, digests: dict[str, str]) -> None:
 
 
 def _check_settings(model: Model) -> None:
-    """Check that the settings are a recipe, and the state one of its learner.
-
-    Only learners of this program are checked: one of the user's own would have to be imported.
-    """
+    """Check that the settings are a recipe, and the state holds numbers; see also ``check_state``."""
     if model.settings:
         try:
             read_settings(model.settings)
@@ -281,39 +304,33 @@ def _check_settings(model: Model) -> None:
         )
 
 
-def _adopt_state(model: Model) -> None:
-    """Lay the state out as its learner does, where an earlier program did otherwise, and check that it is one."""
+def check_state(model: Model, path: str) -> None:
+    """Check that the state is one of its learner, for those who continue from it: kernels find their places in prefix
+    sums with its counters."""
     spec = model.settings.get("learner", {})
     if not model.state or spec.get("name", "") not in learners:
         return
     from rerank.learn.base_weight import make_learner  # with all that training needs
+    from rerank.learn.predictor import FREE, UPDATES
 
     try:
         learner = make_learner(spec)
         fresh = learner.fresh_like(model.state, model.table.width)
     except RecipeError as error:
-        raise ValueError(f"its learner cannot be made: {error}") from None
-    if set(fresh._fields) != set(model.state):  # an earlier version's: good for predictions, not for further training
-        model.state.clear()
+        raise ModelError(f"its learner cannot be made: {error}", path=path) from None
+    if set(fresh._fields) != set(model.state):  # that of another learner
         return
     adopted = learner.for_corpus(type(fresh)(**model.state), 0)  # variables per candidate: there may be any number
     for name, array, other in zip(fresh._fields, adopted, fresh, strict=True):
         if array.shape != other.shape or array.dtype != other.dtype or model.state[name].ndim != other.ndim:
             expected = f"expected {other.dtype} {other.shape} for its learner and table"
-            raise ValueError(f"state_{name}.npy is {array.dtype} {array.shape}; {expected}")
-    _check_counts(model)
-
-
-def _check_counts(model: Model) -> None:
-    """Check that counters are valid: kernels find their places in prefix sums with them."""
-    from rerank.learn.predictor import FREE, UPDATES
-
-    for name, array in model.state.items():
+            raise ModelError(f"state_{name}.npy is {array.dtype} {array.shape}; {expected}", path=path)
         if array.dtype.kind == "i" and np.any((array < 0) | (array > 1 << 53)):
-            raise ValueError(f"state_{name}.npy holds a count that is negative or above 2^53")
-    counts = model.state.get("counts", np.empty(0))
-    if counts.size > FREE and counts[UPDATES] > 0 and counts[FREE] != model.table.free:
-        raise ValueError(f"its state was trained with {counts[FREE]} free columns, its table has {model.table.free}")
+            raise ModelError(f"state_{name}.npy holds a count that is negative or above 2^53", path=path)
+    counts, free = model.state.get("counts", np.empty(0)), model.table.free
+    if counts.size > FREE and counts[UPDATES] > 0 and counts[FREE] != free:
+        message = f"its state was trained with {counts[FREE]} free columns, its table has {free}"
+        raise ModelError(message, path=path)
 
 
 def model_files(directory: Path | str) -> list[Path]:

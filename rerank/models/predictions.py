@@ -1,23 +1,54 @@
-"""Predictions on lists by the last, the averaged or the voted predictor, and what they are worth."""
+"""Predictions on lists by weights, and the result of the dense columns alone, in every results table.
 
-import numpy as np
+Sparse features cost time, memory and care; a run that is no better than ``maxent`` on the dense columns and the base
+score has gained nothing from them.
+"""
 
-from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, reference_rows
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from rerank.data.shards import Corpora, reference_rows
+from rerank.features.dense import dense_alone
+from rerank.features.table import Table
 from rerank.learn.base import Weights
+from rerank.learn.folds import best_trial, latest, padded, trials, with_base_column
+from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
-from rerank.learn.voting.votes import Votes
-from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
-from rerank.models.model import Model
+from rerank.metrics.oracle import oracles
+from rerank.models.model import one_base, raw_weights
+
+NAME = "logistic"  # of its choices, among those of the predictors
 
 
-def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
+def corpus_score(lists: Corpora, weights: Weights, metric: Metric) -> float:
     """The metric of what ``weights`` choose."""
     rows = weighed_rows(lists, weights, metric).sum(axis=0)
     return float(metric.scores(rows, reference_rows(lists).sum(axis=0)))
 
 
-def vote_model(model: Model, corpus: Corpus) -> np.ndarray:
-    """float64 [N]: the votes for all candidates by the updates that ``model`` keeps."""
-    return vote(Votes(**model.votes), corpus)
+class DenseLine(NamedTuple):
+    """The regression: weights over a recipe's columns, and what metrics.json says about it."""
+
+    weights: Weights
+    about: dict[str, Any]
+
+
+def dense_line(corpus: Corpora, table: Table, metric: Metric) -> DenseLine | None:
+    """Fit the regression on the training lists ``corpus``; None if there are no dense columns besides the base score.
+
+    Every candidate with the best gain of its list is right. The dense columns of the last lists, as many as are enough
+    to choose among penalties, are held in memory: see ``folds.latest``.
+    """
+    if corpus.free == 0:
+        return None
+    lists = dense_alone(latest(corpus))
+    learner = with_base_column(Maxent(columns="dense"), lists)
+    (tried,) = trials(learner, lists, metric, oracles, any_ties=True).values()
+    learner, state = replace(learner, l2=best_trial(tried).l2), learner.init(lists.width)
+    learner.solve(lists, oracles(lists), state, any_ties=True)
+    weights = padded(learner.last(state), corpus.width)
+    raw = one_base(raw_weights(weights, table), table)
+    columns = [j for j in range(corpus.free) if j != table.base_column]
+    named = {"base": raw.base, **{table.name(j): float(raw.w[j]) for j in columns}}
+    return DenseLine(weights, {"lists": lists.list_count, "l2": learner.l2, "weights": named})

@@ -99,8 +99,7 @@ class Provenance(BaseModel):
     the base score while the learner trained; files: SHA-256 of the training files after decompression, by what they
     hold; columns: what the score columns were like in training, the base score's first; frame: the columns of the data
     frame that it was trained on, see ``FrameColumns``; start: digest of the model that training continued from.
-    decodings: how lists can be decoded, by kind; decision: see ``Decision``; decode: what earlier programs wrote in its
-    place, how lists are decoded, empty for the best candidate.
+    decodings: how lists can be decoded, by kind; decision: see ``Decision``.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -117,7 +116,6 @@ class Provenance(BaseModel):
     columns: dict[str, ColumnSeen] = {}
     decodings: dict[Kind, Decoding] = {}
     decision: Decision | None = None
-    decode: Literal["", "mbr", "fuse", "learned"] = ""
     version: str = ""
     python: str = ""
     platform: str = ""
@@ -139,7 +137,7 @@ def provenance(**known: Any) -> dict[str, Any]:
         libraries={name: version(name) for name in LIBRARIES},
         date=datetime.now().astimezone().isoformat(timespec="seconds"),
     )
-    return made.model_dump(mode="json", exclude_none=True, exclude={"decode"})
+    return made.model_dump(mode="json", exclude_none=True)
 
 
 def decodings_of(about: Mapping[str, Any]) -> dict[str, Decoding]:
@@ -150,7 +148,7 @@ def decodings_of(about: Mapping[str, Any]) -> dict[str, Decoding]:
 def imported(about: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
     """The provenance ``about`` for a model with the weights in ``file``: nothing that was measured on dev
     holds for them."""
-    kept = {key: value for key, value in about.items() if key not in ("dev", "decodings", "decode")}
+    kept = {key: value for key, value in about.items() if key not in ("dev", "decodings")}
     return kept | {"decision": Decision().model_dump(), "imported": Imported(file=file, sha256=sha256).model_dump()}
 
 

@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -11,24 +11,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
 from rerank.models.drift import Drift
-from rerank.models.model import Model
+from rerank.models.model import Model, kind_of, models
 from rerank.models.provenance import Trust
-from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
-from rerank.models.tagger import Tagger, is_tagger
 from rerank.models.weights_text import named_weights
-from rerank.readers.base import NBestList, OnBadList, SkipCount, SkippedList
+from rerank.readers.base import OnBadList, Problem, SkipCount
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import list_given
 from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, refusal
+from rerank.readers.lists import Candidate, Lists
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.table import is_table, table
-from rerank.readers.texts.text_list import SCORE, TextList
+from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json
@@ -42,9 +41,9 @@ Candidates: TypeAlias = NBest | Mapping[str, Any] | Iterable[CandidateLike]
 BATCH = 64  # lists that are voted on together
 
 
-def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> "Reranker | Tagger":
+def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> Any:
     """The model in a directory that ``rerank run``, or ``Reranker.save``, has left, or the URL of one; a ``Tagger`` if
-    it tags words.
+    it tags words, else a ``Reranker``.
 
     predictor: "average", "last", "mert" or "voted", for the best candidate by it, or "mbr", "fuse" or "learned", to
         decode lists, where the model has it; by default what was decided on dev.
@@ -56,9 +55,131 @@ def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) 
     ModelError: not a model, damaged, not one of lists, without the predictor, or names code that is not trusted.
         DataError: a URL that cannot be fetched.
     """
-    if is_tagger(os.fspath(path)):
-        return Tagger.load(os.fspath(path), trust)
+    if (kind := kind_of(os.fspath(path))) is not None:
+        return models.get(kind).load(os.fspath(path), trust)
     return Reranker(Model.load(os.fspath(path), trust), predictor)
+
+
+class Ranking:
+    """The candidates of a list, best first.
+
+    ``order`` (int64 [N]) has their places in the list as it was given: that of the best, where it is one of them, then
+    by score; ``id`` is the list's name, empty if it has none; ``predictor`` is what has chosen the best.
+    """
+
+    __slots__ = ("_explain", "_given", "_ranked", "order", "predictor")
+
+    def __init__(
+        self,
+        given: Sequence[Any],
+        ranked: Ranked,
+        explain: Callable[[Ranked, int, int], list[Contribution]],
+        predictor: str = "",
+    ) -> None:
+        self._given, self._ranked, self._explain = given, ranked, explain
+        self.order, self.predictor = ranked.order, predictor
+
+    @property
+    def id(self) -> str:
+        """The name of the list."""
+        return self._ranked.nbest.id
+
+    @property
+    def nbest(self) -> Lists:
+        """The list as readers give lists."""
+        return self._ranked.nbest
+
+    @property
+    def best(self) -> Any:
+        """The best candidate, as it was given; None where the model gives no answer, as its margin is too small. Where
+        it fuses trees, the fused one: if it is none of the list (``place`` is None), in brackets where candidates are
+        texts, else as a ``Candidate``.
+
+        Raises
+        ------
+        DataError: the list has no candidates.
+        """
+        if not self.order.size:
+            raise DataError("the list has no candidates", list_id=self.id or None)
+        if (place := self.place) is not None:
+            return self._given[place]
+        if not self.text:
+            return None
+        return self.text if isinstance(self._given[0], str) else Candidate(tree=self.text)
+
+    @property
+    def text(self) -> str:
+        """The text of the best candidate, or the tree that was fused; empty without candidates."""
+        return decoded(self._ranked.best)
+
+    @property
+    def place(self) -> int | None:
+        """The place of the best candidate in the list as it was given; None for a fused tree that is none of them,
+        where no answer is given, and without candidates."""
+        answer = self._ranked.answer
+        return answer.place if answer is not None else int(self.order[0]) if self.order.size else None
+
+    @property
+    def candidates(self) -> list[Any]:
+        """The candidates as they were given, best first."""
+        return [self._given[y] for y in self.order.tolist()]
+
+    @property
+    def scores(self) -> np.ndarray:
+        """float64 [N]: the scores of the candidates in their order; votes where the model votes."""
+        return np.asarray(self._ranked.scores[self.order])
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """float64 [N]: the probabilities of the candidates in their order, as the model decodes by them; of a model
+        that does not, in proportion to e^score."""
+        return np.asarray(self._decoded.probabilities[self.order]) if len(self) else np.zeros(0)
+
+    @property
+    def answers(self) -> list[tuple[str, float]]:
+        """The answers that candidates have, each with its share of the probabilities, the greatest first; empty without
+        any."""
+        return list(self._decoded.answers) if len(self) else []
+
+    @property
+    def margin(self) -> float:
+        """The certainty of the choice, from 0 to 1: the share of the first answer less that of the second; without
+        answers the highest probability less the next; 0 without candidates."""
+        return self._decoded.margin if len(self) else 0.0
+
+    @property
+    def _decoded(self) -> "Decoded":
+        from rerank.models.decoding import best_answer  # with the kernels of decoding
+
+        ranked = self._ranked
+        return ranked.answer or best_answer(ranked.nbest, ranked.order, ranked.scores)
+
+    @property
+    def unknown(self) -> int:
+        """The number of features that vary in the list and that the model does not know."""
+        return self._ranked.unknown
+
+    def explain(self, place: int = 0, other: int = 1) -> list[Contribution]:
+        """The reasons why the candidate at ``place`` of this order stands before ``other``: the features in which they
+        differ, those that decide first. By default the best and the second; a list of one has nothing to explain.
+
+        Raises
+        ------
+        DataError: a place that is not in the list.
+        """
+        if len(self) < 2:
+            return []
+        if wrong := [y for y in (place, other) if not -len(self) <= y < len(self)]:
+            message = f"found the place {wrong[0]}; expected one from 0 to {len(self) - 1}"
+            raise DataError(message, list_id=self.id or None)
+        return self._explain(self._ranked, int(self.order[place]), int(self.order[other]))
+
+    def __len__(self) -> int:
+        return int(self.order.size)
+
+    def __repr__(self) -> str:
+        shown = f" {self.id}" if self.id else ""
+        return f"<Ranking{shown}: {len(self)} candidates, best {self.best!r}>" if len(self) else f"<Ranking{shown}: 0>"
 
 
 class Reranker:
@@ -308,7 +429,7 @@ class Reranker:
 
     def _taken(
         self, candidates: Candidates, source: str | None, name: str = ""
-    ) -> tuple[Sequence[CandidateLike], NBestList]:
+    ) -> tuple[Sequence[CandidateLike], Lists]:
         """The candidates as they were given, and as a list."""
         if isinstance(candidates, Mapping) and "candidates" in candidates:
             source = candidates.get("source") if source is None else source
@@ -326,10 +447,10 @@ class Reranker:
             message = "the model ranks parses, which have no source; leave it out"
             raise GivenError(message, "source", list_id=name or None)
         if rows is not None:
-            if isinstance(rows, TextList) != self._texts:
-                message = "trees, not texts" if isinstance(rows, TextList) else "texts, not trees"
+            if rows.of_trees == self._texts:
+                message = "trees, not texts" if rows.of_trees else "texts, not trees"
                 raise DataError(f"the model ranks {message}", path=rows.path, list_id=name)
-            if isinstance(rows, TextList) and source is not None:
+            if not rows.of_trees and source is not None:
                 rows = rows.changed(source=encoded(source).strip())
             return given, rows
         scored = self._scorer.content.scored
@@ -339,11 +460,11 @@ class Reranker:
         except GivenError as error:
             raise GivenError(error.message, error.field, list_id=name or None) from None
 
-    def _open(self, nbest: NBestList) -> Opened:
+    def _open(self, nbest: Lists) -> Opened:
         """The candidates of a list, all of them."""
         opened = self._scorer.open(nbest)
-        if isinstance(opened, SkippedList):
-            raise refusal(opened.problem)
+        if isinstance(opened, Problem):
+            raise refusal(opened)
         if len(opened.nbest.bad) > len(nbest.bad):
             raise refusal(next(problem for problem in opened.nbest.bad if problem not in nbest.bad))
         self._tell_unknown(self._scorer.content.unknown(nbest))

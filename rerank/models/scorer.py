@@ -1,6 +1,5 @@
 """A model at work: lists in, ranked lists out, and the reasons for a choice."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -11,9 +10,11 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
+from rerank.data.symbols import combined, known_hash
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair, make_reader
-from rerank.features.collecting import ListFeatures
+from rerank.features.collecting import NEAR, ListFeatures
+from rerank.features.extract import FeatureExtractor
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
@@ -22,16 +23,15 @@ from rerank.learn.scoring import scores as scores_of
 from rerank.models.drift import Drift
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
-from rerank.readers.base import ListWriter, NBestList, Reader, SkipCount, SkippedList, usable
+from rerank.readers.base import ListWriter, Problem, Reader, SkipCount, usable
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
-from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_pairs import source_lines
-from rerank.storage.strict_json import as_json
+from rerank.readers.texts.text_pairs import source_lines, text_list
 
 if TYPE_CHECKING:
-    from rerank.metrics.decoding.bracket_model import BracketModel
+    from rerank.metrics.bracket_model import BracketModel
     from rerank.models.decoding import Decoded, Gains
 
 VOTE_BATCH = 64
@@ -43,7 +43,7 @@ class Ranked(NamedTuple):
     Where lists are decoded, ``answer`` is what this one is decoded to: if a candidate, it comes first in the order.
     """
 
-    nbest: NBestList
+    nbest: Lists
     order: np.ndarray  # int64 [N], best first
     scores: np.ndarray
     unknown: int = 0  # how many features that vary in the list the model does not know
@@ -60,9 +60,8 @@ class Ranked(NamedTuple):
 class Opened(NamedTuple):
     """A list and what its candidates are (trees, or words and phrases), for Scorers of one model."""
 
-    nbest: NBestList
+    nbest: Lists
     content: Any
-    model: str  # its digest, see ``model_digest``
 
 
 class Contribution(NamedTuple):
@@ -79,24 +78,18 @@ class Contribution(NamedTuple):
         return self.weight * (self.value - self.other)
 
 
-def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | SkippedList], most: int | None = None) -> None:
+def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | Problem], most: int | None = None) -> None:
     """Write lists in the format of ``reader``, at most ``most`` candidates each, with new and old scores.
 
     A bad list becomes one without candidates, so that the output stays aligned with the references.
     """
     written = ListWriter(out, reader)
     for ranked in lists:
-        if isinstance(ranked, SkippedList):
+        if isinstance(ranked, Problem):
             written.bad(ranked)
         else:
             written.good(ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
     written.finish()
-
-
-def model_digest(model: Model) -> str:
-    """The identity of a model: its settings, provenance, columns and weights of the base score."""
-    parts = model.settings, model.about, model.table.about, {name: w.base for name, w in model.weights.items()}
-    return hashlib.sha256(as_json(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
@@ -107,6 +100,29 @@ def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
 def led(order: np.ndarray, place: int | None) -> np.ndarray:
     """``order`` (int64 [N]) with the candidate at ``place`` before all others, if there is one."""
     return order if place is None else np.concatenate([[place], order[order != place]])
+
+
+def column_scores(
+    extractor: FeatureExtractor, table: FeatureTable, weights: Weights, rows: Lists
+) -> tuple[np.ndarray, int]:
+    """The scores of one list (float64 [N]) whose features are columns alone, and how many of these the table lacks.
+
+    To the bit those of ``extraction.flat``, without compiled code, which takes longer to load than a list to rank.
+    """
+    scores, unknown, whole = weights.base * rows.base, 0, np.array([0, len(rows)])
+    for template in extractor.templates:
+        for name, exact in (template.columns(rows, whole) or {}).items():
+            value = (exact + 0.0).astype(np.float32)
+            if extractor.relative and (value != exact).any():  # see ``narrow``
+                apart = exact - exact[0]
+                if exact.max() - exact.min() < NEAR * max(exact.max(), -exact.min()):
+                    value = (apart - np.cumsum(apart)[-1] / exact.size).astype(np.float32)
+            if (value == value[0]).all():
+                continue
+            column = table.column_of(combined(template.seed, *map(known_hash, name)) | 1)
+            unknown += column is None
+            scores += 0.0 if column is None else weights.w[column] * value
+    return scores, unknown
 
 
 class Scorer:
@@ -139,7 +155,6 @@ class Scorer:
         self.ranked_by = decision.ranked_by if self.how else predictor
         known = model.weights | {"base": Weights(np.zeros(model.table.width), 1.0)}
         self.weights = known["average" if self.ranked_by == "voted" else self.ranked_by]
-        self._digest = model_digest(model)
 
     @cached_property
     def content(self) -> Content[Any]:
@@ -150,7 +165,7 @@ class Scorer:
         content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
         content.scored = bool(table.about.get("scored"))
         if isinstance(table, FeatureTable):  # nobody misses what templates need that gave nothing in training either
-            learned = {table.templates[k] for k in np.unique(table.template)}
+            learned = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
             for names in content.needs.values():
                 names[:] = [name for name in names if name in learned]
         return content
@@ -175,7 +190,7 @@ class Scorer:
 
     def read(
         self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None
-    ) -> Iterator[Opened | SkippedList]:
+    ) -> Iterator[Opened | Problem]:
         """Lists with what their candidates are; bad ones to be skipped stay as they are, so that output stays aligned.
 
         sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
@@ -184,35 +199,34 @@ class Scorer:
         sides = [] if sources is None else [source_lines(sources, getattr(self.recipe.data, "form", "auto"))]
         told = reader.knowing(self.content.columns, normal=self.content.normalize)
         lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
-        opened: Iterator[Opened | SkippedList] = usable(lists, self._counted, count)
+        opened: Iterator[Opened | Problem] = usable(lists, self._counted, count)
         return self.drift().through(opened, lambda each: getattr(each, "nbest", None))
 
-    def _counted(self, item: tuple[NBestList | SkippedList, tuple[Any, ...]], count: SkipCount) -> Opened | SkippedList:
+    def _counted(self, item: tuple[Lists, tuple[Any, ...]], count: SkipCount) -> Opened | Problem:
         nbest, source = item
-        if source and isinstance(nbest, TextList):
+        if source and not nbest.of_trees:
             nbest = nbest.changed(source=source[0][0])
-        opened = nbest if isinstance(nbest, SkippedList) else self.open(nbest)
-        if isinstance(opened, SkippedList):
+        opened = self.open(nbest)
+        if isinstance(opened, Problem):
             count.bad(opened)
         else:
             count.good(opened.nbest)
             count.unknown.update(self.content.unknown(opened.nbest))
         return opened
 
-    def open(self, nbest: NBestList) -> Opened | SkippedList:
+    def open(self, nbest: Lists) -> Opened | Problem:
         """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""
-        opened = self.content.open(nbest)
-        return opened if isinstance(opened, SkippedList) else Opened(*opened, self._digest)
+        try:
+            return Opened(*self.content.open(nbest))
+        except Problem as problem:
+            return problem
 
     def opened(self, pair: Pair) -> Opened:
         """A list that was opened together with its reference."""
-        return Opened(pair.nbest, pair.content, self._digest)
+        return Opened(pair.nbest, pair.content)
 
     def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
         """Features of a list, and their columns (int32, negative where the model does not know them)."""
-        if opened.model != self._digest:
-            message = f"list {opened.nbest.id} was opened for another model; open it by a Scorer of this one"
-            raise ModelError(message, path=opened.nbest.path)
         features = self.content.features(opened.nbest, opened.content)
         return features, self.model.table.columns(features)
 
@@ -222,7 +236,14 @@ class Scorer:
 
     def _score(self, opened: Opened) -> Ranked:
         """A list in the order of its scores."""
-        weights = self.weights
+        weights, content, table = self.weights, self.content, self.model.table
+        if opened.content is None and weights.trees is None and isinstance(table, FeatureTable):
+            from rerank.extraction.content.texts import TextContent  # whose lists are opened so, and no other's
+
+            assert isinstance(content, TextContent)
+            rows = content.rows(text_list(opened.nbest))
+            scores, unknown = column_scores(content.extractor, table, weights, rows)
+            return Ranked(opened.nbest, rank(scores, opened.nbest.base), scores, unknown)
         features, columns = self.features(opened)
         absent = columns < 0
         if weights.trees is not None:
@@ -235,42 +256,43 @@ class Scorer:
         order = rank(scores, opened.nbest.base)
         return Ranked(opened.nbest, order, scores, int(np.count_nonzero(absent)))
 
-    def rank(self, lists: Iterable[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
+    def rank(self, lists: Iterable[Opened | Problem]) -> Iterator[Ranked | Problem]:
         """Every list with its candidates ranked, and its answer if it is decoded, in the order of the input; bad lists
         pass through."""
         if (how := self.how) is None:
             yield from self.scored(lists)
             return
         for item in lists:
-            ranked = item if isinstance(item, SkippedList) else self._score(item)
+            ranked = item if isinstance(item, Problem) else self._score(item)
             if isinstance(item, Opened) and isinstance(ranked, Ranked) and ranked.order.size:
                 answer = self._decode(item, ranked, how)
                 ranked = ranked._replace(order=led(ranked.order, answer.place), answer=answer)
             yield ranked
 
-    def scored(self, lists: Iterable[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
+    def scored(self, lists: Iterable[Opened | Problem]) -> Iterator[Ranked | Problem]:
         """The same by the scores alone: nothing is decoded."""
         if self.predictor != "voted":
             for item in lists:
-                yield item if isinstance(item, SkippedList) else self._score(item)
+                yield item if isinstance(item, Problem) else self._score(item)
             return
         waiting = iter(lists)
         while batch := list(islice(waiting, VOTE_BATCH)):
             yield from self._vote(batch)
 
-    def _vote(self, batch: Sequence[Opened | SkippedList]) -> Iterator[Ranked | SkippedList]:
-        from rerank.models.predictions import vote_model  # the kernels of voting
+    def _vote(self, batch: Sequence[Opened | Problem]) -> Iterator[Ranked | Problem]:
+        from rerank.learn.voting.votes import Votes
+        from rerank.learn.voting.voting import vote  # the kernels of voting
 
-        lists = [(item, *self.features(item)) for item in batch if not isinstance(item, SkippedList)]
+        lists = [(item, *self.features(item)) for item in batch if not isinstance(item, Problem)]
         corpus = self._corpus(lists)
-        votes = vote_model(self.model, corpus)
+        votes = vote(Votes(**self.model.votes), corpus)
         bounds = zip(corpus.lists, corpus.lists[1:], strict=False)
         ranked = (
             Ranked(item.nbest, rank(votes[a:b], item.nbest.base), votes[a:b], int(np.count_nonzero(columns < 0)))
             for (item, _, columns), (a, b) in zip(lists, bounds, strict=True)
         )
         for item in batch:
-            yield item if isinstance(item, SkippedList) else next(ranked)
+            yield item if isinstance(item, Problem) else next(ranked)
 
     def decoding(self, kind: str | None = None) -> Decoding | None:
         """The decoding of lists, by ``kind`` if that is given; None, as for "best": their best candidates are taken."""
@@ -310,7 +332,7 @@ class Scorer:
     @cached_property
     def _brackets(self) -> "BracketModel | None":
         """The model of brackets."""
-        from rerank.metrics.decoding.bracket_model import BracketModel
+        from rerank.metrics.bracket_model import BracketModel
 
         return BracketModel.of(self.model.brackets) if self.model.brackets else None
 

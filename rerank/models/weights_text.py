@@ -42,7 +42,7 @@ Order = Literal["weight", "name"]
 _DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that change how text is shown
 _SPECIAL = re.compile(rf"[\s\x00-\x1f\x7f-\x9f%\udc80-\udcff{_DIRECTIONS}]|^#")
 _NUMBER = re.compile(rb"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
-_NEAR = 64  # how many names before and after an unknown one, in sorted order, are searched for the nearest
+MAX_NEAR = 64  # how many names before and after an unknown one, in sorted order, are searched for the nearest
 
 
 def escaped(name: str) -> str:
@@ -60,10 +60,10 @@ def unescaped(word: str) -> str:
 def column_names(table: Table) -> list[str]:
     """The name of every column as one word; no two are the same."""
     columns = range(table.width)
-    return told_apart(table, columns, [escaped(table.name(j)) for j in columns], "%00#")
+    return distinct_names(table, columns, [escaped(table.name(j)) for j in columns], "%00#")
 
 
-def told_apart(table: Table, columns: Sequence[int], names: list[str], mark: str) -> list[str]:
+def distinct_names(table: Table, columns: Sequence[int], names: list[str], mark: str) -> list[str]:
     """The ``names`` of columns, with a mark and the feature's hash after those that several share."""
     counts = Counter(names)
     return [
@@ -92,7 +92,7 @@ def named_weights(table: Table, weights: Weights) -> dict[str, float]:
     """The weights that are not 0 by the names of their features, the strongest first; a name that several columns share
     is followed by the feature's hash."""
     columns = strongest(weights.w).tolist()
-    names = told_apart(table, columns, [table.name(j) for j in columns], " #")
+    names = distinct_names(table, columns, [table.name(j) for j in columns], " #")
     return dict(zip(names, weights.w[columns].tolist(), strict=True))
 
 
@@ -109,59 +109,38 @@ def read_weights(path: PathLike, table: Table) -> TextWeights:
 
     Features that it does not name weigh 0; empty lines and those that begin with "#" do not count.
     """
-    rows, digest = _Rows(stream_name(path), column_names(table)), hashlib.sha256()
+    source, names, digest = stream_name(path), column_names(table), hashlib.sha256()
+    column = {name: j for j, name in enumerate(names)} | {BASE: len(names)}
+    w, seen = np.zeros(len(names) + 1), dict[int, int]()  # seen: the line of a column
     with open_stream(path) as stream:
         for number, line in LineReader(stream):
             digest.update(line + b"\n")
-            if line.strip() and not line.startswith(b"#"):
-                rows.add(line, number)
-    return TextWeights(rows.finish(), rows.features, digest.hexdigest())
+            if not line.strip() or line.startswith(b"#"):
+                continue
+            fields = line.split()
+            weight = float(fields[1]) if len(fields) == 2 and _NUMBER.fullmatch(fields[1]) else np.inf
+            if not np.isfinite(weight):
+                message = f"found {excerpt(line)}; expected a name, white space and a finite weight"
+                raise DataError(message, path=source, line=number)
+            name = escaped(unescaped(fields[0].decode("utf-8", "surrogateescape")))  # as it would be written
+            if (j := column.get(name, -1)) < 0:
+                message = f"the model has no feature {excerpt(fields[0])}; {_nearest(name, names)}"
+                raise DataError(message, path=source, line=number)
+            if j in seen:
+                raise DataError(f"{excerpt(fields[0])} is already in line {seen[j]}", path=source, line=number)
+            w[j], seen[j] = weight, number
+    if len(names) not in seen:
+        message = f"no line {BASE!r}, the weight of the base score: add `{BASE} 1.0`, or 0.0 if it does not count"
+        raise DataError(message, path=source)
+    return TextWeights(Weights(w[:-1].copy(), float(w[-1])), len(seen) - 1, digest.hexdigest())
 
 
-class _Rows:
-    """Weights that come line by line."""
-
-    def __init__(self, path: str, names: list[str]) -> None:
-        self.features = 0
-        self._path, self._names = path, names
-        self._column = {name: j for j, name in enumerate(names)}
-        self._w, self._line = np.zeros(len(names)), np.zeros(len(names), np.int64)
-        self._base, self._base_line = 0.0, 0
-
-    def add(self, line: bytes, number: int) -> None:
-        """Enter line ``number``."""
-        fields = line.split()
-        weight = float(fields[1]) if len(fields) == 2 and _NUMBER.fullmatch(fields[1]) else np.inf
-        if not np.isfinite(weight):
-            message = f"found {excerpt(line)}; expected a name, white space and a finite weight"
-            raise DataError(message, path=self._path, line=number)
-        name = escaped(unescaped(fields[0].decode("utf-8", "surrogateescape")))  # as it would be written
-        j = self._column.get(name, -1)
-        if name != BASE and j < 0:
-            message = f"the model has no feature {excerpt(fields[0])}; {self._nearest(name)}"
-            raise DataError(message, path=self._path, line=number)
-        before = self._base_line if name == BASE else int(self._line[j])
-        if before:
-            raise DataError(f"{excerpt(fields[0])} is already in line {before}", path=self._path, line=number)
-        if name == BASE:
-            self._base, self._base_line = weight, number
-        else:
-            self._w[j], self._line[j] = weight, number
-            self.features += 1
-
-    def finish(self) -> Weights:
-        """The weights."""
-        if not self._base_line:
-            message = f"no line {BASE!r}, the weight of the base score: add `{BASE} 1.0`, or 0.0 if it does not count"
-            raise DataError(message, path=self._path)
-        return Weights(self._w, self._base)
-
-    def _nearest(self, name: str) -> str:
-        """Features with similar names; tables are too large to compare with all of them."""
-        known = sorted(self._names)
-        at = bisect_left(known, name)
-        near = difflib.get_close_matches(name, known[max(0, at - _NEAR) : at + _NEAR], n=2)
-        return f"did you mean {' or '.join(near)}?" if near else "was it exported from a model of other features?"
+def _nearest(name: str, names: list[str]) -> str:
+    """Features with similar names; tables are too large to compare with all of them."""
+    names = sorted(names)
+    at = bisect_left(names, name)
+    near = difflib.get_close_matches(name, names[max(0, at - MAX_NEAR) : at + MAX_NEAR], n=2)
+    return f"did you mean {' or '.join(near)}?" if near else "was it exported from a model of other features?"
 
 
 _INDEXED = re.compile(r"(.+)_(\d{1,3})")

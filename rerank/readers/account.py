@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.encoding import decoded
-from rerank.base.wording import amount
-from rerank.readers.block import Item, ListBlock
-from rerank.readers.nbest import NBestList
-from rerank.readers.texts.text_list import SCORE, TextList
+from rerank.base.encoding import amount, decoded
+from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.texts.text_list import SCORE
 
 log = logging.getLogger("rerank")
 MOST = 1000  # lists that are looked at
@@ -46,7 +44,7 @@ class Account:
     measure: str = ""
 
     @staticmethod
-    def of(name: str, items: Iterable[Item], format: str = "", measure: str = "") -> "Account | None":
+    def of(name: str, items: Iterable[Lists], format: str = "", measure: str = "") -> "Account | None":
         """That of lists called ``name``, by default like their file; None if none of them has candidates."""
         every = list(islice(filled(items), MOST))
         if not every:
@@ -61,7 +59,7 @@ class Account:
         where = f"{key}: " if key else ""
         return Account(
             f"{name}: {format or first.form or 'lists'}{known}", f"{shown} candidates",
-            f"{where}{_quoted(decoded(first.written(0)))}", _base(first), _right(first, every), _columns(first),
+            f"{where}{quoted(decoded(first.written(0)))}", _base(first), _right(first, every), _columns(first),
             "" if roles is None else "; ".join(f"{key} ({what})" for key, what in roles.unused.items()), measure,
         )  # fmt: skip
 
@@ -92,19 +90,18 @@ def tell(account: Account | None) -> None:
         log.info("%s", line)
 
 
-def filled(items: Iterable[Item]) -> Iterator[NBestList]:
+def filled(items: Iterable[Lists]) -> Iterator[Lists]:
     """The lists with candidates."""
-    for item in items:
-        yield from (nbest for nbest in (item if isinstance(item, ListBlock) else [item])
-                    if isinstance(nbest, NBestList) and len(nbest))  # fmt: skip
+    return (nbest for nbest in one_by_one(items) if len(nbest))
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """The beginning of a text."""
     text = " ".join(text.split())
     return f'"{text[:LENGTH]}{"..." * (len(text) > LENGTH)}"'
 
 
-def _base(nbest: NBestList) -> str:
+def _base(nbest: Lists) -> str:
     names = nbest.names
     if getattr(nbest, "unscored", False) or not nbest.scores.shape[1]:
         return "none; all are 0, and the first candidate is the base's choice"
@@ -112,10 +109,10 @@ def _base(nbest: NBestList) -> str:
     return f"{name}, {nbest.base[0] + 0.0:.6g} of this one; higher is better"
 
 
-def _right(first: NBestList, lists: Sequence[NBestList]) -> str:
-    if not isinstance(first, TextList):
-        return f"gold trees, {_quoted(decoded(first.gold.text))}" if first.gold is not None else ""
-    said = [f"references, {_quoted(decoded(first.references[0]))}"] if first.references else []
+def _right(first: Lists, lists: Sequence[Lists]) -> str:
+    if first.of_trees:
+        return f"gold trees, {quoted(decoded(first.gold.text))}" if first.gold is not None else ""
+    said = [f"references, {quoted(decoded(first.references[0]))}"] if first.references else []
     if GAIN in first.names:
         columns = (nbest.scores[:, nbest.names.index(GAIN)] for nbest in lists if GAIN in nbest.names)
         values = np.concatenate(list(columns))
@@ -134,7 +131,7 @@ def _gain_key(roles: Any) -> str:
     return str(roles.gain_key) or (f"1 for the answer of {roles.right[0]}" if roles.right else "")
 
 
-def _columns(nbest: NBestList) -> str:
+def _columns(nbest: Lists) -> str:
     names = [name for k, name in enumerate(nbest.names) if k != nbest.column and name != GAIN]
     sparse = getattr(nbest, "sparse", None)
     few = sorted(set(map(decoded, sparse.names))) if sparse is not None else []

@@ -70,26 +70,25 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
-from typing import Any, ClassVar, Self, overload
+from itertools import chain
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.registry import Registry
-from rerank.readers.block import Item, ListBlock
 from rerank.readers.detection import advice_on
-from rerank.readers.nbest import Candidate, NBestList
-from rerank.readers.problems import Problem, SkippedList, nameless
+from rerank.readers.lists import Candidate, Lists, one_by_one
+from rerank.readers.problems import Problem, nameless
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.skip_count import OnBadList, SkipCount, check_choice, usable
 from rerank.readers.streams import PathLike, Writable, foreign, split_paths
 from rerank.readers.trees.trees import TRACE
 
 __all__ = [
-    "LARGEST_GAP", "TRACE", "Candidate", "NBestList", "OnBadList", "Order", "Problem", "Reader", "Scores",
-    "SkipCount", "SkippedList", "check_choice", "excerpt", "lists_of", "nameless", "read_lists", "readers", "usable",
+    "LARGEST_GAP", "TRACE", "Candidate", "Lists", "OnBadList", "Order", "Problem", "Reader", "Scores",
+    "SkipCount", "check_choice", "excerpt", "lists_of", "nameless", "read_lists", "readers", "usable",
 ]  # fmt: skip
 
 Order = Sequence[int] | None  # the places of candidates, best first; None: all, in their own order
@@ -169,49 +168,46 @@ class Reader(ABC):
         return told
 
     @abstractmethod
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        """The lists of ``path`` ("-": standard input) in order, one at a time, bad ones in their places; a DataError
-        where the stream itself cannot be read.
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
+        """The lists of ``path`` ("-": standard input) in order, as many at a time as are read at once, bad ones in
+        their places; a DataError where the stream itself cannot be read.
         """
 
-    def blocks(self, path: PathLike) -> Iterator[Item]:
-        """``read``, with blocks in place of lists one by one where the format reads many at once."""
-        return self.read(path)
+    def read(self, path: PathLike) -> Iterator[Lists]:
+        """``blocks``, list by list."""
+        return one_by_one(self.blocks(path))
 
     @abstractmethod
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Write the candidates of ``nbest`` that ``order`` names in this format. New ``scores``, which are indexed like
         the list and not like ``order``, precede the old ones.
         """
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
         """Write a list without candidates in place of a bad one, so that those after it keep their places.
 
         like: a good list of the same file, which shows the variant of the format; None if there is none.
         """
         form = like.form if like is not None else ""
-        self.write(out, NBestList(bad.name, bad.path, bad.line, [], [], np.zeros((0, 1)), form=form))
+        self.write(out, Lists.one(bad.name, bad.path or "", bad.line or 0, [], [], np.zeros((0, 1)), form=form))
 
 
 LARGEST_GAP = 10_000  # lists left out in a row; whole numbers that are farther apart are no numbers of inputs
 readers: Registry[type[Reader]] = Registry("reader", Reader)
 
 
-@overload
-def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | SkippedList]: ...
-@overload
-def lists_of(reader: Reader, path: PathLike, *, blocks: bool) -> Iterator[Item]: ...
-def lists_of(reader: Reader, path: PathLike, *, blocks: bool = False) -> Iterator[Item]:
+def lists_of(reader: Reader, path: PathLike, *, blocks: bool = False) -> Iterator[Lists]:
     """``reader.read``, or ``reader.blocks``, where a file that starts with a list that is bad, or an error, is looked
     into: the message says what the file seems to be.
     """
-    lists, asked = map(legible, reader.blocks(path) if blocks else reader.read(path)), False
+    several, asked = chain.from_iterable(map(legible, reader.blocks(path))), False
+    lists: Iterator[Lists] = several if blocks else one_by_one(several)
     try:
         for nbest in lists:
-            if isinstance(nbest, SkippedList) and not asked:
-                nbest, asked = replace(nbest, advice=advice_on(reader, readers, nbest.path)), True
+            if not asked and (problem := nbest.problem) is not None:
+                asked, problem.advice = True, advice_on(reader, readers, nbest.path)
             yield nbest
-            if isinstance(nbest, NBestList | ListBlock) and len(nbest):
+            if len(nbest):
                 break
     except DataError as error:
         if not asked and error.path and (other := advice_on(reader, readers, error.path)):
@@ -221,17 +217,20 @@ def lists_of(reader: Reader, path: PathLike, *, blocks: bool = False) -> Iterato
     yield from lists
 
 
-def legible(nbest: Item) -> Item:
-    """The list without the candidates that are not UTF-8; a bad list if anything else is not. Blocks are UTF-8."""
-    if isinstance(nbest, SkippedList | ListBlock):
-        return nbest
-    beside = (encoded(nbest.id), getattr(nbest, "source", None) or b"", *getattr(nbest, "references", ()))
-    if (message := _illegible(b"\n".join(beside))) is not None:
-        return SkippedList(nbest.id, nbest.path, nbest.line, "encoding", message, nbest.size)
-    if _illegible(b"\n".join(nbest.texts)) is None:
-        return nbest
-    messages = enumerate(map(_illegible, nbest.texts))
-    return nbest.without({i: Problem("encoding", message) for i, message in messages if message is not None})
+def legible(lists: Lists) -> Iterator[Lists]:
+    """The lists without the candidates that are not UTF-8; a list of which anything else is not is bad."""
+    sources = [source or b"" for source in lists.side("source")]
+    beside = b"\n".join([*map(encoded, lists.ids), *sources, *chain(*lists.side("references"))])
+    message, texts = _illegible(beside), _illegible(b"\n".join(lists.texts))
+    if message is None is texts:
+        yield lists
+    elif lists.list_count > 1:
+        yield from chain.from_iterable(map(legible, lists.each()))
+    elif message is not None:
+        yield lists.left_out(Problem("encoding", message), lists.size)
+    else:
+        messages = enumerate(map(_illegible, lists.texts))
+        yield lists.without({i: Problem("encoding", message) for i, message in messages if message is not None})
 
 
 def _illegible(text: bytes) -> str | None:
@@ -245,7 +244,7 @@ def _illegible(text: bytes) -> str | None:
 
 def read_lists(
     reader: Reader, path: PathLike, on_bad_list: OnBadList = "error", count: SkipCount | None = None
-) -> Iterator[NBestList]:
+) -> Iterator[Lists]:
     """The usable lists of ``path``; bad ones are errors, or skipped and counted in ``count``.
 
     ``count``, if given, also sets the policy, and ``on_bad_list`` is ignored.
@@ -254,13 +253,13 @@ def read_lists(
     yield from usable(lists_of(reader, path), counted, count)
 
 
-def counted(item: Item, count: SkipCount) -> Any:
+def counted(lists: Lists, count: SkipCount) -> Lists | None:
     """The list, or lists, if they can be used; ``count`` knows of them either way."""
-    if isinstance(item, SkippedList):
-        count.bad(item)
+    if lists.problem is not None:
+        count.bad(lists.problem)
         return None
-    count.good(item)
-    return item
+    count.good(lists)
+    return lists
 
 
 def excerpt(text: bytes, length: int = 40) -> str:
@@ -275,16 +274,16 @@ class ListWriter:
 
     def __init__(self, out: Writable, reader: Reader) -> None:
         self._out, self._reader = out, reader
-        self._like: NBestList | None = None
-        self._waiting: list[SkippedList] = []
+        self._like: Lists | None = None
+        self._waiting: list[Problem] = []
 
-    def good(self, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def good(self, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Write a list; the parameters are those of ``Reader.write``."""
         self._like = nbest if self._like is None else self._like
         self.finish()
         self._reader.write(self._out, nbest, order, scores)
 
-    def bad(self, bad: SkippedList) -> None:
+    def bad(self, bad: Problem) -> None:
         """Write a list without candidates in place of a bad one."""
         self._waiting.append(bad)
         if self._like is not None:

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, ClassVar, Protocol
 
 from rerank.base.errors import DataError, RerankError
-from rerank.readers.nbest import NBestList
-from rerank.readers.problems import SkippedList
+from rerank.base.registry import Registry
+from rerank.readers.lists import Lists
 from rerank.readers.streams import START, InputStream, PathLike, encoding, held, open_file, read_once, standard_input
 from rerank.storage.remote import is_url
 
@@ -18,6 +18,13 @@ MOSTLY = 0.5  # a reader reads a file if it can use a larger share of these list
 
 TABLES = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"  # how Parquet, and files and streams of Arrow, begin
 TABLE = re.compile(r"\.(csv|parquet|arrow|feather)(\.\w+)?$", re.IGNORECASE)  # by the name of a file
+files = Registry[re.Pattern[str]]("files")  # by readers: how the names end of files that are theirs, whatever they hold
+
+
+def named_like(path: str) -> str | None:
+    """The reader of a file by its name alone."""
+    return next((name for name, ending in files if ending.search(path)), None)
+
 
 # What programs write that is no list, by how it starts, and what to do instead.
 _JOSHUA = "let Joshua write lists with -top-n 100 -output-format '%i ||| %s ||| %f ||| %c'"
@@ -44,24 +51,28 @@ _NO_LISTS = (
 # Files that three statements of Python make JSON lines of: how they start, their program, and how to
 # go through the lines of ``text`` as ids with pairs of a text and a score.
 _LINES = (
-    (rb"NBestList[12]\.0", "SRILM", "[('0', [(l.split(')')[1], float(l[1:].split(')')[0])) for l in text[1:]])]"),
+    (rb"NBestList[12]\.0", "SRILM",
+     "[('0', [(re.sub('</?s>', '', l.partition(')')[2]), float(l[1:].partition(')')[0])) for l in text[1:]])]"),
     (rb"(-?\d+(\.\d+)? ){2}\d+ (<s> )?\S", "SRILM",
-     "[('0', [(' '.join(l.split()[3:]), float(l.split()[0])) for l in text])]"),
+     "[('0', [(re.sub('</?s>', '', ' '.join(l.split()[3:])), float(l.split()[0])) for l in text])]"),
     (rb"#!MLF!#", "HTK", "[(b.split('\\n')[0], [(' '.join(l.split()[2] for l in n.splitlines() if l[:1].isdigit()), 0) "
      "for n in b.split('///')]) for b in '\\n'.join(text[1:]).split('\\n.\\n') if b]"),
     (rb"[^\t\n]+\t([^,\t\n]+,){4,}", "MeCab",
      "enumerate([(re.sub(r'\\t([^,]*).*\\s*', r'/\\1 ', p), 0) for p in g] for _, "
      "g in __import__('itertools').groupby('\\n'.join(text).removesuffix('\\nEOS').split('\\nEOS\\n'), "
      "lambda p: sorted(re.sub(r'\\t.*|\\s', '', p))))"),
+    (rb"(?s)\s*<.{0,4000}?x_cost ", "an OCR program (hOCR)",
+     "enumerate([(t, -float(c)) for c, t in re.findall(r'x_cost ([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
     (rb"(?s)\s*<.{0,400}(ocr_page|ocrx_word|PcGts)", "an OCR program (hOCR, PAGE)",
      "enumerate([(t, float(c)) for c, t in re.findall(r'conf[= ]\"?([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
     (rb"([^\t\n]+)\t[^\t\n]+\t-?\d+\.\d+\n\1\t", "hfst-lookup",
-     "enumerate([tuple(l.split('\\t')[1:]) for l in b.splitlines()] for b in '\\n'.join(text).split('\\n\\n'))"),
+     "enumerate([(l.split('\\t')[1], -float(l.split('\\t')[2])) for l in b.splitlines()] for b in '\\n'.join(text)"
+     ".split('\\n\\n'))"),
 )  # fmt: skip
 _MADE = (
     "this looks like a file of {}, which Python makes JSON lines of: import json, re; text = open({!r}).read()"
     '.splitlines(); [print(json.dumps({{"id": str(id), "candidates": [{{"text": t, "score": float(s)}} for t, s in '
-    "found]}})) for id, found in {}]"
+    "found]}})) for id, found in {} if found]"
 )
 
 
@@ -76,7 +87,7 @@ class Reads(Protocol):
     def within(self) -> "tuple[Reads, ...]": ...
     @property
     def files(self) -> int | None: ...
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]: ...
+    def read(self, path: PathLike) -> Iterator[Lists]: ...
 
 
 Readers = Iterable[tuple[str, type[Reads]]]
@@ -218,8 +229,8 @@ def _share(reader: Reads, path: str, start: bytes | None) -> float:
     told = encoding.set(encoding.get() if start is None else None)  # the start has been recoded
     try:
         for nbest in islice(reader.read(path), MOST):
-            if isinstance(nbest, SkippedList) or nbest.size:
-                whole = isinstance(nbest, NBestList) and not nbest.bad and (not reader.trial or nbest.base.any())
+            if nbest.problem is not None or nbest.size:
+                whole = nbest.problem is None and not nbest.bad and (not reader.trial or nbest.base.any())
                 usable.append(bool(whole))
     except RerankError:
         if not cut:

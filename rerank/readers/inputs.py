@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Self
 
 from rerank.base.errors import DataError
-from rerank.readers.block import Item
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import InputStream, held, open_file
 from rerank.storage.remote import RemoteFile
@@ -16,7 +16,7 @@ CHUNK = 1 << 20
 RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
 MOST_OPEN = 100  # files at a time: a treebank has thousands, and a process may have only this many
 
-Source = Callable[[ScoreColumns | None, bool], Iterator[Item]]  # lists, given what ``Reader.knowing`` is told
+Source = Callable[[ScoreColumns | None, bool], Iterator[Lists]]  # lists, given what ``Reader.knowing`` is told
 # The lists that a program holds, by split: no file has them.
 in_memory: ContextVar[Mapping[str, Source]] = ContextVar("in_memory", default={})  # noqa: B039 - nobody changes it
 

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked
-from rerank.readers.base import NBestList, Problem, Reader, SkippedList, excerpt
+from rerank.readers.base import Problem, Reader, excerpt
+from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.streams import InputStream, PathLike, open_stream
 
 DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
@@ -132,7 +133,7 @@ class Record(NamedTuple):
 
 
 Place = tuple[str, int]  # a file and a line
-Make = Callable[[str, Record], NBestList | SkippedList]  # of an id and a record; may raise Problem
+Make = Callable[[str, Record], Lists]  # of an id and a record; may raise Problem
 
 
 @dataclass(frozen=True)
@@ -147,19 +148,19 @@ class ListReader(Checked, Reader):
     duplicates: Literal["keep", "drop"] = "keep"
     apart: ClassVar[str] = "remove one of them"  # what to do where two lists have one id
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         with open_stream(path, strict=False) as stream:
             lines = LineReader(stream)
             yield from self.lists(lines, self.records(lines))
 
-    def parse(self, data: bytes) -> Iterator[NBestList | SkippedList]:
+    def parse(self, data: bytes) -> Iterator[Lists]:
         """The lists of a file's contents."""
         lines = LineReader(InputStream(BytesIO(data), ""))
-        yield from self.lists(lines, self.records(lines))
+        yield from one_by_one(self.lists(lines, self.records(lines)))
 
     def lists(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
-    ) -> Iterator[NBestList | SkippedList]:
+    ) -> Iterator[Lists]:
         """The lists that records of a file (or of several, ``lines`` being those of the first) describe.
 
         seen: the places of earlier lists by their ids, where other files have some; these are added to them.
@@ -172,18 +173,16 @@ class ListReader(Checked, Reader):
         """The id of the list at a place in the file, from 0."""
         return str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
 
-    def list_of(
-        self, record: Record, name: str, lines: LineReader, make: Make, seen: dict[str, Place]
-    ) -> NBestList | SkippedList:
+    def list_of(self, record: Record, name: str, lines: LineReader, make: Make, seen: dict[str, Place]) -> Lists:
         """The list that a record describes; see ``lists``."""
         try:
             if isinstance(record.content, Problem):
                 raise record.content
             nbest = make(name, record)
         except Problem as problem:
-            nbest = SkippedList.of(problem, name, lines.path, record.line)
+            nbest = Lists.of(problem.at(name, lines.path, record.line))
         nbest = self._unlike(nbest, seen)
-        return nbest if isinstance(nbest, SkippedList) else nbest.repeated(self.duplicates)
+        return nbest if nbest.problem is not None else nbest.repeated(self.duplicates)
 
     @abstractmethod
     def records(self, lines: LineReader) -> Iterator[Record]:
@@ -193,9 +192,9 @@ class ListReader(Checked, Reader):
     def maker(self, lines: LineReader) -> Make:
         """The function that makes the lists of one file; it may remember what earlier ones have shown."""
 
-    def _unlike(self, found: NBestList | SkippedList, seen: dict[str, Place]) -> NBestList | SkippedList:
+    def _unlike(self, found: Lists, seen: dict[str, Place]) -> Lists:
         """``found``, or a bad list if its id is that of an earlier one; ``seen`` are their places."""
-        name = found.name if isinstance(found, SkippedList) else found.id
+        name = found.id if found.problem is None else found.problem.name
         if name not in seen:
             seen[name] = found.path, found.line
             return found
@@ -204,7 +203,7 @@ class ListReader(Checked, Reader):
         advice = numbered if self.offers("ids") else self.apart
         where = f"line {line}" if path == found.path else f"line {line} of {path}"
         message = f"the id is also that of the list at {where}; {advice}"
-        return SkippedList(found.id, found.path, found.line, "duplicate id", message, found.size)
+        return found.left_out(Problem("duplicate id", message), found.size)
 
 
 def whole_number(text: str) -> int | None:

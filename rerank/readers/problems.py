@@ -2,7 +2,6 @@
 
 import copyreg
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 from rerank.base.errors import DataError
@@ -23,23 +22,36 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
     list_id: the list.
     place: the candidate's place in its list, from 0; None for the list as a whole.
     advice: what to do about it, which ``advised`` adds to the message.
+    size: the number of candidates of the list, if it is known.
     """
 
     def __init__(
         self, reason: str, message: str, line: int | None = None, *, path: str | None = None,
-        list_id: str | None = None, place: int | None = None, advice: str = "",
+        list_id: str | None = None, place: int | None = None, advice: str = "", size: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(message, path=path, line=line, list_id=list_id)
-        self.reason, self.place, self.advice = reason, place, advice
+        self.reason, self.place, self.advice, self.size = reason, place, advice, size
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: exceptions forget keyword arguments."""
         return copyreg.__newobj__, (Problem, *self.args), vars(self)  # type: ignore[attr-defined]
 
-    def at(self, list_id: str, path: str, line: int, place: int | None = None) -> "Problem":
+    def at(self, list_id: str, path: str, line: int, place: int | None = None, *, size: int | None = None) -> "Problem":
         """The problem of a list or candidate, with its place where the format has named no other."""
         line, path = self.line or line, self.path or path
-        return Problem(self.reason, self.message, line, path=path, list_id=list_id, place=place)
+        return Problem(
+            self.reason, self.message, line, path=path, list_id=list_id, place=place, advice=self.advice, size=size
+        )
+
+    @property
+    def id(self) -> str:
+        """The id of the list."""
+        return self.list_id or ""
+
+    @property
+    def name(self) -> str:
+        """An id for a list that takes the place of a bad one, different from all others in the file."""
+        return nameless(self.line or 0) if self.reason in ("header", "duplicate id") else self.id
 
     @property
     def concerns(self) -> str:
@@ -53,40 +65,6 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
         advised = copy(self)
         advised.args = DataError(f"{self.message}; {advice}", path=self.path, line=self.line, list_id=self.list_id).args
         return advised
-
-
-@dataclass(frozen=True)
-class SkippedList:
-    """Takes the place of a list that cannot be used.
-
-    size: the number of its candidates, if known. advice: what the whole file seems to be, and what to do about it.
-    """
-
-    id: str
-    path: str
-    line: int
-    reason: str
-    message: str
-    size: int | None = None
-    advice: str = ""
-
-    @staticmethod
-    def of(problem: Problem, list_id: str, path: str, line: int, size: int | None = None) -> "SkippedList":
-        """The list ``list_id`` at a place, where the problem does not name another."""
-        return SkippedList(list_id, problem.path or path, problem.line or line, problem.reason, problem.message, size)
-
-    @property
-    def problem(self) -> Problem:
-        """The reason why the list cannot be used."""
-        return Problem(self.reason, self.message, self.line, path=self.path, list_id=self.id, advice=self.advice)
-
-    def __str__(self) -> str:
-        return str(self.problem)
-
-    @property
-    def name(self) -> str:
-        """An id for a list that takes its place, different from all others in the file."""
-        return nameless(self.line) if self.reason in ("header", "duplicate id") else self.id
 
 
 def nameless(line: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from rerank.base.errors import RecipeError
 
 _KEYS = "scores", "base_score", "score_sources"  # what a table says about its columns
+MINMAX = "minmax_"  # how columns begin whose numbers lie from 0 to 1 in every list
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """Readers as recipes describe them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.readers.base import NBestList, Order, Reader, Scores, SkippedList, check_choice, readers
+from rerank.readers.base import Lists, Order, Problem, Reader, Scores, check_choice, readers
 from rerank.readers.streams import PathLike, Writable
 from rerank.storage.bounded_yaml import read_yaml
 
@@ -30,23 +30,22 @@ class CostReader(Reader):
     def paths(self, path: PathLike) -> list[str]:
         return self.inner.paths(path)
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
-        for nbest in self.inner.knowing(self.known, normal=self.normal).read(path):
-            yield nbest if isinstance(nbest, SkippedList) else _negated(nbest)
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
+        return map(_negated, self.inner.knowing(self.known, normal=self.normal).blocks(path))
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores are written as costs too."""
         self.inner.write(out, _negated(nbest), order, None if scores is None else 0.0 - scores)
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
         self.inner.write_bad(out, bad, like)
 
 
-def _negated(nbest: NBestList) -> NBestList:
+def _negated(nbest: Lists) -> Lists:
     """A list with its base scores negated; 0 stays 0."""
     scores = nbest.scores.copy()
     scores[:, nbest.column] = 0.0 - scores[:, nbest.column]
-    return replace(nbest, scores=scores)
+    return nbest.changed(scores=scores)
 
 
 def make_reader(spec: Any, key: str) -> Reader:

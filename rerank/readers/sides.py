@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
+from rerank.base.encoding import amount
 from rerank.base.errors import DataError
-from rerank.base.wording import amount
-from rerank.readers.base import NBestList, Problem, Reader, SkippedList, lists_of, nameless
+from rerank.readers.base import Problem, Reader, lists_of, nameless
+from rerank.readers.lists import Lists
 from rerank.readers.streams import PathLike, must_wait, single_stdin, stream_name
 
-T = TypeVar("T", bound=NBestList)
 Item = TypeVar("Item")
 LOOK = 1000  # lists, the first, whose ids tell whether a file beside them has these
 
@@ -48,24 +48,24 @@ class Progress:
 
     def __init__(self, reader: Reader, path: PathLike) -> None:
         self.reader, self.path, self.count = reader, stream_name(path), 0
-        self.last: NBestList | SkippedList | None = None
-        self.like: NBestList | None = None  # the last that is not bad
-        self.bad: SkippedList | None = None  # the first that is
+        self.last: Lists | None = None
+        self.like: Lists | None = None  # the last that is not bad
+        self.bad: Problem | None = None  # of the first that is
         self.nameless = 0  # bad lists whose ids are unknown
         self.late = False  # whether the first list is empty, as are those whose ids are left out
 
-    def add(self, nbest: NBestList | SkippedList) -> None:
+    def add(self, nbest: Lists) -> None:
         """Note the next list."""
-        if isinstance(nbest, NBestList):
+        if nbest.problem is None:
             self.like, self.late = nbest, self.late or (self.count == 0 and len(nbest) == 0)
         else:
-            self.bad, self.nameless = self.bad or nbest, self.nameless + (nbest.id == nameless(nbest.line))
+            self.bad, self.nameless = self.bad or nbest.problem, self.nameless + (nbest.id == nameless(nbest.line))
         self.count, self.last = self.count + 1, nbest
 
     def check_form(self) -> None:
         """Refuse a file of which no list so far is any good, whose lists are then counted by a wrong format."""
         if self.like is None and self.bad is not None:
-            raise self.bad.problem.advised()
+            raise self.bad.advised()
 
 
 class Side:
@@ -100,16 +100,16 @@ class Side:
             self.count, self.line = self.count + len(entries), entries[-1][0]
         return [entry for _, entry in entries]
 
-    def take_for(self, nbest: NBestList | SkippedList, lists: Progress) -> Any:
+    def take_for(self, nbest: Lists, lists: Progress) -> Any:
         """The entry of the last list read, None if none has its id; or, in a list, those of its candidates."""
         if self.by_id is not None:
             self.line, entry = self.by_id.pop(nbest.id, (self.line, None))
             return entry
         number = 1 if self.of == "list" else nbest.size
         if number is None:
-            assert isinstance(nbest, SkippedList)
-            message = f"{nbest.message}; nothing tells which {self.many} of {self.path} belong to the next list: "
-            raise DataError(f"{message}fix the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
+            assert nbest.problem is not None
+            message = f"{nbest.problem.message}; nothing tells which {self.many} of {self.path} belong to the next "
+            raise DataError(f"{message}list: fix the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
         before, entries = self.count, self.take(number)
         if len(entries) == number:
             return entries[0] if self.of == "list" else entries
@@ -138,14 +138,14 @@ def in_step(
     path: PathLike,
     sides: Sequence[Side],
     *,
-    missing: Callable[[Progress], T] | None = None,
-) -> Iterator[tuple[NBestList | SkippedList | T, tuple[Any, ...]]]:
+    missing: Callable[[Progress], Lists] | None = None,
+) -> Iterator[tuple[Lists, tuple[Any, ...]]]:
     """Every list of ``path``, usable or not, with its entries in side files.
 
     missing: makes an empty list for the entries that are left over at the end; they are an error where it is None.
     """
     single_stdin(path, *[name for side in sides for name in side.paths])
-    lists, found, ahead = Progress(reader, path), lists_of(reader, path), list[NBestList | SkippedList]()
+    lists, found, ahead = Progress(reader, path), lists_of(reader, path), list[Lists]()
 
     def ids() -> list[str]:
         while not (ahead and must_wait(path)) and len(ahead) < LOOK and (nbest := next(found, None)) is not None:
@@ -158,10 +158,10 @@ def in_step(
         lists.add(nbest)
         entries = tuple(side.take_for(nbest, lists) for side in sides)
         lacking = next((side for side, entry in zip(sides, entries, strict=True) if entry is None), None)
-        if lacking is not None and isinstance(nbest, NBestList):
+        if lacking is not None and nbest.problem is None:
             message = f"{lacking.path} has no {lacking.one} with the id of the list"
             problem = Problem("no source" if lacking.one == "source" else "no reference", message)
-            nbest = SkippedList.of(problem, nbest.id, nbest.path, nbest.line)
+            nbest = nbest.left_out(problem)
         yield nbest, entries
     if missing is not None and sides and all(side.by_id is None for side in sides):
         yield from _rest(lists, sides, missing)
@@ -173,8 +173,8 @@ def in_step(
 
 
 def _left(
-    lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], T]
-) -> Iterator[tuple[T, tuple[Any, ...]]]:
+    lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], Lists]
+) -> Iterator[tuple[Lists, tuple[Any, ...]]]:
     """The entries with ids that no list has, with empty lists; but not those of bad lists whose ids are unknown."""
     last = sides[-1]
     left = [name for name in last.by_id or () if all(side.by_id is None or name in side.by_id for side in sides)]
@@ -187,11 +187,12 @@ def _left(
 
 
 def _rest(
-    lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], T]
-) -> Iterator[tuple[T, tuple[Any, ...]]]:
+    lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], Lists]
+) -> Iterator[tuple[Lists, tuple[Any, ...]]]:
     """The entries after those of the last list, with empty lists."""
-    counted = f"{amount(lists.count, 'list')}, the last of them {lists.last.id}" if lists.last else "no lists"
-    counted += f", for more {' and '.join(side.many for side in sides)} ({', '.join(side.path for side in sides)}); "
+    last = "" if lists.last is None else f", the last of them {lists.last.id}"
+    counted = f"{amount(lists.count, 'list') if last else 'no lists'}{last}, for more "
+    counted += f"{' and '.join(side.many for side in sides)} ({', '.join(side.path for side in sides)}); "
     while all(entries := [side.take() for side in sides]):
         message = f"{counted}found none for line {sides[0].line:,}. Are the files of one split? A decoder that found "
         problem = Problem("missing", f"{message}nothing for the last inputs writes no lists")

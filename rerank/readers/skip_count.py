@@ -10,12 +10,10 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from rerank.base.encoding import plain
+from rerank.base.encoding import amount, plain
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.wording import amount
-from rerank.readers.block import ListBlock
-from rerank.readers.nbest import NBestList
-from rerank.readers.problems import UNJUDGED, Problem, SkippedList
+from rerank.readers.lists import Lists
+from rerank.readers.problems import UNJUDGED, Problem
 from rerank.readers.trees.words import changes
 
 NEARLY, FEWEST = 0.9, 10  # the share of lists that tells costs from scores, and the least number of lists
@@ -79,25 +77,26 @@ class SkipCount:
         """Whether the first candidate of nearly every list has the lowest base score."""
         return self.compared >= FEWEST and self.lowest_first >= NEARLY * self.compared
 
-    def good(self, item: NBestList | ListBlock, changed: Mapping[str, int] | None = None) -> None:
-        """Count a usable list, or several, the candidates left out, and words that have been ``changed``, by side."""
-        block = item if isinstance(item, ListBlock) else ListBlock.of(item)
-        for problem in block.rows.bad:
+    def good(self, lists: Lists, changed: Mapping[str, int] | None = None) -> None:
+        """Count usable lists, the candidates left out, and words that have been ``changed``, by side."""
+        for problem in chain(*lists.side("bad")):
             self._skip(problem, self.candidate_reasons, self.first_candidates)
-        self.lists += len(block)
-        self.candidates += len(block.rows)
-        self.duplicates += sum(block.repeats)
+        self.lists += lists.list_count
+        self.candidates += len(lists)
+        self.duplicates += sum(lists.side("duplicates"))
         self.normalized.update(changed or {})
-        if len(block.rows):
-            self.absent.update(block.rows.absent)
-            base, first = block.rows.base, block.lists[:-1]
+        for absent in lists.side("absent"):
+            self.absent.update(absent)
+        if len(lists):
+            base, first = lists.base, lists.first[:-1]
+            first = first[first < lists.first[1:]]  # of lists with candidates
             lowest, highest = np.minimum.reduceat(base, first), np.maximum.reduceat(base, first)
             self.compared += int(np.sum(lowest < highest))
             self.lowest_first += int(np.sum((base[first] == lowest) & (lowest < highest)))
 
-    def bad(self, bad: SkippedList) -> None:
+    def bad(self, problem: Problem) -> None:
         """Count a bad list."""
-        self._skip(bad.problem, self.reasons, self.first)
+        self._skip(problem, self.reasons, self.first)
 
     def refuse(self, message: str) -> None:
         """Count a usable list as refused, for a reason with its place; no reason counts nothing."""

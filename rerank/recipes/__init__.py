@@ -2,7 +2,7 @@
 
 from rerank.base.registry import Add
 
-TASKS = "ranking", "speech", "translation", "parse", "tagging"
+TASKS = "ranking", "speech", "translation", "parse"
 
 
 def register(add: Add) -> None:

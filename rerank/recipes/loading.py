@@ -1,14 +1,15 @@
-"""Recipes from files: YAML, changed by --set, becomes the recipe of its task."""
+"""Recipes from files: YAML, changed by --set, becomes the recipe of its task; and those that come with the program."""
 
+import difflib
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import imported
 from rerank.recipes.recipe import TaskRecipe
-from rerank.recipes.settings import Settings, assign_all, undone, validate
-from rerank.recipes.shipped import find_recipe
+from rerank.recipes.settings import HOME, Settings, assign_all, undone, validate
 from rerank.recipes.tasks import task_named
 from rerank.storage.bounded_yaml import read_yaml, yaml_options
 
@@ -81,3 +82,30 @@ def _class_of(task: Any, path: str) -> type[TaskRecipe]:
 def read_settings(settings: Settings) -> TaskRecipe:
     """The recipe that stored ``settings``, a resolved recipe, describe; its class is that of its task."""
     return validate(_class_of(settings.get("task"), ""), settings)
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """The files of all recipes that come with the program, by name: ``quickstart``, ``papers/vrda-table1``."""
+    folder = HOME / "recipes"
+    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.yaml"))}
+
+
+def find_recipe(named: str | Path) -> Path:
+    """The file that ``named`` is, or that of the recipe of this name."""
+    path, known = Path(named), shipped_recipes()
+    name = path.as_posix()
+    if path.is_file() or (path.exists() and name not in known):
+        return path
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(path.with_suffix("").as_posix(), known, n=1)
+    hint = f"did you mean {near[0]}? Recipes that come with the program" if near else "known"
+    message = f"cannot read the recipe: no such file, and no recipe of this name; {hint}: {', '.join(sorted(known))}"
+    raise RecipeError(message, path=str(named))
+
+
+def about_recipe(path: Path) -> str:
+    """The first sentence of a recipe file, which is a comment."""
+    head = re.match(r"(?:#[^\n]*\n)*", path.read_text(encoding="utf-8"))
+    words = " ".join((head[0] if head else "").replace("#", " ").split())
+    return re.split(r"[.:]? rerank run |(?<=\w|\))\.(?: (?=[A-Z])|$)", words)[0]

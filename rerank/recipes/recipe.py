@@ -11,12 +11,13 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import texts_in
-from rerank.engines.engine import EngineSettings
+from rerank.learn import trees
+from rerank.pool import EngineSettings
 from rerank.readers.several import make_reader
 from rerank.readers.trees.treebank import treebank_files
-from rerank.recipes.figures import ListFigure
 from rerank.recipes.sections import (
     DecodeSettings,
+    ListFigure,
     OracleSettings,
     ReportedSettings,
     RunSettings,
@@ -45,7 +46,6 @@ from rerank.recipes.settings import (
 )
 from rerank.storage.bounded_yaml import as_yaml
 
-TREES = "lambdamart"  # the learner whose predictor is no sum of weights
 AUTO = "auto"  # a set of templates: the one that suits the lists
 # What the tasks over lists set unless their recipe says otherwise, beside the defaults of sections: nowhere else.
 # docs/results.md has the figures that chose them. A learner or metric that a recipe names has its own defaults.
@@ -69,6 +69,11 @@ DECODERS: dict[str, tuple[str, ...]] = {"parse": ("mbr", "fuse"), "translation":
 
 
 S = TypeVar("S", bound="Single[Any]")
+
+
+def tree_learner(settings: Any) -> str | None:
+    """The first learner among the texts of settings whose predictor is trees, and no sum of weights."""
+    return next((text for text in texts_in(settings) if text in trees), None)
 
 
 class TaskRecipe(Section):
@@ -175,7 +180,7 @@ class ListRecipe(TaskRecipe):
     ``auto``: the best on dev, found after every epoch.
     runs: runs with settings of their own; there are runs × points of the grid × seeds.
     grid: values by dotted key; every run is made once with every combination, applied after the settings of the run.
-    examples: how many sentences the report shows.
+    examples: how many lists that got better the report shows, and as many that got worse.
     figures: figures over all runs.
     reported: figures from a paper, shown below the results.
     """
@@ -211,7 +216,7 @@ class ListRecipe(TaskRecipe):
     @model_validator(mode="after")
     def _comparable(self) -> Self:
         """Values stay as they are where trees compare those of different lists."""
-        if TREES in texts_in([self.learner, self.grid, [run.set for run in self.runs]]):
+        if tree_learner([self.learner, self.grid, [run.set for run in self.runs]]):
             object.__setattr__(self, "features", self.features.model_copy(update={"centred": False}))
         return self
 

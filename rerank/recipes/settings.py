@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -18,6 +19,10 @@ from rerank.base.registry import nearest, texts_in
 Settings = dict[str, Any]
 DIGITS = 10  # of a cut-off, at most
 MOST_POINTS = 10_000  # of a grid, and runs of a recipe
+PLACE = "{shipped}"  # in a recipe's data.root: the folder of the lists
+_PACKAGE = Path(__file__).parents[1]
+# A wheel has them inside the package, a checkout beside it.
+HOME = _PACKAGE / "shipped" if (_PACKAGE / "shipped").is_dir() else _PACKAGE.parent
 
 # Counts that a run's time or memory grows with: what no real use reaches is a slip, and would never end.
 Epochs = Annotated[int, Range(1, 100_000)]
@@ -38,6 +43,11 @@ FORMS = {
     "tuple_type": "a list",
     "too_short": "a list of one entry or more",
 }
+
+
+def placed_root(root: str) -> str:
+    """The folder that a recipe's ``data.root`` names."""
+    return root.replace(PLACE, str(HOME / "data"))
 
 
 class Section(BaseModel):

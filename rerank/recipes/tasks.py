@@ -3,7 +3,7 @@
 What a task names is imported when a recipe is of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rerank.base.errors import RecipeError
@@ -15,7 +15,9 @@ class Task(NamedTuple):
 
     recipe: its settings, a ``TaskRecipe``; steps: what runs it, ``Steps``; sizes: a table of the entry ``corpora`` of
     metrics.json; tables: of a recipe and metrics.json, the tables of its results, if it has others than lists; use:
-    what its recipes are about, for `rerank list recipes`; lists: whether `rerank.fit` and `rerank tune` know it.
+    what its recipes are about, for `rerank list recipes`; lists: whether `rerank.fit` and `rerank tune` know it; new:
+    of ``TaskFiles``, what they are and then the lines of a recipe for them, nothing if they are not its own; tries:
+    commands that use a model, with MODEL and FILE; folds: whether its results are cross-validated.
     """
 
     recipe: str
@@ -24,18 +26,34 @@ class Task(NamedTuple):
     sizes: str = ""
     tables: str = ""
     lists: bool = False
+    new: str = ""
+    tries: tuple[str, ...] = ()
+    folds: bool = False
+
+
+class TaskFiles(NamedTuple):
+    """Files that `rerank new` makes a recipe for: all of them, which is trained on, which is dev and which are tests;
+    the names of their splits, the folder that they are in, and what gives the pattern that recipes have of them;
+    quoted: a text as YAML has it. reader: the format, where it is known."""
+
+    paths: Sequence[str]
+    train: str
+    dev: str | None
+    tests: Sequence[str]
+    splits: Mapping[str, str]
+    root: str
+    pattern: Callable[[], str]
+    quoted: Callable[[str], str]
+    reader: str | None = None
 
 
 LISTS = "rerank.runs.list_steps:ListSteps"
+TRIES = "rerank rank MODEL FILE", "rerank inspect MODEL"
 TEXTS = "rerank.recipes.text_recipe:TextRecipe"
-PARSE = Task("rerank.recipes.recipe:Recipe", LISTS, "parses", lists=True)
-TRANSLATION = Task(TEXTS, LISTS, "translations", lists=True)
-SPEECH = Task(TEXTS, LISTS, "transcripts", lists=True)
-RANKING = Task(TEXTS, LISTS, "samples", lists=True)
-TAGGING = Task(
-    "rerank.recipes.tagging_recipe:TaggingRecipe", "rerank.runs.tagging.steps:TaggingSteps", "sequences",
-    "rerank.runs.tagging.steps:sizes_table",
-)  # fmt: skip
+PARSE = Task("rerank.recipes.recipe:Recipe", LISTS, "parses", lists=True, tries=TRIES)
+TRANSLATION = Task(TEXTS, LISTS, "translations", lists=True, tries=TRIES)
+SPEECH = Task(TEXTS, LISTS, "transcripts", lists=True, tries=TRIES)
+RANKING = Task(TEXTS, LISTS, "samples", lists=True, tries=TRIES)
 tasks = Registry[Task]("task")
 
 

@@ -6,10 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from rerank.readers.detection import TABLE
+from rerank.readers.detection import named_like
 from rerank.readers.several import make_reader
 from rerank.readers.texts.answers import check_rule
-from rerank.readers.texts.letor import LETOR
 from rerank.readers.texts.roles import ROWS
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.sections import SplitName, SplitSettings, TemplateSettings
@@ -48,9 +47,8 @@ class TextDataSettings(SplitSettings):
         where they hold the right answers the rule for answers is the reader's too."""
         if not isinstance(values, dict) or not isinstance(reader := named(values.get("reader", {})), dict):
             return values
-        for name, pattern in (("letor", LETOR), ("table", TABLE)):
-            if "name" not in reader and pattern.search(str(values.get("nbest"))):
-                reader = {"name": name, **reader}
+        if "name" not in reader and (like := named_like(str(values.get("nbest")))):
+            reader = {"name": like, **reader}
         if "name" not in reader and _JSON.search(str(values.get("nbest"))):
             reader = {"name": "jsonl", **reader}
             values = {"sources": None, "references": None, **values, "reader": reader}
@@ -85,7 +83,7 @@ def _names_alone(values: dict[str, Any]) -> bool:
     reader = named(data.get("reader", {})) if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(reader, dict):
         return False
-    return reader.get("name") in NAMES_ALONE or ("name" not in reader and bool(LETOR.search(str(data.get("nbest")))))
+    return reader.get("name", named_like(str(data.get("nbest")))) in NAMES_ALONE
 
 
 class TextFeatureSettings(TemplateSettings):

@@ -3,20 +3,17 @@
 from collections.abc import Sequence
 
 from rerank.base.errors import RecipeError
-from rerank.base.memory import require
-from rerank.base.registry import texts_in
-from rerank.data.shards import Lists, part_of
+from rerank.base.usage import require
+from rerank.data.shards import Corpora, part_of
 from rerank.learn.base import Learner, require_votes
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.learn.folds import latest
-from rerank.learn.pairs import require_source
-from rerank.learn.rules.lambdamart import LambdaMart, require_lightgbm
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.rules.winnow import Multiplicative
-from rerank.learn.trainer import bytes_needed
+from rerank.learn.trainer import bytes_needed, require_source
 from rerank.models.model import Model
-from rerank.recipes.recipe import TREES, ListRecipe, Single
+from rerank.recipes.recipe import ListRecipe, Single, tree_learner
 from rerank.recipes.sections import TrainingSettings
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextRecipe
@@ -53,8 +50,8 @@ def check_single(single: ListRecipe) -> None:
             message = "a selection starts from the beginning; leave out start or select"
             raise RecipeError(message, key="training.start")
     if settings.start is not None:
-        if single.learner["name"] == TREES:
-            raise RecipeError(f"{TREES} grows its trees from the beginning; leave it out", key="training.start")
+        if not learner.linear:
+            raise RecipeError(f"{learner.name} grows its trees from the beginning; leave it out", key="training.start")
         Model.load(settings.start, trust=True)
     if settings.callback is not None and not callable(callbacks.get(settings.callback)):
         raise RecipeError(f"{settings.callback} cannot be called; name a function", key="training.callback")
@@ -79,10 +76,10 @@ def _check_linear(single: ListRecipe) -> None:
     every = {"mert": getattr(single, "mert", None)}
     every |= {f"training.{key}": getattr(single.training, key) for key in ("select", "ensemble")}
     stages = {key: stage for key, stage in every.items() if stage is not None}
-    if TREES in texts_in([single.learner, *(stage.model_dump() for stage in stages.values())]):
-        require_lightgbm()
+    if name := tree_learner([single.learner, *(stage.model_dump() for stage in stages.values())]):
+        make_learner({"name": name}).require()
         for key in stages:
-            raise RecipeError(f"works with weights, and {TREES} has trees; leave one of them out", key=key)
+            raise RecipeError(f"works with weights, and {name} has trees; leave one of them out", key=key)
 
 
 def check_pairs(learner: Learner, settings: Settings) -> None:
@@ -106,7 +103,7 @@ def check_room(recipe: ListRecipe) -> None:
     require(need, f"2^{bits} columns with {recipe.learner['name']}", "take fewer bits", "features.hash_bits")
 
 
-def check_sizes(singles: Sequence[Single[ListRecipe]], train: Lists, *, tests: bool) -> None:
+def check_sizes(singles: Sequence[Single[ListRecipe]], train: Corpora, *, tests: bool) -> None:
     """``check_room`` for what takes many of the training lists at once; tests: whether dense columns alone are fitted
     too."""
     dense = 8 * (3 + part_of(train, 0).stats.shape[1] + train.free)  # bytes of a candidate; twice while put together,
@@ -116,7 +113,7 @@ def check_sizes(singles: Sequence[Single[ListRecipe]], train: Lists, *, tests: b
         require(need, "the regression on dense columns alone", advice, "features.templates")
     for single in (single.recipe for single in singles):
         learner, need = make_learner(single.learner), 0
-        if isinstance(learner, LambdaMart):
+        if not learner.linear:
             need = TREES_BYTES * train.nonzeros
         elif isinstance(learner, Maxent) and learner.columns != "all" and 0 < train.free < train.width:
             need = 2 * dense * train.candidate_count

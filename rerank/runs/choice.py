@@ -7,11 +7,11 @@ drawn with replacement, the same for both, and from the seeds. Simplest are the 
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import Lists, reference_rows
+from rerank.data.shards import reference_rows
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import weighed_rows
 from rerank.metrics.base import Metric
@@ -26,22 +26,6 @@ ONE_ERROR, WIDE = 0.6827, 1.96  # the middle of a normal distribution within ±1
 SAMPLES = 1000
 
 
-class Tried(NamedTuple):
-    """The runs with the same settings, one for every seed, and what they select.
-
-    rows: float64 [S, L, K], the statistics of what each seed selects; scores: float64 [S].
-    """
-
-    runs: Sequence[Run]
-    rows: np.ndarray
-    scores: np.ndarray
-
-    @property
-    def weights(self) -> float:
-        """The mean number of weights other than zero over seeds."""
-        return float(np.mean([run.training["nonzero_weights"] for run in self.runs]))
-
-
 def choose(recipe: ListRecipe, runs: Sequence[Run], data: Data, metric: Metric) -> tuple[Run, dict[str, Any]]:
     """The run that is served, and the entry ``choice`` of metrics.json; empty without lists set apart.
 
@@ -50,34 +34,55 @@ def choose(recipe: ListRecipe, runs: Sequence[Run], data: Data, metric: Metric) 
     if recipe.data.holdout is None:
         return best_on_dev(runs, metric), {}
     corpus, seeds = data.others[HOLDOUT].corpus, len(recipe.run_seeds)
-    points = [_point(runs[first : first + seeds], corpus, metric) for first in range(0, len(runs), seeds)]
-    sign = -1.0 if metric.lower_is_better else 1.0
-    best = max(points, key=lambda point: sign * float(point.scores.mean()))
-    entries = [_entry(point, best, corpus, metric, recipe.seed) for point in points]
-    near = [k for k, entry in enumerate(entries) if sign * entry["difference"] >= -entry["error"]]
-    taken = min(near, key=lambda k: (points[k].weights, -sign * entries[k]["score"]))
+    reference, sign = reference_rows(corpus), -1.0 if metric.lower_is_better else 1.0
+    groups = [runs[first : first + seeds] for first in range(0, len(runs), seeds)]
+    rows = [
+        np.stack([weighed_rows(corpus, run.weights[run.recipe.predictor], metric) for run in group]) for group in groups
+    ]  # float64 [S, L, K], what each seed selects
+    total = reference.sum(axis=0)
+    scores = [np.array([float(metric.scores(own.sum(axis=0), total)) for own in each]) for each in rows]
+    best = max(range(len(groups)), key=lambda k: sign * float(scores[k].mean()))
+    how: dict[str, Any] = {"samples": SAMPLES, "seed": recipe.seed, "confidence": ONE_ERROR}
+    points = list[dict[str, Any]]()
+    for k, group in enumerate(groups):
+        mean, score = rows[k].mean(axis=0), float(scores[k].mean())
+        width, behind = _joined(score_interval(metric, mean, reference, **how), scores[k]), 0.0
+        if k != best:
+            apart = score_interval(metric, mean, reference, rows[best].mean(axis=0), **how)
+            behind = _joined(apart, scores[k] - scores[best])
+        devs = [run.dev_score for run in group if run.dev_score is not None]
+        points.append(
+            {
+                "name": group[0].name,
+                "seeds": len(group),
+                "score": score,
+                "interval": [score - WIDE * width, score + WIDE * width],
+                "difference": float((scores[k] - scores[best]).mean()),
+                "error": behind,
+                "dev": float(np.mean(devs)) if devs else None,
+                "nonzero_weights": float(np.mean([run.training["nonzero_weights"] for run in group])),
+                "report": metric.report(mean.sum(axis=0), total),
+            }
+        )
+    near = [k for k, point in enumerate(points) if sign * point["difference"] >= -point["error"]]
+    taken = min(near, key=lambda k: (points[k]["nonzero_weights"], -sign * points[k]["score"]))
+    run, point = recipe.points()[taken]
     line = {
         "split": HOLDOUT,
         "lists": corpus.list_count,
-        "best": best.runs[0].name,
-        "chosen": points[taken].runs[0].name,
-        "settings": settings_of(recipe, taken),
-        "points": [{**entry, "near": k in near} for k, entry in enumerate(entries)],
+        "best": groups[best][0].name,
+        "chosen": groups[taken][0].name,
+        "settings": {**run.set, **point},
+        "points": [{**entry, "near": k in near} for k, entry in enumerate(points)],
     }
     log.info("best on %s: %s; simplest within one standard error: %s", HOLDOUT, line["best"], line["chosen"])
-    return best_on_dev(points[taken].runs, metric), line
+    return best_on_dev(groups[taken], metric), line
 
 
 def best_on_dev(runs: Sequence[Run], metric: Metric) -> Run:
     """The run with the best dev score, the first of equals."""
     sign = -1.0 if metric.lower_is_better else 1.0
     return max(runs, key=lambda each: -np.inf if each.dev_score is None else sign * each.dev_score)
-
-
-def settings_of(recipe: ListRecipe, number: int) -> dict[str, Any]:
-    """The settings of one of a recipe's ``points``, by dotted key."""
-    run, point = recipe.points()[number]
-    return {**run.set, **point}
 
 
 def chosen_recipe(recipe: ListRecipe, choice: Mapping[str, Any]) -> ListRecipe:
@@ -103,36 +108,6 @@ def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:
     known = {path for split in on for path in data.files(split).get("nbest", ())}
     tests = [split for split in data.tests if split not in on and known.isdisjoint(data.files(split).get("nbest", ()))]
     return {"splits": tests, "chosen_on": on}
-
-
-def _point(runs: Sequence[Run], corpus: Lists, metric: Metric) -> Tried:
-    rows = np.stack([weighed_rows(corpus, run.weights[run.recipe.predictor], metric) for run in runs])
-    total = reference_rows(corpus).sum(axis=0)
-    scores = np.array([float(metric.scores(sample.sum(axis=0), total)) for sample in rows])
-    return Tried(runs, rows, scores)
-
-
-def _entry(point: Tried, best: Tried, corpus: Lists, metric: Metric, seed: int) -> dict[str, Any]:
-    """The entry of metrics.json on one point, its difference from the best, and the standard error of that."""
-    reference = reference_rows(corpus)
-    how: dict[str, Any] = {"samples": SAMPLES, "seed": seed, "confidence": ONE_ERROR}
-    mean, other = point.rows.mean(axis=0), best.rows.mean(axis=0)
-    score, behind = float(point.scores.mean()), 0.0
-    width = _joined(score_interval(metric, mean, reference, **how), point.scores)
-    if point is not best:
-        behind = _joined(score_interval(metric, mean, reference, other, **how), point.scores - best.scores)
-    devs = [run.dev_score for run in point.runs if run.dev_score is not None]
-    return {
-        "name": point.runs[0].name,
-        "seeds": len(point.runs),
-        "score": score,
-        "interval": [score - WIDE * width, score + WIDE * width],
-        "difference": float((point.scores - best.scores).mean()),
-        "error": behind,
-        "dev": float(np.mean(devs)) if devs else None,
-        "nonzero_weights": point.weights,
-        "report": metric.report(mean.sum(axis=0), reference.sum(axis=0)),
-    }
 
 
 def _joined(interval: tuple[float, float], by_seed: np.ndarray) -> float:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.data.shards import Lists, apart, list_sizes, share_of
-from rerank.engines.engine import Engine
+from rerank.data.shards import Corpora, apart, list_sizes, share_of
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import Extracted
@@ -18,6 +17,7 @@ from rerank.features.table import Table, same_columns
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import ListStatistics
 from rerank.models.model import HEADER, Model, recipe_of
+from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT, HoldoutSettings
@@ -168,7 +168,7 @@ def sources_in(extracted: Extracted) -> dict[str, Any]:
     return {"sources": dict(zip(names, counts, strict=True))}
 
 
-def dev_corpus(model: Model, directory: Path) -> tuple[Lists, Metric]:
+def dev_corpus(model: Model, directory: Path) -> tuple[Corpora, Metric]:
     """The dev split that a model was tuned on (from the cache, or extracted again), and its metric.
 
     Its dense columns are standardised: see ``standard_weights``.

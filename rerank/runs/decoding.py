@@ -1,41 +1,81 @@
 """Decoding in a run: tuned on dev, evaluated on the test splits, for all runs in one pass over the files of a split."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import offsets
-from rerank.data.shards import Lists, list_sizes, parts, reference_rows
-from rerank.engines.engine import Engine
+from rerank.data.shards import Corpora, list_sizes, parts, reference_rows
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
-from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.base import Metric, chosen_rows, measures_orders
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.oracle import statistics_of
-from rerank.metrics.order import OrderMetric, measures_orders
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
 from rerank.models.decoding import gain_functions, require_trees
 from rerank.models.provenance import LEAST, Decoding, Kind
+from rerank.pool import Engine
+from rerank.readers.lists import numbered
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.corpora import Data, last_lists, shared_lists
 from rerank.runs.ensembles import deviation_of, spread
 from rerank.runs.learned_fusion import MEANT, check_learning, learn_brackets
-from rerank.runs.lists_again import Reading, run_scores, see_again
 from rerank.runs.run import Run, weight_counts
+from rerank.runs.second_pass import RereadList, Visitor, run_scores, visit_lists
 from rerank.runs.sweeps import GainSweep, Points, Sweep, make_sweep
 from rerank.runs.training import NOT_BEATEN, base_alone
-from rerank.runs.ways import Answered
+from rerank.runs.ways import Samples, systems
 
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
 THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7])
 COVERAGES = 200  # points of the curve of coverage
 EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
+
+
+class Answered:
+    """A reading of the lists of a split for ``systems``: their answers and their columns, and no gains."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self._seen = list[tuple[int, np.ndarray, np.ndarray]]()  # of a list: its first candidate, answers, columns
+
+    def part(self, lists: int, candidates: slice) -> "Answered":  # noqa: ARG002
+        return Answered(self.names)
+
+    def join(self, part: "Answered", first: int, candidate: int) -> None:  # noqa: ARG002
+        self._seen += [(first + number, answers, columns) for number, answers, columns in part._seen]
+
+    def see(self, again: RereadList) -> None:
+        nbest = again.pair.nbest.named()
+        columns = nbest.scores[:, [nbest.names.index(name) for name in self.names]].T
+        self._seen.append((again.number, numbered(nbest), columns))
+
+    def skip(self) -> None:
+        pass
+
+    def choices(self, lists: np.ndarray) -> dict[str, np.ndarray]:
+        """int64 [L] by way: the candidates that are chosen of the lists lists[i]..lists[i + 1] (int64 [L + 1]), -1 of
+        those that were passed over; nothing where no list has an answer, or by a column that says nothing."""
+        if not self._seen or all(answers.max(initial=-1) < 0 for _, answers, _ in self._seen):
+            return {}
+        numbers, answers, columns = zip(*self._seen, strict=True)
+        first = np.concatenate([[0], np.cumsum([each.size for each in answers])])
+        values, nothing = np.concatenate(columns, axis=1), np.zeros(first[-1])
+        varying = np.flatnonzero((values != values[:, :1]).any(axis=1))
+        every = Samples(first, np.concatenate(answers), values[varying], nothing, first[:-1] * 0)
+        chosen, own = dict[str, np.ndarray](), np.array(numbers)
+        for name, way in systems(every, [self.names[k] for k in varying.tolist()]).items():
+            places = np.full(lists.size - 1, -1)
+            places[own] = lists[:-1][own] + way(every) - first[:-1]
+            chosen[name] = places
+        return chosen
 
 
 def check_decoding(recipe: ListRecipe) -> None:
@@ -101,7 +141,7 @@ def tune_decoding(
         every = [sweep for *_, sweeps in group for sweep in sweeps.values()]
         if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
             extracted = group[0][1]
-            _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
+            _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, every, engine), every)
     again = list[Run]()
     for run, extracted, scores, sweeps in tried:
         best = _score_of(extracted.corpus, scores, metric)
@@ -120,7 +160,7 @@ def tune_decoding(
         tune_decoding(recipe, data, again, metric, engine)
 
 
-def _unbeaten(run: Run, lists: Lists, metric: Metric, scores: list[float | None]) -> bool:
+def _unbeaten(run: Run, lists: Corpora, metric: Metric, scores: list[float | None]) -> bool:
     """Whether no use of what a run has learned is better on ``lists`` than the base is, where that was left open."""
     base = run.training["base"]
     if base["beaten"] is not False or base["setting"] != AUTO or base["kept"] or run.recipe.data.dev is not None:
@@ -142,7 +182,7 @@ def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.n
     return (last_lists(training, run.held.size), run.held) if run.held.size else None
 
 
-def _score_of(lists: Lists, scores: np.ndarray, metric: Metric) -> float:
+def _score_of(lists: Corpora, scores: np.ndarray, metric: Metric) -> float:
     """The metric of the candidates with the best scores (float64 [N])."""
     chosen = ((part, best_of(part, scores[place.candidates :][: part.candidate_count])) for place, part in parts(lists))
     rows = np.concatenate([chosen_rows(part.stats, own) for part, own in chosen])
@@ -158,7 +198,7 @@ def _grid(recipe: ListRecipe, kind: str, threshold: float | None) -> tuple[np.nd
     return sharpness, THRESHOLDS if known is None else np.array([known])
 
 
-def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Lists, metric: Metric) -> dict[str, Any]:
+def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpora, metric: Metric) -> dict[str, Any]:
     """The settings of the point with the best score, and that score (None where nothing was to be tuned)."""
     points, score, a, h = sweep.points, None, 0, 0
     if sweep.texts:
@@ -216,21 +256,21 @@ def evaluate_decoding(
     every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
     sizes, columns = list_sizes(extracted.corpus), ScoreColumns.of_table(data.table.about)
     votes = None
-    if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not isinstance(metric, OrderMetric) and columns:
+    if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
         votes = Answered(columns.without(metric.measured).names)
-    readings: list[Reading] = [*every, *([] if votes is None else [votes])]
-    if not readings:
+    visitors: list[Visitor] = [*every, *([] if votes is None else [votes])]
+    if not visitors:
         return None
-    _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, readings, engine), every)
+    _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, visitors, engine), every)
     answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
     for name, places in others.items():
-        chosen.add_selection(split, name, statistics_of(extracted.corpus, places), metric, places)
+        chosen.add_selection(split, name, statistics_of(extracted.corpus, places), places)
     if others:
         chosen.training.setdefault("votes", {})[split] = list(others)
     for run, sweeps_of_run in zip(runs, tried, strict=True):
         for kind, sweep in sweeps_of_run.items():
             choice = sweep.candidates if isinstance(sweep, GainSweep) and sweep.decided else None
-            run.add_selection(split, kind, sweep.rows(extracted.corpus), metric, choice)
+            run.add_selection(split, kind, sweep.rows(extracted.corpus), choice)
             if run is chosen and isinstance(sweep, GainSweep) and isinstance(metric, Gain):
                 curve = _coverage(sweep, extracted.corpus, metric)
                 run.training["decode"].setdefault("coverage", {})[split] = curve
@@ -239,7 +279,7 @@ def evaluate_decoding(
     return answers
 
 
-def _coverage(sweep: GainSweep, lists: Lists, metric: Gain) -> dict[str, Any]:
+def _coverage(sweep: GainSweep, lists: Corpora, metric: Gain) -> dict[str, Any]:
     """The gain on the lists with the largest margins, at up to COVERAGES shares of all lists; ``aurc`` is the
     area under the curve of what is lost there (Geifman & El-Yaniv 2017), the mean over all shares."""
     order = np.argsort(-sweep.margins, kind="stable")

@@ -1,36 +1,23 @@
 """Doubts about the lists of a run: splits that share lists, references that belong to other lists, and score
 columns that mean something else in one file than in another."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from rerank.base.encoding import decoded, encoded
-from rerank.data.shards import Lists, selected
+from rerank.data.shards import Corpora, selected
 from rerank.extraction.content.base import Content
-from rerank.extraction.extraction import paths_of
+from rerank.extraction.list_checks import WRITTEN
+from rerank.extraction.list_checks import shared as same_inputs
 from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
 from rerank.features.dense import said_of
 from rerank.metrics.base import Metric
-from rerank.metrics.bleu import Bleu
 from rerank.metrics.oracle import base_choice, list_gains
-from rerank.metrics.text import Form, NormalizingMetric, TextMetric, normalized
-from rerank.metrics.wer import Wer
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
-from rerank.readers.nbest import NBestList
-from rerank.readers.problems import SkippedList
-from rerank.readers.several import make_reader
-from rerank.readers.streams import read_once
-from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.runs.corpora import Data
-from rerank.runs.systems import inputs_of
-from rerank.runs.systems import shared as same_inputs
 
 APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions
 HARDLY = 0.05  # the share of what a random candidate lacks that an oracle gains at the least
@@ -38,41 +25,6 @@ FEWEST = 30  # lists that tell whether lengths go together,
 CORRELATED = 0.3  # which they do if their correlation is this, of ranks
 DEVIATIONS = 3.72  # of a normal distribution, beyond which it has the probability ALPHA
 ASKED = "are the references those of other lists, off by a line?"
-SAMPLE = 500  # lists, from the first, that tell whether references are written in another way
-CLOSED = 0.5  # of what is lacking so much is left, or less, where another way to write makes up for it
-UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff]")  # letters of scripts without blanks
-
-
-def joined(text: str) -> str:
-    """A text whose words are in pieces (``@@``, ``##``, ``▁``), with these joined."""
-    text = "".join(text.split()).replace("▁", " ") if "▁" in text else text
-    return re.sub(r"@@( |$)| ##|</s>", "", text)
-
-
-Way = tuple[str, Callable[[str], str], str]  # of writing both sides: its name, what it does, and what to do about it
-NORMAL: tuple[tuple[str, dict[Form, bool]], ...] = (
-    ("without capitals", {"case": True}),
-    ("without punctuation marks", {"marks": True}),
-    ("without capitals and punctuation marks", {"case": True, "marks": True}),
-    ("in Unicode's form NFKC", {"nfkc": True}),
-    ("without blanks", {"blanks": True}),
-)
-
-
-def _ways(metric: TextMetric, *, unspaced: bool) -> Iterator[Way]:
-    """The ways to write that may make up for what is lacking."""
-    of_words = isinstance(metric, Wer | Bleu)
-    for what, forms in NORMAL[: -1 if of_words else None]:
-        how = "set the metric's lowercase: true (--option lowercase=true); " * ("case" in forms)
-        how += "bring lists and references to this form" * (len(forms) > ("case" in forms))
-        if isinstance(metric, NormalizingMetric):
-            chosen = ", ".join(f"{form}: true" for form, yes in {**metric.normalize, **forms}.items() if yes)
-            how = f"set the metric's normalize: {{{chosen}}} (--option 'normalize={{{chosen}}}')"
-        yield what, partial(normalized, forms=forms), how
-    yield "with word pieces joined", joined, "join them in the lists, or let the decoder write words"
-    if unspaced and of_words:
-        how = "no blanks tell words apart: set metric: cer"
-        yield "by characters", lambda text: " ".join("".join(text.split())), how
 
 
 def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mapping[str, Any]) -> list[str]:
@@ -89,32 +41,24 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     for split, extracted in {recipe.data.training: train, **data.others}.items():
         if split == HOLDOUT:
             continue
-        amiss = references_amiss(metric, counts[split], extracted.seen.lengths, again(recipe, split, content))
-        found += [f"{split}: {line}" for line in amiss]
+        apart = written_apart(extracted.about.get("amiss", []))
+        amiss = references_amiss(metric, counts[split], extracted.seen.lengths, apart)
         if extracted is train:
+            found += [f"{split}: {line}" for line in amiss]
             continue
+        found += [f"{split}: {line}" for line in amiss or filter(None, [apart])]
         if split == recipe.data.dev and not metric.measured and below_dev(train.corpus, extracted.corpus):
             here, there = (metric.text(counts[name]["base"][metric.primary]) for name in (recipe.data.training, split))
             shown = f"{metric.primary} {here}, on {split} {there}"
-            why = written_apart(metric, again(recipe, recipe.data.training, content)) or ASKED
+            why = written_apart(train.about.get("amiss", [])) or ASKED
             found.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {why}")
         unlike = unlike_training(extracted.seen, content, known, train.seen.digests)
-        if not shared(train.seen.digests, extracted.seen.digests)[0] and (what := _same_inputs(recipe, split, content)):
+        inputs = [each.about["inputs"] for each in (train, extracted) if "inputs" in each.about]
+        same = shared(train.seen.digests, extracted.seen.digests)[0]
+        if not same and len(inputs) == 2 and (what := same_inputs(*inputs)):
             unlike.append(f"the lists have the {what} of training lists: are these systems to merge, and not splits?")
         found += [f"{split}: {line}" for line in unlike]
     return found
-
-
-def again(recipe: ListRecipe, split: str, content: Content[Any]) -> Iterable[NBestList | SkippedList]:
-    """The lists of a split, which have been read before; none where they cannot be read twice."""
-    return () if any(map(read_once, paths_of(recipe.data, split))) else content.read(recipe.data, split)
-
-
-def _same_inputs(recipe: ListRecipe, split: str, content: Content[Any]) -> str:
-    """What the first lists of a split share with training lists; see ``systems.shared``."""
-    reader = make_reader(recipe.data.reader, "data.reader")
-    inputs = (inputs_of(reader, again(recipe, each, content)) for each in (recipe.data.training, split))
-    return same_inputs(*inputs)
 
 
 def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> str:
@@ -159,18 +103,20 @@ def unlike_training(
     return [*([shown] if same else []), *drift.warnings()]
 
 
-def references_amiss(
-    metric: Metric, counts: Mapping[str, Any], lengths: np.ndarray, lists: Iterable[NBestList | SkippedList]
-) -> list[str]:
+def written_apart(amiss: Iterable[str]) -> str:
+    """What says, of the checks that failed, that references are written in another way; empty if nothing does."""
+    return next((line for line in amiss if WRITTEN in line), "")
+
+
+def references_amiss(metric: Metric, counts: Mapping[str, Any], lengths: np.ndarray, apart: str) -> list[str]:
     """Lines where the references of lists do not look like theirs.
 
     counts: the ``ListStatistics``; the oracle is to be better than a random candidate. lengths: those of candidates and
-    references (int64 [S, 2]), which are to go together. lists: themselves, or the first, see ``written_apart``.
+    references (int64 [S, 2]), which are to go together. apart: see ``written_apart``.
     """
     if metric.measured:
         return []
-    lines, apart = list[str](), written_apart(metric, lists)
-    asked = apart or ASKED
+    lines, asked = list[str](), apart or ASKED
     best, random = (counts[name][metric.primary] for name in ("oracle", "random"))
     lacking = abs((0.0 if metric.lower_is_better else 100 / metric.percent) - random)
     if abs(best - random) < HARDLY * lacking and counts["candidates"] >= 2 * counts["lists"]:
@@ -179,40 +125,7 @@ def references_amiss(
     if (correlation := unlike_lengths(lengths)) is not None:
         shown = f"rank correlation {correlation:.2f}"
         lines.append(f"long candidates do not go with long references ({shown}); {asked}")
-    return lines or [apart] * (apart != "")
-
-
-def written_apart(metric: Metric, lists: Iterable[NBestList | SkippedList]) -> str:
-    """The way to write that makes up for most of what the best candidates of ``lists``, by score, lack, and what to do.
-
-    Empty where none leaves as little as ``CLOSED`` or doubles the score, or the metric does not compare words.
-    """
-    if not isinstance(metric, TextMetric) or not {"lowercase", "normalize"}.intersection(vars(metric)):
-        return ""
-    usable = (nbest for nbest in lists if isinstance(nbest, TextList) and len(nbest) and nbest.references)
-    sides = [(nbest.texts[int(nbest.base.argmax())], *nbest.references) for nbest in islice(usable, SAMPLE)]
-    texts = [list(map(decoded, side)) for side in sides]
-    unspaced = sum(UNSPACED.search(right) is not None for _, right, *_ in texts)
-    ways: list[Way] = [("", str, ""), *_ways(metric, unspaced=2 * unspaced > len(texts))]
-    scores = [_score(metric, texts, written) for _, written, _ in ways]
-    whole = 100 / metric.percent
-    lacking = [score if metric.lower_is_better else whole - score for score in scores]
-    doubled = not metric.lower_is_better and max(scores) > 2 * scores[0] + HARDLY * whole
-    if lacking[0] < HARDLY * whole or (min(lacking) > CLOSED * lacking[0] and not doubled):
-        return ""
-    k = next(k for k, lack in enumerate(lacking) if lack <= min(lacking) + HARDLY * lacking[0])
-    (what, _, how), (before, after) = ways[k], map(metric.text, (scores[0], scores[k]))
-    said = f"{metric.primary} is {after} {what}, in place of {before}: candidates and references are written in "
-    return f"{said}different ways; {how}"
-
-
-def _score(metric: TextMetric, texts: Iterable[list[str]], written: Callable[[str], str]) -> float:
-    """The score of texts, each with its references behind it, that are all ``written`` in another way."""
-    stats, reference = np.zeros(len(metric.columns)), np.zeros(len(metric.reference_columns))
-    for text, *right in ([encoded(written(one)) for one in side] for side in texts):
-        of_references, rows = metric.stats([text], right)
-        stats, reference = stats + rows[0], reference + of_references
-    return float(metric.scores(stats, reference))
+    return lines
 
 
 def unlike_lengths(lengths: np.ndarray) -> float | None:
@@ -230,7 +143,7 @@ def unlike_lengths(lengths: np.ndarray) -> float | None:
     return correlation if surely else None
 
 
-def below_dev(train: Lists, dev: Lists) -> bool:
+def below_dev(train: Corpora, dev: Corpora) -> bool:
     """Whether the gains of the base choices from ``train`` are far below those from ``dev``.
 
     They are where the distribution functions differ by more than ``APART`` and what chance explains, with a probability

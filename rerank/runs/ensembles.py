@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import Lists, parts, shared
+from rerank.data.shards import Corpora, parts, shared
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, add_base_squares
 from rerank.learn.scoring import candidate_scores
@@ -69,7 +69,7 @@ def train_ensemble(task: RunTask) -> Run:
     return Run(task.name, recipe, weights, {}, {}, None, about, first.history, first.points, task.digests)
 
 
-def summed(weights: Sequence[Weights], dev: Lists) -> Weights:
+def summed(weights: Sequence[Weights], dev: Corpora) -> Weights:
     """The sum of weights, each divided by the deviation of its scores on ``dev``."""
     w, base = np.zeros_like(weights[0].w), 0.0
     for predictor in weights:
@@ -78,12 +78,12 @@ def summed(weights: Sequence[Weights], dev: Lists) -> Weights:
     return Weights(w, base)
 
 
-def spread(lists: Lists, weights: Weights) -> float:
+def spread(lists: Corpora, weights: Weights) -> float:
     """``deviation_of`` the scores that ``weights`` give."""
     return deviation_of(lists, candidate_scores(lists, weights))
 
 
-def deviation_of(lists: Lists, scores: np.ndarray) -> float:
+def deviation_of(lists: Corpora, scores: np.ndarray) -> float:
     """The standard deviation of scores (float64 [N]) from the means of their lists; 1 where all are alike."""
     total = 0.0
     for place, part in parts(lists):
@@ -95,7 +95,7 @@ def deviation_of(lists: Lists, scores: np.ndarray) -> float:
 
 
 def _about(
-    runs: Sequence[Run], dev: Lists, weights: dict[str, Weights], recipe: ListRecipe, metric: Metric
+    runs: Sequence[Run], dev: Corpora, weights: dict[str, Weights], recipe: ListRecipe, metric: Metric
 ) -> dict[str, Any]:
     """The entry of metrics.json on an ensemble: its members with their dev scores, and its own."""
     members = [

@@ -10,21 +10,20 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Unpack
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.engines.engine import open_engine
 from rerank.extraction.content.base import user_templates
-from rerank.features.sets import SETS
-from rerank.features.template import templates
+from rerank.features.template import SETS, templates
 from rerank.learn.base import learners
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
+from rerank.pool import open_engine
 from rerank.readers.base import OnBadList
-from rerank.readers.block import ListBlock, first_filled
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import GAIN, NBest, told, used
 from rerank.readers.given.reading import ListFile, blocks_given, first_list, holds_trees, lists_from
 from rerank.readers.inputs import Source, in_memory
+from rerank.readers.lists import first_filled
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.table import is_table
@@ -40,12 +39,12 @@ log = logging.getLogger("rerank")
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
 KEPT = "on_bad_list", "normalize", "shard_size", "answer"  # what is kept of the data of a recipe that is given
 
-Lists = Any  # ``NBest``s, what ``read`` gives, a data frame, or dicts
+AnyLists = Any  # ``NBest``s, what ``read`` gives, a data frame, or dicts
 
 
 def fit(
-    lists: Lists,
-    dev: Lists | None = None,
+    lists: AnyLists,
+    dev: AnyLists | None = None,
     *,
     recipe: str | os.PathLike[str] | Mapping[str, Any] | TaskRecipe | None = None,
     metric: str | Mapping[str, Any] | None = None,
@@ -175,10 +174,9 @@ def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None
         token = in_memory.set({split: memory.source for split, memory in held.items()})
         try:
             with told(), open_engine(recipe.engine) as engine:
-                pipeline.run(recipe, Path(place, "run"), tests=False, engine=engine)
+                model: Model = pipeline.fitted(recipe, Path(place, "run"), engine)
         finally:
             in_memory.reset(token)
-        model = Model.load(Path(place, "run", "model"), trust=True)  # by the caller's own recipe
     data |= {key: value for key, value in model.settings["data"].items() if key in ("answer", "reader")}
     about, training = {**model.about, "files": {}}, {**model.settings["training"], "start": None}
     kept = type(recipe.data).model_validate(data).model_dump(mode="json")
@@ -228,14 +226,14 @@ def task_of(settings: Settings, first: NBest) -> str:
     return "translation" if first.gains is None else "ranking"
 
 
-def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
+def _held(lists: AnyLists, kind: Kind, columns: ScoreColumns | None) -> Held:
     """Lists as a split of a recipe."""
     if isinstance(lists, ListFile) and "-" not in lists.files:
         return _held_file(lists, kind)
     with told():
         given = blocks_given(lists, texts=kind.texts, gains=kind.gains, columns=columns)
         policy: OnBadList = getattr(lists, "on_bad_list", "error")
-        kept = (item if isinstance(item, ListBlock) else item.repeated("keep") for item in used(given, policy))
+        kept = (item if item.list_count > 1 else item.repeated("keep") for item in used(given, policy))
         rows = [item.without_raw() for item in kept]
     first, _ = first_filled(rows)
     if first is None:

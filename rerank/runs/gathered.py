@@ -9,21 +9,19 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content import content_of
+from rerank.extraction.list_checks import doubts_of_lists
 from rerank.features.dense import said_of_all
 from rerank.metrics.base import Metric
-from rerank.readers.account import Account, tell
-from rerank.readers.base import NBestList, SkipCount, counted, usable
-from rerank.readers.block import first_filled
+from rerank.readers.account import MOST, Account, tell
+from rerank.readers.base import SkipCount, counted, usable
 from rerank.readers.given.reading import ListFile, blocks_given, lists_from
-from rerank.readers.nbest import numbered
+from rerank.readers.lists import Lists, first_filled, numbered
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import says_scores
-from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
-from rerank.runs.doubts import SAMPLE, doubt_of_base, written_apart
-from rerank.runs.role_checks import doubts_of_lists
+from rerank.runs.doubts import doubt_of_base
 from rerank.runs.ways import Samples
 
 log = logging.getLogger("rerank")
@@ -102,7 +100,7 @@ def gathered(
     if first is None:
         list(usable(rows, counted, count))
         raise count.nothing(path)
-    if not isinstance(first, TextList):
+    if first.of_trees:
         raise DataError("found a list of trees; expected texts; `rerank run` is for parses", path=first.path)
     shown = first.named()
     content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
@@ -112,16 +110,16 @@ def gathered(
     if unknown := set(use or ()) - set(names):
         raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
     names = [name for name in names if use is None or name in use]
-    sizes, parts, references, seen = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray](), list[NBestList]()
+    sizes, parts, references, seen = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray](), list[Lists]()
     for found in content.measured(rows, count):
-        nbest = found.rows.named()
-        seen += (list(found.block) if found.pair is None else [found.pair.nbest])[: SAMPLE - len(seen)]
+        nbest = found.held.named()
+        seen += [*found.lists.each()][: MOST - len(seen)]
         if not len(nbest):
             continue
         scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
         parts.append((numbered(nbest), _columns(nbest, names), scores, found.stats))
         references += list(found.reference)
-        sizes += np.diff(found.block.lists).tolist()
+        sizes += np.diff(found.lists.first).tolist()
     count.warn()
     if not parts:
         raise count.nothing(path)
@@ -135,13 +133,13 @@ def gathered(
     held, drawn = np.concatenate(values, axis=1), np.random.default_rng(seed).permutation(len(references))
     every = Samples(starts, np.concatenate(answers), held, gain, drawn % folds)
     amiss = said_of_all(map("the score column {!r}".format, names), every.columns, starts)
-    for line in filter(None, [written_apart(content.metric, seen), *amiss]):
+    for line in amiss:
         log.warning("%s", line)
     about = content.metric, statistics, reference, base, np.concatenate(scores)
     return _told(Gathered(every, tuple(names), *about, told=False), file, seen)
 
 
-def _told(found: Gathered, file: Any, seen: Sequence[NBestList]) -> Gathered:
+def _told(found: Gathered, file: Any, seen: Sequence[Lists]) -> Gathered:
     """The lists with what is said of them: an account of the first of them, ``seen``, and what is amiss."""
     settings = file.settings if isinstance(file, ListFile) else {}
     account = Account.of("", seen, measure=found.metric.signature)
@@ -150,7 +148,7 @@ def _told(found: Gathered, file: Any, seen: Sequence[NBestList]) -> Gathered:
     return found._replace(account=account, amiss=amiss, told=bool(settings) and says_scores(settings))
 
 
-def _columns(nbest: NBestList, names: Sequence[str]) -> np.ndarray:
+def _columns(nbest: Lists, names: Sequence[str]) -> np.ndarray:
     """float64 [K, n]: the numbers of these names, and how many WORDS candidates have where they do not say so."""
     held = nbest.scores[:, [nbest.names.index(name) for name in names if name in nbest.names]].T
     return held if len(held) == len(names) else np.vstack([held, [len(text.split()) for text in nbest.texts]])

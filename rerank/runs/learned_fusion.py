@@ -7,21 +7,27 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.progress import DETAIL
-from rerank.data.shards import Lists, reference_rows, section
+from rerank.data.shards import Corpora, reference_rows, section
 from rerank.data.symbols import SymbolTable
-from rerank.engines.engine import Engine
 from rerank.extraction.content.trees import Parses
 from rerank.learn.base import Weights
 from rerank.metrics.base import Metric
-from rerank.metrics.decoding.bracket_model import BracketModel, fit, require_classifier
-from rerank.metrics.decoding.columns import BracketColumns, bracket_columns, right_brackets
-from rerank.metrics.decoding.fusion import Fusion
+from rerank.metrics.bracket_model import (
+    BracketColumns,
+    BracketModel,
+    bracket_columns,
+    fit,
+    require_classifier,
+    right_brackets,
+)
+from rerank.metrics.fusion import Fusion
 from rerank.metrics.parseval import Parseval
+from rerank.pool import Engine
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, shared_lists
 from rerank.runs.ensembles import members, spread
-from rerank.runs.lists_again import ListAgain, run_scores, see_again
 from rerank.runs.run import Run, beside
+from rerank.runs.second_pass import RereadList, run_scores, visit_lists
 from rerank.runs.sweeps import FusionSweep, Points
 from rerank.runs.training import RunTask, trained_on, trained_once
 
@@ -55,7 +61,7 @@ class BracketReading:
         self._right += part._right
         self._folds += part._folds
 
-    def see(self, again: ListAgain) -> None:
+    def see(self, again: RereadList) -> None:
         """A list of failed parses alone has no brackets to learn from."""
         parses, fusion = again.pair.content, again.evidence.fusion
         assert isinstance(parses, Parses)
@@ -68,7 +74,7 @@ class BracketReading:
         self._folds.append(int(self._fold[again.own.start]))
 
     def skip(self) -> None:
-        """See ``Reading``."""
+        """See ``Visitor``."""
 
     def fit(self, without: int | None = None) -> BracketModel:
         """The learned part, of all folds or of those but one."""
@@ -90,17 +96,17 @@ class FoldedFusion:
     def part(self, lists: int, candidates: slice) -> "FoldedFusion":
         return FoldedFusion([sweep.part(lists, candidates) for sweep in self.sweeps], self._fold[candidates])
 
-    def see(self, again: ListAgain) -> None:
+    def see(self, again: RereadList) -> None:
         self.sweeps[self._fold[again.own.start]].see(again)
 
     def skip(self) -> None:
-        """See ``Reading``."""
+        """See ``Visitor``."""
 
     def join(self, part: "FoldedFusion", first: int, candidate: int) -> None:
         for sweep, own in zip(self.sweeps, part.sweeps, strict=True):
             sweep.join(own, first, candidate)
 
-    def best(self, lists: Lists, metric: Metric) -> float:
+    def best(self, lists: Corpora, metric: Metric) -> float:
         """The threshold with the best score on all of the lists, the smallest of equals."""
         sign, total = -1.0 if metric.lower_is_better else 1.0, reference_rows(lists).sum(axis=0)
         sums = np.sum([sweep.sums(lists) for sweep in self.sweeps], axis=0)
@@ -155,7 +161,7 @@ def learn_brackets(
     base, sharpness = spread(corpus, Weights(np.zeros(corpus.width), 1.0)), recipe.decode.sharpness or MEANT
     scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), [part.size for part in scored])
     reading = BracketReading(scores, folds, base, sharpness)
-    see_again(recipe, data, recipe.data.training, training, [reading], engine)
+    visit_lists(recipe, data, recipe.data.training, training, [reading], engine)
     learned = reading.fit()
     if recipe.decode.threshold is not None:
         return learned, recipe.decode.threshold
@@ -166,5 +172,5 @@ def learn_brackets(
         log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
         return learned, EVEN
     folded = FoldedFusion(apart, folds)
-    see_again(recipe, data, recipe.data.training, training, [folded], engine)
+    visit_lists(recipe, data, recipe.data.training, training, [folded], engine)
     return learned, folded.best(corpus, metric)

@@ -1,7 +1,6 @@
 """The dependence of results on the number of training lists: the chosen run, trained on shares of them."""
 
 import logging
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,9 +13,6 @@ from rerank.metrics.base import Metric, TestName
 from rerank.metrics.significance import compare
 from rerank.recipes.recipe import TaskRecipe
 from rerank.runs.corpora import Data
-from rerank.runs.report.list_figures import LearningCurve
-from rerank.runs.report.measures import Measure
-from rerank.runs.report.rows import LEVEL, verdict
 from rerank.runs.run import Run
 
 log = logging.getLogger("rerank")
@@ -80,35 +76,3 @@ def look_at_lists(run: Run, data: Data, metric: Metric, tests: Sequence[str]) ->
         total = reference_rows(corpus).sum(axis=0)
         scores[split] = metric.report(rows[-1].sum(axis=0), total)[metric.primary]
     return CurvePoint({"lists": run.training["lists"], "dev": run.dev_score, "splits": scores}, rows[0])
-
-
-def shown_curve(
-    found: dict[str, Any], measure: Measure, dev: str | None = None, unit: str = "lists"
-) -> LearningCurve | None:
-    """The learning curve as the report shows it; None for an empty entry.
-
-    dev: the name of the dev split, if there is one; unit: what was trained on, as in ``learning_curve``.
-    """
-    if not found:
-        return None
-    points = found["points"]
-    scores = {name: [point["splits"][name] for point in points] for name in points[0]["splits"]}
-    if dev is not None and all(point["dev"] is not None for point in points) and dev not in scores:
-        scores[dev] = [point["dev"] for point in points]
-    return LearningCurve([point[unit] for point in points], scores, _says(found, measure, unit), unit)
-
-
-def _says(found: dict[str, Any], measure: Measure, unit: str) -> str:
-    """Whether more lists, or examples, would help."""
-    (before, last), test = found["points"][-2:], found["last"]
-    step = last["splits"][found["split"]] - before["splits"][found["split"]]
-    doublings = math.log2(last[unit] / before[unit]) if last[unit] > before[unit] else 1.0
-    said = verdict(test, lower_is_better=measure.lower_is_better)
-    helps = test["p"] < LEVEL and measure.better(step) > 0
-    changes = f"Doubling the training {unit} changes {measure.heading} on {found['split']} by"
-    rate = "" if abs(doublings - 1) < 0.05 else f", {measure.signed(step / doublings)} per doubling"
-    return (
-        f"{changes} {measure.signed(found['slope'])} (least squares over {len(found['points'])} sizes). The last step, "
-        f"from {before[unit]:,} to {last[unit]:,} {unit}, brought {measure.signed(step)}{rate}: {said}. "
-        f"More {unit} {'are likely to' if helps else 'may not'} help."
-    )

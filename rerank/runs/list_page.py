@@ -1,60 +1,85 @@
-"""The report of a run over lists: everything that it shows, gathered, and some lists whose texts are read again."""
+"""The page of a run over lists: results, how they were chosen, lists that got better or worse, weights, data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.shards import first_candidates, list_sizes, parts
+from rerank.data.shards import first_candidates
 from rerank.extraction.content import metric_of
-from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
 from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.inspection import shares
 from rerank.models.model import Model
-from rerank.models.scorer import Contribution, Scorer, rank
-from rerank.readers.base import SkipCount, SkippedList
+from rerank.models.scorer import Contribution, Scorer
+from rerank.readers.base import SkipCount
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
-from rerank.runs.learning import shown_curve
 from rerank.runs.report import headline, list_tables
-from rerank.runs.report.html import page
-from rerank.runs.report.list_figures import (
-    Curve,
-    LearningCurve,
-    coverage_figure,
-    draw_figures,
-    learning_figure,
-    sweep_figure,
-    training_figures,
-)
+from rerank.runs.report.differences import KEY, compare_texts, compare_trees
+from rerank.runs.report.html import Folded, PageSection, Part, report
+from rerank.runs.report.list_figures import coverage_figure, draw_figures, learning_figure, training_figure
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import count, fixed, reals
 from rerank.runs.report.plot import Figure, write_figures
-from rerank.runs.report.rows import decided_by, dev_of, splits_of
-from rerank.runs.report.table import TextTable
-from rerank.runs.report.trees import draw_example
-from rerank.runs.report.words import mark_example
-from rerank.runs.results import answers_written, environment
+from rerank.runs.report.rows import dev_of, splits_of
+from rerank.runs.report.table import Bar, TextTable
+from rerank.runs.results import KeptLists, answers_written
 from rerank.runs.run import Run
 from rerank.runs.stages import Metrics
 from rerank.storage.files import write_text
 
-FEATURES_SHOWN = 10
-CANDIDATES = 1000  # of a list at most
-TEXTS = ("translation", "speech", "ranking")  # tasks whose candidates are texts
+MAX_FEATURES = 10  # that decided a list
+SAME_GAIN = 1e-12  # gains that are this close are equal
+MAX_WEIGHTS, MAX_TEMPLATES, MAX_NAMED = 20, 25, 3  # rows of the tables, and features named for a template
+
+
+class Answers(NamedTuple):
+    """What a run answers to the lists of a split, compared with its base candidates.
+
+    base, chosen: int64 [L], candidates of the corpus, -1 for none; the features of ``chosen`` tell why. before, after,
+    best: float64 [L], the gains of base candidates, of answers and of the oracle. changed: bool [L], where the answer
+    is not the base candidate. texts: of all lists of the files, where answers may be no candidates. kept: what the page
+    shows of the lists, which whoever reads them for something else puts there.
+    """
+
+    base: np.ndarray
+    chosen: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    best: np.ndarray
+    changed: np.ndarray
+    texts: list[bytes] | None
+    kept: KeptLists
+
+
+def answers_of(recipe: ListRecipe, directory: Path, split: str, extracted: Extracted, run: Run) -> Answers:
+    """The answers of a run to a split, of which the page shows up to ``recipe.examples`` that are better and as many
+    that are worse, drawn by its seed."""
+    corpus, choices, use = extracted.corpus, run.choices[split], run.decision.predictor
+    base, chosen = choices["base"], choices.get(use, choices[recipe.predictor])
+    before, best = list_gains(corpus, base), list_gains(corpus, oracles(corpus))
+    if use in choices:
+        after, changed, texts = list_gains(corpus, chosen), chosen != base, None
+    else:  # decoded: the answers were written to a file
+        rows, reference = run.selections[split].rows, run.selections[split].reference
+        after, changed = metric_of(recipe).gain(rows[use], reference), (rows[use] != rows["base"]).any(axis=1)
+        texts = answers_written(directory, split)
+    difference, rng = np.where((base >= 0) & (chosen >= 0), after - before, 0.0), np.random.default_rng(recipe.seed)
+    sides = (rng.permutation(np.flatnonzero(sign * difference > SAME_GAIN)) for sign in (1, -1))
+    kept = dict.fromkeys(sorted(int(i) for side in sides for i in side[: recipe.examples]))
+    return Answers(base, chosen, before, after, best, changed, texts, kept)
 
 
 @dataclass(frozen=True)
 class Example:
-    """One list of a split, shown in full.
+    """A list in full.
 
-    ``gold``, ``base`` and ``chosen`` are the reference, the generator's best candidate and the model's: bracketed trees
-    for the task ``parse``, plain text for others, where ``gold`` has one reference per line. ``contributions``: those
-    to the choice, the strongest first. ``source``: the input, where it is known.
+    gold, base, chosen: reference, generator's best candidate and answer: bracketed trees for the task ``parse``, plain
+    text for others, where ``gold`` has one reference per line. contributions: those to the choice, the strongest first.
+    source: the input, where it is known.
     """
 
     split: str
@@ -67,282 +92,146 @@ class Example:
     oracle_gain: float
     contributions: Sequence[Contribution] = ()
     source: str | None = None
-    candidates: TextTable | None = None
-    columns: TextTable | None = None
 
-    def parts(self, task: str, measure: Measure) -> dict[str, Any]:
-        """The list as the page lays it out: its trees, or its texts with their differences, and its tables."""
-        texts, trees = [], []
-        if task in TEXTS:
-            texts = mark_example(self.source, self.gold.splitlines(), self.base, self.chosen)
-        elif task == "parse":
-            trees = draw_example(self.gold, self.base, self.chosen, self.list_id)
+    def folded(self, task: str, measure: Measure, *, open: bool = False) -> Folded:
+        """The list as the page has it: what differs, and the features that decided."""
+        if task == "parse":
+            candidates = compare_trees(self.gold, self.base, self.chosen, self.list_id)
+        else:
+            candidates = compare_texts(self.source, self.gold.splitlines(), self.base, self.chosen)
+        heading = "gain" if measure.lower_is_better else measure.heading
         gains = {"base": self.base_gain, "chosen": self.chosen_gain, "oracle": self.oracle_gain}
-        return {
-            "list": self,
-            "gains": [(f"{name} {gain_heading(measure)}", measure.gain(gain)) for name, gain in gains.items()],
-            "drawings": trees,
-            "texts": texts,
-            "marks": any(piece.mark for text in texts for piece in text.pieces),
-            "contributions": contributions_table(self.contributions),
-        }
+        numbers = ", ".join(f"{name} {measure.gain(gain)}" for name, gain in gains.items())
+        return Folded(
+            f"{self.list_id} ({self.split}) · {heading}: {numbers}",
+            [candidates, contributions_table(self.contributions)],
+            open=open,
+        )
 
 
-def choose_examples(base: np.ndarray, base_gain: np.ndarray, gain: np.ndarray, number: int, seed: int) -> list[int]:
-    """Lists whose gain changed, two thirds of them for the better, drawn by seed; in the order of the corpus.
-
-    base: int64 [L], candidates, -1 where there are none; base_gain, gain: float64 [L], of these and of what was chosen.
-    """
-    difference = np.where(base >= 0, gain - base_gain, 0.0)
-    better, worse = np.flatnonzero(difference > 0), np.flatnonzero(difference < 0)
-    rng = np.random.default_rng(seed)
-    first = min(len(better), max(number - number // 3, number - len(worse)))
-    picked = [*rng.permutation(better)[:first], *rng.permutation(worse)[: number - first]]
-    return sorted(int(i) for i in picked)
-
-
-class Answers(NamedTuple):
-    """The answers of a split's lists: ``texts`` has one for every list of its files, ``gains`` (float64 [L])
-    those of the corpus's lists."""
-
-    texts: list[bytes]
-    gains: np.ndarray
-
-
-def look_again(
-    recipe: ListRecipe, split: str, extracted: Extracted, model: Model, base: np.ndarray, chosen: np.ndarray,
-    measure: Measure, answers: Answers | None = None,
-) -> list[Example]:  # fmt: skip
-    """Examples from a split, whose files are read up to the last of them.
-
-    answers: what takes the place of the candidates ``chosen``, which contributions are still about.
-    """
-    corpus = extracted.corpus
-    choices = {"base": base, "chosen": chosen, "oracle": oracles(corpus)}
-    before, after = list_gains(corpus, base), list_gains(corpus, chosen) if answers is None else answers.gains
-    picked = set(choose_examples(base, before, after, recipe.examples, recipe.seed))
-    gains = {}  # of all candidates of a list
-    for place, part in parts(corpus):
-        for i in picked & set(range(place.lists, place.lists + part.list_count)):
-            gains[i] = np.array(part.gain[slice(*part.lists[i - place.lists : i - place.lists + 2])])
-    scorer = Scorer(model, recipe.predictor)
-    firsts, sizes = first_candidates(corpus), list_sizes(corpus)
-    examples: dict[int, Example] = {}
-    lists = enumerate(scorer.content.read_again(recipe.data, split, extracted.ids, sizes)) if picked else ()
-    for at, (i, nbest) in lists:
-        if i not in picked or isinstance(nbest, SkippedList) or chosen[i] < 0:
+def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answers) -> list[Example]:
+    """The lists of a split that were kept, in full."""
+    firsts, examples = first_candidates(extracted.corpus), list[Example]()
+    for i, kept in answers.kept.items():
+        if kept is None or kept.nbest.problem is not None:
             continue
-        places = {name: int(choice[i] - firsts[i]) for name, choice in choices.items()}
-        if (pair := scorer.content.pair(nbest, SkipCount("skip"))) is not None:
-            examples[i] = _example(split, scorer, pair, places, gains[i], measure)
-            if answers is not None:
-                examples[i] = replace(examples[i], chosen=_text(answers.texts[at]), chosen_gain=float(after[i]))
-        if i == max(picked):
-            break
-    return [examples[i] for i in sorted(examples)]
-
-
-def _example(
-    split: str, scorer: Scorer, pair: Pair, places: dict[str, int], gains: np.ndarray, measure: Measure
-) -> Example:
-    """One list in full; places: of the base candidate, the chosen one and the oracle in the list."""
-    opened, nbest = scorer.opened(pair), pair.nbest
-    base, chosen = places["base"], places["chosen"]
-    texts, source, named = [_text(text) for text in nbest.texts], getattr(nbest, "source", None), nbest.named()
-    return Example(
-        split, nbest.id, scorer.content.gold_text(pair), texts[base], texts[chosen],
-        base_gain=float(gains[base]), chosen_gain=float(gains[chosen]), oracle_gain=float(gains[places["oracle"]]),
-        contributions=scorer.explain(opened, chosen, base)[:FEATURES_SHOWN],
-        source=None if source is None else _text(source),
-        columns=columns_table(named.names, named.scores[base], named.scores[chosen]),
-        candidates=candidates_table(texts, scorer.scores(opened), nbest.base, gains, places, measure),
-    )  # fmt: skip
-
-
-def columns_table(names: Sequence[str], base: np.ndarray, chosen: np.ndarray) -> TextTable | None:
-    """The scores that a list brings, of base and chosen side by side; None for a single one."""
-    values = zip(names, base.tolist(), chosen.tolist(), strict=True)
-    rows = [[name, *reals([first, second, second - first])] for name, first, second in values]
-    headings = ["score", "base", "chosen", "chosen − base"]
-    return TextTable("Scores of the list", headings, rows) if len(rows) > 1 else None
-
-
-def candidates_table(
-    texts: Sequence[str], scores: np.ndarray, base: np.ndarray, gains: np.ndarray, places: Mapping[str, int],
-    measure: Measure,
-) -> TextTable:  # fmt: skip
-    """The candidates of a list in the model's order; ``places``: by role, which of them has it."""
-    order = rank(scores, base)[:CANDIDATES]
-    rows = list[list[str]]()
-    shown = order.tolist(), reals(scores[order].tolist()), reals(base[order].tolist())
-    for place, score, by_base in zip(*shown, strict=True):
-        roles = ", ".join(role for role, other in places.items() if other == place)
-        rows.append([str(len(rows) + 1), roles, texts[place], score, by_base, measure.gain(float(gains[place]))])
-    left = len(texts) - len(rows)
-    note = f"{count(left)} more candidates are not shown." if left else ""
-    headings = ["rank", "which", "candidate", "score", "base score", gain_heading(measure)]
-    return TextTable("Candidates by the model's score", headings, rows, texts=3, note=note, style="long-3")
-
-
-def contributions_table(parts: Sequence[Contribution]) -> TextTable | None:
-    """The strongest contributions, each with its bar."""
-    amounts = [part.amount for part in parts]
-    weights, differences = [part.weight for part in parts], [part.value - part.other for part in parts]
-    names = [part.feature for part in parts]
-    rows = list(zip(names, reals(weights), reals(differences), reals(amounts), strict=True))
-    headings = ["feature", "weight", "chosen − base", "contribution"]
-    caption = "Strongest contributions to the choice"
-    return TextTable(caption, headings, rows, style="contributions", bars=amounts) if rows else None
-
-
-def gain_heading(measure: Measure) -> str:
-    """The name of a candidate's gain."""
-    return "gain" if measure.lower_is_better else measure.heading
+        if (pair := scorer.content.pair(kept.nbest, SkipCount("skip"))) is None:
+            continue
+        texts, source = pair.nbest.texts, pair.nbest.source
+        base, chosen = int(answers.base[i] - firsts[i]), int(answers.chosen[i] - firsts[i])
+        example = Example(
+            split, pair.nbest.id, scorer.content.gold_text(pair), _text(texts[base]),
+            _text(texts[chosen] if answers.texts is None else answers.texts[kept.number]),
+            base_gain=float(answers.before[i]), chosen_gain=float(answers.after[i]), oracle_gain=float(answers.best[i]),
+            contributions=scorer.explain(scorer.opened(pair), chosen, base)[:MAX_FEATURES],
+            source=None if source is None else _text(source),
+        )  # fmt: skip
+        examples.append(example)
+    return examples
 
 
 def _text(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
-CHANGES = "Lists whose chosen candidate is better or worse than the base candidate"
-SAME = 1e-12  # gains that are this close are equal
-STRONGEST, TEMPLATES, NAMED = 20, 25, 3  # rows of the tables of weights, and features named for a template
-
-
-@dataclass(frozen=True)
-class Report:
-    """Everything that the report of a run over lists shows.
-
-    Parameters
-    ----------
-    metrics: the content of metrics.json; ``runs`` holds all runs of the recipe, the top level the chosen one. A run's
-        name and seed identify it; runs with one name and one learner are taken to be the same run with several seeds.
-        ``dev_split`` names the split that runs are chosen on, if that is not "dev"; a run's ``dev`` is its score there.
-    recipe: the resolved recipe, as YAML.
-    date: when the run ended; ``seconds``: how long it took. environment: lines about machine, Python and libraries.
-    curves: one for every run that kept a history. figures: those that the recipe asks for.
-    changes: how many lists got better or worse; weights: of the model.
-    learning: how results depend on the number of training lists.
-    """
-
-    metrics: dict[str, Any]
-    recipe: str
-    date: datetime
-    seconds: float
-    curves: Sequence[Curve] = ()
-    figures: Sequence[Figure] = ()
-    examples: Sequence[Example] = ()
-    environment: Sequence[str] = ()
-    changes: TextTable | None = None
-    weights: Sequence[TextTable] = ()
-    learning: LearningCurve | None = None
-
-
 def write_page(
-    recipe: ListRecipe, directory: Path, data: Data, model: Model, runs: list[Run], chosen: Run, metrics: Metrics,
-    seconds: float,
+    recipe: ListRecipe, directory: Path, data: Data, model: Model, runs: Sequence[Run],
+    answers: Mapping[str, Answers], metrics: Metrics, seconds: float,
 ) -> None:  # fmt: skip
-    """Write the report, with a closer look at every test split, and the figures, which ``metrics`` then has as
-    numbers."""
-    measure, curves = primary_of(metrics), [run.curve() for run in runs]
-    figures = draw_figures(recipe, metrics, curves)
+    """Write the page, and the figures, which ``metrics`` then has as numbers; answers: by test split."""
+    scorer = Scorer(model, recipe.predictor)
+    figures = draw_figures(recipe, metrics, runs)
     write_figures(directory, figures, metrics)
-    examples: list[Example] = []
-    changes: list[dict[str, str]] = []
-    for split in recipe.data.tests:
-        extracted, choices, served = data.others[split], chosen.choices[split], decided_by(metrics)
-        both = choices["base"], choices.get(served, choices[recipe.predictor])
-        answers = None
-        if served not in choices:
-            found = chosen.selections[split]
-            gains_of_answers = metric_of(recipe).gain(found.rows[served], found.reference)
-            answers = Answers(answers_written(directory, split), gains_of_answers)
-        examples += look_again(recipe, split, extracted, model, *both, measure, answers)
-        gains = [list_gains(extracted.corpus, choice) for choice in both]
-        if answers is not None:
-            gains[1] = answers.gains
-            rows = chosen.selections[split].rows
-            both = both[0], np.where((rows[served] == rows["base"]).all(axis=1), both[0], -2)
-        changes.append(changes_row(split, *both, gains))
-    report = Report(
-        metrics, recipe.as_yaml(), datetime.now().astimezone(), seconds, curves, figures, examples, environment(),
-        changes=TextTable.of(CHANGES, changes) if changes else None, weights=weight_tables(model, recipe.predictor),
-        learning=shown_curve(metrics.get("curve") or {}, measure, dev_of(metrics)),
+    sections = list_sections(
+        metrics, runs=runs, figures=figures, weights=weight_tables(model, recipe.predictor),
+        examples=[one for split, own in answers.items() for one in examples_of(scorer, split, data.others[split], own)],
+        changes=[changes_row(split, own) for split, own in answers.items()],
     )  # fmt: skip
-    write_text(directory / "report.html", render(report))
+    summary = headline.headline(metrics)
+    text = report(metrics, sections, recipe=recipe.as_yaml(), seconds=seconds, about=recipe.about, summary=summary)
+    write_text(directory / "report.html", text)
 
 
-def render(report: Report) -> str:
-    """The page of a run over lists."""
-    metrics = report.metrics
+def list_sections(
+    metrics: Mapping[str, Any],
+    *,
+    runs: Sequence[Run] = (),
+    figures: Sequence[Figure] = (),
+    examples: Sequence[Example] = (),
+    changes: Sequence[Mapping[str, str]] = (),
+    weights: Sequence[TextTable] = (),
+) -> list[PageSection]:
+    """The sections of a run over lists; runs: as they were trained; figures: those that the recipe asks for;
+    changes: a ``changes_row`` by split."""
     measure, task = primary_of(metrics), str(metrics.get("task", ""))
-    return page(
-        "lists.html.j2",
-        metrics,
-        recipe=report.recipe,
-        date=report.date,
-        seconds=report.seconds,
-        environment=report.environment,
-        runs="run",
-        summary=headline.headline(metrics),
-        results=[
-            *(headline.results_on_page(metrics, split) for split in splits_of(metrics)),
-            *list_tables.coverage_tables(metrics),
-        ],
-        notes=headline.notes(metrics),
-        steps=headline.next_steps(metrics),
-        account=metrics.get("account", {}).items(),
-        reported=list_tables.reported_table(metrics),
-        figures=[*report.figures, coverage_figure(metrics)],
-        signature=metrics.get("metric"),
-        signatures=headline.signatures(metrics),
-        changes=report.changes,
-        weights=report.weights,
-        examples=[example.parts(task, measure) for example in report.examples],
-        curves=training_figures(report.curves, metrics),
-        learning=[learning_figure(report.learning, measure), sweep_figure(metrics)],
-        tables=[table(metrics) for table in list_tables.TRAINING],
-        bound=list_tables.bound(metrics),
-        data=[table(metrics) for table in list_tables.DATA],
-    )
+    results: list[Part] = [headline.results_on_page(metrics, split) for split in splits_of(metrics)]
+    results += [*headline.notes(metrics), list_tables.reported_table(metrics), [*figures, coverage_figure(metrics)]]
+    results += [f"{name}: {text}" for name, text in headline.signatures(metrics)]
+    learning = learning_figure(metrics.get("curve") or {}, measure, dev_of(metrics))
+    training: list[Part] = [[training_figure(runs, metrics), learning]]
+    sides = [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0] for sign in (1, -1)]
+    return [
+        PageSection("Results", results),
+        PageSection("Choice", [list_tables.choice_table(metrics)]),
+        PageSection(
+            "Lists", [TextTable.of("Answers compared with base candidates", changes), KEY if examples else None]
+        ),
+        *(
+            PageSection(heading, [one.folded(task, measure, open=k == 0) for k, one in enumerate(side)])
+            for heading, side in zip(_sides(examples), sides, strict=True)
+        ),
+        PageSection("Weights", weights),
+        PageSection("Training", [*training, list_tables.training_table(metrics), list_tables.mert_table(metrics)]),
+        PageSection(
+            "Data", [metrics.get("account"), list_tables.corpora_table(metrics), list_tables.remarks_table(metrics)]
+        ),
+    ]
 
 
-def changes_row(split: str, base: np.ndarray, chosen: np.ndarray, gains: Sequence[np.ndarray]) -> dict[str, str]:
-    """The number of lists of a split that got better or worse by their gain, or stayed as they were.
+def _sides(examples: Sequence[Example]) -> tuple[str, str]:
+    """The headings of lists that got better and of those that got worse."""
+    verdicts = {gain for one in examples for gain in (one.base_gain, one.chosen_gain)} <= {0.0, 1.0}
+    return ("Now right", "Now wrong") if verdicts else ("Now better", "Now worse")
 
-    base, chosen: candidates (int64 [L]); gains: theirs (float64 [L]).
-    """
-    difference = gains[1] - gains[0]
-    better, worse = difference > SAME, difference < -SAME
-    other = ~better & ~worse & (chosen != base)
-    lists = max(base.size, 1)
+
+def changes_row(split: str, answers: Answers) -> dict[str, str]:
+    """The number of lists of a split that got better or worse by their gain, or stayed as they were."""
+    difference = answers.after - answers.before
+    better, worse, lists = difference > SAME_GAIN, difference < -SAME_GAIN, max(difference.size, 1)
     return {
         "split": split,
         "better": f"{count(better.sum())} ({fixed(100 * better.sum() / lists, 1)} %)",
         "worse": f"{count(worse.sum())} ({fixed(100 * worse.sum() / lists, 1)} %)",
-        "another candidate, as good": count(other.sum()),
-        "the same candidate": count(np.sum(chosen == base)),
-        "lists": count(base.size),
+        "another candidate, as good": count((~better & ~worse & answers.changed).sum()),
+        "the same candidate": count((~answers.changed).sum()),
+        "lists": count(difference.size),
     }
+
+
+def contributions_table(contributions: Sequence[Contribution]) -> TextTable:
+    """The strongest contributions, each with its bar."""
+    weights = reals([part.weight for part in contributions])
+    differences = reals([part.value - part.other for part in contributions])
+    amounts = reals([part.amount for part in contributions])
+    names = [part.feature for part in contributions]
+    bars = [Bar(min(part.amount, 0.0), max(part.amount, 0.0)) for part in contributions]
+    headings = ["feature", "weight", "chosen − base", "contribution"]
+    rows = list(zip(names, weights, differences, amounts, strict=True))
+    return TextTable("Features that decided; above zero for the chosen candidate", headings, rows, bars=bars)
 
 
 def weight_tables(model: Model, predictor: str) -> list[TextTable]:
     """The strongest weights, and the share of all weights that each template has; none for a model without weights."""
     w = model.weights[predictor].strength
-    if not np.any(w):
-        return []
-    order = np.argsort(-np.abs(w), kind="stable")[:STRONGEST]
+    order = np.argsort(-np.abs(w), kind="stable")[:MAX_WEIGHTS]
     order = order[w[order] != 0.0]
-    names = [model.table.name(int(j)) for j in order]
-    rows = list(zip(names, reals(w[order].tolist()), strict=True))
+    weights = reals(w[order].tolist())
+    rows = list(zip((model.table.name(int(j)) for j in order), weights, strict=True))
+    bars = [Bar(min(weight, 0.0), max(weight, 0.0)) for weight in w[order].tolist()]
     note = "A weight is for one unit of its feature: weights of scores depend on what these are measured in."
-    return [TextTable("Strongest weights", ["feature", "weight"], rows, note=note), _shares_table(model, predictor)]
-
-
-def _shares_table(model: Model, predictor: str) -> TextTable:
-    """Every template with its share of the sum of all weights' sizes."""
-    weighted = [share for share in shares(model, predictor, NAMED) if share.nonzero]
-    rows = [
+    weighted = [share for share in shares(model, predictor, MAX_NAMED) if share.nonzero]
+    left = len(weighted) - MAX_TEMPLATES
+    by_template = [
         {
             "template": share.template,
             "its strongest": "; ".join(
@@ -352,8 +241,10 @@ def _shares_table(model: Model, predictor: str) -> TextTable:
             "nonzero weights": count(share.nonzero),
             "columns": count(share.columns),
         }
-        for share in weighted[:TEMPLATES]
+        for share in weighted[:MAX_TEMPLATES]
     ]
-    left = len(weighted) - TEMPLATES
-    note = f"{left} more templates have smaller shares." if left > 0 else ""
-    return TextTable.of("Templates", rows, texts=2, note=note, style="long-2")
+    more = f"{left} more templates have smaller shares." if left > 0 else ""
+    return [
+        TextTable("Strongest weights", ["feature", "weight"], rows, note=note, bars=bars),
+        TextTable.of("Templates", by_template, texts=2, note=more),
+    ]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rerank.data.shards import parts
-from rerank.engines.workers import check_visible
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
@@ -17,13 +16,13 @@ from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING
 from rerank.learn.folds import FOLDS, sections
 from rerank.learn.scoring import choices, weighed_rows
-from rerank.models.dense_line import NAME as LINE
-from rerank.models.dense_line import dense_line
 from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
+from rerank.models.predictions import NAME as LINE
+from rerank.models.predictions import dense_line
 from rerank.models.provenance import provenance
+from rerank.pool import check_visible
 from rerank.readers.account import Account, tell
-from rerank.readers.nbest import NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import says_scores
 from rerank.recipes.recipe import ListRecipe, Single
@@ -34,18 +33,17 @@ from rerank.runs.checks import check_single, check_sizes
 from rerank.runs.choice import blind, choose
 from rerank.runs.corpora import Data, digest_of, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
-from rerank.runs.doubts import again, doubt_of_base, doubts
+from rerank.runs.doubts import doubt_of_base, doubts
 from rerank.runs.ensembles import train_ensemble
 from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
-from rerank.runs.list_page import write_page
+from rerank.runs.list_page import Answers, answers_of, write_page
 from rerank.runs.mert import tune_run
 from rerank.runs.report.list_figures import check_figures
 from rerank.runs.report.measures import own_measure
 from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
-from rerank.runs.role_checks import doubts_of_lists
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
-from rerank.runs.training import RunTask, train_run, trained_on
+from rerank.runs.training import RunTask, train_run, trained_on, trained_once
 from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
@@ -84,6 +82,7 @@ class ListSteps(Steps[ListRecipe]):
         self.singles = recipe.expand()
         self.metric = metric_of(recipe)
         self.tested = recipe.data.tests if self.tests else ()
+        self.answers = dict[str, Answers]()  # by test split
         self.size = {"splits": len(self.tested)}
         self.predictions = [name for split in recipe.data.tests for name in prediction_files(split)]
         warm = [] if recipe.training.start is None else [str(Path(recipe.training.start) / HEADER)]
@@ -113,9 +112,7 @@ class ListSteps(Steps[ListRecipe]):
         if self.data.table.about.get("scored") and not says_scores(recipe.data.reader):
             every = chain.from_iterable(parts(each.corpus) for each in (self.data.training, *self.data.others.values()))
             self.base_doubt = doubt_of_base(self.content.held[0], ((p.lists, p.gain, p.base) for _, p in every))
-        first = (nbest for nbest in again(recipe, recipe.data.training, self.content) if isinstance(nbest, NBestList))
-        amiss = doubts_of_lists(first, self.metric, getattr(recipe.data, "roles", None))
-        self.base_doubt = " ".join([*amiss, *filter(None, [self.base_doubt])])
+        self.base_doubt = " ".join([*about.get("amiss", []), *filter(None, [self.base_doubt])])
         for line in [*self.doubts, *filter(None, [self.base_doubt])]:
             log.warning("%s", line)
         return self.data.size()
@@ -126,31 +123,29 @@ class ListSteps(Steps[ListRecipe]):
     def train(self, work: Stages) -> dict[str, int]:
         each = enumerate(self.singles)
         tasks = [self._task(self.data, single.name, single.recipe, f"{number:04d}") for number, single in each]
-        self._train(tasks)
-        self.runs = [task.load() for task in tasks]
+        self.runs = self._train(tasks)
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
         return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
 
-    def _train(self, tasks: Sequence[RunTask]) -> None:
-        """Train and store all runs that are not stored already, side by side where there are workers."""
-        pending, engine = {}, self.engine
-        for number, task in enumerate(tasks):
-            if task.stored:
-                task.load()  # one that cannot be used is refused before others are trained in vain
-            else:
+    def _train(self, tasks: Sequence[RunTask]) -> list[Run]:
+        """All runs; those that are not kept already are trained, side by side where there are workers."""
+        runs, pending, engine = [task.kept() for task in tasks], {}, self.engine
+        for number, (task, run) in enumerate(zip(tasks, runs, strict=True)):
+            if run is None:
                 if task.recipe.training.start is not None and task.recipe.training.vote:
                     log.warning("no voted predictor: votes need all updates from the first on, and this run continues")
                 pending[f"run {number + 1} of {len(tasks)}: {task.name}, seed {task.recipe.seed}"] = task
-        if len(pending) > 1 and engine.workers > 1 and not watched():
+        aside = len(pending) > 1 and engine.workers > 1 and not watched()
+        if aside:
             log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
-            for line, _ in zip(pending, engine.map(train_task, pending.values()), strict=True):
+            for line, _ in zip(pending, engine.map(keep_trained, pending.values()), strict=True):
                 log.info("%s: trained", line)
-            return
-        for line, task in pending.items():
+        for line in () if aside else pending:
             log.info("%s", line)
-            train_task(task)
+            keep_trained(pending[line])
+        return [run or trained_once(task) for task, run in zip(tasks, runs, strict=True)]
 
     def _task(self, data: Data, name: str, single: ListRecipe, place: str) -> RunTask:
         """A run with what it needs of the data."""
@@ -249,7 +244,7 @@ class ListSteps(Steps[ListRecipe]):
             assert line is not None
             lists = data.others[split].corpus
             selected = choices(lists, line.weights)
-            chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), metric, selected)
+            chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), selected)
         return line.about if line is not None else None
 
     def _cross_validate(self) -> None:
@@ -262,15 +257,18 @@ class ListSteps(Steps[ListRecipe]):
             rest, held = (part_of(every, taken, f"{every.key} {first}") for taken in (~apart, apart))
             data = Data(rest, self.data.table, rest.key, {**self.data.others, split: held})
             task = self._task(data, chosen.name, chosen.recipe, f"without-{first}")
-            self._train([task])
-            parts.append(task.load())
+            parts += self._train([task])
             join_base(parts[-1], data.table)
             tune_decoding(self.recipe, data, parts[-1:], self.metric, self.engine)
             self._measure(data, parts[-1:], parts[-1], (split,))
         chosen.take_over(split, every, parts, self.metric)
 
     def predict(self) -> None:
-        write_predictions(self.recipe, self.directory, self.data, self.served, self.chosen, self.tested)
+        recipe, data = self.recipe, self.data
+        for split in self.tested:
+            self.answers[split] = answers_of(recipe, self.directory, split, data.others[split], self.chosen)
+        kept = {split: answers.kept for split, answers in self.answers.items()}
+        write_predictions(recipe, self.directory, data, self.served, self.chosen, kept)
         for split, selections in self.chosen.selections.items():
             selections.save(output_file(self.directory, "predictions", prediction_files(split)[1]))
 
@@ -278,13 +276,10 @@ class ListSteps(Steps[ListRecipe]):
         chosen, data, metric, tests = self.chosen, self.data, self.metric, self.tested
 
         def train(share: float) -> Run:
-            """The run of a share of the training lists, unless it is stored already."""
+            """The run of a share of the training lists."""
+            log.info("learning curve: %g %% of the training lists", 100 * share)
             single = chosen.recipe.changed({"training.share": share})
-            task = self._task(data, chosen.name, single, f"share-{share:g}")
-            if not task.stored:
-                log.info("learning curve: %g %% of the training lists", 100 * share)
-                train_task(task)
-            return task.load()
+            return trained_once(self._task(data, chosen.name, single, f"share-{share:g}"), trained)
 
         def look(run: Run) -> CurvePoint:
             return look_at_lists(run, data, metric, tests)
@@ -295,7 +290,7 @@ class ListSteps(Steps[ListRecipe]):
         return learning_curve(chosen.recipe, metric, reference, tests[0], "lists", chosen, train, look)
 
     def report(self, metrics: Metrics, seconds: float) -> None:
-        write_page(self.recipe, self.directory, self.data, self.served, self.runs, self.chosen, metrics, seconds)
+        write_page(self.recipe, self.directory, self.data, self.served, self.runs, self.answers, metrics, seconds)
 
 
 def with_roles(settings: Settings, found: Mapping[str, str]) -> Settings:
@@ -315,14 +310,18 @@ def join_base(run: Run, table: Table) -> None:
     run.training["base"] = base | {"weights": {name: run.weights[name].base for name in base["weights"]}}
 
 
-def train_task(task: RunTask) -> None:
-    """Train a run and store it."""
+def trained(task: RunTask) -> Run:
+    """A trained run, of several members if it is an ensemble, tuned by MERT if the recipe says so."""
+    run = train_run(task) if task.recipe.training.ensemble is None or task.dev is None else train_ensemble(task)
+    tune_run(run, task)
+    return run
+
+
+def keep_trained(task: RunTask) -> None:
+    """Train a run and keep it."""
     assert task.place is not None
     check_visible(task.place.parent.parent)  # the directory of the results
-    ensemble = task.recipe.training.ensemble is not None and task.dev is not None
-    run = train_ensemble(task) if ensemble else train_run(task)
-    tune_run(run, task)
-    run.save(task.place)
+    trained_once(task, trained)
 
 
 def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:

@@ -9,10 +9,9 @@ from typing import Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import amount, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
-from rerank.base.wording import amount
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
 from rerank.extraction.content.texts import TextContent
@@ -20,28 +19,27 @@ from rerank.extraction.seen import SeenLists, SeenSample
 from rerank.metrics.base import Metric, TestName, chosen_rows
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import rows_of_scores
-from rerank.metrics.order import OrderMetric
-from rerank.metrics.significance import Significance, compare, score_interval
+from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.account import MOST, Account, tell
-from rerank.readers.base import NBestList, SkipCount
-from rerank.readers.block import one_by_one
+from rerank.readers.base import SkipCount
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import candidate_of
 from rerank.readers.given.nbest import NBest, each_of, told
 from rerank.readers.given.reading import blocks_given, first_list, lists_from
+from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.texts.table import is_table
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
+from rerank.runs.compared import Compared
 from rerank.runs.doubts import unlike_training
-from rerank.runs.evaluation import Selections
 from rerank.runs.fitting import task_of
-from rerank.runs.report.html import fill
+from rerank.runs.report.html import PageSection, page
 from rerank.runs.report.measures import measures_of
-from rerank.runs.report.table import TextTable, plain_text
+from rerank.runs.report.table import Bar, TextTable, plain_text
 
 log = logging.getLogger("rerank")
 BATCH = 64  # lists that are ranked together
@@ -82,7 +80,7 @@ class Evaluation:
 
     def to_html(self) -> str:
         """The figures as one self-contained page."""
-        return fill("evaluation.html.j2", {"title": "Evaluation", "table": self._table(), "facts": self._facts()})
+        return page("Evaluation", [PageSection("Scores", [self._table(), *self._facts()])])
 
     def __str__(self) -> str:
         return plain_text(self._table().rich()) + "\n".join(self._facts())
@@ -96,7 +94,8 @@ class Evaluation:
             for name, report in self.scores.items()
         ]
         headings = ["selection", primary, "95 % interval", *(measure.heading for measure in others)]
-        return TextTable(amount(self.lists, "list"), headings, rows)
+        bars = [Bar(*self.intervals[name], self.scores[name][primary]) for name in self.scores]
+        return TextTable(amount(self.lists, "list"), headings, rows, bars=bars, from_zero=False)
 
     def _facts(self) -> list[str]:
         by, lines = f"by the predictor {self.predictor}, " if self.predictor else "", []
@@ -189,7 +188,7 @@ def _measured(
         content = (scorer if metric is None else Scorer(settled)).content  # decoding is by the model's own metric
     else:
         content = content_of(recipe)
-    ordered = isinstance(content.metric, OrderMetric)  # by scores, which decoding does not give
+    ordered = content.metric.ordered  # by scores, which decoding does not give
     if scorer is not None:
         how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
         if ordered and how is not None:
@@ -236,26 +235,26 @@ def _answered(
         SeenLists(content.held),
         list[MeasuredList](),
     )
-    first = list[NBestList]()
+    first = list[Lists]()
     found = content.measured(one_by_one(blocks_given(lists, texts=texts, gains=gains)), count)
     while batch := list(islice(found, BATCH)):
         for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
             if isinstance(answer, np.ndarray):
-                about = one.rows.base, one.stats, one.reference
-                (row,) = rows_of_scores(content.metric, one.block.lists, answer, *about)
+                about = one.held.base, one.stats, one.reference
+                (row,) = rows_of_scores(content.metric, one.lists.first, answer, *about)
             elif isinstance(answer, bytes):
                 assert one.pair is not None
                 row = content.text_stats(one.pair, answer)
             else:
                 (row,) = chosen_rows(one.stats, np.array([answer]))
-            answered.append(MeasuredList(one.rows.id, one.rows.base, one.stats, one.reference[0], row))
-            seen.add(one.block)
-            first += [one.pair.nbest if one.pair else one.rows][: MOST - len(first)]
+            answered.append(MeasuredList(one.lists.id, one.held.base, one.stats, one.reference[0], row))
+            seen.add(one.lists)
+            first += [one.lists][: MOST - len(first)]
     count.warn()
     return answered, seen.finish(), Account.of("", first, measure=content.metric.signature)
 
 
-def _as_given(given: Iterator[Any], take: Callable[[Any, NBestList], Answer], pairs: list[Pair]) -> list[Answer]:
+def _as_given(given: Iterator[Any], take: Callable[[Any, Lists], Answer], pairs: list[Pair]) -> list[Answer]:
     """The next of the answers that are ``given``."""
     return [take(next(given, _MISSING), pair.nbest) for pair in pairs]
 
@@ -297,19 +296,13 @@ def evaluation_of(
         del rows["first"]
     rows |= {"choice": np.stack(answers)}
     rows |= {"other": np.stack(others)} if others else {}
-    intervals = {
-        name: score_interval(metric, chosen, reference, samples=samples, seed=seed) for name, chosen in rows.items()
-    }
-    against, *between = (
-        compare(metric, rows["choice"], rows[name], reference, test=test, samples=samples, seed=seed)
-        for name in ("base", "other")
-        if name in rows
-    )
-    reports = Selections(list(ids), metric.signature, reference, rows).reports(metric)
-    return Evaluation(metric, by, len(ids), reports, intervals, against, *between)
+    compared = Compared(metric, reference, rows, test=test, samples=samples, seed=seed)
+    intervals = {name: compared.interval(name) for name in rows}
+    against, *between = (compared.tested("choice", name) for name in ("base", "other") if name in rows)
+    return Evaluation(metric, by, len(ids), compared.reports(), intervals, against, *between)
 
 
-def _scores(given: Any, nbest: NBestList) -> np.ndarray:
+def _scores(given: Any, nbest: Lists) -> np.ndarray:
     """The scores of the candidates that can be used: float64 [N]."""
     try:
         scores = np.zeros(0) if given is _MISSING else np.asarray(given, np.float64)
@@ -321,7 +314,7 @@ def _scores(given: Any, nbest: NBestList) -> np.ndarray:
     return scores[list(nbest.places)]
 
 
-def _place(choice: Any, nbest: NBestList) -> int:
+def _place(choice: Any, nbest: Lists) -> int:
     """The place of a choice among the candidates that can be used."""
     if choice is _MISSING:
         raise DataError("no choice is given for this list; expected one for each", list_id=nbest.id)

@@ -6,11 +6,11 @@ feature of the log-linear model, and minimum error rate training sets the few we
 
 import logging
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, offsets
 from rerank.data.shards import parts
 from rerank.features.dense import free_values
 from rerank.features.table import Table
@@ -33,26 +33,6 @@ def dense_features(corpus: Corpus, weights: Weights) -> np.ndarray:
     w[: corpus.free] = 0.0
     sparse = scores(corpus, Weights(w, 0.0))
     return np.column_stack([corpus.base, sparse, free_values(corpus)])
-
-
-class _Dense(NamedTuple):
-    """The reading of lists by MERT."""
-
-    lists: np.ndarray  # int64 [L + 1]
-    features: np.ndarray  # float64 [N, 2 + F]
-    stats: np.ndarray
-    reference: np.ndarray
-    base: np.ndarray
-
-
-def _joined(found: list[tuple[Corpus, np.ndarray]]) -> _Dense:
-    """All parts with their dense features as one."""
-    sizes = np.concatenate([np.diff(part.lists) for part, _ in found])
-    return _Dense(
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        np.concatenate([features for _, features in found]),
-        *(np.concatenate([np.array(getattr(part, name)) for part, _ in found]) for name in _Dense._fields[2:]),
-    )
 
 
 def _named(weights: np.ndarray, table: Table) -> dict[str, float]:
@@ -86,9 +66,13 @@ def tune_run(run: Run, task: RunTask) -> None:
     start = time.perf_counter()
     trained = run.weights[recipe.mert.predictor]
     first = np.concatenate([[trained.base, 1.0], trained.w[: split.free]])
-    dense = _joined([(part, dense_features(part, trained)) for _, part in parts(split)])
-    settings = make_mert(recipe)
-    result = mert(dense.lists, dense.features, dense.stats, dense.reference, metric, first, settings, ties=dense.base)
+    every = [part for _, part in parts(split)]
+    lists = offsets(np.concatenate([np.diff(part.lists) for part in every]))
+    features = np.concatenate([dense_features(part, trained) for part in every])
+    stats, reference, base = (
+        np.concatenate([np.array(getattr(part, name)) for part in every]) for name in ("stats", "reference", "base")
+    )
+    result = mert(lists, features, stats, reference, metric, first, make_mert(recipe), ties=base)
     w = trained.w * result.weights[1]
     w[: split.free] = result.weights[2:]
     run.weights[PREDICTOR] = Weights(w, float(result.weights[0]))

@@ -6,30 +6,33 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
+from itertools import zip_longest
 
 from rerank.base.encoding import decoded, is_name
 from rerank.base.errors import DataError
+from rerank.base.registry import imported
 from rerank.extraction.content import content_of
+from rerank.extraction.list_checks import UNSPACED, UNSUITED, Inputs, doubts_of_lists, inputs_of, shared
 from rerank.learn.folds import FOLDS
+from rerank.metrics.gain import LOWER, REWARD
 from rerank.readers.account import Account
-from rerank.readers.base import NBestList, lists_of, readers
+from rerank.readers.base import Reader, lists_of, readers
 from rerank.readers.detection import recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
 from rerank.readers.lines import LineReader
-from rerank.readers.sequences.base import TaggedSentence, sequence_readers
+from rerank.readers.lists import Lists
 from rerank.readers.several import make_reader, settings_of
 from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.text_files import TextFile
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_pairs import lists_of_texts
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.settings import Settings, named
-from rerank.runs.doubts import UNSPACED, written_apart
-from rerank.runs.role_checks import UNSUITED, check_labels, doubts_of_lists
-from rerank.runs.systems import systems
+from rerank.recipes.tasks import TaskFiles, tasks
+from rerank.runs.doubts import written_apart
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
 from rerank.storage.strict_json import as_json
@@ -39,7 +42,6 @@ TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of t
 SPEECH = "kaldi", "espnet"  # readers of transcripts
 JUDGED = "trec"  # the reader of search results that are judged in a file beside
 SEARCH = "letor", JUDGED
-SENTENCES = "conllu", "slash", "conll"  # readers of sentences with labels, the pickiest first
 MEASURES = {
     "parseval": "PARSEVAL F", "gain": "the gain", "ndcg": "NDCG", "bleu": "BLEU", "wer": "the word error rate",
     "cer": "the character error rate", "match": "exact match", "counts": "F of counts",
@@ -55,10 +57,8 @@ LEARNED = (
     "# decode: {kinds: [mbr, fuse, learned]}  # brackets judged by trees: about .5 F better and, with 9,500 lists, 3 "
     "minutes longer; needs scikit-learn"
 )
-EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
 PACKERS, PACKED = (".gz", ".bz2", ".xz", ".zst"), 6  # how much smaller files are
 SPEED = 60 * 3e6  # bytes a minute: 29,000 lists of translations and 9,500 of parses, on two cores
-LOOK = 50  # lines or sentences
 
 
 @dataclass(frozen=True)
@@ -114,11 +114,11 @@ def _recipe(
     """``new_recipe`` of a file for each split."""
     splits = _names(files)
     train, dev, tests = _splits(files, splits)
-    if (made := _no_lists(name, files, splits)) is not None:
+    if (made := _no_lists(name, files, splits, reader)) is not None:
         return made
     settings, shown = _looked_at(files, references, reader, roles)
     format_name = str(settings["name"])
-    trees = not isinstance(shown, TextList)
+    trees = shown.of_trees
     root, form, judged = _placed(files)[0], reader or format_name, format_name == JUDGED
     if judged:
         if len(qrels := set(references)) != 1:
@@ -141,7 +141,7 @@ def _recipe(
     ]  # fmt: skip
     lines[-1] += "" if tests else f"  # so the training lists are cross-validated, in {FOLDS} parts"
     gains = not trees and (GAIN in shown.names or judged)
-    source = sources or (isinstance(shown, TextList) and shown.source)
+    source = sources or (not shown.of_trees and shown.source)
     spoken = format_name in SPEECH or (format_name in ROWS and not source)  # translations have a source
     task = "parse" if trees else "ranking" if gains else "speech" if spoken else "translation"
     if trees:
@@ -149,15 +149,11 @@ def _recipe(
             raise DataError("lists of trees need gold trees; name their files with --references", path=files[0])
         lines.append(f"  gold: {_quoted(_beside(references, files, splits, 'references'))}")
     else:
-        assert isinstance(shown, TextList)
+        assert not shown.of_trees
         for path in references:
             TextFile(path)  # refuses annotations
         if not (gains or references or shown.references):
-            if shown.roles is not None and len(likely := shown.roles.gains) > 1:
-                found = f"{' and '.join(map(repr, likely))} could be the gain"
-                raise DataError(f"{found}; say which: --roles {likely[0]}=gain", path=files[0])
-            message = "the lists say neither which candidates are good (a gain) nor what is right (a reference)"
-            raise DataError(f"{message}; add a gain to each candidate, or name --references", path=files[0])
+            raise DataError(_no_gain(shown), path=files[0])
         lacking = {"references": "not needed" if gains else "in the lists", "sources": "in the lists, or unknown"}
         if shown.segmentation is not None and shown.source is None:
             lacking["sources"] = "unknown; with them (--sources), pairs of phrases are features"
@@ -173,13 +169,18 @@ def _recipe(
         "translation": "  # or speech, for word error rates; metric: match, of whole texts",
         "speech": "  # or translation, for BLEU; of phones wer is the phone error rate",
     }
-    said, first = _said_of(files, settings, references, measured=gains or trees or metric is not None)
-    lines[2:2] = [f"task: {task}{others.get(task, '')}", *_measure(task, format_name, first, metric)]
+    said, first = _said_of(files, settings, references)
+    measure = _measure(task, format_name, first, metric) or (_lower(first) if gains else [])
+    lines[2:2] = [f"task: {task}{others.get(task, '')}", *measure]
     recipe = read_settings(read_yaml("\n".join(lines)))
     assert isinstance(recipe, ListRecipe)
-    content = content_of(recipe)
-    if apart := "" if trees else written_apart(content.metric, content.read(recipe.data, recipe.data.training)):
-        lines.insert(3, f"# {apart}")
+    doubts = doubts_of_lists(first, content_of(recipe).metric, settings.get("roles"))
+    for line in doubts:
+        if UNSUITED in line and metric is None:
+            raise DataError(f"{line} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
+        log.warning("%s", line)
+    apart = written_apart(doubts)
+    lines[3:3] = [f"# {apart}"] if apart else []
     lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
     lines[1:1] = said
     kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
@@ -196,7 +197,7 @@ def _task_lines(recipe: ListRecipe) -> list[str]:
     return [*lines, *([LEARNED] if recipe.task == "parse" else [])]
 
 
-def _measure(task: str, format_name: str, first: Sequence[NBestList], chosen: str | None) -> list[str]:
+def _measure(task: str, format_name: str, first: Sequence[Lists], chosen: str | None) -> list[str]:
     """The line of the measure that is ``chosen``, or where it is not that of the task."""
     if chosen is not None:
         return [f"metric: {chosen}"]
@@ -215,6 +216,31 @@ def _measure(task: str, format_name: str, first: Sequence[NBestList], chosen: st
     return []
 
 
+def _no_gain(shown: Lists) -> str:
+    """Why lists without a gain and references are refused, and which of their numbers could be the gain."""
+    roles, names = shown.roles, [name for k, name in enumerate(shown.names) if k != shown.column]
+    likely = [*(roles.gains if roles is not None else ()), *filter(REWARD.search, names)]
+    if likely:
+        found = f"{' and '.join(map(repr, likely))} could be the gain"
+        return f"{found}; say {'which' if likely[1:] else 'so'}: --roles {likely[0]}=gain"
+    message = "the lists say neither which candidates are good (a gain) nor what is right (a reference)"
+    if roles is not None and (key := next(filter(LOWER.search, names), "")):
+        return f"{message}; {key!r} could be a gain of which lower is better: --roles {key}=gain"
+    return f"{message}; add a gain to each candidate, or name --references"
+
+
+def _lower(first: Sequence[Lists]) -> list[str]:
+    """The line of a gain that is called as ranks, costs and errors are, of which lower is better."""
+    every = [nbest for nbest in first if GAIN in nbest.names and len(nbest)]
+    key = every[0].roles.gain_key if every and isinstance(every[0], Lists) and every[0].roles is not None else ""
+    if not LOWER.search(key):
+        return []
+    gains = [nbest.scores[:, nbest.names.index(GAIN)] for nbest in every]
+    lowest = all(gain[nbest.base.argmax()] == gain.min() for nbest, gain in zip(every, gains, strict=True))
+    why = "as the base chooses the lowest of every list" if lowest else "as of ranks, costs and errors"
+    return [f"metric: {{name: gain, lower: true}}  # of {key!r} lower is better, {why}"]
+
+
 def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -> tuple[list[list[str]], str]:
     """The files of lists, those of several systems over the same inputs together, and what these have in common."""
     words = [
@@ -226,7 +252,21 @@ def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -
     name, *others = {None} if alone else {reader or recognised(path, readers) for path in files}
     if name is None or others:
         return [[path] for path in files], ""
-    return systems(make_reader(name, "--reader"), files, sources)
+    return _by_inputs(make_reader(name, "--reader"), files, sources)
+
+
+def _by_inputs(reader: Reader, files: Sequence[str], sources: Sequence[str]) -> tuple[list[list[str]], str]:
+    """The files, those of the same inputs together, and what these have in common; sources: of each."""
+    groups, what = list[tuple[Inputs, list[str]]](), ""
+    for path, beside in zip_longest(files, sources[: len(files)]):
+        texts = reader.holds != "trees"
+        found = inputs_of(reader, lists_of_texts(reader, path, sources=beside) if texts else lists_of(reader, path))
+        alike = ((group, same) for known, group in groups if (same := shared(known, found)))
+        group, same = next(alike, ([], ""))
+        groups += [] if same else [(found, group)]
+        group.append(path)
+        what = same or what
+    return [group for _, group in groups], what
 
 
 def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
@@ -246,43 +286,26 @@ def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
     return replace(made, text=text, found=found, tried=tried)
 
 
-def _no_lists(name: str, files: Sequence[str], splits: dict[str, str]) -> NewRecipe | None:
-    """The recipe for sentences with labels, or for examples of a svmlight file; None where the files are neither."""
+def _no_lists(name: str, files: Sequence[str], splits: dict[str, str], reader: str | None) -> NewRecipe | None:
+    """The recipe of a task that knows these files for its own; None where there is none."""
     train, dev, tests = _splits(files, splits)
-    head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]
-    root = _placed(files)[0]
-    if all(_starts_with_examples(path) for path in files):
-        if len(others := [path for path in files if path != train]) > 1:
-            message = f"found {len(files)} files of examples; expected one, or one to train on and one to test on"
-            raise DataError(message, path=others[1])
-        where = (
-            [f"  train: {_quoted(train)}", f"  test: {_quoted(others[0])}"] if others else [f"  path: {_quoted(train)}"]
-        )
-        lines = [*head, "task: classification", "", "data:", *where, "", "learner: {name: arow}  # or one that suits:",
-                 "# rerank list learners; docs/choosing.md"]  # fmt: skip
-        return _settled(lines, "examples in the format svmlight, measured by errors", [train, *others])
-    reader = next((each for each in SENTENCES if all(_holds_sentences(each, path) for path in files)), None)
-    if reader is None or any(recognised(path, readers) for path in files):
-        return None
-    check_labels(_sentences(reader, train), {"name": reader}, train)
-    lines = [
-        *head, "task: tagging", "", "data:", f"  root: {_quoted(root)}",
-        f"  file: {_quoted(_pattern(files, splits))}",
-        f"  reader: {reader}  # the last column, or the tag, is the label; docs/tagging.md says how to name another",
-        f"  train: {_quoted(splits[train])}", f"  dev: {_quoted(splits[dev]) if dev else 'null'}",
-        f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]", "",
-        "# training: {epochs: 10}", "# rerank: {n: 20, folds: 5}  # a second stage: features of whole sequences",
-    ]  # fmt: skip
-    return _settled(lines, f"sentences with labels in the format {reader}", files, tests)
+    own = TaskFiles(
+        files, train, dev, tests, splits, _placed(files)[0], partial(_pattern, files, splits), _quoted, reader
+    )
+    for _, task in tasks:
+        if task.new and (lines := imported(task.new)(own)):
+            head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]
+            return _settled([*head, *lines[1:]], lines[0], files, tests)
+    return None
 
 
 def _settled(lines: list[str], found: str, files: Sequence[str], tests: Sequence[str] = ()) -> NewRecipe:
     """A recipe of these lines, which are checked."""
     text = "\n".join(lines) + "\n"
     recipe = read_settings(read_yaml(text))
-    table = "on " + ", ".join(map(os.path.basename, tests)) if tests else "no figures: a test needs another file"
-    if recipe.task == "classification" or (isinstance(recipe, ListRecipe) and not tests):
-        table = "by cross-validation"
+    table = "by cross-validation"
+    if tests and not tasks.get(recipe.task).folds:
+        table = f"on {', '.join(map(os.path.basename, tests))}"
     return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{_time(files)}; base, model and more {table}")
 
 
@@ -293,44 +316,12 @@ def _time(files: Sequence[str]) -> str:
     return f"about {minutes} minutes" if minutes > 1 else "a minute or less"
 
 
-def _starts_with_examples(path: str) -> bool:
-    """Whether the first lines of a file are examples of svmlight, without lists (qid)."""
-    with open_stream(path) as stream:
-        lines = [line for _, line in islice(LineReader(stream), LOOK)]
-    return bool(lines) and all(EXAMPLE.match(line) for line in lines)
-
-
-def _sentences(reader: str, path: str) -> list[TaggedSentence]:
-    """The first sentences of a file."""
-    found = islice(sequence_readers.get(reader)().read(path), LOOK)
-    return [each for each in found if isinstance(each, TaggedSentence)]
-
-
-def _holds_sentences(reader: str, path: str) -> bool:
-    """Whether a reader finds sentences in a file, more than one, whose labels are fewer than their tokens."""
-    try:
-        found = list(islice(sequence_readers.get(reader)().read(path), LOOK))
-    except DataError:
-        return False
-    sentences = [each for each in found if isinstance(each, TaggedSentence)]
-    labels = [label for each in sentences for label in each.labels]
-    long = sum(len(each.tokens) > 1 for each in sentences)
-    return len(sentences) == len(found) > 1 and 2 * long > len(found) and 2 * len(set(labels)) < len(labels)
-
-
-def _said_of(
-    files: Sequence[str], settings: Settings, references: Sequence[str], *, measured: bool
-) -> tuple[list[str], list[NBestList]]:
-    """What the first file is taken for, a line for each, and its first lists; checks that fail are logged, or end this
-    where they leave no measure, unless one is chosen."""
+def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[Lists]]:
+    """What the first file is taken for, a line for each, and its first lists."""
     needed = references[: 1 if settings["name"] != JUDGED else 0] or None
     lists = read(files[0], settings, references=needed, on_bad_list="skip")
     assert isinstance(lists, ListFile)
     first = lists.first_items()
-    for line in doubts_of_lists(first, None, settings.get("roles")):
-        if UNSUITED in line and not measured:
-            raise DataError(f"{line} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
-        log.warning("%s", line)
     account = Account.of(files[0], first, settings["name"])
     return [] if account is None else [f"# {_listed([line])}" for line in account.lines], first
 
@@ -351,7 +342,7 @@ def _numbered(path: str, references: Sequence[str]) -> str:
 
 def _looked_at(
     files: Sequence[str], references: Sequence[str], reader: str | None, roles: str | None
-) -> tuple[Settings, NBestList]:
+) -> tuple[Settings, Lists]:
     """The reader of the files, and their first list with candidates."""
     names = {path: recognised(path, readers) if reader is None else reader for path in files}
     for path, name in names.items():
@@ -364,7 +355,7 @@ def _looked_at(
         raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, found))))} ({said}); expected one")
     settings = settings_of(names[files[0]], "--reader") | ({} if roles is None else {"roles": roles_given(roles)})
     for nbest in lists_of(make_reader(settings, "reader"), files[0]):
-        if isinstance(nbest, NBestList) and len(nbest):
+        if nbest.problem is None and len(nbest):
             return settings, nbest
     raise DataError("no list with candidates", path=files[0])
 

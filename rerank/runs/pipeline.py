@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rerank.base.registry import imported
-from rerank.engines.engine import Engine
+from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.tasks import task_named
@@ -46,14 +46,20 @@ def run(
     start = time.monotonic()
     with Inputs() as inputs:
         steps = check(recipe, inputs, directory, tests, engine)
-        results = RESULTS + steps.results
-        with output_directory(directory, steps.recipe.as_yaml(), results, resume=resume, inputs=steps.files):
-            done = _finished(directory, "report" if tests else "model")
-            if done is None:
+        path, last = directory / "metrics.json", "report" if tests else "model"
+        with output_directory(
+            directory, steps.recipe.as_yaml(), RESULTS + steps.results, resume=resume, inputs=steps.files
+        ):
+            try:
+                done = read_object(path)
+                finished = last in dict(done["stages"]) and "code" in done
+            except DAMAGE:
+                finished = False
+            if not finished:
                 work = Stages(directory / "history.jsonl")
-                done = _stages(steps, work)
+                done = _stages(steps, work, start)
                 done |= {"stages": work.summary(), "seconds": _since(start), "code": steps.code}
-                write_text(directory / "metrics.json", as_json(done, indent=1) + "\n")
+                write_text(path, as_json(done, indent=1) + "\n")
             elif done["code"] == steps.code:
                 log.info("%s: already finished; run it without --resume to do it again", directory)
             else:
@@ -62,6 +68,16 @@ def run(
             if tests:
                 remove_results(directory, [RUNS])
             return done
+
+
+def fitted(recipe: TaskRecipe, directory: Path, engine: Engine) -> Any:
+    """The model that a recipe makes, without its artefacts; what work leaves on the way is in ``directory``."""
+    with Inputs() as inputs:
+        steps = check(recipe, inputs, directory, tests=False, engine=engine)
+        steps.extract()
+        steps.train(Stages(None))
+        steps.decode()
+        return steps.model()
 
 
 def check(
@@ -79,9 +95,9 @@ def check(
     return steps
 
 
-def _stages(steps: Steps[Any], work: Stages) -> Metrics:
+def _stages(steps: Steps[Any], work: Stages, start: float) -> Metrics:
     """Stage by stage; returns the content of metrics.json except for the stages, the time and the code."""
-    start, recipe = time.monotonic(), steps.recipe
+    recipe = steps.recipe
     for name in steps.predictions:
         output_file(steps.directory, "predictions", name)
     with work.stage("extract") as line:
@@ -108,15 +124,6 @@ def _stages(steps: Steps[Any], work: Stages) -> Metrics:
         with work.stage("report"):
             steps.report(metrics, _since(start))
     return metrics
-
-
-def _finished(directory: Path, stage: str) -> Metrics | None:
-    """The content of metrics.json if the run in ``directory`` has done a stage, else None."""
-    try:
-        metrics = read_object(directory / "metrics.json")
-        return metrics if stage in dict(metrics["stages"]) and "code" in metrics else None
-    except DAMAGE:
-        return None
 
 
 def _since(start: float) -> float:

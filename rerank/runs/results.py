@@ -1,15 +1,12 @@
 """The results of a run: metrics, predictions, selections."""
 
 import json
-import platform
-from collections.abc import Iterator
-from importlib.metadata import version
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank import __version__
 from rerank.base.encoding import encoded
 from rerank.base.progress import track
 from rerank.data.shards import first_candidates, list_sizes
@@ -19,7 +16,8 @@ from rerank.learn.base import Weights
 from rerank.learn.scoring import candidate_scores
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer, led, rank, write_ranked
-from rerank.readers.base import SkippedList
+from rerank.readers.base import Problem
+from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
 from rerank.readers.texts.text_files import read_lines
 from rerank.recipes.recipe import ListRecipe
@@ -44,7 +42,7 @@ def describe(
 
 
 def prediction_files(split: str) -> tuple[str, str, str, str]:
-    """The files in ``predictions`` that ``write_predictions``, ``Selections.save`` and ``write_answers``, one of two,
+    """The files in ``predictions`` that ``write_predictions``, ``Compared.save`` and ``write_answers``, one of two,
     write for a split."""
     return f"{split}.nbest.gz", f"{split}.selections.npz", f"{split}.decoded.gz", f"{split}.decoded.jsonl.gz"
 
@@ -72,27 +70,30 @@ def answers_written(directory: Path, split: str) -> list[bytes]:
     return [encoded(json.loads(line)).strip() for line in read_lines(strings)]
 
 
+class KeptList(NamedTuple):
+    """A list that was kept while a split was read, and its number in the files."""
+
+    number: int
+    nbest: Lists
+
+
+KeptLists = dict[int, KeptList | None]  # by number in the corpus
+
+
 def write_predictions(
-    recipe: ListRecipe, directory: Path, data: Data, model: Model, chosen: Run, tests: tuple[str, ...]
+    recipe: ListRecipe, directory: Path, data: Data, model: Model, chosen: Run, tests: Mapping[str, KeptLists]
 ) -> None:
-    """Every test split in the input's own format: the model's choice if it is a candidate, then the others by score."""
+    """Every test split in the input's own format: the model's choice if it is a candidate, then the others by score.
+
+    tests: by split, numbers of lists that are to be kept on the way, which are put there.
+    """
     weights = chosen.weights[recipe.predictor]
-    for split in tests:
+    for split, kept in tests.items():
         scorer, extracted = Scorer(model), data.others[split]
         with open_output(made_room(directory, split, 0)) as out:
-            ranked = ranked_lists(scorer, recipe.data, split, extracted, weights, chosen.answers.get(split))
+            ranked = ranked_lists(scorer, recipe.data, split, extracted, weights, chosen.answers.get(split), kept)
             shown = track(ranked, f"predict {split}", total=extracted.corpus.list_count)
             write_ranked(out, scorer.reader, shown)
-
-
-def environment() -> list[str]:
-    """Lines about machine, Python and libraries."""
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scipy"))
-    return [
-        f"rerank {__version__}",
-        f"Python {platform.python_version()}, {libraries}",
-        f"{platform.system()} {platform.machine()}",
-    ]
 
 
 def ranked_lists(
@@ -102,7 +103,8 @@ def ranked_lists(
     extracted: Extracted,
     weights: Weights,
     first: np.ndarray | None = None,
-) -> Iterator[Ranked | SkippedList]:
+    kept: KeptLists | None = None,
+) -> Iterator[Ranked | Problem]:
     """All lists of a split in the order of the scores that ``weights`` give in its corpus, the candidates ``first``
     (int64 [L], -1 for none) before the others if they are given; bad ones keep their places.
 
@@ -113,10 +115,12 @@ def ranked_lists(
     ends, added = np.cumsum(sizes), np.zeros(sizes.size)
     if extracted.origins is not None:
         added = candidate_scores(extracted.origins, Weights(weights.w, 0.0))
-    for number, nbest in scorer.content.read_again(data, split, extracted.ids, sizes):
-        if number < 0 or isinstance(nbest, SkippedList):
-            opened = nbest if isinstance(nbest, SkippedList) else scorer.open(nbest)
-            yield from scorer.rank([opened])
+    lists = scorer.content.read_again(data, split, extracted.ids, sizes)
+    for in_files, (number, nbest) in enumerate(lists):
+        if kept is not None and number in kept:
+            kept[number] = KeptList(in_files, nbest)
+        if number < 0 or nbest.problem is not None:
+            yield from scorer.rank([scorer.open(nbest)])
             continue
         start = ends[number] - sizes[number]
         by_weights = scored[start : ends[number]]

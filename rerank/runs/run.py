@@ -1,41 +1,33 @@
 """One trained run of a recipe: kept on disk, evaluated."""
 
-import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from rerank import __version__
-from rerank.base.errors import DataError
 from rerank.base.progress import counting
-from rerank.data.shards import Lists, list_sizes, selected
+from rerank.data.shards import Corpora, list_sizes, reference_rows, selected
 from rerank.extraction.extraction import Extracted
+from rerank.learn import trees as tree_readers
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.log import UpdateLog
-from rerank.learn.replay import gather
+from rerank.learn.replay import in_memory
 from rerank.learn.scoring import best, weighed_rows
 from rerank.learn.scoring import choices as choices_of
-from rerank.learn.trees import read_trees
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.base import Metric
-from rerank.metrics.decoding.bracket_model import BracketModel
+from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains, oracle_rows, oracles, statistics_of
-from rerank.metrics.order import OrderMetric
-from rerank.models.provenance import Decision
+from rerank.models.provenance import Decision, Kind
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.evaluation import Selections
-from rerank.runs.report.list_figures import Curve
-from rerank.storage.arrays import DAMAGE
-from rerank.storage.results import KeptResult, OtherWorkError
-from rerank.storage.strict_json import as_json
+from rerank.runs.compared import Compared
+from rerank.storage.work import Work, key_of
 
 
 @dataclass
@@ -57,7 +49,7 @@ class Run:
     )  # [N']: scores of its last lists, without training on them
     splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     significance: dict[str, dict[str, Any]] = field(default_factory=dict)
-    selections: dict[str, Selections] = field(default_factory=dict)
+    selections: dict[str, Compared] = field(default_factory=dict)
     choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     answers: dict[str, np.ndarray] = field(default_factory=dict)  # where lists are decoded: the candidates, -1 for none
     brackets: BracketModel | None = None  # where it was learned how to fuse
@@ -90,18 +82,18 @@ class Run:
         line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
         return float(line["dev"]) if "dev" in line else None
 
-    def votes(self, corpus: Lists) -> Votes | None:
+    def votes(self, corpus: Corpora) -> Votes | None:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
         if self._votes is None and self.log and self.recipe.training.vote:
             kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
-            self._votes = self.learner.votes(*gather(UpdateLog.from_arrays(self.log), kept))
+            self._votes = self.learner.votes(*in_memory(UpdateLog.from_arrays(self.log), kept))
         return self._votes
 
     def forget_votes(self) -> None:
         """Free the memory of the votes; the updates can be repeated."""
         self._votes = None
 
-    def evaluate(self, split: str, extracted: Extracted, training: Lists, metric: Metric) -> None:
+    def evaluate(self, split: str, extracted: Extracted, training: Corpora, metric: Metric) -> None:
         """Score base, oracle and all predictors on a split, and test the predictors against the base."""
         corpus = extracted.corpus
         choices = {
@@ -118,7 +110,7 @@ class Run:
         }
         if np.array_equal(rows["first"], rows["base"]):
             del choices["first"], rows["first"]
-        votes = None if isinstance(metric, OrderMetric) else self.votes(training)
+        votes = None if metric.ordered else self.votes(training)
         if votes is not None:
             start = time.perf_counter()
             choices["voted"] = self._voted(split, extracted, votes)
@@ -127,7 +119,7 @@ class Run:
             if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
                 worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)
                 bound[f"vote_error_{split}"] = float(np.mean(worse))
-        self._keep(split, choices, Selections.of(corpus, extracted.ids, metric, rows), metric)
+        self._keep(split, choices, rows, extracted, metric)
 
     def take_over(self, split: str, extracted: Extracted, parts: Sequence["Run"], metric: Metric) -> None:
         """Score on a split what runs like this one, trained without a section of it each, selected from theirs.
@@ -148,30 +140,31 @@ class Run:
             }
             for each in (rows, choices)
         )
-        self._keep(split, chosen, Selections.of(extracted.corpus, extracted.ids, metric, every), metric)
+        self._keep(split, chosen, every, extracted, metric)
         self.training |= {key: value for key, value in parts[0].training.items() if key == "votes"}
 
-    def _keep(self, split: str, choices: dict[str, np.ndarray], selections: Selections, metric: Metric) -> None:
-        """Score selections of a split, and test the predictors against the base."""
-        settings = self.recipe.significance
-        pairs = [(name, "base") for name in selections.rows if name not in ("base", "oracle")]
-        self.choices[split], self.selections[split] = choices, selections
-        self.splits[split] = selections.reports(metric)
-        self.significance[split] = selections.significance(
-            metric, pairs, settings.test, settings.samples, self.recipe.seed
-        )
-
-    def add_selection(
-        self, split: str, name: str, rows: np.ndarray, metric: Metric, chosen: np.ndarray | None = None
+    def _keep(
+        self,
+        split: str,
+        choices: dict[str, np.ndarray],
+        rows: dict[str, np.ndarray],
+        extracted: Extracted,
+        metric: Metric,
     ) -> None:
+        """Score choices from the lists of a split, and test the predictors against the base."""
+        settings, reference = self.recipe.significance, reference_rows(extracted.corpus)
+        how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": self.recipe.seed}
+        compared = Compared(metric, reference, rows, ids=extracted.ids, **how)
+        self.choices[split], self.selections[split] = choices, compared
+        self.splits[split], self.significance[split] = compared.reports(), compared.significance()
+
+    def add_selection(self, split: str, name: str, rows: np.ndarray, chosen: np.ndarray | None = None) -> None:
         """Score what else was selected on an evaluated split, by its statistics (float64 [L, K]), and test it against
         the base; ``chosen`` (int64 [L]): the candidates, where what was selected are any."""
-        known, settings = self.selections[split], self.recipe.significance
-        both = replace(known, rows={"base": known.rows["base"], name: rows})
-        tested = both.significance(metric, [(name, "base")], settings.test, settings.samples, self.recipe.seed)
-        known.rows[name] = rows
-        self.splits[split][name] = both.reports(metric)[name]
-        self.significance[split] |= tested
+        compared = self.selections[split]
+        compared.rows[name] = rows
+        self.splits[split][name] = compared.report(name)
+        self.significance[split] |= compared.significance([(name, "base")])
         if chosen is not None:
             self.choices[split][name] = chosen
 
@@ -179,7 +172,7 @@ class Run:
         """The candidates (int64 [L]) that win the vote; kept beside the run, for splits from a cache."""
         kept = None
         if self.place is not None and extracted.key:
-            kept = KeptResult(beside(self.place, f"votes-{split}"), key_of(self.recipe, extracted.key, self.data))
+            kept = Work(beside(self.place, f"votes-{split}"), run_key(self.recipe, extracted.key, self.data))
             if (stored := kept.load()) is not None:
                 return stored[1]["winners"]
         with counting(f"vote {split}", total=extracted.corpus.list_count, unit="lists") as shown:
@@ -189,7 +182,14 @@ class Run:
         return winners
 
     def entry(self) -> dict[str, Any]:
-        """The run in metrics.json."""
+        """The run in metrics.json; alike: ways to decode that choose the same in every list as the predictor, or as
+        another one."""
+        ways = dict.fromkeys([self.recipe.predictor, *get_args(Kind)])
+        alike = {
+            split: same
+            for split, compared in self.selections.items()
+            if (same := compared.alike(name for name in ways if name in compared.rows))
+        }
         return {
             "name": self.name,
             "seed": self.recipe.seed,
@@ -199,74 +199,47 @@ class Run:
             "training": self.training,
             "splits": self.splits,
             "significance": self.significance,
+            **({"alike": alike} if alike else {}),
         }
 
-    def curve(self) -> Curve:
-        """Mistakes, nonzero weights and dev scores over the lists seen."""
-        lists = self.training["lists"]
-        scored = [line for line in self.history if "dev" in line]
-        return Curve(
-            run=self.name,
-            seed=self.recipe.seed,
-            samples=self.points["samples"],
-            mistakes=self.points["mistakes"],
-            nonzero_weights=self.points["nonzero_weights"],
-            dev_samples=[line["epoch"] * lists for line in scored],
-            dev_scores=[line["dev"] for line in scored],
-        )
-
-    def save(self, place: Path) -> None:
+    def save(self, work: Work) -> None:
         """Keep the run for ``--resume`` and for the stage ``test``; what was kept of its training is removed."""
         arrays = {name: weights.w for name, weights in self.weights.items()}
         arrays |= {f"state_{name}": array for name, array in self.state.items()}
         arrays |= {f"log_{name}": array for name, array in self.log.items()}
         arrays |= {"held": self.held} if self.held.size else {}
-        if self.columns is not None:
-            arrays["columns"] = self.columns
+        arrays |= {} if self.columns is None else {"columns": self.columns}
         if (trees := self.weights["last"].trees) is not None:
             arrays["trees"] = trees.text
-        header = {
-            "training": self.training,
-            "history": self.history,
-            "points": self.points,
-            "base": {name: weights.base for name, weights in self.weights.items()},
-        }
-        KeptResult(place, " ".join(self.data)).save(header, arrays)
-        for path in place.parent.glob(f"{place.stem}.*.npz"):
+        header = {"training": self.training, "history": self.history, "points": self.points}
+        work.save(header | {"base": {name: weights.base for name, weights in self.weights.items()}}, arrays)
+        for path in work.path.parent.glob(f"{work.path.stem}.*.npz"):
             path.unlink()
 
     @staticmethod
-    def load(place: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run":
-        """Read what ``save`` wrote, and refuse it if lists or code, whose digests are ``data``, have changed since."""
-        with _stored(place):
-            header, arrays = KeptResult(place, " ".join(data)).read()
-            grown = arrays.get("trees")
-            trees = None if grown is None else read_trees(grown.tobytes(), arrays["last"].size)
-            weights = {key: Weights(arrays[key], float(base), trees) for key, base in header["base"].items()}
-            state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
-            logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
-            training, history, points = (header[key] for key in ("training", "history", "points"))
-            run = Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
-            return replace(run, place=place, held=arrays.get("held", run.held))
+    def load(work: Work, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run | None":
+        """What ``save`` kept, if it is there."""
+        if (kept := work.load()) is None:
+            return None
+        header, arrays = kept
+        trees = None
+        if "trees" in arrays:
+            trees = tree_readers.get(recipe.learner["name"])(arrays["trees"].tobytes(), arrays["last"].size)
+        weights = {key: Weights(arrays[key], float(base), trees) for key, base in header["base"].items()}
+        state, logged = (
+            {key.removeprefix(part): array for key, array in arrays.items() if key.startswith(part)}
+            for part in ("state_", "log_")
+        )
+        training, history, points = (header[key] for key in ("training", "history", "points"))
+        run = Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
+        return replace(run, place=work.path, held=arrays.get("held", run.held))
 
 
-@contextmanager
-def _stored(place: Path) -> Iterator[None]:
-    """Say of a stored run that cannot be read what to do about it."""
-    try:
-        yield
-    except OtherWorkError:
-        message = "trained before the files of its lists, the program or a module of yours changed"
-        raise DataError(f"{message}; train again without --resume", path=str(place)) from None
-    except DAMAGE as error:
-        message = f"a stored run is damaged ({error}); remove it and continue with --resume"
-        raise DataError(message, path=str(place)) from None
-
-
-def key_of(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:
-    """The key of what a stage of a run leaves: a digest of its settings, of its lists and of the code."""
-    settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "figures", "reported"})
-    return hashlib.sha256(as_json([__version__, stage, data, settings]).encode()).hexdigest()
+def run_key(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:
+    """The key of what a stage of a run leaves: of its settings, its lists and the code, whose digests are ``data``."""
+    return key_of(
+        stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "quick", "figures", "reported"})
+    )
 
 
 def beside(place: Path, stage: str) -> Path:

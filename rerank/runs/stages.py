@@ -9,16 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from rerank import __version__
 from rerank.base.errors import RunError
 from rerank.base.interrupts import check
 from rerank.base.usage import Usage
-from rerank.engines.engine import Engine
 from rerank.kernels.sources import code_digest, user_digest
-from rerank.models.model import Model
-from rerank.models.tagger import Tagger
+from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.storage.files import reason, write_text
@@ -30,8 +28,15 @@ Metrics = dict[str, Any]
 TAKEN = ("seconds", "cpu_seconds", "peak_memory_bytes")
 
 
+class Saves(Protocol):
+    """A model."""
+
+    def save(self, directory: Path | str) -> None:
+        """Write it; it appears under its name only when complete."""
+
+
 class Stages:
-    """The history file of a run while it is written, line by line.
+    """The history file of a run while it is written, line by line; None: it is not.
 
     Lines of stages have the keys ``stage``, ``event`` ("start", "end", or "stopped" by an error or interrupt), ``time``
     and what ``stage`` was given. All others are lines of epochs. Lines of stages that are already in the file, from the
@@ -42,16 +47,16 @@ class Stages:
     RunError: the file cannot be written.
     """
 
-    def __init__(self, history: Path) -> None:
-        self._path = history
-        self._taken: dict[str, dict[str, Any]] = {}
-        earlier = stage_lines(history)
-        write_text(history, "".join(f"{as_json(line)}\n" for line in earlier))
-        for line in earlier:
-            self._add(line)
+    def __init__(self, history: Path | None) -> None:
+        self._path, self._lines = history, list[dict[str, Any]]()
+        if history is not None:
+            self._lines = stage_lines(history)
+            write_text(history, "".join(f"{as_json(line)}\n" for line in self._lines))
 
     def append(self, lines: Iterable[dict[str, Any]]) -> None:
         """Add lines to the file."""
+        if self._path is None:
+            return
         text = "".join(f"{as_json(line)}\n" for line in lines)
         try:
             with self._path.open("a", encoding="utf-8", newline="\n") as out:
@@ -63,36 +68,33 @@ class Stages:
     def stage(self, name: str, **about: Any) -> Iterator[dict[str, Any]]:
         """A stage of the run; what is put into the mapping is added to its last line and to ``summary``."""
         check()
-        self.append([{"stage": name, "event": "start", "time": _now(), **about}])
-        line, usage = dict(about), Usage()
+        self._append({"stage": name, "event": "start", "time": _now(), **about})
+        usage = Usage()
         try:
             with usage:
-                yield line
+                yield about
         except BaseException:
             with suppress(RunError):  # the first error is the one to report
-                self._end(name, "stopped", usage, line)
+                self._append({"stage": name, "event": "stopped", "time": _now(), **usage.as_dict(), **about})
             raise
-        self._end(name, "end", usage, line)
+        self._append({"stage": name, "event": "end", "time": _now(), **usage.as_dict(), **about})
         check()
 
-    def _end(self, name: str, event: str, usage: Usage, found: dict[str, Any]) -> None:
-        line = {"stage": name, "event": event, "time": _now(), **usage.as_dict(), **found}
-        self._add(line)
+    def _append(self, line: dict[str, Any]) -> None:
+        self._lines.append(line)
         self.append([line])
-
-    def _add(self, line: dict[str, Any]) -> None:
-        if line["event"] == "start":
-            return
-        before = self._taken.get(line["stage"], dict.fromkeys(TAKEN, 0))
-        entry = {key: value for key, value in line.items() if key not in ("stage", "event", "time")}
-        for key in ("seconds", "cpu_seconds"):
-            entry[key] = round(entry[key] + before[key], 3)
-        entry["peak_memory_bytes"] = max(entry["peak_memory_bytes"], before["peak_memory_bytes"])
-        self._taken[line["stage"]] = entry
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """By stage: ``seconds`` and ``cpu_seconds`` of all attempts together, the highest ``peak_memory_bytes``."""
-        return self._taken
+        stages = dict[str, dict[str, Any]]()
+        for line in self._lines:
+            if line["event"] != "start":
+                before = stages.get(line["stage"], dict.fromkeys(TAKEN, 0))
+                entry = {key: value for key, value in line.items() if key not in ("stage", "event", "time")}
+                entry |= {key: round(entry[key] + before[key], 3) for key in ("seconds", "cpu_seconds")}
+                entry["peak_memory_bytes"] = max(entry["peak_memory_bytes"], before["peak_memory_bytes"])
+                stages[line["stage"]] = entry
+        return stages
 
 
 def stage_lines(history: Path) -> list[dict[str, Any]]:
@@ -122,7 +124,7 @@ def _now() -> str:
 
 
 class Steps(ABC, Generic[R]):
-    """The work of the stages, which stand here in their order.
+    """What a kind of recipe does in the course that ``pipeline.run`` owns; the methods stand in the order of stages.
 
     tests: whether test splits are read, and a report is written. ``check`` finds the others: singles, the single runs;
     files, all that are read; code, the digest of the code that results depend on, this program's and that of the user's
@@ -153,14 +155,13 @@ class Steps(ABC, Generic[R]):
 
     @abstractmethod
     def train(self, work: Stages) -> dict[str, int]:
-        """Make all single runs that are not kept already, and put their epochs into the history; returns what was
-        done."""
+        """Make all single runs that are not kept, and put their epochs into the history; returns what was done."""
 
     def decode(self) -> None:
         """Tune how lists are decoded."""
 
     @abstractmethod
-    def model(self) -> Model | Tagger | None:
+    def model(self) -> Saves | None:
         """The model that is served, if the recipe makes one."""
 
     @abstractmethod
@@ -168,23 +169,23 @@ class Steps(ABC, Generic[R]):
         """The content of metrics.json, except for what later stages add."""
 
     def second(self) -> tuple[TaskRecipe, Path] | None:
-        """The recipe of another run that goes on from here, and its directory, if there is one."""
+        """The recipe and the directory of another run that goes on from here, if there is one."""
         return None
 
     def add_second(self, found: Metrics, results: Metrics) -> None:
-        """Add to what this run has found the results, metrics.json, of the ``second``."""
+        """Add the results of the ``second`` run, its metrics.json."""
 
     @abstractmethod
     def predict(self) -> None:
         """Write what is predicted for the test splits."""
 
-    @abstractmethod
     def curve(self) -> dict[str, Any]:
-        """The dependence of results on the amount of training data: the entry ``curve`` of metrics.json."""
+        """The entry ``curve`` of metrics.json: results by the amount of training data."""
+        return {}
 
     @abstractmethod
     def report(self, metrics: Metrics, seconds: float) -> None:
-        """Write the page, and the figures, which ``metrics`` then has as numbers; seconds: of the whole run."""
+        """Write the page and the figures, which ``metrics`` then has as numbers; seconds: of the whole run."""
 
     def head(self, seed: int, metric: str) -> Metrics:
         """The beginning of metrics.json; metric: its signature."""

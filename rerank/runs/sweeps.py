@@ -4,16 +4,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from rerank.data.shards import Lists
+from rerank.data.shards import Corpora
 from rerank.extraction.content.trees import Parses
 from rerank.metrics.base import Metric
-from rerank.metrics.decoding.bracket_model import BracketModel
+from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
 from rerank.models.decoding import agreed, best_expected, probabilities, settled
 from rerank.models.provenance import Decoding
 from rerank.readers.trees.trees import brackets
-from rerank.runs.lists_again import ListAgain, Reading
+from rerank.runs.second_pass import RereadList, Visitor
 
 
 class Points(NamedTuple):
@@ -30,16 +30,16 @@ class Points(NamedTuple):
         return self._replace(scores=self.scores[candidates])
 
 
-class Sweep(Reading, Protocol):
+class Sweep(Visitor, Protocol):
     """One way to decode, tried at all points on one list after the other."""
 
     points: Points
     texts: list[bytes]  # the answers at the first point, empty to lists that cannot be decoded
 
-    def sums(self, corpus: Lists) -> np.ndarray:
+    def sums(self, corpus: Corpora) -> np.ndarray:
         """float64 [points, K]: the statistics of all answers, by sharpness, then by threshold."""
 
-    def rows(self, corpus: Lists) -> np.ndarray:
+    def rows(self, corpus: Corpora) -> np.ndarray:
         """float64 [L, K]: the statistics of the answers at the first point."""
 
     @property
@@ -69,7 +69,7 @@ class GainSweep:
         self.margins[places] = part.margins
         self.texts += part.texts
 
-    def see(self, again: ListAgain) -> None:
+    def see(self, again: RereadList) -> None:
         scores, nbest = self.points.scores[again.own], again.pair.nbest
         places = best_expected(again.evidence.expected(scores, self.points.sharpness, self.points.deviation), scores)
         self.chosen[:, again.number] = again.own.start + places
@@ -85,10 +85,10 @@ class GainSweep:
     def skip(self) -> None:
         self.texts.append(b"")
 
-    def sums(self, corpus: Lists) -> np.ndarray:
+    def sums(self, corpus: Corpora) -> np.ndarray:
         return np.stack([statistics_of(corpus, chosen).sum(axis=0) for chosen in self.chosen])
 
-    def rows(self, corpus: Lists) -> np.ndarray:
+    def rows(self, corpus: Corpora) -> np.ndarray:
         return statistics_of(corpus, self.candidates)
 
     @property
@@ -119,7 +119,7 @@ class FusionSweep:
         self._sums += part._sums
         self.texts += part.texts
 
-    def see(self, again: ListAgain) -> None:
+    def see(self, again: RereadList) -> None:
         scores, parses = self.points.scores[again.own], again.pair.content
         assert isinstance(parses, Parses)
         if again.evidence.fusion.used.any():
@@ -139,15 +139,15 @@ class FusionSweep:
     def skip(self) -> None:
         self.texts.append(b"")
 
-    def sums(self, corpus: Lists) -> np.ndarray:  # noqa: ARG002
+    def sums(self, corpus: Corpora) -> np.ndarray:  # noqa: ARG002
         return self._sums
 
-    def rows(self, corpus: Lists) -> np.ndarray:  # noqa: ARG002
+    def rows(self, corpus: Corpora) -> np.ndarray:  # noqa: ARG002
         return self._rows
 
 
 def make_sweep(
-    kind: str, points: Points, corpus: Lists, metric: Metric, brackets: BracketModel | None = None,
+    kind: str, points: Points, corpus: Corpora, metric: Metric, brackets: BracketModel | None = None,
     how: Decoding | None = None,
 ) -> Sweep:  # fmt: skip
     """One way to decode; ``how``: see ``GainSweep``."""

@@ -1,6 +1,7 @@
 """The training of one run of a recipe: selection, learning, checkpoints, mistake bounds."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import DETAIL, counting
-from rerank.data.shards import Lists, parts, section, shared
+from rerank.base.registry import build
+from rerank.data.shards import Corpora, parts, section, shared
 from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
 from rerank.features.table import FeatureTable, Table
@@ -17,24 +19,23 @@ from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
 from rerank.learn.bounds import Bounds, DualRule, bounds, has_bounds, list_margins, scaled_bounds
 from rerank.learn.folds import Columns, cut_state, padded_state, with_base_column
-from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.members import mixture
 from rerank.learn.pairs import PairSource
-from rerank.learn.rules.lambdamart import LambdaMart
+from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.rules.winnow import Multiplicative
 from rerank.learn.scoring import candidate_scores
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
-from rerank.models.model import Model
+from rerank.models.model import Model, check_state
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
-from rerank.recipes.settings import Settings, dataclass_of
+from rerank.recipes.settings import Settings
 from rerank.runs.callbacks import TrainingEvent, tell, watched
-from rerank.runs.run import Run, beside, key_of, weight_counts
-from rerank.storage.results import KeptResult
+from rerank.runs.run import Run, beside, run_key, weight_counts
+from rerank.storage.work import Work
 
 
 def priors(recipe: ListRecipe, table: Table) -> np.ndarray | None:
@@ -81,11 +82,11 @@ class RunTask:
 
     name: str
     recipe: ListRecipe
-    corpus: Lists
-    dev: Lists | None = None
+    corpus: Corpora
+    dev: Corpora | None = None
     digests: tuple[str, ...] = ("",)
     place: Path | None = None
-    tuned: Lists | None = None
+    tuned: Corpora | None = None
     table: Table | None = None
 
     def __str__(self) -> str:
@@ -96,22 +97,17 @@ class RunTask:
         """The metric of the recipe."""
         return metric_of(self.recipe)
 
-    @property
-    def stored(self) -> bool:
-        """Whether the run is trained already."""
-        return self.place is not None and self.place.exists()
-
-    def load(self) -> Run:
-        """The run, once it is trained."""
-        assert self.place is not None
-        return Run.load(self.place, self.name, self.recipe, self.digests)
-
-    def checkpoint(self, stage: str) -> KeptResult | None:
-        """The file in which a stage of the training saves its progress."""
+    def work(self, stage: str = "") -> Work | None:
+        """Where the run is kept or, while it goes on, a stage of its training; None where nothing is kept."""
         if self.place is None:
             return None
-        key = key_of(self.recipe, stage, self.digests)
-        return KeptResult(beside(self.place, stage), key, self.recipe.training.checkpoint)
+        path = beside(self.place, stage) if stage else self.place
+        return Work(path, run_key(self.recipe, stage, self.digests), self.recipe.training.checkpoint)
+
+    def kept(self) -> Run | None:
+        """The run, if it is trained already."""
+        work = self.work()
+        return None if work is None else Run.load(work, self.name, self.recipe, self.digests)
 
 
 def train_run(task: RunTask) -> Run:
@@ -168,7 +164,7 @@ def train_run(task: RunTask) -> Run:
     return Run(task.name, recipe, weights, state, kept, columns, about, history, points, task.digests, held)
 
 
-def _warn_of_nothing(corpus: Lists) -> None:
+def _warn_of_nothing(corpus: Corpora) -> None:
     """Say so where the candidates of every list are equally good."""
     for _, part in parts(corpus):
         ends = part.lists[:-1][np.diff(part.lists) > 0]
@@ -180,14 +176,14 @@ def _warn_of_nothing(corpus: Lists) -> None:
     )  # fmt: skip
 
 
-def trained_once(task: RunTask) -> Run:
-    """``train_run``, and keep the run; if it is there already, it is not trained again."""
-    if task.stored:
-        return task.load()
-    run = train_run(task)
-    if task.place is not None:
-        run.save(task.place)
-    return run
+def trained_once(task: RunTask, how: Callable[[RunTask], Run] | None = None) -> Run:
+    """Train a run, by ``train_run`` unless told how, and keep it; if it is there already, it is not trained again."""
+    if (kept := task.kept()) is not None:
+        return kept
+    run = (how or train_run)(task)
+    if (work := task.work()) is not None:
+        run.save(work)
+    return replace(run, place=task.place)
 
 
 def trained_on(data: str, recipe: ListRecipe) -> str:
@@ -197,7 +193,7 @@ def trained_on(data: str, recipe: ListRecipe) -> str:
     return data if share == 1 else f"{data} {share!r} {recipe.seed}"
 
 
-def _held_out(corpus: Lists) -> tuple[Lists, Lists]:
+def _held_out(corpus: Corpora) -> tuple[Corpora, Corpora]:
     """All but the last tenth of the training lists, and that tenth, at least one list, to weigh the base score on."""
     lists = corpus.list_count
     if lists < 2:
@@ -214,7 +210,7 @@ def _held_out(corpus: Lists) -> tuple[Lists, Lists]:
     return section(corpus, 0, first), section(corpus, first, lists)
 
 
-def _sources_from(corpus: Lists, first: int) -> str:
+def _sources_from(corpus: Corpora, first: int) -> str:
     """The sources of the lists from ``first`` on, for a message; nothing if there is only one source."""
     sources: list[tuple[str, int]] = corpus.about.get("sources", [])
     if sum(lists for _, lists in sources) != corpus.list_count:  # a share of them
@@ -264,7 +260,7 @@ def base_alone(weights: dict[str, Weights]) -> dict[str, Weights]:
     return {name: Weights(np.zeros_like(other.w), 1.0) for name, other in weights.items()}
 
 
-def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metric) -> Bounds:
+def _bounds(recipe: ListRecipe, training: Training, corpus: Corpora, metric: Metric) -> Bounds:
     """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
     learner, log = training.learner, training.log
     loss = getattr(learner, "loss", "perceptron")
@@ -274,7 +270,7 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metri
         or not (scaled or rule is not None)
         or training.skipped
         or recipe.training.prior
-        or LOSSES[loss] not in PAIRWISE
+        or not learner.pairwise
         or recipe.training.pairs["name"] != "oracle"
         or getattr(learner, "update", "mistakes") != "mistakes"
     ):
@@ -295,15 +291,15 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists, metric: Metri
 
 def pair_source(settings: Settings) -> PairSource:
     """The pair source that a recipe describes."""
-    return dataclass_of(PairSource, settings, "training.pairs")
+    return build(pair_sources, settings, "training.pairs")
 
 
-def _targets(recipe: ListRecipe, corpus: Lists, metric: Metric) -> np.ndarray:
+def _targets(recipe: ListRecipe, corpus: Corpora, metric: Metric) -> np.ndarray:
     """The oracles that training aims at (int64 [L])."""
     return corpus_oracle(corpus, metric) if recipe.oracle.level == "corpus" else oracles(corpus)
 
 
-def any_ties(recipe: ListRecipe, corpus: Lists) -> bool:
+def any_ties(recipe: ListRecipe, corpus: Corpora) -> bool:
     """Whether every candidate with the oracle's gain counts as right, by ``oracle.ties`` and the training lists.
 
     Where some candidates are right and all others wrong, the one with the best base score is no better than the other
@@ -321,7 +317,7 @@ def _train(
     """Train a learner on the lists of ``task``, whose digest is ``lists``, in so many epochs or as many as the recipe
     says; prior: of its columns, see ``priors``."""
     recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
-    settings, checkpoint = recipe.training, task.checkpoint(stage)
+    settings, checkpoint = recipe.training, task.work(stage)
     epochs = epochs or settings.epochs
     sign = -1.0 if metric.lower_is_better else 1.0  # training keeps the highest
     search = None if dev is None else BaseSearch(dev, metric)
@@ -385,8 +381,8 @@ def _train(
 def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Training:
     """Train a learner without epochs."""
     corpus, dev, metric, made = task.corpus, task.dev, task.metric, make_learner(settings, base=0.0)
-    if isinstance(made, LambdaMart):
-        training = made.grown(corpus, dev, task.recipe.seed)
+    if not made.linear:
+        training: Training = made.grown(corpus, dev, task.recipe.seed)
     else:
         assert isinstance(made, Maxent)
         made = with_base_column(made, corpus) if settings.get("base") == AUTO else made
@@ -407,7 +403,7 @@ def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] |
     if np.any(start.cells[corpus.free : -1]):
         made = replace(made, columns="all")
 
-    def targets(lists: Lists) -> np.ndarray:
+    def targets(lists: Corpora) -> np.ndarray:
         """The oracles of some of the lists."""
         return _targets(recipe, lists, metric)
 
@@ -439,11 +435,12 @@ def _tell(task: RunTask, stage: str, line: dict[str, Any], weights: Weights) -> 
     tell(event, task.recipe.training.callback)
 
 
-def _warm(path: str | None, learner: Settings, corpus: Lists, data: str = "") -> tuple[Any, int] | None:
+def _warm(path: str | None, learner: Settings, corpus: Corpora, data: str = "") -> tuple[Any, int] | None:
     """The state of the model at ``path``, adapted to ``corpus`` (whose digest is ``data``), and its epochs so far."""
     if path is None:
         return None
     model = Model.load(path, trust=True)  # of its settings the learner counts, and only if it is the recipe's own
+    check_state(model, path)
     going_on, known = make_learner(learner), model.settings.get("learner") or {}
     fresh = going_on.fresh_like(model.state, corpus.width)
     fits = known == learner or (going_on.batch and known.get("name") == learner["name"])
@@ -471,7 +468,7 @@ def _select(task: RunTask, settings: SelectSettings) -> np.ndarray:
     return largest(size, task.corpus.free, settings.keep)
 
 
-def column_norms(corpus: Lists) -> np.ndarray:
+def column_norms(corpus: Corpora) -> np.ndarray:
     """float64 [D]: the Euclidean norms of the columns."""
     squares = np.zeros(corpus.width)
     for _, part in parts(corpus):
@@ -497,7 +494,7 @@ def largest(size: np.ndarray, free: int, keep: float | None) -> np.ndarray:
     return columns
 
 
-def _about(recipe: ListRecipe, training: Training, corpus: Lists) -> dict[str, Any]:
+def _about(recipe: ListRecipe, training: Training, corpus: Corpora) -> dict[str, Any]:
     """The entry of metrics.json on a training."""
     seconds = sum(line["seconds"] for line in training.history)
     processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)

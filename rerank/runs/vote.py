@@ -2,31 +2,27 @@
 
 Without training: the first sample, the best by each column, the vote of all samples for their answers
 (self-consistency; Wang et al. 2023), and votes weighted by each column. Learned, by cross-validation over lists: the
-columns, columns and agreement, the vote that these weigh, and trees if LightGBM is installed.
+columns, columns and agreement, the vote that these weigh, and what else is registered to choose (kind ``vote``).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import amount
 from rerank.base.errors import RecipeError
-from rerank.base.wording import amount
-from rerank.learn.rules.lambdamart import LambdaMart
+from rerank.base.registry import Registry
+from rerank.data.corpus import Corpus
 from rerank.learn.scoring import Weights, scores
-from rerank.metrics.base import Metric
-from rerank.metrics.gain import Gain
-from rerank.metrics.order import OrderMetric
-from rerank.metrics.significance import Significance, compare, score_interval
-from rerank.readers.account import Account, said_of
+from rerank.readers.account import said_of
+from rerank.runs.compared import Compared, Scored
 from rerank.runs.gathered import Gathered, gathered
-from rerank.runs.report.plot import Figure, FigureLine, draw, logarithmic
 from rerank.runs.report.table import TextTable, plain_text
 from rerank.runs.ways import (
-    BY_COLUMN,
     FIRST,
     MAJORITY,
     MOST,
@@ -34,72 +30,84 @@ from rerank.runs.ways import (
     Samples,
     best_by,
     maxent_weights,
+    right_or_wrong,
     scored,
     softmax,
     systems,
     voted,
-)  # fmt: skip
+)
 from rerank.storage.files import write_text
 from rerank.storage.strict_json import as_json
 
-GROWN = 2_000  # lists that trees are grown on, which take more time
+GROWN = 2_000  # lists that these learn from, which take more time
 SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one that is best on what a fold learns from
 DRAWS = 4  # samples of k candidates of each list, for the curve
 ANY, BEST = "any (oracle, pass@n)", "best possible (oracle)"  # of gains of 0 and 1, and of others
-LEARNED = "learned from "  # what scores of candidates are learned from
 
 
 def learned(samples: Samples, seed: int) -> dict[str, Choose]:
     """Ways to choose that are learned, each list by what the lists of other folds teach."""
+    draws, ways = np.random.default_rng(seed), dict[str, Choose]()
     folds = range(int(samples.fold.max()) + 1)
-    draws = np.random.default_rng(seed)
     rest = [draws.permutation(np.flatnonzero(samples.fold != fold))[:MOST] for fold in folds]
     parts = [samples.lists(np.sort(lists)) for lists in rest]
-    answered, ways = samples.answers.max(initial=-1) >= 0, dict[str, Choose]()
+    answered = bool(samples.answers.max(initial=-1) >= 0)
     if len(samples.columns):
         linear = [maxent_weights(part, agree=False) for part in parts]
-        ways[LEARNED + "columns"] = lambda lists: best_by(lists, scored(lists, linear, agree=False))
+        ways["learned from columns"] = lambda lists: best_by(lists, scored(lists, linear, agree=False))
     if answered:
         both = [maxent_weights(part, agree=True) for part in parts]
-        sharp = [_sharpness(part, w) for part, w in zip(parts, both, strict=True)]
+        sharp = np.array([_sharpness(part, w) for part, w in zip(parts, both, strict=True)])
 
         def by_vote(lists: Samples) -> np.ndarray:
             """The vote of candidates by their scores."""
-            raised = scored(lists, both, agree=True) * np.repeat(np.array(sharp)[lists.fold], np.diff(lists.first))
+            raised = scored(lists, both, agree=True) * np.repeat(sharp[lists.fold], np.diff(lists.first))
             return voted(lists, softmax(lists, raised, scaled=False))
 
-        ways[LEARNED + "columns and agreement"] = lambda lists: best_by(lists, scored(lists, both, agree=True))
+        ways["learned from columns and agreement"] = lambda lists: best_by(lists, scored(lists, both, agree=True))
         ways["learned vote"] = by_vote
-    enough = min(map(len, rest)) >= 2  # one to grow trees on, one to choose their number
-    if enough and find_spec("lightgbm") is not None and (answered or len(samples.columns)):
-        few = [samples.lists(np.sort(lists[:GROWN])) for lists in rest]
-        forests = [_forest(part, bool(answered), seed) for part in few]
-
-        def by_trees(lists: Samples) -> np.ndarray:
-            """The candidate that trees find best."""
-            total, held = np.empty(lists.gain.size), np.repeat(lists.fold, np.diff(lists.first))
-            for fold, forest in enumerate(forests):
-                own = lists.lists(np.flatnonzero(lists.fold == fold))
-                total[held == fold] = scores(own.corpus(agree=bool(answered)), forest)
-            return best_by(lists, total)
-
-        ways["LambdaMART"] = by_trees
+    enough = min(map(len, rest)) >= 2  # one to learn from, one to choose by
+    for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough else ():
+        if not (answered or len(samples.columns)):
+            continue
+        few = [samples.lists(np.sort(lists[:GROWN])).corpus(agree=bool(answered)) for lists in rest]
+        predictors = [weights for part in few if (weights := learn(part, seed)) is not None]
+        if predictors:
+            ways[name] = partial(_by_fold, predictors, bool(answered))
     return ways
 
 
 def _sharpness(samples: Samples, weights: np.ndarray) -> float:
     """The sharpness of the vote by the candidates' scores that is best on these lists."""
-    found = scored(samples._replace(fold=np.zeros_like(samples.fold)), [weights], agree=True)
-    reached = [samples.gain[voted(samples, softmax(samples, a * found, scaled=False))].mean() for a in SHARPNESS]
+    scores = scored(samples._replace(fold=np.zeros_like(samples.fold)), [weights], agree=True)
+    reached = [samples.gain[voted(samples, softmax(samples, a * scores, scaled=False))].mean() for a in SHARPNESS]
     return float(SHARPNESS[int(np.argmax(reached))])
 
 
-def _forest(samples: Samples, agree: bool, seed: int) -> Weights:
-    """Trees, as many as are best on a tenth of the lists."""
-    corpus = samples.corpus(agree=agree)
-    count = corpus.list_count
-    last = count - max(1, count // 10)
-    return LambdaMart(base=0.0).grown(corpus.slice(0, last), corpus.slice(last, count), seed).weights["last"]
+def _by_fold(predictors: Sequence[Weights], agree: bool, lists: Samples) -> np.ndarray:
+    """The candidate that is best by the predictor of the fold that a list is held out in."""
+    total, held = np.empty(lists.gain.size), np.repeat(lists.fold, np.diff(lists.first))
+    for fold, weights in enumerate(predictors):
+        own = lists.lists(np.flatnonzero(lists.fold == fold))
+        total[held == fold] = scores(own.corpus(agree=agree), weights)
+    return best_by(lists, total)
+
+
+def heading_of(source: Gathered) -> str:
+    """What the scores of lists are called: verdicts are right."""
+    return "right" if right_or_wrong(source.metric, source.samples.gain) else source.metric.primary
+
+
+def about(compared: Compared, source: Gathered) -> dict[str, Any]:
+    """What choices from the lists of a source are worth, as JSON."""
+    counts = {"lists": source.samples.fold.size, "candidates": source.samples.gain.size, "doubt": source.doubt}
+    return {"metric": source.metric.signature, **counts, "rows": compared.as_data(), **said_of(source.account)}
+
+
+def table_of(compared: Compared, source: Gathered, note: str) -> TextTable:
+    """The same as a table."""
+    caption = f"{amount(source.samples.fold.size, 'list')}, {amount(source.samples.gain.size, 'candidate')}"
+    return compared.table(caption, note, heading=heading_of(source), doubt=source.doubt)
 
 
 class VoteCurve(NamedTuple):
@@ -111,45 +119,27 @@ class VoteCurve(NamedTuple):
 
 @dataclass(frozen=True)
 class VoteTable:
-    """The scores of ways to choose from lists.
+    """The scores of ways to choose from the lists of a source, tested against majority vote, or the first candidate
+    where there are no answers; curve: by the number of candidates."""
 
-    rows: by name, the score, its interval, and the test against majority vote, or the first candidate where there are
-    no answers (None for that itself and for what cannot be chosen). doubt: what speaks against claims: then there is no
-    p. curve: by the number of candidates. account: what the lists were taken for.
-    """
-
-    metric: Metric
-    lists: int
-    candidates: int
+    compared: Compared
+    source: Gathered
     folds: int
-    rows: Mapping[str, tuple[float, tuple[float, float] | None, Significance | None]]
-    doubt: str
     curve: VoteCurve | None = None
-    account: Account | None = None
+
+    @property
+    def rows(self) -> Mapping[str, Scored]:
+        return self.compared.scored
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
-        rows = [
-            {"name": name, "score": score, "interval": interval, "difference": test and test.difference,
-             "p": test and test.p}
-            for name, (score, interval, test) in self.rows.items()
-        ]  # fmt: skip
         curve = {"curve": self.curve._asdict()} if self.curve is not None else {}
-        counts = {"lists": self.lists, "candidates": self.candidates, "folds": self.folds, "doubt": self.doubt}
-        return {"metric": self.metric.signature, **counts, "rows": rows, **curve, **said_of(self.account)}
+        return about(self.compared, self.source) | {"folds": self.folds} | curve
 
     def table(self) -> TextTable:
         """The table, and what is tested."""
-        reference = MAJORITY if MAJORITY in self.rows else FIRST
-        lines = []
-        for name, (score, interval, test) in self.rows.items():
-            line = {"chosen by": name, self.metric.primary: self.metric.text(score)}
-            line["95 % interval"] = "" if interval is None else " to ".join(map(self.metric.text, interval))
-            line[f"less {reference}"] = "" if test is None else self.metric.signed(test.difference)
-            lines.append(line | {"p": "" if test is None or self.doubt else f"{test.p:.2g}"})
         note = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
-        note = f"{self.doubt} {note}".strip()
-        return TextTable.of(f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}", lines, note=note)
+        return table_of(self.compared, self.source, note)
 
     def __str__(self) -> str:
         table = self.table()
@@ -187,76 +177,69 @@ def table_of_votes(
     for key, number, least in (("folds", folds, 2), ("samples", samples, 1)):
         if number < least:
             raise RecipeError(f"found {number}; expected {least} or more", key=key)
-    found = gathered(lists, metric, use, folds, seed, columns)
-    if isinstance(found.metric, OrderMetric):
-        message = f"{found.metric.primary} measures the order of all candidates; votes choose one: expected gain"
+    source = gathered(lists, metric, use, folds, seed, columns)
+    if source.metric.ordered:
+        message = f"{source.metric.primary} measures the order of all candidates; votes choose one: expected gain"
         raise RecipeError(message, key="metric")
-    how: dict[str, Any] = {"samples": samples, "seed": seed}
-    every = found.samples
-    ways = systems(every, found.names) | learned(every, seed)
-    chosen = {name: found.stats[way(every)] for name, way in ways.items()}
-    against, rows = chosen.get(MAJORITY, chosen[FIRST]), dict[str, Any]()
-    sign = -1.0 if found.metric.lower_is_better else 1.0
-    oracle = found.stats[best_by(every, every.gain)]
-    passes = isinstance(found.metric, Gain) and np.isin(every.gain, (0, 1)).all()
-    rows[ANY if passes else BEST] = found.score(oracle), None, None
-    for name, picked in chosen.items():
-        interval = score_interval(found.metric, picked, found.reference, **how)
-        tested = picked is not against
-        test = compare(found.metric, picked, against, found.reference, **how) if tested else None
-        rows[name] = found.score(picked), interval, test
-    ordered = dict(sorted(rows.items(), key=lambda item: -sign * item[1][0]))
-    shown = curve_of(found, ways, seed) if curve else None
-    shape = len(every.first) - 1, int(every.first[-1]), folds
-    return VoteTable(found.metric, *shape, ordered, found.doubt, shown, found.account)
+    every = source.samples
+    oracle = ANY if right_or_wrong(source.metric, every.gain) else BEST
+    ways: dict[str, Choose] = {oracle: lambda lists: best_by(lists, lists.gain)}
+    ways |= systems(every, source.names) | learned(every, seed)
+    rows = {name: source.stats[way(every)] for name, way in ways.items()}
+    sign = -1.0 if source.metric.lower_is_better else 1.0
+    ordered = dict(sorted(rows.items(), key=lambda item: -sign * source.score(item[1])))
+    against = MAJORITY if MAJORITY in rows else FIRST
+    compared = Compared(source.metric, source.reference, ordered, against, (oracle,), samples=samples, seed=seed)
+    return VoteTable(compared, source, folds, curve_of(source, ways, seed) if curve else None)
 
 
-def curve_of(found: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:
+def curve_of(source: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:
     """The results of every way with k = 1, 2, 4, ... candidates of every list, drawn without replacement.
 
     The draws of a k are the same for all ways, so that none is above the oracle. With one candidate all ways are the
     mean of all candidates, with all candidates they are the rows of the table.
     """
-    every, rng = found.samples, np.random.default_rng(seed)
+    every, rng = source.samples, np.random.default_rng(seed)
     sizes = np.diff(every.first)
     numbers = np.repeat(np.arange(sizes.size), sizes)
     rank = np.arange(every.gain.size) - np.repeat(every.first[:-1], sizes)
     longest = int(sizes.max())
     counts = [*(1 << power for power in range(longest.bit_length()) if 1 << power < longest), longest]
-    every_way: dict[str, Choose] = {**ways, ANY: lambda lists: best_by(lists, lists.gain)}
-    mean = found.percent_of(np.add.reduceat(found.stats, every.first[:-1]) / sizes[:, None])
-    reached = {name: [mean] for name in every_way}
+    mean = source.percent_of(np.add.reduceat(source.stats, every.first[:-1]) / sizes[:, None])
+    reached = {name: [mean] for name in ways}
     for k in counts[1:]:
         kept = np.minimum(sizes, k)
-        scores: dict[str, list[float]] = {name: [] for name in every_way}
+        scores: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(DRAWS if k < longest else 1):
             order = np.lexsort((rng.random(every.gain.size) if k < longest else rank, numbers))  # ties go to the first
             places = order[rank < np.repeat(kept, sizes)]
             drawn = every.some(places, np.concatenate([[0], np.cumsum(kept)]))
-            for name, way in every_way.items():
-                scores[name].append(found.percent_of(found.stats[places[way(drawn)]]))
-        for name in every_way:
+            for name, way in ways.items():
+                scores[name].append(source.percent_of(source.stats[places[way(drawn)]]))
+        for name in ways:
             reached[name].append(sum(scores[name]) / len(scores[name]))
     return VoteCurve(tuple(counts), {name: tuple(values) for name, values in reached.items()})
 
 
-def figure_of(curve: VoteCurve, metric: Metric) -> Figure:
-    """The curve, of each kind of ways the one that is best in the end."""
-    sign, shown = -1.0 if metric.lower_is_better else 1.0, [name for name in curve.scores if name != FIRST]
-    for kind in (*BY_COLUMN, LEARNED):
-        alike = [name for name in shown if name.startswith(kind)]
-        best = max(alike, key=lambda name: sign * curve.scores[name][-1], default="")
-        shown = [name for name in shown if name not in alike or name == best]
-    x = [float(k) for k in curve.candidates]
-    scale = replace(logarithmic(x, margin=0.03), ticks=tuple((k, f"{k:g}") for k in x))
-    lines = [FigureLine(x, curve.scores[name], name) for name in shown]
-    caption = f"{metric.primary} by the number of candidates that are drawn of each list"
-    return draw("curve", caption, lines, "candidates", metric.primary, x=scale)
-
-
 def write_curve(table: VoteTable, path: Path) -> None:
-    """Write the curve as SVG, and as JSON beside it; ``path`` may end in either."""
+    """Write the curve as SVG, of each kind of ways the one that is best in the end, and all of it as JSON beside it;
+    ``path`` may end in either."""
+    from dataclasses import replace
+
+    from rerank.runs.report.plot import FigureLine, draw, logarithmic
+
     assert table.curve is not None
+    scores, metric = table.curve.scores, table.source.metric
+    sign, names = -1.0 if metric.lower_is_better else 1.0, [name for name in scores if name != FIRST]
+    for kind in ("best ", "vote by ", "learned from "):
+        alike = [name for name in names if name.startswith(kind) and name != BEST]
+        best = max(alike, key=lambda name: sign * scores[name][-1], default="")
+        names = [name for name in names if name not in alike or name == best]
+    x, heading = [float(k) for k in table.curve.candidates], heading_of(table.source)
+    scale = replace(logarithmic(x, margin=0.03), ticks=tuple((k, f"{k:g}") for k in x))
+    caption = f"{heading} by the number of candidates that are drawn of each list"
+    lines = [FigureLine(x, scores[name], name) for name in names]
+    figure = draw("curve", caption, lines, "candidates", heading, x=scale)
     name = path.name.removesuffix(".svg").removesuffix(".json")
-    write_text(path.with_name(f"{name}.svg"), figure_of(table.curve, table.metric).standalone())
+    write_text(path.with_name(f"{name}.svg"), figure.standalone())
     write_text(path.with_name(f"{name}.json"), as_json(table.curve._asdict(), indent=1) + "\n")

@@ -5,21 +5,18 @@ votes weighted by each column.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.features.answers import agreement_of
-from rerank.kernels.compile import kernel
+from rerank.features.scores import agreement_of
 from rerank.learn.rules.maxent import Maxent
+from rerank.metrics.base import Metric
+from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
-from rerank.readers.nbest import numbered
-from rerank.runs.lists_again import ListAgain
 
 FIRST, MAJORITY = "first", "majority vote"
-BY_COLUMN = "best ", "vote by "  # and the name of the column
 MOST = 10_000  # lists that weights are learned from, drawn from all: some ten columns need no more
 PENALTY = 10.0  # of maxent: with some ten columns and hundreds of lists any from 1 to 100 gives the same choices
 
@@ -60,65 +57,47 @@ class Samples(NamedTuple):
         every = [self.columns]
         if agree:
             every.append(agreement_of(self.first, self.answers, np.ascontiguousarray(self.columns)))
-        found, sizes = np.concatenate(every), np.diff(self.first)
-        if found.size:
-            found -= np.repeat(np.add.reduceat(found, self.first[:-1], axis=1) / sizes, sizes, axis=1)
-        return found
+        columns, sizes = np.concatenate(every), np.diff(self.first)
+        if columns.size:
+            columns -= np.repeat(np.add.reduceat(columns, self.first[:-1], axis=1) / sizes, sizes, axis=1)
+        return columns
 
     def corpus(self, *, agree: bool) -> Corpus:
         """The lists with their ``features`` as dense columns."""
-        found = self.features(agree=agree).T.astype(np.float32)
-        n, D = found.shape
+        values = self.features(agree=agree).T.astype(np.float32)
+        n, D = values.shape
         columns = np.tile(np.arange(D, dtype=np.int32), n)
         L, nothing = len(self.first) - 1, np.zeros(n)
         rows, stats, reference = np.arange(n + 1) * D, self.gain[:, None], np.ones((L, 1))
         return Corpus(
-            self.first, rows, columns, found.ravel(), nothing, self.gain, stats, reference, np.ones(L), D, free=D
+            self.first, rows, columns, values.ravel(), nothing, self.gain, stats, reference, np.ones(L), D, free=D
         )
 
 
-@kernel
-def vote(first: np.ndarray, answers: np.ndarray, weight: np.ndarray, totals: np.ndarray, chosen: np.ndarray) -> None:
-    """Choose from every list the heaviest candidate of the answer with the most weight (float64 [n]).
-
-    Without an answer a candidate votes for none; if none has one, the heaviest is chosen; the first of equals. totals:
-    zeros float64 [V], scratch; chosen: int64 [L].
-    """
-    for i in range(chosen.shape[0]):
-        a, b, best = first[i], first[i + 1], -1
-        for y in range(a, b):
-            if answers[y] >= 0:
-                totals[answers[y]] += weight[y]
-        for y in range(a, b):
-            if answers[y] < 0:
-                continue
-            if (
-                best < 0
-                or totals[answers[y]] > totals[answers[best]]
-                or (answers[y] == answers[best] and weight[y] > weight[best])
-            ):
-                best = y
-        if best < 0:
-            best = a
-            for y in range(a, b):
-                if weight[y] > weight[best]:
-                    best = y
-        for y in range(a, b):
-            if answers[y] >= 0:
-                totals[answers[y]] = 0.0
-        chosen[i] = best
-
-
-def voted(samples: Samples, weight: np.ndarray) -> np.ndarray:
-    """int64 [L]: what ``vote`` chooses."""
-    chosen = np.empty(len(samples.first) - 1, np.int64)
-    vote(samples.first, samples.answers, weight, np.zeros(int(samples.answers.max(initial=0)) + 1), chosen)
-    return chosen
+def right_or_wrong(metric: Metric, gain: np.ndarray) -> bool:
+    """Whether every candidate is either right or wrong by its gain, which is a verdict."""
+    return isinstance(metric, Gain) and bool(np.isin(gain, (0, 1)).all())
 
 
 def best_by(samples: Samples, values: np.ndarray) -> np.ndarray:
     """int64 [L]: the candidate with the highest value (float64 [n]), of equals the first."""
-    return voted(samples._replace(answers=np.full(values.size, -1, np.int32)), values)
+    starts = samples.first[:-1]
+    highest = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, starts), np.diff(samples.first)))
+    return np.asarray(highest[np.searchsorted(highest, starts)])
+
+
+def voted(samples: Samples, weight: np.ndarray) -> np.ndarray:
+    """int64 [L]: of every list the heaviest candidate of the answer with the most weight (float64 [n]).
+
+    Without an answer a candidate votes for none; if none has one, the heaviest is chosen; the first of equals.
+    """
+    sizes = np.diff(samples.first)
+    group = samples.answers + np.repeat(np.arange(sizes.size), sizes) * (int(samples.answers.max(initial=0)) + 1)
+    answered = samples.answers >= 0
+    totals = np.bincount(group[answered], weight[answered], minlength=int(group.max(initial=0)) + 1)
+    winner = best_by(samples, np.where(answered, totals[group], -np.inf))
+    elected = samples.answers == np.repeat(samples.answers[winner], sizes)
+    return best_by(samples, np.where(elected, weight, -np.inf))
 
 
 def softmax(samples: Samples, values: np.ndarray, *, scaled: bool) -> np.ndarray:
@@ -149,55 +128,12 @@ def scored(samples: Samples, weights: Sequence[np.ndarray], *, agree: bool) -> n
 
 def systems(samples: Samples, names: Sequence[str]) -> dict[str, Choose]:
     """Ways to choose, by name, that need no training."""
-    ways: dict[str, Choose] = {
-        FIRST: lambda lists: lists.first[:-1],
-        MAJORITY: lambda lists: voted(lists, np.ones(lists.gain.size)),
-    }
-    if samples.answers.max(initial=-1) < 0:
-        del ways[MAJORITY]
+    ways: dict[str, Choose] = {FIRST: lambda lists: lists.first[:-1]}
+    votes = samples.answers.max(initial=-1) >= 0
+    if votes:
+        ways[MAJORITY] = lambda lists: voted(lists, np.ones(lists.gain.size))
     for k, name in enumerate(names):
-        ways[BY_COLUMN[0] + name] = partial(lambda lists, k: best_by(lists, lists.columns[k]), k=k)
-        if MAJORITY in ways:
-            ways[BY_COLUMN[1] + name] = partial(
-                lambda lists, k: voted(lists, softmax(lists, lists.columns[k], scaled=True)), k=k
-            )
+        ways[f"best {name}"] = lambda lists, k=k: best_by(lists, lists.columns[k])  # type: ignore[misc]
+        if votes:
+            ways[f"vote by {name}"] = lambda lists, k=k: voted(lists, softmax(lists, lists.columns[k], scaled=True))  # type: ignore[misc]
     return ways
-
-
-class Answered:
-    """A reading of the lists of a split for ``systems``: their answers and their columns, and no gains."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
-        self._seen = list[tuple[int, np.ndarray, np.ndarray]]()  # of a list: its first candidate, answers, columns
-
-    def part(self, lists: int, candidates: slice) -> "Answered":  # noqa: ARG002
-        return Answered(self.names)
-
-    def join(self, part: "Answered", first: int, candidate: int) -> None:  # noqa: ARG002
-        self._seen += [(first + number, answers, columns) for number, answers, columns in part._seen]
-
-    def see(self, again: ListAgain) -> None:
-        nbest = again.pair.nbest.named()
-        columns = nbest.scores[:, [nbest.names.index(name) for name in self.names]].T
-        self._seen.append((again.number, numbered(nbest), columns))
-
-    def skip(self) -> None:
-        pass
-
-    def choices(self, lists: np.ndarray) -> dict[str, np.ndarray]:
-        """int64 [L] by way: the candidates that are chosen of the lists lists[i]..lists[i + 1] (int64 [L + 1]), -1 of
-        those that were passed over; nothing where no list has an answer, or by a column that says nothing."""
-        if not self._seen or all(answers.max(initial=-1) < 0 for _, answers, _ in self._seen):
-            return {}
-        numbers, answers, columns = zip(*self._seen, strict=True)
-        first = np.concatenate([[0], np.cumsum([each.size for each in answers])])
-        values, nothing = np.concatenate(columns, axis=1), np.zeros(first[-1])
-        varying = np.flatnonzero((values != values[:, :1]).any(axis=1))
-        every = Samples(first, np.concatenate(answers), values[varying], nothing, first[:-1] * 0)
-        chosen, own = dict[str, np.ndarray](), np.array(numbers)
-        for name, way in systems(every, [self.names[k] for k in varying.tolist()]).items():
-            places = np.full(lists.size - 1, -1)
-            places[own] = lists[:-1][own] + way(every) - first[:-1]
-            chosen[name] = places
-        return chosen

@@ -5,28 +5,31 @@ random points. What weighing is worth is measured by cross-validation over lists
 intervals by the bootstrap.
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
 from rerank.base.progress import track
-from rerank.base.wording import amount
+from rerank.learn.base import Weights
 from rerank.learn.mert.mert import MertSettings, mert
-from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, rows_of_scores
-from rerank.metrics.order import OrderMetric
-from rerank.metrics.significance import Significance, compare, score_interval
-from rerank.readers.account import Account, said_of
-from rerank.readers.texts.trec import MINMAX
-from rerank.runs.gathered import Gathered, gathered
+from rerank.readers.score_columns import MINMAX
+from rerank.runs.compared import Compared, Scored
+from rerank.runs.gathered import WORDS, Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
-from rerank.runs.ways import FIRST, MOST, Samples, maxent_weights, scored
+from rerank.runs.vote import about, table_of
+from rerank.runs.ways import FIRST, MOST, PENALTY, Samples, maxent_weights, scored
 
+if TYPE_CHECKING:
+    from rerank.models.reranker import Reranker
+
+DENSE, COUNTED = "Dense|", "Length(binned=False)"  # the second is the template of WORDS
 BASE, MAXENT, WEIGHED, MARGIN = "base", "maxent", "weighed", "weighed, with the margin"
 ORACLE = "best possible (oracle)"
 SUM, COMBSUM = "sum of the columns", "CombSUM"  # the second of scores from 0 to 1 in each run (Fox & Shaw 1994)
@@ -46,17 +49,17 @@ def unit(weights: np.ndarray) -> np.ndarray:
     return weights / total if total > 0 else weights
 
 
-def standardised(found: Gathered) -> tuple[Gathered, np.ndarray]:
+def standardised(source: Gathered) -> tuple[Gathered, np.ndarray]:
     """The lists with columns of mean 0 in every list and deviation 1 within lists, 0 where a column says nothing; and
     what these were divided by (float64 [F])."""
-    samples = found.samples
+    samples = source.samples
     apart = np.array(samples.columns)
     apart -= np.repeat(apart[:, samples.first[:-1]], np.diff(samples.first), axis=1)  # exactly 0 where all are alike
     varied = np.asarray(apart.any(axis=1))
     centred = samples._replace(columns=apart).features(agree=False)
     spread = np.where(varied, np.sqrt(np.mean(centred**2, axis=1)), 1.0)
     columns = np.where(varied[:, None], centred / spread[:, None], 0.0)
-    return found._replace(samples=samples._replace(columns=columns)), spread
+    return source._replace(samples=samples._replace(columns=columns)), spread
 
 
 def pairs(samples: Samples) -> Samples:
@@ -80,32 +83,32 @@ class Fitted(NamedTuple):
     weighed: np.ndarray
 
 
-def fitted(found: Gathered, restarts: int, seed: int) -> Fitted:
+def fitted(source: Gathered, restarts: int, seed: int) -> Fitted:
     """The weights that lists, at most MOST of them, teach: those of maxent, and the best that searches from there, from
     those of pairs, from the base score and from ``restarts`` random points find."""
     check()
-    if (count := found.samples.fold.size) > MOST:
-        found = found.lists(np.sort(np.random.default_rng(seed).permutation(count)[:MOST]))
-    samples, metric = found.samples, found.metric
-    loss: Any = "listnet" if isinstance(metric, OrderMetric) else "log"
+    if (count := source.samples.fold.size) > MOST:
+        source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[:MOST]))
+    samples, metric = source.samples, source.metric
+    loss: Any = "listnet" if metric.ordered else "log"
     maxent = unit(maxent_weights(samples, agree=False, loss=loss))
-    alone = np.array([float(name == found.base) for name in found.names])
+    alone = np.array([float(name == source.base) for name in source.names])
     two = pairs(samples)
     paired = unit(maxent_weights(two, agree=False)) if two.gain.size else alone
-    starts = [start for start in (maxent, paired, alone) if start.any()] or [unit(np.ones(len(found.names)))]
-    about = samples.first, samples.columns.T, found.stats, found.reference, metric
+    starts = [start for start in (maxent, paired, alone) if start.any()] or [unit(np.ones(len(source.names)))]
+    about = samples.first, samples.columns.T, source.stats, source.reference, metric
     searches = [
-        mert(*about, start, MertSettings(random=RANDOM, restarts=tries, interval=AROUND, seed=seed), ties=found.scores)
+        mert(*about, start, MertSettings(random=RANDOM, restarts=tries, interval=AROUND, seed=seed), ties=source.scores)
         for start, tries in zip(starts, (restarts, 0, 0), strict=False)
     ]
     sign = -1.0 if metric.lower_is_better else 1.0
     return Fitted(maxent, unit(max(searches, key=lambda result: sign * result.score).weights))
 
 
-def rows_by(found: Gathered, scores: np.ndarray) -> np.ndarray:
+def rows_by(source: Gathered, scores: np.ndarray) -> np.ndarray:
     """float64 [L, K]: what ``scores`` (float64 [n]) choose, or their orders."""
-    about = found.scores, found.stats, found.reference
-    return rows_of_scores(found.metric, found.samples.first, scores, *about)
+    about = source.scores, source.stats, source.reference
+    return rows_of_scores(source.metric, source.samples.first, scores, *about)
 
 
 class WeighedRows(NamedTuple):
@@ -116,18 +119,18 @@ class WeighedRows(NamedTuple):
     lead: np.ndarray
 
     @staticmethod
-    def of(found: Gathered, weights: Sequence[np.ndarray]) -> "WeighedRows":
+    def of(source: Gathered, weights: Sequence[np.ndarray]) -> "WeighedRows":
         """By the weights of the fold that a list is in."""
-        scores, first = scored(found.samples, weights, agree=False), found.samples.first
-        chosen, own = (best_of_lists(first, values, found.scores) for values in (scores, found.scores))
-        return WeighedRows(rows_by(found, scores), scores[chosen] - scores[own])
+        scores, first = scored(source.samples, weights, agree=False), source.samples.first
+        chosen, own = (best_of_lists(first, values, source.scores) for values in (scores, source.scores))
+        return WeighedRows(rows_by(source, scores), scores[chosen] - scores[own])
 
     def kept(self, base: np.ndarray, margin: np.ndarray | float) -> np.ndarray:
         """The rows, those of the base (float64 [L, K]) where the lead is not above the ``margin``."""
         return np.where((self.lead > margin)[:, None], self.rows, base)
 
 
-def margin_of(found: Gathered, held: WeighedRows, base: np.ndarray, lists: np.ndarray) -> float:
+def margin_of(source: Gathered, held: WeighedRows, base: np.ndarray, lists: np.ndarray) -> float:
     """The margin with which ``lists`` (bool [L]) come out best; 0 where none is better."""
     own = WeighedRows(held.rows[lists], held.lead[lists])
     ahead = own.lead[own.lead > 0]
@@ -135,25 +138,25 @@ def margin_of(found: Gathered, held: WeighedRows, base: np.ndarray, lists: np.nd
         return 0.0
     tried = np.concatenate([[0.0], np.quantile(ahead, LEADS)])
     sums = np.array([own.kept(base[lists], margin).sum(axis=0) for margin in tried])
-    reached = found.metric.scores(sums, found.reference[lists].sum(axis=0))
-    return float(tried[int(np.argmax(-reached if found.metric.lower_is_better else reached))])
+    reached = source.metric.scores(sums, source.reference[lists].sum(axis=0))
+    return float(tried[int(np.argmax(-reached if source.metric.lower_is_better else reached))])
 
 
 def margins_of(
-    found: Gathered, held: WeighedRows, base: np.ndarray, restarts: int, seed: int
+    source: Gathered, held: WeighedRows, base: np.ndarray, restarts: int, seed: int
 ) -> tuple[np.ndarray, float]:
     """The margin of every fold, by lists of the others (float64 [folds]), and that of all lists.
 
     The lists that choose the margin of a fold are scored by weights that know neither them nor that fold.
     """
-    fold = found.samples.fold
+    fold = source.samples.fold
     count = int(fold.max()) + 1
-    without = np.zeros((count, count, len(found.names)))
+    without = np.zeros((count, count, len(source.names)))
     for f, g in combinations(range(count), 2):
-        rest = found.lists(np.flatnonzero((fold != f) & (fold != g)))
+        rest = source.lists(np.flatnonzero((fold != f) & (fold != g)))
         without[f, g] = without[g, f] = fitted(rest, restarts, seed).weighed
-    margins = [margin_of(found, WeighedRows.of(found, [*without[f]]), base, fold != f) for f in range(count)]
-    return np.array(margins), margin_of(found, held, base, np.ones(fold.size, np.bool_))
+    margins = [margin_of(source, WeighedRows.of(source, [*without[f]]), base, fold != f) for f in range(count)]
+    return np.array(margins), margin_of(source, held, base, np.ones(fold.size, np.bool_))
 
 
 class ColumnWeight(NamedTuple):
@@ -171,53 +174,32 @@ class ColumnWeight(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightTable:
-    """The weights of scores, and their value.
+    """The weights of the columns of a source, and their value.
 
-    rows: by name, the score, its interval, and the test against the base (None for that itself and the oracle). margin:
-    by how much a candidate's score has to lead for another choice than the base's, None for a metric of an order; kept:
-    the share of the lists in which the base's choice stays so, of those where another scores higher. doubt: what speaks
-    against claims: then there are none. account: what the lists were taken for.
+    margin: by how much a candidate's score has to lead for another choice than the base's, None for a metric of an
+    order; kept: the share of the lists in which the base's choice stays so, of those where another scores higher.
     """
 
-    metric: Metric
-    lists: int
-    candidates: int
+    compared: Compared
+    source: Gathered
     folds: int
     resamples: int
-    rows: Mapping[str, tuple[float, tuple[float, float], Significance | None]]
     weights: tuple[ColumnWeight, ...]
     margin: float | None
     kept: float
-    base: str | None
-    doubt: str
-    account: Account | None = None
+
+    @property
+    def rows(self) -> Mapping[str, Scored]:
+        return self.compared.scored
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
-        rows = [
-            {"name": name, "score": score, "interval": interval, "difference": test and test.difference,
-             "p": test and test.p}
-            for name, (score, interval, test) in self.rows.items()
-        ]  # fmt: skip
-        keys = "lists", "candidates", "folds", "resamples", "margin", "kept", "doubt"
-        counts = {key: getattr(self, key) for key in keys}
+        counts = {key: getattr(self, key) for key in ("folds", "resamples", "margin", "kept")}
         weights = [line._asdict() for line in self.weights]
-        return {
-            "metric": self.metric.signature,
-            "base": self.base,
-            **counts,
-            "rows": rows,
-            "weights": weights,
-        } | said_of(self.account)
+        return about(self.compared, self.source) | counts | {"base": self.source.base, "weights": weights}
 
     def tables(self) -> tuple[TextTable, TextTable]:
         """The value of weighing, and the weights."""
-        lines = []
-        for name, (score, interval, test) in self.rows.items():
-            line = {"chosen by": name, self.metric.primary: self.metric.text(score)}
-            line["95 % interval"] = " to ".join(map(self.metric.text, interval))
-            line["less base"] = "" if test is None else self.metric.signed(test.difference)
-            lines.append(line | {"p": "" if test is None or self.doubt else f"{test.p:.2g}"})
         weights = [
             {"column": w.column, "weight": f"{w.weight:.4g}",
              "95 % interval": " to ".join(f"{end:.3g}" for end in w.interval),
@@ -225,27 +207,27 @@ class WeightTable:
              "maxent": f"{w.maxent:.3g}"}
             for w in self.weights
         ]  # fmt: skip
-        caption = f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}"
-        worth = f"Cross-validated: the choices in each of {self.folds} folds are learned from the rest."
-        worth = f"{self.verdict} {worth}" if self.doubt else f"{worth} {self.verdict}"
-        about = (
+        base = f"by the column {self.source.base}" if self.source.base else "the first candidate, as none has a score"
+        worth = f"base: {base}. Cross-validated: the choices in each of {self.folds} folds are learned from the rest."
+        note = (
             f"Weights of all lists, in the units of their columns; intervals from {self.resamples} resamples of lists."
         )
         if self.margin is not None:
-            about += f" Margin: {self.margin:.4g}"
-            about += f", by which the base's choice stays in {100 * self.kept:.0f} % of the lists with another best."
-        return TextTable.of(caption, lines, note=worth), TextTable.of("Weights", weights, note=about)
+            note += f" Margin: {self.margin:.4g}"
+            note += f", by which the base's choice stays in {100 * self.kept:.0f} % of the lists with another best."
+        worth = worth if self.source.doubt else f"{worth} {self.verdict}"
+        return table_of(self.compared, self.source, worth), TextTable.of("Weights", weights, note=note)
 
     @property
     def verdict(self) -> str:
         """Whether weighing helps on lists that it does not know."""
-        if self.doubt:
-            return self.doubt
-        test = self.rows[MARGIN if MARGIN in self.rows else WEIGHED][2]
+        if self.source.doubt:
+            return self.source.doubt
+        test = self.rows[MARGIN if MARGIN in self.rows else WEIGHED].test
         assert test is not None
         if test.p >= CHANCE:
             return "Weighing makes no difference beyond chance."
-        better = (test.difference < 0) == self.metric.lower_is_better
+        better = (test.difference < 0) == self.compared.metric.lower_is_better
         return "Weighing helps." if better else "Weighing does harm: keep the base."
 
     def __str__(self) -> str:
@@ -286,56 +268,53 @@ def table_of_weights(
     for key, number in (("folds", folds), ("resamples", resamples), ("restarts", restarts), ("samples", samples)):
         if number < LEAST[key]:
             raise RecipeError(f"found {number}; expected {LEAST[key]} or more", key=key)
-    found = gathered(lists, metric, use, folds, seed, columns, LEAST["folds"], with_words=True)
-    if len(found.names) > MOST_COLUMNS:
+    source = gathered(lists, metric, use, folds, seed, columns, LEAST["folds"], with_words=True)
+    if len(source.names) > MOST_COLUMNS:
         message = (
-            f"found {len(found.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model (`rerank run`)"
+            f"found {len(source.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model (`rerank run`)"
         )
         raise RecipeError(message, key="columns")
-    raw = found.samples.columns
-    found, spread = standardised(found)
-    every = found.samples
+    raw = source.samples.columns
+    source, spread = standardised(source)
+    every = source.samples
     if not every.columns.any():
-        names = ", ".join(found.names) or "none"
+        names = ", ".join(source.names) or "none"
         raise DataError(f"no score differs within a list (columns: {names}); there is nothing to weigh")
     by_fold = [
-        fitted(found.lists(np.flatnonzero(every.fold != fold)), restarts, seed)
+        fitted(source.lists(np.flatnonzero(every.fold != fold)), restarts, seed)
         for fold in track(range(folds), "weigh folds", unit="folds")
     ]
-    held, base = WeighedRows.of(found, [fit.weighed for fit in by_fold]), rows_by(found, found.scores)
-    first = rows_by(found, -np.arange(len(found.scores), dtype=np.float64))
+    held, base = WeighedRows.of(source, [fit.weighed for fit in by_fold]), rows_by(source, source.scores)
+    first = rows_by(source, -np.arange(len(source.scores), dtype=np.float64))
     chosen = {BASE: base} | ({} if np.array_equal(first, base) else {FIRST: first})
-    of_runs = [k for k, name in enumerate(found.names) if name.startswith(MINMAX)]  # other columns of a run order alike
-    alone = of_runs or [k for k, name in enumerate(found.names) if name != found.base]
-    if len(found.names) > 1 and len(alone) <= ALONE:
-        chosen |= {f"{found.names[k]} alone": rows_by(found, raw[k]) for k in alone}
-        chosen[COMBSUM if of_runs else SUM] = rows_by(found, raw[of_runs or slice(None)].sum(axis=0))
-    chosen |= {MAXENT: WeighedRows.of(found, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
+    of_runs = [
+        k for k, name in enumerate(source.names) if name.startswith(MINMAX)
+    ]  # other columns of a run order alike
+    alone = of_runs or [k for k, name in enumerate(source.names) if name != source.base]
+    if len(source.names) > 1 and len(alone) <= ALONE:
+        chosen |= {f"{source.names[k]} alone": rows_by(source, raw[k]) for k in alone}
+        chosen[COMBSUM if of_runs else SUM] = rows_by(source, raw[of_runs or slice(None)].sum(axis=0))
+    chosen |= {MAXENT: WeighedRows.of(source, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
     margin, kept = None, 0.0
-    if not isinstance(found.metric, OrderMetric):
-        margins, margin = margins_of(found, held, base, restarts, seed)
+    if not source.metric.ordered:
+        margins, margin = margins_of(source, held, base, restarts, seed)
         chosen[MARGIN] = held.kept(base, margins[every.fold])
         kept = float(np.mean(held.lead[held.lead > 0] <= margin)) if (held.lead > 0).any() else 0.0
-    chosen[ORACLE] = rows_by(found, every.gain)
+    chosen[ORACLE] = rows_by(source, every.gain)
     how: dict[str, Any] = {"samples": samples, "seed": seed}
-    rows = {}
-    for name, picked in chosen.items():
-        tested = name not in (BASE, ORACLE)
-        test = compare(found.metric, picked, base, found.reference, **how) if tested else None
-        rows[name] = found.score(picked), score_interval(found.metric, picked, found.reference, **how), test
-    weights = _weights(found, spread, by_fold, resamples, restarts, seed)
-    shape = every.fold.size, int(every.first[-1]), folds, resamples
-    return WeightTable(found.metric, *shape, rows, weights, margin, kept, found.base, found.doubt, found.account)
+    compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how)
+    weights = _weights(source, spread, by_fold, resamples, restarts, seed)
+    return WeightTable(compared, source, folds, resamples, weights, margin, kept)
 
 
 def _weights(
-    found: Gathered, spread: np.ndarray, by_fold: Sequence[Fitted], resamples: int, restarts: int, seed: int
+    source: Gathered, spread: np.ndarray, by_fold: Sequence[Fitted], resamples: int, restarts: int, seed: int
 ) -> tuple[ColumnWeight, ...]:
     """The weights of all lists, with intervals by ``resamples`` of lists drawn with replacement."""
-    everything = fitted(found, restarts, seed)
-    draws, count = np.random.default_rng(seed), found.samples.fold.size
+    everything = fitted(source, restarts, seed)
+    draws, count = np.random.default_rng(seed), source.samples.fold.size
     drawn = [
-        fitted(found.lists(draws.integers(count, size=count)), 0, seed).weighed
+        fitted(source.lists(draws.integers(count, size=count)), 0, seed).weighed
         for _ in track(range(resamples), "weigh resamples", unit="resamples")
     ]
     low, high = np.percentile(np.array(drawn) / spread, [2.5, 97.5], axis=0).tolist()
@@ -344,4 +323,22 @@ def _weights(
         (everything.weighed / spread).tolist(), zip(low, high, strict=True), over.mean(axis=0).tolist(),
         over.std(axis=0).tolist(), np.abs(everything.weighed).tolist(), (everything.maxent / spread).tolist(),
     )  # fmt: skip
-    return tuple(ColumnWeight(name, *line) for name, *line in zip(found.names, *numbers, strict=True))
+    return tuple(ColumnWeight(name, *line) for name, *line in zip(source.names, *numbers, strict=True))
+
+
+def weighed_model(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> "Reranker":
+    """The model that scores candidates by the weights of ``table``, which was made of ``lists``."""
+    from rerank.models.reranker import Reranker
+    from rerank.runs.fitting import fit
+
+    alone = [line.column for line in table.weights] == [table.source.base]  # of which no template makes a column
+    counted = [COUNTED] if any(line.column == WORDS for line in table.weights) else []
+    features = {"set": "base"} if alone else {"set": None, "templates": ["Dense", *counted], "min_lists": 1}
+    model = fit(lists, metric=metric, features=features, learner={"name": "maxent", "l2": PENALTY}).model
+    known = {line.column: line.weight for line in table.weights}
+    prefix = re.compile(rf"{re.escape(DENSE)}|{re.escape(COUNTED)}\|")
+    names = [prefix.sub("", model.table.name(j)) for j in range(model.table.width)]
+    w = np.array([known.get(name, 0.0) for name in names])
+    weights = Weights(w, known.get(table.source.base or "", 0.0))
+    same = dict.fromkeys(("last", "average"), weights)
+    return Reranker(replace(model, weights=same, state={}, votes={}, brackets={}))

@@ -6,6 +6,7 @@ lock on it. What a killed process has left under such a name, which nobody holds
 
 import errno
 import glob
+import hashlib
 import os
 import re
 import secrets
@@ -17,7 +18,8 @@ from typing import IO
 
 from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import deferred
-from rerank.storage.digests import foreign
+from rerank.storage.arrays import DAMAGE, check_plain
+from rerank.storage.strict_json import as_json, read_object
 
 try:
     import fcntl
@@ -26,6 +28,7 @@ except ImportError:  # not a POSIX system: nothing is locked there
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _OLD = ".old"
+CHECKSUMS = "checksums.json"  # SHA-256 of the files of a directory: a change by a disk, a copy or a hand is noticed
 
 
 def temporary_path(target: Path) -> Path:
@@ -240,3 +243,37 @@ def lock(path: Path, *, wait: bool = False) -> IO[str] | None:
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
             return file
         file.close()
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal digits."""
+    check_plain(path)
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def seal(directory: Path) -> None:
+    """Write the digests of all files in a directory (not below it) next to them, in ``checksums.json``."""
+    files = {
+        path.name: digest(path) for path in sorted(directory.iterdir()) if path.is_file() and path.name != CHECKSUMS
+    }
+    (directory / CHECKSUMS).write_text(as_json({"files": files}, indent=1) + "\n", encoding="utf-8")
+
+
+def verify(directory: Path) -> None:
+    """Check that the files in a directory are those that ``seal`` saw."""
+    for name, expected in read_object(directory / CHECKSUMS)["files"].items():
+        if (actual := digest(directory / name)) != expected:
+            raise ValueError(f"{name}: its checksum is {actual}; it was {expected} when the file was written")
+
+
+def foreign(directory: Path) -> Path | None:
+    """A file in a directory that was not written with the others, whose names are in ``checksums.json`` or in the
+    header of a model; None if there is none, or no directory."""
+    listed = set[str]()
+    for name in (CHECKSUMS, "model.json"):
+        try:
+            listed |= {name, *dict(read_object(directory / name)["files"])}
+        except DAMAGE:
+            continue
+    return next((path for path in sorted(directory.glob("*")) if path.name not in listed), None)

@@ -15,8 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from rerank.base.errors import RecipeError, RunError
-from rerank.storage.digests import foreign
-from rerank.storage.files import lock, remove, remove_leftovers, reported, write_text
+from rerank.storage.files import foreign, lock, remove, remove_leftovers, reported, write_text
 
 log = logging.getLogger("rerank")
 NOTE, LOCK = ".rerank-run", ".rerank.lock"

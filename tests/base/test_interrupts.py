@@ -14,7 +14,7 @@ from strategies import random_corpus, targets
 
 from rerank.base import interrupts
 from rerank.base.interrupts import Deadline, GivenUpError, Interrupted, check, deferred, handled, requested
-from rerank.contrib.classification.experiment import workers
+from rerank.contrib.classification.fitting import workers
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
 

@@ -7,15 +7,15 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from rerank.base import memory
+from rerank.base import usage
 from rerank.base.errors import RecipeError
 
 
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine of 64 GB, with control groups in a folder, and without any other limit."""
-    monkeypatch.setattr(memory, "GROUPS", tmp_path)
-    monkeypatch.setattr(memory, "OWN", tmp_path / "own")
+    monkeypatch.setattr(usage, "GROUPS", tmp_path)
+    monkeypatch.setattr(usage, "OWN", tmp_path / "own")
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=64 * 10**9, available=50 * 10**9))
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     return tmp_path
@@ -27,10 +27,10 @@ def put(place: Path, text: str) -> None:
 
 
 def test_without_limits_it_is_the_machine(groups: Path) -> None:
-    assert memory.allowed() == 64 * 10**9
+    assert usage.allowed() == 64 * 10**9
     put(groups / "own", "0::/")
     put(groups / "memory.max", "max")
-    assert memory.allowed() == 64 * 10**9
+    assert usage.allowed() == 64 * 10**9
 
 
 def test_the_least_of_the_groups_around_counts(groups: Path) -> None:
@@ -39,28 +39,28 @@ def test_the_least_of_the_groups_around_counts(groups: Path) -> None:
     put(groups / "slice/box/memory.max", "max")
     put(groups / "slice/box/inner/memory.max", "5000")
     put(groups / "slice/other/memory.max", "7")
-    assert memory.allowed() == 3000
+    assert usage.allowed() == 3000
 
 
 def test_groups_of_version_1(groups: Path) -> None:
     put(groups / "own", "4:memory:/docker/abc\n1:cpu:/docker/abc\n0::/")
     put(groups / "memory/memory.limit_in_bytes", "9223372036854771712")
-    assert memory.allowed() == 64 * 10**9
+    assert usage.allowed() == 64 * 10**9
     put(groups / "memory/memory.limit_in_bytes", "9000")  # in a container, which does not see the path to itself
-    assert memory.allowed() == 9000
+    assert usage.allowed() == 9000
     put(groups / "memory/docker/abc/memory.limit_in_bytes", "4000")
-    assert memory.allowed() == 4000
+    assert usage.allowed() == 4000
 
 
 @pytest.mark.usefixtures("groups")
 def test_the_address_space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (12345, 99999))
-    assert memory.allowed() == 12345
+    assert usage.allowed() == 12345
 
 
 def test_what_needs_more_is_refused(groups: Path) -> None:
     put(groups / "own", "0::/")
     put(groups / "memory.max", str(4 * 10**9 + psutil.Process().memory_info().rss))
     with pytest.raises(RecipeError, match=r"^a\.b: work takes 4\.2 GB, and this process may have [34]\.\d GB more; no"):
-        memory.require(4.2e9, "work", "no", "a.b")
-    memory.require(1e9, "work", "no", "a.b")
+        usage.require(4.2e9, "work", "no", "a.b")
+    usage.require(1e9, "work", "no", "a.b")

@@ -23,10 +23,10 @@ from programs import PATIENCE
 import rerank as library
 from rerank import __version__
 from rerank.cli.listing import WIDTH
+from rerank.learn import LOSSES
 from rerank.learn.base import learners
-from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
-from rerank.readers.base import NBestList, readers
+from rerank.readers.base import readers
 from rerank.readers.trees.charniak import CharniakReader
 
 REPOSITORY = Path(__file__).parents[2]
@@ -145,7 +145,7 @@ def best_texts(model: Path) -> list[str]:
     if (decoded := model.parent / "predictions" / "test.decoded.gz").exists():
         return small.lines_of(decoded)
     written = list(CharniakReader().read(model.parent / "predictions" / "test.nbest.gz"))
-    return [found.texts[0].decode() for found in written if isinstance(found, NBestList)]
+    return [found.texts[0].decode() for found in written if found.problem is None]
 
 
 def test_rerank_reads_stdin_and_writes_files(rerank, model, small_data, tmp_path):
@@ -183,8 +183,8 @@ def test_n_best_lists_have_new_and_old_scores(rerank, model, small_data, tmp_pat
     assert result.code == 0
     whole = list(CharniakReader().read(model.parent / "predictions" / "test.nbest.gz"))
     for got, all_of in zip(CharniakReader().read(tmp_path / "out.gz"), whole, strict=True):
-        assert isinstance(got, NBestList)
-        assert isinstance(all_of, NBestList)
+        assert got.problem is None
+        assert all_of.problem is None
         assert (got.id, got.texts) == (all_of.id, all_of.texts[:3])
         assert got.scores == pytest.approx(all_of.scores[:3], rel=1e-9, abs=1e-9)  # added up in another order
         assert got.scores.shape[1] == 2
@@ -270,7 +270,7 @@ def test_files_without_trees_are_refused(rerank, tmp_path):
 
 def test_evaluate_is_what_the_run_says(rerank, model, small_data, tmp_path):
     (tmp_path / "[best]").write_text("".join(f"{text}\n" for text in best_texts(model)))
-    first = [found for found in CharniakReader().read(small_data / "test.nbest.gz") if isinstance(found, NBestList)]
+    first = [found for found in CharniakReader().read(small_data / "test.nbest.gz") if found.problem is None]
     (tmp_path / "base").write_bytes(b"".join(found.texts[0] + b"\n" for found in first))
     files = (tmp_path / "base", small_data / "test.gold.gz", tmp_path / "[best]")
     result = rerank("evaluate", *files, "--significance")

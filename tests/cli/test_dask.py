@@ -16,9 +16,9 @@ from programs import PATIENCE, program
 from small import settings, write_slices
 from typer.testing import CliRunner
 
+from rerank import pool
 from rerank.base.errors import RecipeError
 from rerank.cli.application import app
-from rerank.engines import workers
 
 CHANGES: dict[str, Any] = {"learner": {"name": "arow"}, "training": {"epochs": 2}, "seeds": [1, 2, 3]}
 
@@ -78,7 +78,7 @@ def test_a_running_scheduler_trains_the_same_model(
     root: Path, plain: dict[str, bytes], scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its address stands in the recipe, and is not kept with the results."""
-    monkeypatch.setattr(workers, "SECONDS", PATIENCE)  # its workers have only just been started
+    monkeypatch.setattr(pool, "SECONDS", PATIENCE)  # its workers have only just been started
     made = settings(root, **CHANGES, engine={"name": "dask", "address": scheduler})
     (root / "cluster.yaml").write_text(yaml.safe_dump(made))
     found = train(root, "address", recipe="cluster.yaml")

@@ -146,8 +146,6 @@ def test_a_model_without_a_decision_does_as_its_recipe_says(small_run: Path) -> 
     assert model.decision.predictor == model.decision.ranked_by == "average"
     model.settings["training"]["predictor"] = "last"
     assert Scorer(model).predictor == "last"
-    model.about["decode"] = "fuse"  # what earlier programs wrote
-    assert (Scorer(model).predictor, Scorer(model).ranked_by) == ("fuse", "last")
 
 
 def test_a_decision_that_a_model_cannot_keep_is_refused(small_run: Path, tmp_path: Path) -> None:

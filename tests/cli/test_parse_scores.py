@@ -13,7 +13,7 @@ from commands import Command, refused
 from small_parsers import JOINED, MERGED
 
 from rerank.models.model import Model
-from rerank.readers.base import NBestList
+from rerank.readers.base import Lists
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.runs import pipeline
 
@@ -45,8 +45,8 @@ def files_of(lists: dict[str, Any], root: Path, split: str = "test") -> str:
     return str(lists["nbest"].format(root=root, split=split))
 
 
-def read(path: Path) -> list[NBestList]:
-    return [nbest for nbest in CharniakReader().read(path) if isinstance(nbest, NBestList)]
+def read(path: Path) -> list[Lists]:
+    return [nbest for nbest in CharniakReader().read(path) if nbest.problem is None]
 
 
 @pytest.mark.parametrize("name", COLUMNS)

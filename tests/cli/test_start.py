@@ -18,7 +18,7 @@ HEAVY = (
 START = """
 import io, json, sys
 from contextlib import redirect_stdout
-from rerank.cli.main import main
+from rerank.cli.application import main
 shown = {}
 for words in json.loads(sys.argv[1]):
     sys.argv[:] = ["rerank", *words]
@@ -54,7 +54,7 @@ def test_an_interrupt_while_modules_are_loaded_is_silent(tmp_path: Path) -> None
 
 def test_words_are_completed(tmp_path: Path) -> None:
     asked = {"_RERANK_COMPLETE": "complete_bash", "COMP_WORDS": "rerank ev", "COMP_CWORD": "1"}
-    call = "import sys; sys.argv = ['rerank']; from rerank.cli.main import main; main()"
+    call = "import sys; sys.argv = ['rerank']; from rerank.cli.application import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", call], cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True, check=False
     )

@@ -188,6 +188,26 @@ def test_evaluate(metric: str, data: Path, best_file: Path, base_file: Path, rer
     assert re.search(r"best.txt +│.*│ better, p ", result.out.partition("against the first")[2]), result.out
 
 
+def test_an_account_of_what_is_evaluated(tmp_path: Path, rerank: Command) -> None:
+    small_texts.write_lines(tmp_path / "hyp", ["it rains", "it is cold"])
+    small_texts.write_lines(tmp_path / "ref", ["It Rains", "It Is Cold"])
+    result = rerank("evaluate", tmp_path / "hyp", tmp_path / "ref", "--metric", "wer")
+    signature = "wer|case:mixed|references:fewest edits|version:1"
+    account = [f"{tmp_path}/hyp: texts, 2 texts each", 'candidates: "it rains"',
+               f'what is right: references of {tmp_path}/ref, "It Rains"', f"measure: {signature}"]  # fmt: skip
+    assert [line.partition(" INFO ")[2] for line in result.err.splitlines()] == account
+    assert "No candidate has 100 % of the references' tokens, without capitals 0 %" in result.out
+    found = json.loads(rerank("evaluate", tmp_path / "hyp", tmp_path / "ref", "--metric", "wer", "--json").out)
+    assert found["account"]["measure"] == signature
+    assert len(found["doubts"]) == 1
+    small_texts.write_lines(tmp_path / "trees", ["(S1 (NN rain))"])
+    result = rerank("evaluate", tmp_path / "trees", tmp_path / "trees")
+    assert f"what is right: gold trees, {tmp_path}/trees" in result.err
+    option = "normalize={case: true}"
+    lowered = rerank("evaluate", tmp_path / "hyp", tmp_path / "ref", "--metric", "wer", "--option", option)
+    assert "No candidate" not in lowered.out
+
+
 def test_forms_of_references_agree(data: Path, base_file: Path, tmp_path: Path, rerank: Command) -> None:
     pairs = list(zip(*(small_texts.lines_of(data / name) for name in ("test.ref", "test.ref2")), strict=True))
     small_texts.write_lines(tmp_path / "tab", ["\t".join(pair) for pair in pairs])

@@ -12,22 +12,24 @@ from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import make_reader
 from rerank.models.scorer import Ranked, write_ranked
-from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists, readers
+from rerank.readers.base import Lists, Problem, SkipCount, read_lists, readers
 from rerank.readers.streams import read_in
 from rerank.readers.trees.pairs import parse_list
 
 
-def opened(case: Case, path: str) -> list[NBestList | SkippedList]:
+def opened(case: Case, path: str) -> list[Lists]:
     """All lists of a file; those of trees with their trees looked into."""
     found = list(make_reader(case.spec).read(path))
     if not FORMATS[case.form].trees:
         return found
-    return [one if isinstance(one, SkippedList) else _without_malformed(one) for one in found]
+    return [one if one.problem is not None else _without_malformed(one) for one in found]
 
 
-def _without_malformed(nbest: NBestList) -> NBestList | SkippedList:
-    found = parse_list(nbest, SymbolTable())
-    return found if isinstance(found, SkippedList) else found[0]
+def _without_malformed(nbest: Lists) -> Lists:
+    try:
+        return parse_list(nbest, SymbolTable())[0]
+    except Problem as problem:
+        return Lists.of(problem)
 
 
 def test_every_reader_is_tried() -> None:
@@ -52,9 +54,9 @@ def test_a_number_that_one_list_in_four_lacks_is_no_column_unless_it_is_named(
     lacks = FORMATS["jsonl"].damages["no number"][1]
     path = case.write(tmp_path, lambda i, k, text: lacks(text) if (i, k) == (1, 1) else text)
     found = list(make_reader({"name": "jsonl", **({"dense": dense} if dense else {})}).read(path))
-    assert all(isinstance(one, NBestList) for one in found)
-    shapes = [one.scores.shape for one in found if isinstance(one, NBestList)]
-    reasons = [bad.reason for one in found if isinstance(one, NBestList) for bad in one.bad]
+    assert all(one.problem is None for one in found)
+    shapes = [one.scores.shape for one in found if one.problem is None]
+    reasons = [bad.reason for one in found if one.problem is None for bad in one.bad]
     wide = [(3, 2), (2, 2), (3, 2), (3, 2)]
     assert (shapes, reasons) == ((wide, ["columns"]) if dense else ([(3, 1)] * LISTS, []))
 
@@ -65,15 +67,15 @@ def test_bad_lists_are_written_and_read_again_as_empty_ones(
     tmp_path: Path, case: Case, ruined: tuple[int, ...]
 ) -> None:
     found = opened(case, case.write(tmp_path / "given", whole, ruined))
-    assert [i for i, one in enumerate(found) if isinstance(one, SkippedList)] == list(ruined)
+    assert [i for i, one in enumerate(found) if one.problem is not None] == list(ruined)
     if case.name in ("trec", "letor"):
         return  # such files have no queries without documents
     out = io.BytesIO()
-    items = [one if isinstance(one, SkippedList) else Ranked(one, np.arange(len(one))[::-1], one.base) for one in found]
+    items = [one.problem or Ranked(one, np.arange(len(one))[::-1], one.base) for one in found]
     write_ranked(out, make_reader(case.spec), items)
     (tmp_path / "lists").write_bytes(out.getvalue())
     read = list(read_lists(make_reader(case.again), str(tmp_path / "lists")))  # a bad one would be an error
-    assert [one.texts for one in read] == [[] if isinstance(one, SkippedList) else one.texts[::-1] for one in found]
+    assert [one.texts for one in read] == [[] if one.problem is not None else one.texts[::-1] for one in found]
     ids = [one.id for one in found]
     assert [one.id for i, one in enumerate(read) if i not in ruined] == [
         name for i, name in enumerate(ids) if i not in ruined
@@ -97,18 +99,18 @@ def test_a_bad_candidate_leaves_the_others_of_its_list(tmp_path: Path, case: Cas
     found = opened(case, path)
     assert len(found) == len(right) == LISTS
     for i, (one, other) in enumerate(zip(found, right, strict=True)):
-        assert isinstance(one, NBestList)
-        assert isinstance(other, NBestList)
+        assert one.problem is None
+        assert other.problem is None
         kept = [y for y in range(len(other)) if (i, y) != (1, 1)]
         assert one.texts == [other.texts[y] for y in kept]
         assert one.scores.tolist() == other.scores[kept].tolist()
     damaged = found[1]
-    assert isinstance(damaged, NBestList)
+    assert damaged.problem is None
     (bad,) = damaged.bad
     assert (bad.reason, bad.place) == (reason, 1)
     count = SkipCount("skip")
     for one in found:
-        count.bad(one) if isinstance(one, SkippedList) else count.good(one)
+        count.good(one)
     assert (dict(count.reasons), dict(count.candidate_reasons)) == ({}, {reason: 1})
     assert bad.path.startswith(str(tmp_path / "wrong" / "lists"))
     assert count.first_candidates[reason].startswith(f"{bad.path}:{bad.line}: list {damaged.id}: ")
@@ -151,13 +153,13 @@ def test_a_list_of_bad_candidates_is_a_bad_list(tmp_path: Path, case: Case, reas
         tmp_path, lambda i, k, text: damage(form.candidate(1, 1).replace(KEY % 2, KEY % (k + 1))) if i == 1 else text
     )
     found = opened(case, path)
-    assert [isinstance(one, SkippedList) for one in found] == [False, True, False, False]
+    assert [one.problem is not None for one in found] == [False, True, False, False]
     bad = found[1]
-    assert isinstance(bad, SkippedList)
-    assert (bad.reason, bad.size) == (reason, CANDIDATES)
+    assert bad.problem is not None
+    assert (bad.problem.reason, bad.size) == (reason, CANDIDATES)
     if case.name == "joined":
         last = found[-1]
-        assert isinstance(last, NBestList)
+        assert last.problem is None
         assert last.scores[:, -1].tolist() == [-9.0, -10.0, -11.0]
 
 
@@ -171,13 +173,11 @@ def test_an_id_used_before_makes_a_bad_list_of_a_bad_one_too(tmp_path: Path, cas
     texts = [lists.whole(i, [lists.candidate(i, k) for k in range(CANDIDATES)]) for i in (0, 1)]
     path.write_bytes(texts[0] + lists.ruin(texts[0]) + texts[1])
     first, again, last = make_reader(case.spec).read(str(path))
-    assert isinstance(again, SkippedList)
-    assert (first.id, again.reason, isinstance(last, NBestList)) == (again.id, "duplicate id", True)
+    assert again.problem is not None
+    assert (first.id, again.problem.reason, last.problem is None) == (again.id, "duplicate id", True)
     out = io.BytesIO()
-    items = [
-        one if isinstance(one, SkippedList) else Ranked(one, np.arange(len(one)), one.base) for one in (first, last)
-    ]
-    write_ranked(out, make_reader(case.spec), [items[0], again, items[1]])
+    items = [one.problem or Ranked(one, np.arange(len(one)), one.base) for one in (first, last)]
+    write_ranked(out, make_reader(case.spec), [items[0], again.problem, items[1]])
     path.write_bytes(out.getvalue())
     if case.name != "fairseq":  # its lists keep their numbers
         assert [len(one) for one in read_lists(make_reader(case.spec), str(path))] == [CANDIDATES, 0, CANDIDATES]

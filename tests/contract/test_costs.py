@@ -15,8 +15,8 @@ from rerank.base.errors import RecipeError
 from rerank.data.shards import whole
 from rerank.extraction.content.base import make_reader
 from rerank.extraction.extraction import extract_training
-from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, read_lists, readers
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.base import Reader, SkipCount, read_lists, readers
+from rerank.readers.lists import Lists
 from rerank.runs.report import list_tables
 
 INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"
@@ -52,14 +52,14 @@ def reader_of(name: str, scores: str | None) -> Reader:
     return make_reader(spec | ({"scores": scores} if scores else {}))
 
 
-def read(reader: Reader, path: str) -> list[NBestList]:
+def read(reader: Reader, path: str) -> list[Lists]:
     found = list(reader.read(path))
     assert len(found) == small_lists.LISTS
-    assert not any(isinstance(nbest, SkippedList) for nbest in found)
-    return [nbest for nbest in found if isinstance(nbest, NBestList)]
+    assert not any(nbest.problem is not None for nbest in found)
+    return [nbest for nbest in found if nbest.problem is None]
 
 
-def written(reader: Reader, nbest: NBestList, scores: np.ndarray | None) -> bytes:
+def written(reader: Reader, nbest: Lists, scores: np.ndarray | None) -> bytes:
     out = io.BytesIO()
     order = None if scores is None else np.argsort(scores).tolist()
     reader.write(out, nbest, order, scores)
@@ -152,7 +152,7 @@ def test_extraction_logs_and_keeps_the_remark(tmp_path: Path, caplog: pytest.Log
 
 def test_a_report_shows_what_there_is_to_say_about_scores() -> None:
     said = {"absent": {"lm": 3}, "unknown_columns": {"lm2": 40}, "lowest_first": {"lists": 49, "of": 50}}
-    grid = list_tables.scores_table({"corpora": {"train": said, "dev": {}}})
+    grid = list_tables.remarks_table({"corpora": {"train": said, "dev": {}}})
     assert [row[2] for row in grid.rows] == ["3", "40", "49"]
     assert all(part in " ".join(row[1] for row in grid.rows) for part in ("without lm,", "lm2", "of 50"))
 
@@ -164,7 +164,7 @@ def test_nematus_has_costs_and_others_have_not() -> None:
         for scores in ("score", "cost"):
             count = SkipCount("skip")
             for nbest in read_lists(make_reader({"name": "moses", "scores": scores}), INTEROP / name, count=count):
-                assert isinstance(nbest, TextList)
+                assert nbest.problem is None
                 if costs and scores == "cost":
                     assert nbest.base[0] == nbest.base.max()
             assert count.lists > 10

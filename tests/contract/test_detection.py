@@ -13,7 +13,6 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import make_reader
 from rerank.readers.base import SkipCount, read_lists, readers
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.pairs import read_pairs
 
 SKIP = "--on-bad-list skip"
@@ -148,7 +147,7 @@ def test_candidates_under_another_key_are_found_where_most_lists_have_it(tmp_pat
         (tmp_path / "lists").write_bytes(renamed or lists_in(form, ruined=ruined))
         found = list(read_lists(make_reader("jsonl"), str(tmp_path / "lists")))
         texts = [[f"a{i} b{k}".encode() for k in range(CANDIDATES)] for i in range(LISTS)]
-        assert [nbest.texts for nbest in found if isinstance(nbest, TextList)] == texts
+        assert [nbest.texts for nbest in found if nbest.problem is None] == texts
         assert [nbest.base.tolist() for nbest in found] == [[-k - 0.5 for k in range(CANDIDATES)]] * LISTS
     message = error_of("jsonl", tmp_path / "lists", lists_in("jsonl", ruined=(3,)))
     assert "list l3: found null under 'candidates'" in message
@@ -186,3 +185,48 @@ def test_tables_are_for_their_reader(reader: str, start: bytes, tmp_path: Path) 
 )
 def test_lattices_are_no_lists(lattices: bytes, tmp_path: Path) -> None:
     assert "this looks like word lattices: let the recogniser" in error_of("jsonl", tmp_path / "lattices", lattices)
+
+
+# Files of other programs, and the lists that the statements in their errors make: texts with scores.
+FOREIGN = {
+    "SRILM": ("NBestList1.0\n(-1000) <s> it rains </s>\n(-1010) <s> it reigns </s>\n",
+              [{"it rains": -1000, "it reigns": -1010}]),
+    "SRILM scores": ("-900.5 -30.25 2 <s> it rains </s>\n-901.5 -31.25 2 <s> it reigns </s>\n",
+                     [{"it rains": -900.5, "it reigns": -901.5}]),
+    "HTK": ('#!MLF!#\n"*/u0.rec"\n0 1 it -1\n1 2 rains -2\n///\n0 1 it -3\n.\n', [{"it rains": 0, "it": 0}]),
+    "hOCR": ("<html><body><div class='ocr_page'>\n<span class='ocrx_word' title='x_wconf 42'>rnoon<span "
+             "class='alternatives'><ins class='alt' title='x_cost 10'>rnoon</ins><del class='alt' title='x_cost 12'>"
+             "moon</del></span></span>\n</div></body></html>\n", [{"rnoon": -10, "moon": -12}]),
+    "PAGE": ('<?xml version="1.0"?>\n<PcGts><TextLine id="l1"><TextEquiv index="0" conf="0.6"><Unicode>Ende</Unicode>'
+             '</TextEquiv><TextEquiv index="1" conf="0.3"><Unicode>arn</Unicode></TextEquiv></TextLine></PcGts>\n',
+             [{"Ende": 0.6, "arn": 0.3}]),
+    "MeCab": ("a\tN,b,c,d,e,f\nEOS\na\tV,b,c,d,e,f\nEOS\n", [{"a/N": 0, "a/V": 0}]),
+    "hfst-lookup": ("kivin\tkivi+N\t1.5\nkivin\tkivi+V\t3.25\n\nlumi\tlumi+N\t2.5\n",
+                    [{"kivi+N": -1.5, "kivi+V": -3.25}, {"lumi+N": -2.5}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_statements_that_errors_show_make_lists_of_other_programs(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, expected = FOREIGN[name]
+    said = error_of("jsonl", tmp_path / "foreign", data.encode())
+    program, _, statements = said.partition(", which Python makes JSON lines of: ")
+    assert f"a file of {name.partition(' ')[0]}" in program or name in program
+    exec(statements, {})
+    (tmp_path / "lists").write_text(capsys.readouterr().out)
+    lists = list(read_lists(make_reader("jsonl"), str(tmp_path / "lists")))
+    found = [dict(zip(map(bytes.decode, one.texts), one.base.tolist(), strict=True)) for one in lists]
+    assert found == expected
+
+
+def test_statements_that_errors_show_make_rows_of_a_workbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("openpyxl")
+    monkeypatch.chdir(tmp_path)
+    rows = [{"query": f"q{k // 2}", "text": f"t{k}", "lm": k} for k in range(4)]
+    pandas.DataFrame(rows).to_excel(tmp_path / "x.xlsx", index=False)
+    _, _, statements = error_of("jsonl", tmp_path / "x.xlsx").partition("which Python makes JSON lines of: ")
+    exec(statements, {})
+    first, second = read_lists(make_reader("jsonl"), "lists.jsonl")
+    assert (first.texts, second.texts) == ([b"t0", b"t1"], [b"t2", b"t3"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rerank.features.fired import fired
 from rerank.features.template import templates
 from rerank.learn.base import Learner, learners
 from rerank.metrics.base import metrics
@@ -20,7 +21,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 @pytest.mark.parametrize("name", PARTS)
 def test_the_example_in_a_docstring_prints_what_it_shows(name: str) -> None:
     part: Any = PARTS[name]
-    names = vars(sys.modules[part.__module__])
+    names = {"fired": fired} | vars(sys.modules[part.__module__])
     example = doctest.DocTestParser().get_doctest(part.__doc__ or "", dict(names), name, None, None)
     assert example.examples or not name.startswith("metric"), "no example"
     result = doctest.DocTestRunner(optionflags=FLAGS).run(example)

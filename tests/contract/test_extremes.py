@@ -14,7 +14,7 @@ from variants import make
 
 from rerank.base.errors import RecipeError, RunError
 from rerank.learn.base import learners
-from rerank.learn.passes import NO_LIMIT
+from rerank.learn.dual_epoch import NO_LIMIT
 from rerank.learn.rules.tg import TruncatedGradient
 from rerank.learn.rules.winnow import LIMIT
 from rerank.learn.trainer import train

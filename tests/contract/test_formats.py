@@ -12,7 +12,7 @@ from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, lists_in
 
 from rerank.base.errors import DataError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import NBestList, SkipCount, read_lists
+from rerank.readers.base import SkipCount, read_lists
 
 every_format = pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if name != "espnet"])
 PLAIN = [case for case in CASES if case.name not in ("joined", "merged")]
@@ -80,5 +80,5 @@ def test_candidates_that_come_twice_are_counted_and_kept_or_dropped(tmp_path: Pa
     out, reader = io.BytesIO(), make_reader(case.again)
     make_reader(case.spec).write(out, dropped, [1, 0], np.array([0.25, 4.5]))
     (tmp_path / "written").write_bytes(out.getvalue())
-    again = [nbest for nbest in reader.read(str(tmp_path / "written")) if isinstance(nbest, NBestList) and len(nbest)]
+    again = [nbest for nbest in reader.read(str(tmp_path / "written")) if nbest.problem is None and len(nbest)]
     assert [(nbest.texts, nbest.base.tolist()) for nbest in again] == [(dropped.texts[::-1], [4.5, 0.25])]

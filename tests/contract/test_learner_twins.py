@@ -15,14 +15,14 @@ from variants import EPOCHS, LEARNERS, every_variant, exact, make, rounding_of, 
 
 from rerank.base.errors import RecipeError
 from rerank.learn.base import Learner
-from rerank.learn.pairs import PairSource, require_source
-from rerank.learn.trainer import ORACLE_PAIRS
+from rerank.learn.pairs import HopeFear, Oracle, PairSource, Sampled
+from rerank.learn.trainer import ORACLE_PAIRS, require_source
 from rerank.learn.voting.voting import vote
 
 SOURCES = [
-    PairSource("hope-fear", tilt=2.0),
-    PairSource("sampled", tilt=0.5, draws=4, threshold=0.25),
-    PairSource("oracle", tilt=0.5),
+    HopeFear(tilt=2.0),
+    Sampled(tilt=0.5, draws=4, threshold=0.25),
+    Oracle(tilt=0.5),
 ]
 PAIRED = ("arow", "pa", "rda", "sgd")  # which pairs these take is no matter of the learner, but for kinds of losses
 
@@ -52,7 +52,7 @@ def drawn(draw: st.DrawFn, name: str) -> tuple[Learner, PairSource]:
         learner = make(name, draw(st.one_of(anything, anything, st.sampled_from(entry.variants))))
     except RecipeError:  # two choices that exclude each other
         reject()
-    taken = [pairs for pairs in SOURCES if name in PAIRED and pairs.name in learner.sources]
+    taken = [pairs for pairs in SOURCES if name in PAIRED and pairs.name in (learner.sources or (pairs.name,))]
     return learner, draw(st.sampled_from([ORACLE_PAIRS, ORACLE_PAIRS, *taken]))
 
 

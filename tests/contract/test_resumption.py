@@ -19,7 +19,7 @@ import small_classes
 from strategies import random_corpus, targets, write_shards
 from variants import FAMILIES, LEARNERS
 
-from rerank.data.shards import Lists, Shards
+from rerank.data.shards import Corpora, Shards
 from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import BaseSearch
 from rerank.learn.log import UpdateLog
@@ -28,7 +28,7 @@ from rerank.learn.trainer import Training, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
 from rerank.runs import pipeline
-from rerank.storage.results import KeptResult
+from rerank.storage.work import Work
 
 CORPUS = random_corpus(6, lists=30)
 TIMES = {"seconds", "nonzeros_per_second"}
@@ -41,16 +41,16 @@ class BrokenOffError(KeyboardInterrupt):
 @contextmanager
 def broken_off(after: int) -> Iterator[list[Path]]:
     """Within the block, work breaks off once so many results are saved (never, if 0); gives their places."""
-    saved, save = list[Path](), KeptResult.save
+    saved, save = list[Path](), Work.save
 
-    def save_and_note(result: KeptResult, *arguments: Any) -> None:
+    def save_and_note(result: Work, *arguments: Any) -> None:
         save(result, *arguments)
         saved.append(result.path)
         if len(saved) == after:
             raise BrokenOffError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeptResult, "save", save_and_note)
+        patch.setattr(Work, "save", save_and_note)
         yield saved
 
 
@@ -77,8 +77,8 @@ def shards(place: Path) -> Shards:
 
 def learning(name: str, place: Path, key: str) -> Any:
     learner = learners.get(name)(**LEARNERS[name].variants[-1])
-    checkpoint = KeptResult(place / "kept.npz", key)
-    lists: Lists = shards(place.with_name(f"{place.name}-lists"))
+    checkpoint = Work(place / "kept.npz", key)
+    lists: Corpora = shards(place.with_name(f"{place.name}-lists"))
     return content(
         train(learner, lists, oracles(lists), epochs=3, seed=2, keep_log=True, evaluate_dev=dev, checkpoint=checkpoint)
     )
@@ -87,9 +87,7 @@ def learning(name: str, place: Path, key: str) -> Any:
 def searching(place: Path, key: str) -> Any:
     corpus = replace(CORPUS, stats=CORPUS.gain[:, None], reference=np.ones((CORPUS.list_count, 1)))
     how: Any = {"epochs": 4, "seed": 2, "weigh": BaseSearch(corpus, Gain())}
-    return content(
-        train(VotedRDA(base=0.02), corpus, targets(corpus), checkpoint=KeptResult(place / "kept.npz", key), **how)
-    )
+    return content(train(VotedRDA(base=0.02), corpus, targets(corpus), checkpoint=Work(place / "kept.npz", key), **how))
 
 
 def running(data: Path, place: Path, _: str) -> Any:
@@ -115,8 +113,8 @@ def running_examples(_data: Path, place: Path, _: str) -> Any:
     return small_classes.steady(found), predicted, [part.partition("</table>")[0] for part in hardest]
 
 
-Work = Callable[[Path, str], Any]  # does it, with results below a place, under a key
-CHECKPOINTS: dict[str, Work] = {
+Done = Callable[[Path, str], Any]  # does it, with results below a place, under a key
+CHECKPOINTS: dict[str, Done] = {
     **{f"training by {name}": partial(learning, name) for name in FAMILIES},
     "the weight of the base score": searching,
 }
@@ -125,7 +123,7 @@ KINDS = [*CHECKPOINTS, *RUNNING]
 
 
 @pytest.fixture
-def work(request: pytest.FixtureRequest) -> Work:
+def work(request: pytest.FixtureRequest) -> Done:
     """The work of a kind."""
     kind = request.param
     if kind in CHECKPOINTS:
@@ -139,7 +137,7 @@ LEARNING = len(FAMILIES)
 @pytest.mark.parametrize(
     ("work", "after"), [*zip(KINDS[:LEARNING], cycle([1, 2])), *product(KINDS[LEARNING:], [1, 3])], indirect=["work"]
 )
-def test_what_was_broken_off_is_resumed(work: Work, after: int, tmp_path: Path) -> None:
+def test_what_was_broken_off_is_resumed(work: Done, after: int, tmp_path: Path) -> None:
     with broken_off(0) as whole:
         expected = work(tmp_path / "whole", "key")
     with broken_off(after) as first, pytest.raises(BrokenOffError):
@@ -153,7 +151,7 @@ def test_what_was_broken_off_is_resumed(work: Work, after: int, tmp_path: Path) 
 @pytest.mark.parametrize("key", ["key", "other"], ids=["damaged", "of other work"])
 @pytest.mark.parametrize("work", ["training by rda", "the weight of the base score"], indirect=True)
 def test_damaged_results_and_those_of_other_work_are_not_used(
-    work: Work, key: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    work: Done, key: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with broken_off(0) as whole:
         expected = work(tmp_path / "whole", key)
@@ -170,13 +168,13 @@ def test_damaged_results_and_those_of_other_work_are_not_used(
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    kept = KeptResult(tmp_path / "here.npz", "a")
+    kept = Work(tmp_path / "here.npz", "a")
     assert kept.load() is None
     kept.save({"x": 1}, {"y": np.arange(3), "z": np.asfortranarray(np.eye(2))})
     header, arrays = kept.load() or ({}, {})
     assert (header, arrays["y"].tolist(), arrays["z"].tolist()) == ({"x": 1}, [0, 1, 2], np.eye(2).tolist())
     assert arrays["z"].flags.f_contiguous
-    assert KeptResult(tmp_path / "here.npz", "b").load() is None
+    assert Work(tmp_path / "here.npz", "b").load() is None
     assert not caplog.text
     (tmp_path / "here.npz").write_bytes(b"PK")
     assert kept.load() is None

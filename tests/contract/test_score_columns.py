@@ -1,25 +1,25 @@
 """Every reader of named scores holds its lists to the columns of training; a new one needs a line in small_lists."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import formats
 import numpy as np
 import pytest
 import small_lists
 from small_lists import LISTS, Candidate, Format, recipe
 
-from rerank.base.errors import DataError, RerankError
+from rerank.base.errors import DataError
 from rerank.extraction.content.base import make_reader
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.base import Weights
 from rerank.models.inspection import provenance_rows
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import SkipCount, SkippedList, readers
+from rerank.readers.base import Problem, SkipCount, readers
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.trees.parses import ParseReader
 
@@ -47,12 +47,12 @@ def changed(form: Format, root: Path, change: Change) -> str:
     return form.write(root, found)
 
 
-def rank(model: Model, form: Format, path: str, policy: Any = "error") -> tuple[list[Ranked | SkippedList], SkipCount]:
+def rank(model: Model, form: Format, path: str, policy: Any = "error") -> tuple[list[Ranked | Problem], SkipCount]:
     scorer, count = Scorer(model), SkipCount(policy)
     return list(scorer.rank(scorer.read(make_reader(dict(form.reader)), path, count))), count
 
 
-def same(found: list[Ranked | SkippedList], expected: list[Ranked | SkippedList]) -> None:
+def same(found: list[Ranked | Problem], expected: list[Ranked | Problem]) -> None:
     for one, two in zip(found, expected, strict=True):
         assert isinstance(one, Ranked)
         assert isinstance(two, Ranked)
@@ -101,7 +101,7 @@ def test_a_list_that_lacks_a_column_is_bad(name: str, models: dict[str, Model], 
     with pytest.raises(DataError, match=r"list 2"):
         rank(model, form, path)
     found, count = rank(model, form, path, "skip")
-    assert isinstance(found[2], SkippedList)
+    assert isinstance(found[2], Problem)
     assert (count.reasons["columns"] + count.reasons["score"], count.skipped, count.lists) == (1, 1, LISTS - 1)
     same(found[:2] + found[3:], whole[:2] + whole[3:])
 
@@ -116,7 +116,7 @@ def test_a_file_that_lacks_a_column_has_no_usable_list(name: str, models: dict[s
     with pytest.raises(DataError, match=r"'tm'|'sum'|'mean'|'factor2'|P-"):
         rank(model, form, path)
     found, count = rank(model, form, path, "skip")
-    assert all(isinstance(each, SkippedList) for each in found)
+    assert all(isinstance(each, Problem) for each in found)
     assert (len(found), count.reasons["columns"]) == (LISTS, LISTS)
 
 
@@ -214,62 +214,12 @@ def test_lists_from_memory_are_held_to_the_columns_too(name: str, models: dict[s
     form, scorer = FORMATS[name], Scorer(models[name])
     path = form.write(tmp_path, small_lists.complete())
     whole = next(iter(make_reader(dict(form.reader)).read(path)))
-    assert not isinstance(whole, SkippedList)
-    assert not isinstance(scorer.content.open(whole), SkippedList)
-    lacking = replace(whole, names=(form.base,), scores=whole.base.reshape(-1, 1), column=0, sources={})
-    found = scorer.content.open(lacking)
-    assert isinstance(found, SkippedList)
-    assert found.reason == "columns"
-    other = replace(whole, names=("total", *whole.names), scores=np.insert(whole.scores, 0, 1.0, axis=1), column=0)
-    found = scorer.content.open(other)
-    assert isinstance(found, SkippedList)
-    assert f"the base score is 'total'; expected {form.base!r}" in found.message
-
-
-def test_a_system_that_lacks_a_column_is_not_made_up_for_by_another(tmp_path: Path) -> None:
-    def written(found: list[list[Candidate]]) -> str:
-        paths = []
-        for number, places in enumerate((slice(0, 1), slice(1, 3))):
-            (root := tmp_path / str(number)).mkdir(exist_ok=True)
-            paths.append(small_lists.own(root, [candidates[places] for candidates in found]))
-        return ",".join(paths)
-
-    form = Format(lambda _, found: written(found), {"name": "merged", "of": {"name": "own_reader:Tables"}})
-    model = model_of(form, tmp_path)
-    rank(model, form, written(small_lists.complete()))
-    found = small_lists.complete()
-    drop(found, slice(None), slice(1, 3))
-    with pytest.raises(DataError, match="found no score column 'tm' of system_2"):
-        rank(model, form, written(found))
-
-
-@pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if form.trees])
-def test_a_model_of_parses_with_columns_refuses_lists_without_and_the_other_way_round_names_them(
-    name: str, models: dict[str, Model], tmp_path: Path
-) -> None:
-    plain = Format(lambda root, found: small_lists.joined_parses(root, found).split(",")[0], {"name": "charniak"})
-    path = plain.write(tmp_path, small_lists.complete())
-    with pytest.raises(
-        DataError, match=r"found no score columns .*'lm', .*'tm'.*; expected .*lm.*tm.*as in the training lists"
-    ):
-        rank(models[name], plain, path)
-    form = replace(plain, trees=True)
-    settings = recipe(form, path, reader={"name": "charniak"})
-    settings = settings.model_copy(
-        update={"features": settings.features.model_copy(update={"set": "minimal", "templates": ()})}
-    )
-    _, table = extract_training(settings)
-    assert "scores" not in table.about
-    weights = Weights(np.zeros(table.width), 1.0)
-    model = Model(settings.model_dump(mode="json"), {}, table, {"last": weights, "average": weights})
-    found, count = rank(model, FORMATS[name], FORMATS[name].write(tmp_path, small_lists.complete()))
-    assert (len(found), count.unknown) == (LISTS, dict.fromkeys(FORMATS[name].columns, LISTS))
-
-
-def test_a_model_of_texts_refuses_lists_of_trees(models: dict[str, Model], tmp_path: Path) -> None:
-    for name, cls in readers:
-        if issubclass(cls, ParseReader):
-            form, reader = formats.FORMATS[name], make_reader({"name": name})
-            (tmp_path / "trees").write_bytes(form.whole(0, [form.candidate(0, 0)]))
-            with pytest.raises(RerankError, match="lists of trees"):
-                list(Scorer(models["moses"]).read(reader, str(tmp_path / "trees"), SkipCount()))
+    assert whole.problem is None
+    scorer.content.open(whole)
+    lacking = whole.changed(names=(form.base,), scores=whole.base.reshape(-1, 1), column=0, sources={})
+    with pytest.raises(Problem) as caught:
+        scorer.content.open(lacking)
+    assert caught.value.reason == "columns"
+    other = whole.changed(names=("total", *whole.names), scores=np.insert(whole.scores, 0, 1.0, axis=1), column=0)
+    with pytest.raises(Problem, match=re.escape(f"the base score is 'total'; expected {form.base!r}")):
+        scorer.content.open(other)

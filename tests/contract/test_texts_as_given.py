@@ -13,8 +13,7 @@ from rerank.contrib.formats.fairseq import FairseqReader
 from rerank.contrib.formats.opennmt import OpenNmtReader
 from rerank.contrib.formats.sockeye import SockeyeReader
 from rerank.contrib.serve.requests import answer
-from rerank.readers.base import NBestList, Reader
-from rerank.readers.block import ListBlock
+from rerank.readers.base import Reader
 from rerank.readers.combined.merging import MergedReader
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.openai import OpenAiReader
@@ -125,14 +124,14 @@ def test_every_format_whose_texts_have_bounds_keeps_them(text: str, tmp_path: Pa
     for reader, item in found:
         path = write(tmp_path / "one.jsonl", [item])
         (nbest,) = reader.read(path)
-        assert isinstance(nbest, NBestList)
+        assert nbest.problem is None
         assert nbest.candidates[0].text == text
         assert nbest.texts == [text.encode().strip()]
     merged = MergedReader(of=["jsonl", "jsonl"])
     other = write(tmp_path / "other.jsonl", [{"id": "a", "candidates": [OTHER]}])
     path = write(tmp_path / "one.jsonl", [{"id": "a", "candidates": [text]}])
     (nbest,) = merged.read(f"{path},{other}")
-    assert isinstance(nbest, NBestList)
+    assert nbest.problem is None
     assert [one.text for one in nbest.candidates] == [text, OTHER]
     if not {"\n", "\r"} & set(text):
         lines: list[tuple[Reader, str]] = [(FairseqReader(), f"S-0\ta\nH-0\t-1\t{text}\nP-0\t-1\n")]
@@ -141,25 +140,25 @@ def test_every_format_whose_texts_have_bounds_keeps_them(text: str, tmp_path: Pa
         for reader, line in lines:
             path.write_bytes(line.encode())
             (nbest,) = reader.read(path)
-            assert isinstance(nbest, NBestList)
+            assert nbest.problem is None
             assert nbest.candidates[0].text == text
 
 
 def test_texts_that_differ_by_white_space_alone_repeat_each_other_and_cost_no_copy(lists: Path) -> None:
     (nbest,) = JsonlReader().parse(b'{"candidates": ["a", " a\\n", "b"]}')
-    assert isinstance(nbest, NBestList)
+    assert nbest.problem is None
     assert (nbest.duplicates, nbest.texts, nbest.given) == (1, [b"a", b"a", b"b"], [b"a", b" a\n", b"b"])
     assert nbest.given is not None
     assert nbest.given[2] is nbest.texts[2]
     (nbest,) = JsonlReader(duplicates="drop").parse(b'{"candidates": [" a", "b", "a"]}')
-    assert isinstance(nbest, NBestList)
+    assert nbest.problem is None
     assert [one.text for one in nbest.candidates] == [" a", "b"]
     (nbest,) = JsonlReader().parse(b'{"candidates": ["a", "b"]}')
-    assert isinstance(nbest, NBestList)
+    assert nbest.problem is None
     assert nbest.given is None
-    blocks = [item for item in JsonlReader().blocks(lists) if isinstance(item, ListBlock)]
-    assert sum(map(len, blocks)) > 1
-    assert [nbest.written(1).decode() for block in blocks for nbest in block.part(1, len(block))] == TEXTS[2:]
+    blocks = [block for block in JsonlReader().blocks(lists) if block.list_count > 1]
+    parts = [block.part(1, block.list_count) for block in blocks]
+    assert [nbest.written(1).decode() for part in parts for nbest in part.each()] == TEXTS[2:]
 
 
 @pytest.mark.parametrize("text", ["one line  ", PROGRAM])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
 from rerank.data.corpus import DTYPES, LARGE, Corpus, concatenate, save_joined
-from rerank.storage.digests import seal
+from rerank.storage.files import seal
 
 WIDTH = 7
 ARRAYS = {

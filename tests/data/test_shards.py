@@ -14,14 +14,14 @@ from strategies import bits, random_corpus, targets, write_shards
 from variants import FAMILIES, LEARNERS
 
 from rerank.base.errors import DataError
-from rerank.contrib.classification.metric import Classification
+from rerank.contrib.classification.results import Classification
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, first_candidates, gathered, parts, section, selected, whole
 from rerank.learn.base import Learner, State, Weights, learners
 from rerank.learn.bounds import DualRule, bounds, list_margins
 from rerank.learn.log import UpdateLog
-from rerank.learn.pairs import PairSource
-from rerank.learn.replay import gather, stretches
+from rerank.learn.pairs import Oracle
+from rerank.learn.replay import in_memory, stretches
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.scoring import best, choices, scores
@@ -29,7 +29,7 @@ from rerank.learn.trainer import Training, epoch_order, part_order, train
 from rerank.learn.voting.voting import vote
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracles, statistics_of, with_corpus_gains
 from rerank.models.predictions import corpus_score
-from rerank.storage.digests import seal
+from rerank.storage.files import seal
 
 CORPUS = random_corpus(6, lists=30)
 FIELDS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
@@ -167,7 +167,7 @@ def by_hand(learner: Learner, shuffle: bool = True) -> tuple[State, UpdateLog]:
             order = epoch_order(last - first, 5, epoch, shuffle, int(index))
             a, b = int(CORPUS.lists[first]), int(CORPUS.lists[last])
             log.count_from(first, a)
-            rule = PairSource().rule(5, epoch, int(index))
+            rule = Oracle().rule(5, epoch, int(index))
             learner.epoch(piece, targets(piece), order, learner.view_of(state, a, b), log=log, pairs=rule)
     return state, log
 
@@ -190,7 +190,7 @@ def test_updates_are_repeated_on_what_they_touched(name: str, shards: Shards) ->
     log = fit(learner, shards).log
     assert log is not None
     expected = vote(learner.votes(log, CORPUS), CORPUS)
-    votes = learner.votes(*gather(log, shards))
+    votes = learner.votes(*in_memory(log, shards))
     found = [vote(votes, part) for _, part in parts(shards)]
     np.testing.assert_array_equal(np.concatenate(found), expected)
     assert selected(shards, lambda part: best(part, vote(votes, part))).tolist() == best(CORPUS, expected).tolist()

@@ -18,15 +18,14 @@ from hypothesis import strategies as st
 
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.data.corpus import Corpus, concatenate
-from rerank.data.shards import Lists, Shards, parts
-from rerank.engines.engine import Engine
-from rerank.engines.workers import Processes
+from rerank.data.shards import Corpora, Shards, parts
 from rerank.extraction import blocks, extraction
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import BlockPart, divide, extract_split, extract_training
 from rerank.extraction.seen import SeenSample
 from rerank.extraction.spool import Spool
 from rerank.features.table import HashedTable, Table
+from rerank.pool import Engine, Processes
 from rerank.recipes.recipe import ListRecipe
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
@@ -64,11 +63,11 @@ def data(small_data: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def in_memory(lists: Lists) -> Corpus:
+def in_memory(lists: Corpora) -> Corpus:
     return concatenate([part for _, part in parts(lists)])
 
 
-def assert_same(found: Lists, expected: Lists) -> None:
+def assert_same(found: Corpora, expected: Corpora) -> None:
     one, other = in_memory(found), in_memory(expected)
     assert (one.width, one.free, one.about) == (other.width, other.free, other.about)
     for name in ARRAYS:

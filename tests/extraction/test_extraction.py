@@ -16,9 +16,9 @@ from rerank.extraction import cache
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content.trees import make_extractor, make_parseval
 from rerank.extraction.extraction import Extracted, extract_training
-from rerank.features.sets import SETS
+from rerank.features.template import SETS
 from rerank.runs import pipeline
-from rerank.storage.digests import seal
+from rerank.storage.files import seal
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 

@@ -13,9 +13,8 @@ import pytest
 from rerank.extraction.content.texts import TextContent
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.features.table import Table
-from rerank.readers.base import NBestList, SkippedList
-from rerank.readers.block import ListBlock
 from rerank.readers.lines import ListReader
+from rerank.readers.lists import OF_LIST, Lists
 from rerank.readers.texts import json_lines
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
@@ -130,9 +129,9 @@ def test_blocks_give_what_lists_give(features: dict[str, Any], tmp_path: Path, m
     made, taken = recipe(tmp_path, **features), list[int]()
     measured_block = TextContent.measured_block
 
-    def counted(self: TextContent, block: ListBlock) -> Any:
+    def counted(self: TextContent, block: Lists) -> Any:
         pair = measured_block(self, block)
-        taken.append(0 if pair is None else len(block))
+        taken.append(0 if pair is None else block.list_count)
         return pair
 
     with monkeypatch.context() as patch:
@@ -157,12 +156,13 @@ def test_runs_are_read_as_lists_are(seed: int, options: dict[str, Any], tmp_path
     write(place, seed)
     reader = JsonlReader(**options)
 
-    def told(read: Iterator[NBestList | SkippedList]) -> list[Any]:
+    def told(read: Iterator[Lists]) -> list[Any]:
         every = [vars(nbest).copy() for nbest in read]
         for each in every:
-            if "scores" in each:
-                each |= {"scores": (each["scores"].shape, each["scores"].tobytes()), "lines": list(each["lines"])}
-                each |= {"bad": [str(problem) for problem in each["bad"]], "sparse": repr(each["sparse"])}
+            each |= {"scores": (each["scores"].shape, each["scores"].tobytes()), "lines": list(each["lines"])}
+            each |= {"ids": list(each["ids"]), "starts": list(each["starts"]), "first": each["first"].tolist()}
+            each |= {"sides": {key: repr(list(of)) for key, of in each["sides"].items() if of[0] != OF_LIST[key]}}
+            each |= {"sparse": repr(each["sparse"])}
         return every
 
     found = told(reader.read(place))
@@ -175,9 +175,8 @@ def test_runs_are_read_as_lists_are(seed: int, options: dict[str, Any], tmp_path
 
 def test_parts_of_blocks_have_the_lists_of_the_whole(tmp_path: Path) -> None:
     write(tmp_path / "1.jsonl.gz", 1)
-    blocks = [item for item in JsonlReader().blocks(tmp_path / "1.jsonl.gz") if isinstance(item, ListBlock)]
-    assert sum(map(len, blocks)) > 150
+    blocks = list(JsonlReader().blocks(tmp_path / "1.jsonl.gz"))
+    assert max(block.list_count for block in blocks) > 10
     for block in blocks:
-        whole = [nbest.scores for nbest in block]
-        parts = [nbest.scores for k in range(len(block)) for nbest in block.part(k, k + 1)]
-        assert np.array_equal(np.concatenate(whole), np.concatenate(parts))
+        parts = [block.part(k, k + 1).scores for k in range(block.list_count)]
+        assert np.array_equal(block.scores, np.concatenate(parts))

@@ -1,7 +1,5 @@
 """What is kept of lists beside their features: against plain numpy, and whatever way they are cut."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,17 +7,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rerank.extraction import seen
-from rerank.extraction.seen import SeenLists, SeenSample, digest, measured, sample, shared, values_of
-from rerank.readers.block import ListBlock
-from rerank.readers.texts.text_list import TextList
+from rerank.extraction.seen import MEASURES, SeenLists, SeenSample, digest, measure, measured, sample, shared, values_of
+from rerank.features.scores import FLOAT32_MAX
+from rerank.readers.lists import Lists
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 
 
-def text_list(number: int, scores: np.ndarray, names: tuple[str, ...] = ("lm", "score")) -> TextList:
+def text_list(number: int, scores: np.ndarray, names: tuple[str, ...] = ("lm", "score")) -> Lists:
     texts = [f"text {number} {y}".encode() for y in range(len(scores))]
     lines = range(1, len(texts) + 1)
-    return TextList(str(number), "", 0, texts, lines, scores, column=names.index("score"), names=names)
+    return Lists.one(str(number), "", 0, texts, lines, scores, column=names.index("score"), names=names)
 
 
 def twin(values: np.ndarray) -> np.ndarray:
@@ -34,7 +32,10 @@ def twin(values: np.ndarray) -> np.ndarray:
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(1, 4)), elements=NUMBERS))
 def test_measures_equal_those_of_numpy(values: np.ndarray) -> None:
-    assert measured(values.copy()) == pytest.approx(twin(values), rel=1e-6, abs=1e-6)
+    found, compiled = measured(values), np.zeros((values.shape[1], MEASURES))
+    assert found == pytest.approx(twin(values), rel=1e-6, abs=1e-6)
+    measure(values, FLOAT32_MAX, compiled)
+    assert np.array_equal(found, compiled)
 
 
 def test_what_is_constant_is_so_exactly_and_numbers_of_any_size_give_finite_measures() -> None:
@@ -48,19 +49,19 @@ def test_columns_are_found_by_name_the_base_score_first() -> None:
     assert values_of(nbest, ("anything",)).tolist() == [[2.0], [4.0]]
 
 
-def digest_of(nbest: TextList, columns: tuple[str, ...]) -> int:
+def digest_of(nbest: Lists, columns: tuple[str, ...]) -> int:
     return digest(nbest.source, nbest.texts, values_of(nbest, columns).tobytes())
 
 
 def test_a_digest_depends_on_texts_scores_and_source_alone() -> None:
     nbest = text_list(0, np.array([[1.0, 2.0], [3.0, 4.0]]))
     found = digest_of(nbest, ("score",))
-    for same in (replace(nbest, id="other", path="other", line=3), replace(nbest, texts=[b" text 0 0\n", b"text 0 1"])):
+    for same in (nbest.changed(id="other", path="other", line=3), nbest.changed(texts=[b" text 0 0\n", b"text 0 1"])):
         assert digest_of(same, ("score",)) == found
     others = (
-        replace(nbest, source=b"a"),
-        replace(nbest, texts=nbest.texts[::-1]),
-        replace(nbest, scores=nbest.scores + 1),
+        nbest.changed(source=b"a"),
+        nbest.changed(texts=nbest.texts[::-1]),
+        nbest.changed(scores=nbest.scores + 1),
     )
     for other in others:
         assert digest_of(other, ("score",)) != found
@@ -70,10 +71,10 @@ def test_a_digest_depends_on_texts_scores_and_source_alone() -> None:
 def test_parts_give_the_sample_of_the_whole(numbers: list[int], cut: int, most: int) -> None:
     every = [text_list(number, np.array([[1.0, number], [2.0, -number]])) for number in numbers]
 
-    def of(lists: list[TextList]) -> SeenSample:
+    def of(lists: list[Lists]) -> SeenSample:
         found = SeenLists(("score", "lm"))
         for nbest in lists:
-            found.add(ListBlock.of(nbest))
+            found.add(nbest)
         return found.finish()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -87,8 +88,8 @@ def test_parts_give_the_sample_of_the_whole(numbers: list[int], cut: int, most: 
 
 def test_lists_with_fewer_than_two_candidates_are_left_out() -> None:
     found = SeenLists(("score", "lm"))
-    found.add(ListBlock.of(text_list(0, np.zeros((1, 2)))))
-    found.add(ListBlock.of(text_list(0, np.zeros((0, 2)))))
+    found.add(text_list(0, np.zeros((1, 2))))
+    found.add(text_list(0, np.zeros((0, 2))))
     assert [array.shape for array in found.finish()] == [(0,), (0, 2, seen.MEASURES), (0, 2)]
 
 

@@ -14,8 +14,8 @@ from rerank.extraction.content.texts import TextContent, final_metrics, without_
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.gain import Gain
 from rerank.metrics.wer import Match, Wer
-from rerank.readers.base import NBestList, SkipCount, SkippedList
-from rerank.readers.texts.text_list import TextCandidate, TextList
+from rerank.readers.base import SkipCount
+from rerank.readers.lists import ListCandidate, Lists
 from rerank.recipes.text_recipe import TextRecipe
 
 LINES = [
@@ -39,17 +39,17 @@ def recipe(root: Path, **settings: Any) -> TextRecipe:
     return TextRecipe.model_validate({"name": "texts", **own, **settings})
 
 
-def text_list(**changes: Any) -> TextList:
+def text_list(**changes: Any) -> Lists:
     settings: dict[str, Any] = {
         "id": "1", "path": "f", "line": 1, "texts": [b"a  b", b"caf\xc3\xa9 \xff"], "lines": [1, 2],
         "scores": np.array([[1.0, -2.0], [0.5, -3.0]]), "column": 1, "names": ("lm", "score"), "source": b"s t",
     }  # fmt: skip
-    return TextList(**{**settings, **changes})
+    return Lists.one(**{**settings, **changes})
 
 
 def test_candidates_of_texts() -> None:
     first, second = text_list().candidates
-    assert isinstance(first, TextCandidate)
+    assert isinstance(first, ListCandidate)
     assert (first.tokens, first.source, first.text) == (["a", "b"], "s t", "a  b")
     assert second.tokens == ["café", "\udcff"]
     assert second.named_scores == {"lm": 0.5, "score": -3.0}
@@ -91,7 +91,7 @@ def test_derivations_of_lists_without_a_source_are_left_out(tmp_path: Path) -> N
     assert pair.content.spans.shape == (0, 4)
 
 
-def again(content: TextContent, settings: TextRecipe) -> Iterator[tuple[int, NBestList | SkippedList]]:
+def again(content: TextContent, settings: TextRecipe) -> Iterator[tuple[int, Lists]]:
     """The test lists, read again."""
     usable = [pair.nbest for pair in content.pairs(settings.data, "test", SkipCount("skip"))]
     return content.read_again(settings.data, "test", [nbest.id for nbest in usable], np.array([*map(len, usable)]))

@@ -12,7 +12,7 @@ from reference_texts import Lines, One, expected, extracted
 
 from rerank.base import interrupts
 from rerank.base.interrupts import Deadline, GivenUpError, check
-from rerank.features.text import edits
+from rerank.features.text import consensus
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=40)
 
@@ -23,7 +23,7 @@ def test_tables_in_parts_give_the_alignment_of_the_whole(texts: list[list[str]],
     specs = ["EditOps", "ConsensusEdits(top=3)"]
     whole = extracted(specs, lines)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(edits, "TABLE", table)
+        patch.setattr(consensus, "TABLE", table)
         patch.setattr(interrupts, "PIECE", piece)
         assert extracted(specs, lines) == whole  # to the bit
     operations = [{name: value for name, value in one.items() if name.startswith("EditOps")} for one in whole]

@@ -17,10 +17,9 @@ from rerank.features import collecting, extract
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import Extractor
 from rerank.features.own import feature
-from rerank.features.sets import SETS
 from rerank.features.sink import OVERFLOW, larger, new_sink
-from rerank.features.template import Template, make_template
-from rerank.readers.nbest import NBestList
+from rerank.features.template import SETS, Template, make_template
+from rerank.readers.lists import Lists
 from rerank.readers.trees.trees import Trees
 
 EVERY_SET = [make_template(spec) for spec in SETS["extended"]]
@@ -317,7 +316,7 @@ DIVIDED = 'return {"x": 1 / (candidate.index - 1)}: ZeroDivisionError: division 
 
 @pytest.mark.parametrize("function", [inverse, feature(lambda candidate, _: inverse(candidate))])
 def test_users_templates_that_fail_name_candidate_and_line(function: Any) -> None:
-    lists = NBestList("seven", "", 0, [b"a", b"b"], [1, 2], np.zeros((2, 1)))
+    lists = Lists.one("seven", "", 0, [b"a", b"b"], [1, 2], np.zeros((2, 1)))
     extractor = Extractor([], SymbolTable(), user={"own": function})
     place = f"list seven, candidate 2: template own failed at {__file__}:{inverse.__code__.co_firstlineno + 1}"
     with pytest.raises(RecipeError, match=re.escape(f"{place}, {DIVIDED}")):

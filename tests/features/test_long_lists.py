@@ -16,18 +16,17 @@ from rerank.features import extract, sink
 from rerank.features.collecting import SHORT
 from rerank.features.extract import Extractor
 from rerank.features.template import EITHER, make_template, templates
-from rerank.features.text import edits
+from rerank.features.text import consensus
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import make_view
-from rerank.readers.base import NBestList
-from rerank.readers.texts.text_list import SparseScores, TextList
+from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.trees.trees import parse_brackets
 from rerank.recipes.recipe import Recipe
 
 SMALL, TIMES = 150, 4
 
 
-def random_texts(N: int) -> TextList:
+def random_texts(N: int) -> Lists:
     """Candidates of ten words, most of them in one candidate alone, with derivations, dense and sparse scores."""
     rng = np.random.default_rng(N)
     words = [[f"w{word}" for word in row] for row in rng.integers(0, 50 * N, (N, 10))]
@@ -35,7 +34,7 @@ def random_texts(N: int) -> TextList:
     spans = " ".join(f"{i}={i}" for i in range(10)).encode()
     points = " ".join(f"{i}-{i}" for i in range(10)).encode()
     sparse = SparseScores(np.arange(N + 1), [f"s{y}".encode() for y in range(N)], np.ones(N))
-    return TextList(
+    return Lists.one(
         "long", "memory", 1, texts, list(range(N)), rng.normal(size=(N, 3)), names=("total", "lm", "tm"),
         sparse=sparse, segmentation=[spans] * N, alignment=[points] * N,
         source=b" ".join(b"q%d" % i for i in range(10)),
@@ -105,8 +104,8 @@ def test_memory_grows_as_the_candidates(content: str, name: str, monkeypatch: py
 
 def test_candidates_are_compared_with_the_best_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     others = []
-    kernel = edits.expected_edits
-    monkeypatch.setattr(edits, "expected_edits", lambda *given: others.append(given[2]) or kernel(*given))
+    kernel = consensus.expected_edits
+    monkeypatch.setattr(consensus, "expected_edits", lambda *given: others.append(given[2]) or kernel(*given))
     nbest = random_texts(SMALL)
     view = make_view(nbest, nbest.source or b"", None)
     TextExtractor([make_template("ConsensusEdits(top=7)")], SymbolTable()).features(view)
@@ -128,9 +127,8 @@ def test_what_nothing_can_hold_names_the_list(
     features = {"set": None, "templates": ["Rule"]}
     recipe = Recipe.model_validate({"name": "long", "data": {"root": "."}, "features": features})
     content: Content = TreeContent(recipe, keeps_texts=False)
-    nbest = NBestList("long", "lists.gz", 7, random_trees(90), list(range(90)), np.zeros((90, 1)))
+    nbest = Lists.one("long", "lists.gz", 7, random_trees(90), list(range(90)), np.zeros((90, 1)))
     opened = content.open(nbest)
-    assert isinstance(opened, tuple)
     monkeypatch.setattr(sink, "MOST", 1_000)
     monkeypatch.setattr(extract, "new_sink", lambda *_: sink.new_sink(1, 1, 1, 1))
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from rendered_features import extracted, once
 
-from rerank.features.sets import SETS
-from rerank.features.template import make_template
+from rerank.features.template import SETS, make_template
 
 # Base scores
 

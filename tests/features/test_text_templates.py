@@ -9,9 +9,8 @@ import reference_labels  # noqa: F401 - registers twins
 from hypothesis import given, settings
 from reference_texts import EIN_MANN, TWINS, Lines, One, expected, extracted, lists_of_texts
 
-from rerank.features.answers import agreement as kernel
-from rerank.features.sets import SETS
-from rerank.features.template import make_template, templates
+from rerank.features.scores import agreement as kernel
+from rerank.features.template import SETS, make_template, templates
 
 SPECS_TEXT = """
     Dense; BaseScore; Given; PhrasePair; SourcePhrase; TargetPhrase; PhraseLengths; PhraseLengths(most=2);

@@ -16,13 +16,13 @@ from rerank.features.extract import Extractor
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import DIGIT, PUNCTUATION, TextView, make_view
+from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.problems import Problem
-from rerank.readers.texts.text_list import SparseScores, TextList
 
 SYMBOLS = SymbolTable()
 
 
-def viewed(nbest: TextList, source: str = "") -> TextView:
+def viewed(nbest: Lists, source: str = "") -> TextView:
     return make_view(nbest, source.encode(), SYMBOLS)
 
 
@@ -43,10 +43,10 @@ def test_bytes_that_are_not_utf8_and_cut_marks() -> None:
     assert view.kinds.tolist() == [0, 0, 0, PUNCTUATION, 0]
 
 
-def plain(*texts: bytes, **fields: Any) -> TextList:
+def plain(*texts: bytes, **fields: Any) -> Lists:
     """A list of texts with a base score each."""
     n = len(texts)
-    return TextList("a", "lists.gz", 10, list(texts), range(10, 10 + n), np.zeros((n, 1)), names=("score",), **fields)
+    return Lists.one("a", "lists.gz", 10, list(texts), range(10, 10 + n), np.zeros((n, 1)), names=("score",), **fields)
 
 
 # What is refused
@@ -85,7 +85,7 @@ def test_dropped_words_have_empty_targets() -> None:
 def test_any_bytes_give_spans_inside_or_an_error(field: bytes, segments: bool) -> None:
     nbest = plain(b"a b c", b"a", b"")
     fields = [field.replace(b"\n", b" "), b"0=0" if segments else b"0-0", b""]
-    nbest = replace(nbest, segmentation=fields) if segments else replace(nbest, alignment=fields)
+    nbest = nbest.changed(segmentation=fields) if segments else nbest.changed(alignment=fields)
     try:
         view = viewed(nbest, "x y")
     except Problem:

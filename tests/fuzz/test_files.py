@@ -15,14 +15,12 @@ from small_pairs import files_of, recipe_of
 from strategies_damage import Draw, Files, damaged_files
 
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.contrib.classification.scikit import read_texts
 from rerank.contrib.classification.sets import Sets
+from rerank.contrib.structures.readers import SlashReader, TaggedSentence, sentences_of, sequence_readers
 from rerank.extraction.content import content_of
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import SkipCount
-from rerank.readers.sequences.base import TaggedSentence, sentences_of, sequence_readers
-from rerank.readers.sequences.slash import SlashReader
 from rerank.readers.texts.text_files import FORMS, TextFile, paired, read_lines
 from rerank.readers.trees.treebank import read_sentences
 from rerank.recipes.settings import validate
@@ -58,12 +56,6 @@ def check_labelled_set(place: Path, draw: Draw) -> None:
     recipe = validate(ClassificationRecipe, {"name": "x", "task": "classification", "data": data})
     examples = Sets(recipe).draw("x", 1)
     assert all(np.isfinite(examples.split(number, 0.0, 1).train.values).all() for number in range(examples.splits))
-
-
-def check_documents(place: Path, draw: Draw) -> None:
-    (found,), names = read_texts([str(place / "texts")], {"name": draw(["count", "tfidf"])})
-    assert len(names) == found.width
-    assert np.isfinite(found.values).all()
 
 
 def check_sentences(place: Path, draw: Draw) -> None:
@@ -125,7 +117,6 @@ KINDS: dict[str, Kind] = {
     "prm": Kind({"prm": PRM}, check_prm),
     "references": Kind({"one": b"0 ||| a\n0 ||| b\n1 ||| c\n2 ||| d\n", "two": b"a\tb\tc\n\nd\te\n"}, check_references),
     "labelled set": Kind({"examples": EXAMPLES, **FOLDS}, check_labelled_set),
-    "documents": Kind({"texts": b"pos\ta fine , really\nneg\tbad , bad\npos\tI liked it\n"}, check_documents),
     "conll": Kind({"sentences": b"-DOCSTART- -X- O\n\nBoeing NNP B-NP\n's POS B-NP\n\n# # B-NP\n"}, check_sentences),
     "slash": Kind({"sentences": b"The/DT dog/NN\nand/or/CC //SYM\n"}, check_sentences),
     "conllu": Kind({"sentences": CONLLU}, check_sentences),

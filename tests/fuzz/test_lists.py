@@ -20,11 +20,11 @@ from strategies_damage import Files, damaged_files
 
 from rerank.data.symbols import SymbolTable
 from rerank.features.text.view import make_view
-from rerank.readers.base import NBestList, Problem, Reader, SkippedList, readers
+from rerank.readers.base import Problem, Reader, readers
+from rerank.readers.lists import Lists
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.texts.jsonl import WrittenAsJsonl
 from rerank.readers.texts.table import TableReader
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.pairs import parse_list
 from rerank.readers.trees.trees import brackets, parse_brackets
 
@@ -122,13 +122,13 @@ def test_lists_that_are_whole(name: str) -> None:
 def check_lists(spec: dict[str, Any], path: str, place: Path) -> None:
     """Lists of candidates: shapes, finite scores, places, contents, and what is written can be read again."""
     reader, symbols = make_reader(spec, "reader"), SymbolTable()
-    good: list[NBestList] = []
+    good: list[Lists] = []
     ids, bad = set[str](), 0
     for found in reader.read(path):
         assert all((found.id, found.line >= 1, any(found.path.startswith(part) for part in path.split(","))))
-        if isinstance(found, SkippedList):
+        if found.problem is not None:
             bad += 1
-            assert all((found.reason, found.message, str(found.problem.advised())))
+            assert all((found.problem.reason, found.problem.message, str(found.problem.advised())))
             continue
         assert spec.get("ids") == "ordinal" or found.id not in ids
         ids.add(found.id)
@@ -139,7 +139,7 @@ def check_lists(spec: dict[str, Any], path: str, place: Path) -> None:
         _check_writing(reader, good, spec, place / "written")
 
 
-def _check_list(nbest: NBestList) -> None:
+def _check_list(nbest: Lists) -> None:
     """The fields of a list fit together, and its numbers are finite."""
     N, K = nbest.scores.shape
     assert len(nbest) == len(nbest.lines) == N
@@ -147,9 +147,9 @@ def _check_list(nbest: NBestList) -> None:
     assert all(line >= 1 for line in nbest.lines)
     assert all(b"\0" not in text for text in nbest.texts)
     assert not N or (0 <= nbest.column < K and nbest.base.shape == (N,))
-    if isinstance(nbest, TextList) or nbest.names:
+    if not nbest.of_trees or nbest.names:
         assert len(nbest.names) == len(set(nbest.names)) == K
-    if isinstance(nbest, TextList):
+    if not nbest.of_trees:
         assert all(texts is None or len(texts) == N for texts in (nbest.segmentation, nbest.alignment))
         if nbest.sparse is not None:
             first, names, values = nbest.sparse
@@ -160,21 +160,20 @@ def _check_list(nbest: NBestList) -> None:
             assert np.isfinite(values).all()
 
 
-def _look_into(nbest: NBestList, symbols: SymbolTable) -> None:
+def _look_into(nbest: Lists, symbols: SymbolTable) -> None:
     """The trees, or words and phrases, of a list, and its candidates as objects."""
     for candidate in nbest.candidates[:2]:
         assert isinstance(candidate.text, str)
         assert isinstance(candidate.tokens, list)
-        if not isinstance(nbest, TextList):
+        if nbest.of_trees:
             with refused(nbest.path):
                 assert candidate.tree is not None
-    if isinstance(nbest, TextList):
+    if not nbest.of_trees:
         with suppress(Problem):
             make_view(nbest, nbest.source or b"a b c", symbols)
         return
-    parsed = parse_list(nbest, symbols)
-    if not isinstance(parsed, SkippedList):
-        found, trees = parsed
+    with suppress(Problem):
+        found, trees = parse_list(nbest, symbols)
         for t in range(min(len(found), 3)):
             again = parse_brackets([brackets(trees, t, symbols).encode("utf-8", "surrogateescape")], symbols)
             part = slice(int(trees.first[t]), int(trees.first[t + 1]))
@@ -182,7 +181,7 @@ def _look_into(nbest: NBestList, symbols: SymbolTable) -> None:
             assert np.array_equal(again.word, trees.word[part])
 
 
-def _check_writing(reader: Reader, lists: list[NBestList], spec: dict[str, Any], path: Path) -> None:
+def _check_writing(reader: Reader, lists: list[Lists], spec: dict[str, Any], path: Path) -> None:
     """What is written is what was read; new scores can be written too."""
     plain, scored = io.BytesIO(), io.BytesIO()
     for nbest in lists:
@@ -196,10 +195,10 @@ def _check_writing(reader: Reader, lists: list[NBestList], spec: dict[str, Any],
     assert _texts(list(reader.read(str(path)))) == _texts(lists)
 
 
-def _texts(lists: Sequence[NBestList | SkippedList]) -> list[Any]:
+def _texts(lists: Sequence[Lists]) -> list[Any]:
     """The texts of all lists that have candidates; others are not in the files of all formats."""
     return [
-        one if isinstance(one, SkippedList) else [text.strip() for text in one.texts]
+        str(one.problem) if one.problem is not None else [text.strip() for text in one.texts]
         for one in lists
-        if isinstance(one, SkippedList) or len(one)
+        if one.problem is not None or len(one)
     ]

@@ -27,8 +27,8 @@ from rerank.models.model import Model
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount, readers
 from rerank.runs import pipeline
-from rerank.runs.evaluation import compare_runs
-from rerank.storage.digests import seal
+from rerank.runs.compared import compare_runs
+from rerank.storage.files import seal
 
 WIDEST = 1 << 24  # columns; a learner needs memory for all of them, and has a message where there is not enough
 

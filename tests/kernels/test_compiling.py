@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rerank.base.progress import Compilation, counting
-from rerank.kernels import compile as kernels
+from rerank.kernels import leaves  # which tells of what numba compiles from then on
 from rerank.kernels.compile import kernel, machine_code
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -50,7 +50,7 @@ def test_the_collector_waits_while_kernels_are_compiled(monkeypatch: pytest.Monk
     switched = list[str]()
     for name in ("disable", "enable"):
         monkeypatch.setattr(gc, name, partial(switched.append, name))
-    listener = kernels._Compiling()
+    listener = leaves._Compiling()
     for call in (listener.on_start, listener.on_start, listener.on_end):
         call(None)
     assert switched == ["disable"]

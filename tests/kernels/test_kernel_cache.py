@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -154,3 +155,16 @@ def test_a_kernel_that_was_typed_in() -> None:
     program = "from rerank.kernels.compile import kernel\n@kernel\ndef f(x):\n    return 2 * x\nprint(f(4))"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ended.stdout == "8\n"
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+@pytest.mark.usefixtures("home")
+def test_processes_that_compile_at_once_do_not_run_each_others_code() -> None:
+    """Both have found an empty index; the code of the second does not take the place of the first one's."""
+    directory = Path(str(kernels.state_directory(STATE)))
+    files = [numba.core.caching.IndexDataCacheFile(str(directory), "f-1.py311", "stamp") for _ in "ab"]
+    for number, file in enumerate(files):
+        kernels.seal(SimpleNamespace(_cache=SimpleNamespace(_cache_file=file)))
+        file._load_index = dict
+        file.save(f"types {number}", "code")
+    assert len(list(directory.glob("*.nbc"))) == 2

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import random_corpus
 
-from rerank.engines.workers import THREADS
 from rerank.kernels import threads
 from rerank.kernels.threads import share_rows
 from rerank.learn.scoring import Weights, scores
+from rerank.pool import THREADS
 
 
 @given(lengths=st.lists(st.integers(0, 9), max_size=30), count=st.integers(1, 5), start=st.integers(0, 7))

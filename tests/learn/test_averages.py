@@ -12,14 +12,14 @@ from strategies import random_corpus, targets, write_shards
 from variants import every_family, every_learner, make
 
 from rerank.base.errors import RecipeError
+from rerank.contrib.structures.chain import chains_of
+from rerank.contrib.structures.training import ChainVisitor, require_structured, train_chains
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, parts
 from rerank.learn.base import Learner, Weights
 from rerank.learn.mixing import Mixing, divided, train_mixed
-from rerank.learn.spaces.chain import chains_of
-from rerank.learn.spaces.training import ChainVisitor, require_structured, train_chains
 from rerank.learn.trainer import epoch_order, part_order, train
-from rerank.storage.results import KeptResult
+from rerank.storage.work import Work
 
 EPOCHS, SEED = 3, 5
 CUTS = (0, 7, 18, 30)
@@ -69,7 +69,7 @@ def plain(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
 
 def resumed(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Steps]:
     for epochs in (1, EPOCHS):
-        kept = KeptResult(place / "kept.npz", "key")
+        kept = Work(place / "kept.npz", "key")
         found = train(learner, corpus, targets(corpus), epochs=epochs, seed=SEED, checkpoint=kept)
     assert kept.load() is not None
     return found.weights["average"], stepped(learner, corpus)

@@ -7,7 +7,7 @@ import pytest
 from strategies import corpus_of
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists
+from rerank.data.shards import Corpora
 from rerank.learn import folds
 from rerank.learn.folds import FEW, held_out, trials, with_base_column
 from rerank.learn.members import Mixture, best_column, mixture
@@ -40,7 +40,7 @@ def lists(count: int, *, dense: float = 0.0, sparse: float = 0.0, seed: int = 1)
     return replace(found, free=DENSE, stats=found.gain[:, np.newaxis], reference=np.ones((count, 1)))
 
 
-def members_of(corpus: Lists, learner: Maxent | None = None) -> Mixture:
+def members_of(corpus: Corpora, learner: Maxent | None = None) -> Mixture:
     return mixture(with_base_column(learner or Maxent(), corpus), corpus, Gain(), oracles, any_ties=True)
 
 

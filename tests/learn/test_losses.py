@@ -9,15 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import loss_of, oracle_and_rival
 
-from rerank.learn.losses import (
-    BAYES,
-    LOSSES,
-    coefficients,
-    rivals,
-    softmax,
-)
-
-FIRST = 3  # candidates of the list under test are FIRST..; what lies before must not matter
+from rerank.learn import LOSSES
+from rerank.learn.losses import PairLoss, losses, softmax, value_and_slope, value_of_list
+from rerank.learn.pairs import rivals
+from rerank.learn.settings import settings_of
 
 
 def frozen(numbers: list[float] | np.ndarray) -> np.ndarray:
@@ -27,19 +22,18 @@ def frozen(numbers: list[float] | np.ndarray) -> np.ndarray:
 
 
 def loss(
-    code: int, scores: list[float], gain: list[float], star: int = 0, rival: int = 1, any_ties: bool = False
+    name: str, scores: list[float], gain: list[float], star: int = 0, rival: int = 1, any_ties: bool = False
 ) -> tuple[float, list[float]]:
     """Value, and the coefficient of every candidate."""
-    n = len(scores)
-    who, a = np.full(max(n, 2), -1, np.int64), np.full(max(n, 2), np.nan)
-    gains = frozen([99.0] * FIRST + gain)
-    value, count = coefficients(
-        code, FIRST, FIRST + n, np.array(scores, float), gains, FIRST + star, FIRST + rival, any_ties, 1.0, who, a
-    )
-    dense = np.zeros(n)
-    for r in range(count):
-        dense[who[r] - FIRST] += a[r]
-    return value, dense.tolist()
+    n, kind = len(scores), losses.get(name)
+    how, a = settings_of(kind(), {}), np.zeros(n)
+    if issubclass(kind, PairLoss):
+        value, slope = value_and_slope(scores[star] - scores[rival], gain[star] - gain[rival], how)
+        a[star], a[rival] = -slope, slope
+    else:
+        right = np.array([y == star or (any_ties and gain[y] == gain[star]) for y in range(n)], np.int64)
+        value = value_of_list(np.array(scores, float), frozen(gain), right, a, how)
+    return value, a.tolist()
 
 
 @settings(max_examples=100)
@@ -65,13 +59,9 @@ def test_coefficients_are_the_gradient(name: str, candidates: list[tuple[float, 
     for y in range(len(scores)):
         up, down = ([x + sign * h * (z == y) for z, x in enumerate(scores)] for sign in (1, -1))
         gradient.append(
-            (
-                loss(LOSSES[name], up, gain, 0, rival, any_ties)[0]
-                - loss(LOSSES[name], down, gain, 0, rival, any_ties)[0]
-            )
-            / (2 * h)
+            (loss(name, up, gain, 0, rival, any_ties)[0] - loss(name, down, gain, 0, rival, any_ties)[0]) / (2 * h)
         )
-    value, a = loss(LOSSES[name], scores, gain, 0, rival, any_ties)
+    value, a = loss(name, scores, gain, 0, rival, any_ties)
     assert a == pytest.approx(gradient, rel=1e-6, abs=1e-7)
     expected, b = loss_of(name, np.array(scores), np.array(gain), 0, rival, any_ties=any_ties)
     assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
@@ -80,7 +70,7 @@ def test_coefficients_are_the_gradient(name: str, candidates: list[tuple[float, 
 
 @given(st.lists(st.floats(-30, 30), min_size=1, max_size=9), st.floats(-3, 3))
 def test_gains_that_are_all_alike_teach_nothing(scores: list[float], gain: float) -> None:
-    value, coefficients_ = loss(BAYES, scores, [gain] * len(scores), rival=len(scores) - 1)
+    value, coefficients_ = loss("bayes", scores, [gain] * len(scores), rival=len(scores) - 1)
     assert value == -gain
     assert not any(coefficients_)
 
@@ -90,7 +80,7 @@ def test_gains_that_are_all_alike_teach_nothing(scores: list[float], gain: float
 def test_large_scores_do_not_overflow(name: str, margin: float) -> None:
     with np.errstate(over="ignore"):
         expected, b = loss_of(name, np.array([margin, 0.0, -1e4]), np.array([1.0, 0.25, 0.0]), 0, 1)
-    value, a = loss(LOSSES[name], [margin, 0.0, -1e4], [1.0, 0.25, 0.0])
+    value, a = loss(name, [margin, 0.0, -1e4], [1.0, 0.25, 0.0])
     assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert a == pytest.approx(list(b), abs=1e-12)
     assert np.isfinite([value, *a]).all()
@@ -99,7 +89,7 @@ def test_large_scores_do_not_overflow(name: str, margin: float) -> None:
 def test_softmax_sums_to_one_and_returns_log_z() -> None:
     p = np.empty(5)
     scores = np.array([1e4, 1e4 - 1, -1e4, 0.0, 7.0])
-    log_z = softmax(3, scores, p)
+    log_z = softmax(scores[:3], p)
     assert log_z == pytest.approx(1e4 + math.log(1 + math.exp(-1)), rel=1e-15)
     assert p[:3] == pytest.approx([1 / (1 + math.exp(-1)), math.exp(-1) / (1 + math.exp(-1)), 0.0])
 
@@ -114,10 +104,9 @@ def test_rivals(candidates: list[tuple[float, float]], data: st.DataObject, any_
     scores, gain = np.array([x for x, _ in candidates]), np.array([s for _, s in candidates])
     chosen = data.draw(st.integers(0, scores.size - 1))
     star, rival = oracle_and_rival(scores, gain, chosen, any_ties)
-    gains = frozen(np.append(np.zeros(FIRST), gain))
-    found = rivals(FIRST, FIRST + scores.size, scores, gains, FIRST + chosen, any_ties, 0.0)
-    assert found == (FIRST + star, -1 if rival is None else FIRST + rival)
+    found = rivals(scores, frozen(gain), chosen, any_ties)
+    assert found == (star, -1 if rival is None else rival)
 
 
 def test_rivals_of_an_empty_list() -> None:
-    assert rivals(FIRST, FIRST, np.zeros(2), frozen([0.0] * 5), -1, False, 0.0) == (-1, -1)
+    assert rivals(np.zeros(0), frozen([]), -1, False) == (-1, -1)

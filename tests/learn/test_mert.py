@@ -12,8 +12,7 @@ from problems import METRICS, Ratio, problem
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.learn.mert.error_surface import ErrorSurface, Line
-from rerank.learn.mert.mert import MertSettings, line_scores, mert
-from rerank.learn.mert.search import Searcher, best_step
+from rerank.learn.mert.mert import MertSettings, Searcher, best_step, line_scores, mert
 from rerank.metrics.base import Metric
 
 

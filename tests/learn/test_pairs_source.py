@@ -12,8 +12,8 @@ from strategies import bits, corpora, random_corpus, run, targets
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.learn.pairs import PairSource
-from rerank.learn.pairs_kernel import draw, next_pair, pick_pair
+from rerank.kernels.compile import kernel, kernel_of
+from rerank.learn.pairs import HopeFear, Oracle, PairSource, Sampled, draw, pairs, pick, pick_next
 from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
@@ -23,23 +23,33 @@ from rerank.runs.checks import check_pairs
 
 CORPUS = random_corpus(6)
 SOURCES = st.one_of(
-    st.just(PairSource()),
-    st.sampled_from([0.25, 1.0, 4.0]).map(lambda tilt: PairSource("hope-fear", tilt=tilt)),
-    st.builds(
-        lambda draws, threshold: PairSource("sampled", draws=draws, threshold=threshold),
-        st.integers(1, 12),
-        st.sampled_from([0.0, 0.25, 0.5]),
-    ),
+    st.just(Oracle()),
+    st.sampled_from([0.25, 1.0, 4.0]).map(lambda tilt: HopeFear(tilt=tilt)),
+    st.builds(Sampled, draws=st.integers(1, 12), threshold=st.sampled_from([0.0, 0.25, 0.5])),
 )
+
+
+@kernel
+def first_pair(scores: Any, gain: Any, oracle: int, any_ties: bool, i: int, how: Any) -> tuple[int, int]:
+    return pick(scores, gain, oracle, any_ties, i, how)
+
+
+@kernel
+def pair_after(
+    scores: Any, gain: Any, oracle: int, any_ties: bool, i: int, star: int, rival: int, how: Any
+) -> tuple[int, int]:  # fmt: skip
+    return pick_next(scores, gain, oracle, any_ties, i, star, rival, how)
 
 
 def shown(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> list[tuple[int, int]]:
     """All pairs of list i in turn, by the kernels."""
-    first, scores, found = int(data.lists[i]), scores.copy(), []
-    star, rival = pick_pair(data, i, scores, any_ties)
+    first, last, scores, found = int(data.lists[i]), int(data.lists[i + 1]), scores.copy(), []
+    how = scores, data.gain[first:last], int(data.oracle[i]) - first, any_ties, i
+    kind = data.pairs.owner
+    star, rival = kernel_of(first_pair, kind)(*how, data.pairs)
     while rival >= 0:
-        found.append((star - first, rival - first))
-        star, rival = next_pair(data, i, scores, any_ties, star, rival)
+        found.append((star, rival))
+        star, rival = kernel_of(pair_after, kind)(*how, star, rival, data.pairs)
     return found
 
 
@@ -60,7 +70,7 @@ def test_draws_are_uniform_over_pairs_of_different_candidates() -> None:
     assert max(abs(count - 1000) for count in counted.values()) < 150  # five standard deviations
 
 
-@pytest.mark.parametrize("pairs", [PairSource("hope-fear", tilt=2.0), PairSource("sampled", draws=5)])
+@pytest.mark.parametrize("pairs", [HopeFear(tilt=2.0), Sampled(draws=5)])
 @pytest.mark.parametrize("learner", [Perceptron(), PassiveAggressive(top=2)])
 def test_training_takes_pairs_of_its_seed_and_goes_on_with_those_of_later_epochs(
     learner: Perceptron, pairs: PairSource
@@ -86,7 +96,7 @@ def test_pairs_that_change_nothing_for_a_loss_are_refused(loss: str, source: Any
     with pytest.raises(
         RecipeError, match=f"found '{source}', which changes nothing for the loss {loss}: .* {expected}"
     ):
-        train(RDA(loss=loss), CORPUS, targets(CORPUS), epochs=1, seed=1, pairs=PairSource(source))
+        train(RDA(loss=loss), CORPUS, targets(CORPUS), epochs=1, seed=1, pairs=pairs.get(source)())
     with pytest.raises(RecipeError, match=r"training.pairs.name: found"):
         check_pairs(RDA(loss=loss), {"name": source})
 
@@ -94,7 +104,6 @@ def test_pairs_that_change_nothing_for_a_loss_are_refused(loss: str, source: Any
 @pytest.mark.parametrize(
     ("parameters", "key", "expected"),
     [
-        ({"name": "hope"}, "name", "expected one of oracle, hope-fear, sampled"),
         ({"tilt": 0.0}, "tilt", "expected a finite number above 0"),
         ({"tilt": float("nan")}, "tilt", "expected a finite number above 0"),
         ({"draws": 0}, "draws", "expected a whole number from 1"),
@@ -104,5 +113,5 @@ def test_pairs_that_change_nothing_for_a_loss_are_refused(loss: str, source: Any
 )
 def test_bad_parameters_are_refused(parameters: dict[str, Any], key: str, expected: str) -> None:
     with pytest.raises(RecipeError, match=expected) as caught:
-        PairSource(**parameters)
+        Sampled(**parameters)
     assert caught.value.key == key

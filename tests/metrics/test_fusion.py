@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.decoding.fusion import Fusion
+from rerank.metrics.fusion import Fusion
 from rerank.readers.trees.trees import brackets, parse_brackets
 
 

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from rerank.base.errors import DataError
 from rerank.metrics.base import chosen_rows
 from rerank.metrics.gain import Counts, Gain
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 
 METRIC = Gain()
 
 
-def text_list(gains: list[float]) -> TextList:
+def text_list(gains: list[float]) -> Lists:
     """Candidates with a base score of 7 and these gains, from the fifth line of a file."""
     N = len(gains)
     scores = np.array([[7.0] * N, gains]).T
-    return TextList("3", "x.jsonl", 5, [b"a"] * N, [5 + y for y in range(N)], scores, names=("score", "gain"))
+    return Lists.one("3", "x.jsonl", 5, [b"a"] * N, [5 + y for y in range(N)], scores, names=("score", "gain"))
 
 
 values = st.floats(-10, 10)
@@ -72,10 +72,10 @@ def test_texts_alone_have_no_gain():
         METRIC.stats([b"a"], [b"a"])
 
 
-def counted(rows: list[tuple[int, int, int]]) -> TextList:
+def counted(rows: list[tuple[int, int, int]]) -> Lists:
     """Candidates with a base score of 7 and numbers of true positives, false positives and false negatives."""
     scores = np.array([(7, *row) for row in rows], np.float64).reshape(-1, 4)
-    return TextList("3", "x", 5, [b"a"] * len(rows), [5 + y for y in range(len(rows))], scores, names=("s", *NAMES))
+    return Lists.one("3", "x", 5, [b"a"] * len(rows), [5 + y for y in range(len(rows))], scores, names=("s", *NAMES))
 
 
 NAMES = "tp", "fp", "fn"

@@ -14,9 +14,19 @@ from reference_decoding import Span, spans
 
 from rerank.base import interrupts
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.decoding.bracket_model import OTHER, Arrays, BracketModel, fit
-from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, BracketColumns, bracket_columns, right_brackets
-from rerank.metrics.decoding.fusion import Fusion
+from rerank.metrics.bracket_model import (
+    ASCENDING,
+    NUMBERS,
+    OTHER,
+    SYMBOLS,
+    Arrays,
+    BracketColumns,
+    BracketModel,
+    bracket_columns,
+    fit,
+    right_brackets,
+)
+from rerank.metrics.fusion import Fusion
 from rerank.readers.trees.trees import brackets, parse_brackets
 
 BROKEN = {

@@ -10,9 +10,9 @@ from rerank.base import interrupts
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
-from rerank.metrics.decoding.overlaps import add_expected
-from rerank.metrics.decoding.parse_gains import parse_gains
+from rerank.metrics.fusion import parse_gains
 from rerank.metrics.gain import Gain
+from rerank.metrics.pairwise import add_expected
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.text import TextMetric
 from rerank.metrics.wer import Cer, Match, Wer

@@ -4,8 +4,7 @@ import pytest
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.metrics.evaluation import evaluate
-from rerank.metrics.parseval import Parseval
-from rerank.metrics.prm import read_prm
+from rerank.metrics.parseval import Parseval, read_prm
 
 FULL = """\
 ##------------------------------------------##

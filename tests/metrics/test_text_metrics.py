@@ -21,7 +21,7 @@ from rerank.metrics.chrf import Chrf
 from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric
 from rerank.metrics.wer import Cer, Match, Wer
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 
 LISTS = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data/translation/multi30k"
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises on every sentence
@@ -55,7 +55,7 @@ def test_a_choices_rows_add_up_to_the_score_of_its_texts_an_empty_list_is_an_emp
 
 @every
 def test_a_list_without_a_reference_is_an_error_with_its_place(metric: TextMetric) -> None:
-    nbest = TextList("17", "x.nbest", 3, [b"a"], [3], np.zeros((1, 1)))
+    nbest = Lists.one("17", "x.nbest", 3, [b"a"], [3], np.zeros((1, 1)))
     with pytest.raises(DataError, match=r"x\.nbest:3: list 17: found no reference"):
         metric.list_stats(nbest, [])
     assert metric.list_stats(nbest, [b"a"])[1].shape == (1, len(metric.columns))

@@ -13,7 +13,7 @@ from strategies_text import encode, plain, spaced, texts_with_references
 from rerank.base.errors import RecipeError
 from rerank.metrics.text import NormalizingMetric
 from rerank.metrics.wer import Cer, Match, Wer, align
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 
 sequences = st.lists(st.integers(0, 3), max_size=14)
 
@@ -141,7 +141,7 @@ class TestSettings:
 
 def test_a_list_with_answers_is_right_by_these() -> None:
     texts, answers = [b"So 1,000", b"it is 8", b"1000", b"So"], [b"1,000", b"8", None, b""]
-    nbest = TextList("0", "", 0, texts, [0] * 4, np.zeros((4, 1)), answers=answers)
+    nbest = Lists.one("0", "", 0, texts, [0] * 4, np.zeros((4, 1)), answers=answers)
     row, rows = Match().list_stats(nbest, [b"1000.0", b"7"])
     assert Match().gain(rows, row).tolist() == [1, 0, 0, 0]
     row, rows = Match().list_stats(nbest.changed(answers=None), [b"1000", b"So"])

@@ -8,17 +8,17 @@ import pytest
 import small_rankings
 from rich.console import Console
 
-from rerank.base import memory
+from rerank.base import usage
 from rerank.base.errors import RecipeError
 from rerank.data.shards import whole
 from rerank.features.dense import free_values
 from rerank.learn import folds
 from rerank.learn.scoring import choices
 from rerank.metrics.gain import Gain
-from rerank.models.dense_line import dense_line
+from rerank.models.predictions import dense_line
 from rerank.runs import list_steps, pipeline
+from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
-from rerank.runs.evaluation import Selections, compare_runs
 from rerank.runs.report.headline import results_on_terminal
 from rerank.runs.report.table import plain_text
 
@@ -50,7 +50,7 @@ def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.M
     table = plain_text(results_on_terminal(found, "test", wide=True))
     assert table.count("dense columns alone") == 1
     assert "dense columns alone" in (directory / "report.html").read_text()
-    stored = Selections.load(directory / "predictions" / "test.selections.npz")
+    stored = Compared.of_run(directory, "test")
     assert stored.rows["logistic"].sum() / stored.reference.sum() == pytest.approx(own["gain"])
     ((_, same),) = compare_runs(directory, directory, "logistic", "paired_bootstrap", 100, 1)
     assert same["a"] == pytest.approx(own["gain"])
@@ -86,7 +86,7 @@ def test_what_cannot_fit_is_refused_before_it_starts(
     learner: dict[str, str], tests: bool, said: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = small_rankings.recipe(root, learner=learner, features={"templates": ["Dense", "TargetNGram"]})
-    monkeypatch.setattr(memory, "allowed", lambda: 1000)
+    monkeypatch.setattr(usage, "allowed", lambda: 1000)
     with pytest.raises(RecipeError, match=f"^{said}"):
         pipeline.run(made, tmp_path / "run", tests=tests)
 

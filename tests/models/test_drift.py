@@ -11,15 +11,14 @@ from pydantic import ValidationError
 from rerank.extraction.seen import AGREEMENT, MEAN, SPREAD, SeenLists, SeenSample
 from rerank.models.drift import ALPHA, COMPARED, ColumnSeen, Drift, columns_seen
 from rerank.readers.base import read_lists
-from rerank.readers.block import ListBlock
+from rerank.readers.lists import Lists
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_list import TextList
 
 SHIPPED = Path(__file__).parents[2] / "data"
 COLUMNS = "score", "acoustic", "lm"
 
 
-def lists_of(split: str) -> list[TextList]:
+def lists_of(split: str) -> list[Lists]:
     return list(read_lists(JsonlReader(), str(SHIPPED / "asr" / f"{split}.jsonl.gz")))  # type: ignore[arg-type]
 
 
@@ -28,7 +27,7 @@ def train() -> SeenSample:
     """The transcripts of the training split."""
     found = SeenLists(COLUMNS)
     for nbest in lists_of("train"):
-        found.add(ListBlock.of(nbest))
+        found.add(nbest)
     return found.finish()
 
 
@@ -37,7 +36,7 @@ def known(train: SeenSample) -> dict[str, Any]:
     return columns_seen(COLUMNS, COLUMNS, train)
 
 
-def changed(nbest: TextList, how: str) -> TextList:
+def changed(nbest: Lists, how: str) -> Lists:
     """A list with another sign of the language model, or with two columns exchanged."""
     scores, at = nbest.scores.copy(), {name: nbest.names.index(name) for name in COLUMNS}
     if how == "sign":
@@ -47,7 +46,7 @@ def changed(nbest: TextList, how: str) -> TextList:
     return nbest.changed(scores=scores)
 
 
-def drift_of(known: dict[str, Any], lists: list[TextList]) -> Drift:
+def drift_of(known: dict[str, Any], lists: list[Lists]) -> Drift:
     found = Drift(known)
     for nbest in lists:
         found.see(nbest)

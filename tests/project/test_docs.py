@@ -20,16 +20,14 @@ from reference_texts import EIN_MANN, extracted
 from rendered_features import names_of, parsed
 from typer.main import get_command
 
-from rerank.cli.application import UsageError, app
-from rerank.cli.main import load_commands
+from rerank.cli.application import UsageError, app, load_commands
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor
-from rerank.features.sets import SETS
-from rerank.features.template import make_template, templates
+from rerank.features.template import SETS, make_template, templates
+from rerank.learn import LOSSES
 from rerank.learn.base import learners
-from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
 from rerank.readers import base
 from rerank.recipes.loading import load_recipe
@@ -233,7 +231,7 @@ from rerank.extraction.content import content_of
 from rerank.readers.inputs import Inputs
 from rerank.runs.pipeline import check
 from rerank.recipes.loading import load_recipe
-from rerank.recipes.tagging_recipe import TaggingRecipe
+from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe
 for path in sys.argv[1:]:
     recipe = load_recipe(path, ["data.root=data/quickstart"])

@@ -18,7 +18,7 @@ LAYERS = [
     {"__init__", "base"},
     {"storage"},
     {"kernels"},
-    {"engines"},
+    {"pool"},
     {"data"},
     {"readers", "features", "metrics"},
     {"learn"},
@@ -125,8 +125,8 @@ def test_no_cycles() -> None:
 
 # What shows, stores, schedules or describes: no number depends on it.
 NEUTRAL = (
-    "base", "storage", "kernels.directory", "kernels.sources", "engines", "recipes",
-    "models.model", "models.provenance", "runs.callbacks", "runs.evaluation", "runs.report",
+    "base", "storage", "kernels.directory", "kernels.sources", "pool", "recipes",
+    "models.model", "models.provenance", "runs.callbacks", "runs.compared", "runs.report",
 )  # fmt: skip
 
 

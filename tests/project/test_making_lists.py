@@ -17,7 +17,6 @@ import pytest
 from commands import Command
 from pages import PAGES, fences, files, text_of
 
-from rerank.readers.base import NBestList
 from rerank.readers.several import make_reader
 
 FOLDER = Path("docs/making-lists")
@@ -67,7 +66,7 @@ def follow(rerank: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def lists(name: str, reader: Any = "jsonl") -> list[Any]:
     """The lists of a file."""
     found = list(make_reader(reader, "reader").read(name))
-    assert all(isinstance(one, NBestList) for one in found)
+    assert all(one.problem is None for one in found)
     return found
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
+from rerank.readers.lists import Lists
 from rerank.readers.texts.answers import Grader, finder, with_answers
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.values import plain
 
 
 def found(rule: str, *texts: str) -> list[str | None]:
-    nbest = TextList("7", "f", 1, [text.encode() for text in texts], [1] * len(texts), np.zeros((len(texts), 1)))
+    nbest = Lists.one("7", "f", 1, [text.encode() for text in texts], [1] * len(texts), np.zeros((len(texts), 1)))
     answers = with_answers(nbest, rule).answers
     return [None if answer is None else answer.decode() for answer in answers or ()]
 

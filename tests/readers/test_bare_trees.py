@@ -8,7 +8,7 @@ import pytest
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import NBestList, SkippedList, read_lists
+from rerank.readers.base import read_lists
 from rerank.readers.trees.bare import BareReader
 
 ONE = b"(S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))"
@@ -57,7 +57,7 @@ def test_what_is_written_is_what_was_read_and_new_scores_come_first(tmp_path: Pa
 
 def test_a_failed_parse_is_no_candidate(tmp_path: Path) -> None:
     lists = list(BareReader().read(_file(tmp_path, b"(())\n\n%s\n(())\n\n( () )\n\n" % ONE)))
-    assert [one.texts for one in lists if isinstance(one, NBestList)] == [[], [ONE], []]
+    assert [one.texts for one in lists if one.problem is None] == [[], [ONE], []]
     (only,) = list(BareReader().read(_file(tmp_path, b"1\tx\n(())\n\n")))
     assert (only.id, only.size) == ("x", 0)
 
@@ -67,7 +67,7 @@ def test_a_line_that_is_neither_a_tree_nor_a_failed_parse_is_an_error(line: byte
     for lists in (b"%s\n%s\n\n%s\n%s\n\n", b"-1 %s\n-2 %s\n\n%s\n-3 %s\n\n"):
         path = _file(tmp_path, lists % (ONE, TWO, line, THREE))
         with pytest.raises(DataError, match=r"lists:4: list 1: "):
-            [nbest.trees(SymbolTable()) for nbest in read_lists(BareReader(), path)]
+            [nbest.parsed(SymbolTable()) for nbest in read_lists(BareReader(), path)]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_faults_of_headers_end_with_their_list(
     text: bytes, reason: str, line: int, message: str, tmp_path: Path
 ) -> None:
     found = list(BareReader().read(_file(tmp_path, text)))
-    bad = next(one for one in found if isinstance(one, SkippedList))
-    assert (bad.reason, bad.line) == (reason, line)
-    assert message in bad.message
+    bad = next(one for one in found if one.problem is not None)
+    assert (bad.problem.reason, bad.line) == (reason, line)
+    assert message in bad.problem.message
     last = found[-1]
     assert last.texts == [THREE]

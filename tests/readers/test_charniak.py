@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from outcomes import good, outline, problem_of, written
 
-from rerank.readers.base import NBestList, SkippedList
+from rerank.readers.lists import Lists
 from rerank.readers.trees import charniak
 from rerank.readers.trees.charniak import CharniakReader
 
@@ -16,7 +16,7 @@ B = b"1\tb\n-3\n(S1 (NN three))\n\n"
 C = b"1\tc\n-4.5\n(S1 (NN four))\n\n"
 
 
-def read(tmp_path: Path, data: bytes, reader: CharniakReader | None = None) -> list[NBestList | SkippedList]:
+def read(tmp_path: Path, data: bytes, reader: CharniakReader | None = None) -> list[Lists]:
     path = tmp_path / "lists"
     path.write_bytes(data)
     return list((reader or CharniakReader()).read(path))
@@ -57,8 +57,8 @@ def test_several_scores_and_the_column_of_the_base(tmp_path: Path) -> None:
     assert first.base.tolist() == [0.5, 0.25]
     assert good(read(tmp_path, data, CharniakReader(score=1))[0]).base.tolist() == [-1, -2]
     (bad,) = read(tmp_path, data, CharniakReader(score=3))
-    assert (bad.reason, bad.line) == ("columns", 2)
-    assert "found 3 scores" in bad.message
+    assert (bad.problem.reason, bad.line) == ("columns", 2)
+    assert "found 3 scores" in bad.problem.message
 
 
 def test_white_space_before_trees_and_scores(tmp_path: Path) -> None:

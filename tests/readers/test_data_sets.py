@@ -12,8 +12,8 @@ from outcomes import good, written
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import SkippedList, read_lists
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.base import read_lists
+from rerank.readers.lists import Lists
 
 USER, FOUR, FIVE = (
     {"role": role, "content": text} for role, text in (("user", "2+2?"), ("assistant", "4"), ("assistant", "5"))
@@ -24,13 +24,13 @@ PARALLEL = {
 }  # fmt: skip
 
 
-def read(root: Path, name: str, *items: dict[str, Any], **options: Any) -> list[TextList | SkippedList]:
+def read(root: Path, name: str, *items: dict[str, Any], **options: Any) -> list[Lists]:
     (root / "lists").write_text("".join(json.dumps(item) + "\n" for item in items))
     found = list(make_reader({"name": name, **options}).read(root / "lists"))
-    return [one for one in found if isinstance(one, TextList | SkippedList)]
+    return [one for one in found if isinstance(one, Lists)]
 
 
-def column(nbest: TextList, name: str) -> list[float]:
+def column(nbest: Lists, name: str) -> list[float]:
     return [float(value) for value in nbest.scores[:, nbest.names.index(name)]]
 
 
@@ -87,15 +87,15 @@ def test_keys_are_options_and_numbers_become_columns(tmp_path: Path) -> None:
 )
 def test_faults(name: str, item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:
     (bad,) = read(tmp_path, name, item)
-    assert (bad.reason, bad.line) == (reason, 1)
-    assert message in bad.message
+    assert (bad.problem.reason, bad.line) == (reason, 1)
+    assert message in bad.problem.message
 
 
 @pytest.mark.parametrize("name", ["openai", "preferences", "parallel", "jsonl"])
 def test_an_object_that_is_spread_over_lines_is_told_how_to_become_one_line(name: str, tmp_path: Path) -> None:
     (tmp_path / "lists").write_text(json.dumps({"a": 1}, indent=1))
     first, *_ = make_reader({"name": name}).read(tmp_path / "lists")
-    assert "jq -c ." in first.message
+    assert "jq -c ." in first.problem.message
 
 
 @pytest.mark.parametrize("indent", [None, 1])
@@ -136,15 +136,15 @@ def test_a_damaged_array_is_an_error_whatever_is_skipped(text: str, line: int, m
 def test_what_is_no_object_in_an_array_is_a_bad_list(tmp_path: Path) -> None:
     (tmp_path / "lists").write_text('[7,\n{"responses": ["a"], "responses": []}, {"responses": [NaN]}]')
     one, two, three = make_reader("parallel").read(tmp_path / "lists")
-    assert [(bad.reason, bad.line) for bad in (one, two, three)] == [("json", 1), ("json", 2), ("text", 2)]
+    assert [(bad.problem.reason, bad.line) for bad in (one, two, three)] == [("json", 1), ("json", 2), ("text", 2)]
 
 
 def test_numbers_that_are_asked_for_must_be_there(tmp_path: Path) -> None:
     (bad,) = read(tmp_path, "parallel", {"responses": ["a"]}, numbers={"score": "logps"})
-    assert "found null under 'logps' for the column 'score'" in bad.message
+    assert "found null under 'logps' for the column 'score'" in bad.problem.message
     pair, options = {"chosen": "a", "rejected": ["b"], "s": 1, "t": [1, 2]}, {"numbers": {"lm": ["s", "t"]}}
     (bad,) = read(tmp_path, "preferences", pair, **options)
-    assert "found 2 numbers under 't'; expected one for each text under 'rejected'" in bad.message
+    assert "found 2 numbers under 't'; expected one for each text under 'rejected'" in bad.problem.message
 
 
 @pytest.mark.parametrize(
@@ -186,4 +186,4 @@ def test_what_a_user_may_name_twice_is_no_traceback(tmp_path: Path) -> None:
     one = good(*read(tmp_path, "parallel", {"prompt": ["a", "b"]}, texts="prompt", prompt="x"))
     assert one.texts == [b"a", b"b"]
     (bad,) = read(tmp_path, "parallel", {"prompt": ["a", "b"]}, texts="prompt")
-    assert "expected 'prompt' as a string" in bad.message
+    assert "expected 'prompt' as a string" in bad.problem.message

@@ -12,11 +12,9 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError
-from rerank.readers.nbest import NBestList
-from rerank.readers.problems import SkippedList
+from rerank.readers.lists import Lists
 from rerank.readers.several import make_reader
 from rerank.readers.texts.forms import FORMS
-from rerank.readers.texts.text_list import TextList
 
 USER, SYSTEM = {"role": "user", "content": "2+2?"}, {"role": "system", "content": "Add."}
 
@@ -155,7 +153,7 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
 }  # fmt: skip
 
 
-def rows(path: Path, items: list[Any] | Any, array: bool = False, **options: Any) -> list[NBestList | SkippedList]:
+def rows(path: Path, items: list[Any] | Any, array: bool = False, **options: Any) -> list[Lists]:
     text = json.dumps(items, indent=1) if array else "".join(json.dumps(item) + "\n" for item in items)
     path.write_text(text)
     return list(make_reader({"name": "jsonl", **options}, "").read(path))
@@ -166,7 +164,7 @@ def rows(path: Path, items: list[Any] | Any, array: bool = False, **options: Any
 def test_forms(name: str, array: bool, tmp_path: Path) -> None:
     items, (ids, texts, columns, scores, answers, source, references) = FILES[name]
     found = rows(tmp_path / "lists", items, array)
-    assert [one.id for one in found if isinstance(one, NBestList)] == ids
+    assert [one.id for one in found if one.problem is None] == ids
     one, *_ = rerank.read(tmp_path / "lists")
     assert one.rows is not None
     assert [text.decode() for text in one.rows.texts] == texts
@@ -179,7 +177,7 @@ def test_forms(name: str, array: bool, tmp_path: Path) -> None:
     assert (dicts.id, dicts.rows.texts) == (one.id, one.rows.texts)
     with (tmp_path / "written").open("wb") as out:
         for nbest in found:
-            assert isinstance(nbest, TextList)
+            assert nbest.problem is None
             make_reader("jsonl", "").write(out, nbest)
     again, *_ = rerank.read(tmp_path / "written")
     assert again.rows is not None
@@ -209,9 +207,9 @@ def gains(nbest: Any) -> list[float]:
 
 def test_answers_that_a_filter_gives_for_each_response_and_metrics_of_each(tmp_path: Path) -> None:
     _, two, three = rows(tmp_path / "lists", LM_EVAL)
-    assert isinstance(two, TextList)
+    assert two.problem is None
     assert (two.answers, gains(two)) == ([b"4", b"5", None], [1, 0, 0])
-    assert isinstance(three, TextList)
+    assert three.problem is None
     assert (three.answers, gains(three)) == ([b"4", b"4"], [0, 1])
     one, two = rows(tmp_path / "lists", [
         logged(0, ["x"], ["4"], "none", exact_match=False),
@@ -245,7 +243,7 @@ def test_the_right_answer_says_how_others_are_found(
 
 def test_scores_of_rubrics_are_columns_where_they_are_named(tmp_path: Path) -> None:
     one, _ = rows(tmp_path / "lists", VERIFIERS, dense=["format"], labels=["task"])
-    assert isinstance(one, TextList)
+    assert one.problem is None
     assert one.sparse is not None
     assert (one.names, one.sparse.names) == (("score", "format", "gain"), [b"task=default"] * 2)
 
@@ -253,7 +251,7 @@ def test_scores_of_rubrics_are_columns_where_they_are_named(tmp_path: Path) -> N
 def test_models_of_preferences_are_labels(tmp_path: Path) -> None:
     for item, names in ((REWARD_BENCH, [b"model=a", b"model=b"]), (ULTRA, [b"model=a", b"model=b"])):
         (one,) = rows(tmp_path / "lists", [item], labels=["model"])
-        assert isinstance(one, TextList)
+        assert one.problem is None
         assert one.sparse is not None
         assert one.sparse.names == names
 
@@ -273,16 +271,16 @@ def test_models_of_preferences_are_labels(tmp_path: Path) -> None:
 )
 def test_faults(item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:
     (bad,) = rows(tmp_path / "lists", [item])
-    assert isinstance(bad, SkippedList)
-    assert (bad.reason, bad.line) == (reason, 1)
-    assert message in bad.message
+    assert bad.problem is not None
+    assert (bad.problem.reason, bad.line) == (reason, 1)
+    assert message in bad.problem.message
 
 
 def test_a_pattern_that_never_ends_and_nan_are_errors_with_their_line(tmp_path: Path) -> None:
     slow = SEARCH | {"completions": ["a" * 60 + "b", "b"]}
     (bad,) = rows(tmp_path / "lists", [slow], answer="regex:(a|aa)+$")
-    assert isinstance(bad, SkippedList)
-    assert "takes more than 1 s with a candidate; expected a pattern that ends sooner" in bad.message
+    assert bad.problem is not None
+    assert "takes more than 1 s with a candidate; expected a pattern that ends sooner" in bad.problem.message
     (tmp_path / "lists").write_text("\n" + json.dumps(SEARCH | {"agg_scores": [0.5, float("nan")]}))
     with pytest.raises(DataError, match=r"lists:2: .*found NaN; expected 'agg_scores' of candidate 2 as a finite"):
         list(rerank.read(tmp_path / "lists"))
@@ -303,5 +301,5 @@ def test_whatever_is_in_an_object_is_read_or_a_bad_list(name: str, tmp_path: Pat
     for _ in range(100):
         items = [{key: mutated(value, draw) for key, value in item.items()} for item in FILES[name][0]]
         found = rows(tmp_path / "lists", items)
-        read += sum(isinstance(one, NBestList) for one in found)
+        read += sum(one.problem is None for one in found)
     assert read

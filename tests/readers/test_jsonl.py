@@ -2,7 +2,6 @@
 
 import io
 import json
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,11 @@ from outcomes import problem_of
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import NBestList, Problem, SkipCount, SkippedList, read_lists
+from rerank.readers.base import Problem, SkipCount, read_lists
+from rerank.readers.lists import Lists
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.runs import AlikeLists
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.charniak import CharniakReader
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -31,23 +30,23 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("jsonl") / "lists.jsonl"
 
 
-def read(place: Path, data: bytes | str, **options: Any) -> list[TextList | SkippedList]:
+def read(place: Path, data: bytes | str, **options: Any) -> list[Lists]:
     place.write_bytes(data if isinstance(data, bytes) else data.encode())
     return list(JsonlReader(**options).read(place))  # type: ignore[arg-type]
 
 
-def one(place: Path, item: Any, **options: Any) -> TextList:
+def one(place: Path, item: Any, **options: Any) -> Lists:
     (found,) = read(place, json.dumps(item), **options)
-    assert isinstance(found, TextList), found
+    assert found.problem is None, found
     return found
 
 
-def bad(place: Path, data: bytes | str, **options: Any) -> Problem | SkippedList:
+def bad(place: Path, data: bytes | str, **options: Any) -> Problem:
     found = read(place, data, **options)[-1]
     return problem_of(found)
 
 
-def written(nbest: NBestList, *args: Any) -> Any:
+def written(nbest: Lists, *args: Any) -> Any:
     text = outcomes.written(JsonlReader(), nbest, *args)
     assert text.count(b"\n") == 1
     return json.loads(text)
@@ -124,9 +123,9 @@ def test_lists_built_alike_are_read_as_one_by_one(place: Path, odd: str, monkeyp
         assert ways[0] == ways[1]
 
 
-def shown(found: TextList | SkippedList) -> Any:
-    if isinstance(found, SkippedList):
-        return found.id, found.line, found.reason, found.message
+def shown(found: Lists) -> Any:
+    if found.problem is not None:
+        return found.id, found.line, found.problem.reason, found.problem.message
     sparse = None if found.sparse is None else (found.sparse.names, found.sparse.values.tolist())
     bad = [(problem.line, problem.message) for problem in found.bad]
     return found.id, found.texts, found.names, found.scores.tolist(), bad, found.answers, found.absent, sparse
@@ -152,10 +151,10 @@ def test_the_first_lists_decide_on_the_columns(place: Path) -> None:
     assert (empty.scores.shape, len(empty)) == ((0, 2), 0)
     assert first.sparse is not None
     assert first.sparse.names == [b"a", b"c"]
-    assert (third.reason, third.line) == ("columns", 3)
-    assert "'b'" in third.message
+    assert (third.problem.reason, third.line) == ("columns", 3)
+    assert "'b'" in third.problem.message
     named = read(place, text, dense=["a"])
-    assert [[problem.reason for problem in found.bad] for found in named if isinstance(found, TextList)] == [
+    assert [[problem.reason for problem in found.bad] for found in named if found.problem is None] == [
         ["columns"], [], [], [],
     ]  # fmt: skip
     assert (named[1].names, named[1].scores.tolist()) == (("score", "a"), [[0.0, 6.0]])
@@ -219,7 +218,7 @@ def test_what_is_bad_has_its_reason_and_the_lists_around_it_stay(place: Path, wh
     assert part in problem.message
     assert len(problem.message) < 400
     count = SkipCount("skip")
-    kept = [] if isinstance(found, SkippedList) else [[b"a"]]
+    kept = [] if found.problem is not None else [[b"a"]]
     assert [nbest.texts for nbest in read_lists(JsonlReader(), place, count=count)] == [[b"x"], *kept, [b"y"]]
     assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
     with pytest.raises(DataError, match=":3"):
@@ -239,8 +238,8 @@ def test_either_all_lists_have_base_scores_or_none_has(place: Path) -> None:
         (empty, scored, bare): "no candidate has a number 'score', the base score",
         (bare, scored): "no candidate has a number 'score', the base score",
     }.items():
-        found, *good = sorted(read(place, "\n".join(lines) + "\n"), key=lambda one: isinstance(one, TextList))
-        assert all(isinstance(one, TextList) for one in good)
+        found, *good = sorted(read(place, "\n".join(lines) + "\n"), key=lambda one: one.problem is None)
+        assert all(one.problem is None for one in good)
         assert message in problem_of(found).message
     mixed = one(place, {"candidates": [{"text": "a", "score": 1}, "b"]})
     assert ([problem.message for problem in mixed.bad], mixed.texts) == (
@@ -259,16 +258,13 @@ def test_ids(place: Path) -> None:
     found = read(place, named)
     assert [one.id for one in found] == ["7", "x", "7", "line-4"]
     twice, none = found[2:]
-    assert (twice.reason, twice.line) == ("duplicate id", 3)
-    assert "line 1" in twice.message
-    assert (none.reason, none.line) == ("id", 4)
-    assert "no 'id' here" in none.message
-    assert [(type(one), one.id) for one in read(place, named, ids="ordinal")] == [(TextList, str(k)) for k in range(4)]
-    assert [type(one) for one in read(place, lines("", '"id": null, ', '"id": 1, '))] == [
-        TextList,
-        TextList,
-        SkippedList,
-    ]
+    assert (twice.problem.reason, twice.line) == ("duplicate id", 3)
+    assert "line 1" in twice.problem.message
+    assert (none.problem.reason, none.line) == ("id", 4)
+    assert "no 'id' here" in none.problem.message
+    assert [(one.problem, one.id) for one in read(place, named, ids="ordinal")] == [(None, str(k)) for k in range(4)]
+    unlike = read(place, lines("", '"id": null, ', '"id": 1, '))
+    assert [one.problem is None for one in unlike] == [True, True, False]
 
 
 @pytest.mark.parametrize("options", [{"base": ""}, {"base": 1}])
@@ -314,7 +310,7 @@ def test_lists_of_texts_of_other_formats_keep_what_they_have(tmp_path: Path, pla
     ]
     path.write_bytes(b"\n".join(lines))
     (nbest,) = read_lists(Moses(), path)
-    full = replace(nbest, source=b"x y", references=(b"r",))
+    full = nbest.changed(source=b"x y", references=(b"r",))
     item = written(full, [1, 0], np.array([7.0, 8.0]))
     assert (item["source"], item["references"]) == ("x y", ["r"])
     (again,) = read(place, json.dumps(item))
@@ -400,4 +396,4 @@ def test_answers_that_are_numbers_are_no_columns(place: Path) -> None:
     lists = [{"candidates": [{"text": "a", "gain": 1, "answer": answer} for answer in both]} for both in answers]
     place.write_text("".join(json.dumps(each) + "\n" for each in lists))
     every = list(read_lists(JsonlReader(), place))
-    assert all(isinstance(each, TextList) and each.names == ("score", "gain") for each in every), every
+    assert all(each.problem is None and each.names == ("score", "gain") for each in every), every

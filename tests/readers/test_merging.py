@@ -16,11 +16,12 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
+from rerank.readers.base import SkipCount, read_lists
 from rerank.readers.combined.merging import MergedReader
+from rerank.readers.lists import Lists
 from rerank.readers.moses.reader import Moses
+from rerank.readers.problems import Problem
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import read_text_pairs
 from rerank.readers.trees.pairs import read_pairs
 
@@ -113,7 +114,7 @@ def test_ids_that_are_names_match_in_any_order(place: Path, caplog: pytest.LogCa
         read(place, jsonl(a, b, c), jsonl(a, d, c, b), of="jsonl")
 
 
-def test_numbers_rise_or_are_those_of_fairseq(place: Path) -> None:
+def test_numbers_in_any_order(place: Path) -> None:
     def records(*numbers: int) -> bytes:
         return b"".join(b"S-%d\ta\nH-%d\t-1\tx\n" % (number, number) for number in numbers)
 
@@ -121,24 +122,30 @@ def test_numbers_rise_or_are_those_of_fairseq(place: Path) -> None:
         found = read(place, records(7, 2, 5), other, of={"name": "fairseq"})
         assert [(one.id, one.scores[0, -2:].tolist()) for one in found] == [(k, [1, 1]) for k in "725"]
     seven, two = (jsonl({"id": number, "candidates": ["x"]}) for number in (7, 2))
-    with pytest.raises(DataError, match=r"do not match.*numbers as ids must rise in all files"):
-        read(place, seven + two, two + seven, of="jsonl")
+    for lists in (seven + two, two + seven), (two + seven, seven + two):
+        first, second = read(place, *lists, of="jsonl")
+        assert {first.id, second.id} == {"2", "7"}
+        assert first.scores[:, -2:].tolist() == [[1, 1]] == second.scores[:, -2:].tolist()
+    with pytest.raises(DataError, match=r"do not match.*needs every id, unless these are numbers that rise"):
+        read(place, seven + two, two + seven + seven.replace(b"7", b"8"), of="jsonl")
 
 
 def test_what_is_bad_in_one_system_is_bad(place: Path) -> None:
     broken = TWO.replace(b"-9", b"x")
     zero, one, two = read(place, ONE, broken)
     bad = problem_of(zero)
-    assert isinstance(zero, TextList)
+    assert zero.problem is None
     assert (bad.list_id, bad.reason, bad.line, bad.path) == ("0", "score", 2, str(place / "1.nbest"))
     assert (one.texts, two.texts) == ([b"y"], [b"z"])
     nameless = jsonl({"id": 0, "candidates": ["a"]}) + b"{\n" + jsonl({"id": 2, "candidates": ["c"]})
     whole = jsonl(*({"id": k, "candidates": [str(k)]} for k in range(3)))
-    assert [isinstance(one, SkippedList) for one in read(place, whole, nameless, of="jsonl")] == [False, True, False]
+    assert [one.problem is not None for one in read(place, whole, nameless, of="jsonl")] == [False, True, False]
     lettered = whole.replace(b'"id": ', b'"source": "", "reference": "", "x": ')
-    assert [
-        isinstance(one, SkippedList) for one in read(place, lettered, lettered.replace(b'["1"]', b"7"), of="jsonl")
-    ] == [False, True, False]
+    assert [one.problem is not None for one in read(place, lettered, lettered.replace(b'["1"]', b"7"), of="jsonl")] == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_lists_are_written_in_the_format_of_the_systems(place: Path) -> None:
@@ -240,8 +247,8 @@ def test_equal_trees_of_several_parsers_are_one_candidate_with_the_scores_of_all
     reader = MergedReader(of=[{"name": "charniak", "ids": "ordinal"}, "berkeley"])
     path = paths(place, CHARNIAK, BERKELEY)
     first, second = reader.read(path)
-    assert not isinstance(first, SkippedList)
-    assert not isinstance(second, SkippedList)
+    assert first.problem is None
+    assert second.problem is None
     assert first.names == ("score_1", "score_2", "system_1", "system_2")
     assert (first.column, first.duplicates, len(second)) == (0, 1, 1)
     assert first.texts == [b"(S1 (S (NN a) (VB b)))", b"(S1 (NP (NN a) (NN b)))", b"(ROOT (FRAG (NN a) (NN b)))"]
@@ -253,13 +260,13 @@ def test_equal_trees_of_several_parsers_are_one_candidate_with_the_scores_of_all
     assert second.scores.tolist() == [[-3, 0, 1, 0]]
     out = io.BytesIO()
     reader.write(out, first, [2, 1], np.array([0.0, 0.5, 1.0]))
-    reader.write_bad(out, SkippedList("1", "x", 1, "words", ""), first)
+    reader.write_bad(out, Problem("words", "", 1, path="x", list_id="1"), first)
     assert out.getvalue() == (
         b"2\t0\n1.0\t-30.0\n(ROOT (FRAG (NN a) (NN b)))\n0.5\t-2.0\n(S1 (NP (NN a) (NN b)))\n\n0\t1\n\n"
     )
     both = MergedReader(of=[{"name": "charniak", "ids": "ordinal"}, "berkeley"], base="score_2", duplicates="keep")
     first, _ = both.read(path)
-    assert not isinstance(first, SkippedList)
+    assert first.problem is None
     assert first.scores.tolist() == [[-1, -1, 1, 0], [-2, -2, 1, 0], [0, -20, 0, 1], [0, -30, 0, 1]]
     with pytest.raises(DataError, match=r"do not match.*ids: ordinal"):
         list(MergedReader(of=["charniak", "berkeley"]).read(path))
@@ -301,16 +308,16 @@ def test_trees_that_write_words_differently_are_equal_in_normal_form(
     ],
 )
 def test_equal_trees_may_differ_in_white_space_and_the_label_of_their_root(one: bytes, two: bytes, equal: bool) -> None:
-    lists = NBestList("0", "f", 1, [one, two], [1, 2], np.zeros((2, 1)))
+    lists = Lists.one("0", "f", 1, [one, two], [1, 2], np.zeros((2, 1)), of_trees=True)
     assert (len(set(lists.alike())) == 1) == equal
 
 
 def test_columns_that_change_within_a_system_are_bad() -> None:
     class Changing(JsonlReader):
-        def read(self, path: Any) -> Any:  # noqa: ARG002
+        def blocks(self, path: Any) -> Any:  # noqa: ARG002
             for item in (1, 2):
                 names = ("score", f"x{item}")
-                yield TextList(str(item), "f", item, [b"t"], [item], np.ones((1, 2)), names=names)
+                yield Lists.one(str(item), "f", item, [b"t"], [item], np.ones((1, 2)), names=names)
 
     found = list(read_lists(MergedReader(of=[Changing()]), "f", "skip"))
     assert [one.id for one in found] == ["1"]

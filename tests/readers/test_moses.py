@@ -13,27 +13,27 @@ from hypothesis import strategies as st
 from outcomes import good, outline, problem_of
 
 from rerank.base.errors import DataError
-from rerank.readers.base import NBestList, SkipCount, SkippedList, read_lists
+from rerank.readers.base import SkipCount, read_lists
+from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.moses import reader as moses_reader
 from rerank.readers.moses.layout import as_number, unmark
 from rerank.readers.moses.reader import Moses
-from rerank.readers.texts.text_list import SparseScores, TextList
 
 
-def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[TextList | SkippedList]:
+def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[Lists]:
     path = tmp_path / "lists"
     path.write_bytes(data)
     return list((reader or Moses()).read(path))
 
 
-def sparse_of(nbest: TextList) -> list[dict[str, float]]:
+def sparse_of(nbest: Lists) -> list[dict[str, float]]:
     if nbest.sparse is None:
         return [{} for _ in range(len(nbest))]
     first, names, values = nbest.sparse
     return [{names[k].decode(): values[k] for k in range(first[y], first[y + 1])} for y in range(len(nbest))]
 
 
-def written(nbest: NBestList, order: list[int] | None = None, scores: np.ndarray | None = None) -> bytes:
+def written(nbest: Lists, order: list[int] | None = None, scores: np.ndarray | None = None) -> bytes:
     return outcomes.written(Moses(), nbest, order, scores)
 
 
@@ -170,7 +170,7 @@ def test_which_values_are_columns_can_be_said(tmp_path: Path) -> None:
     assert first.base.tolist() == [2, 1]
     assert sparse_of(first) == [{"LM0": -1, "y_0": 3}, {"LM0": -2, "y_0": 5}]
     (bad,) = read(tmp_path, data, Moses(columns=("x", "z")))
-    assert (bad.reason, "'z'" in bad.message) == ("columns", True)
+    assert (bad.problem.reason, "'z'" in bad.problem.message) == ("columns", True)
 
 
 FEATURES: Any = ("auto", "dense", "sparse")
@@ -186,16 +186,16 @@ def test_the_first_lists_decide_what_is_a_column(tmp_path: Path) -> None:
     assert sparse_of(found[0]) == [{"P_x": 1}]
     assert sparse_of(found[7]) == [{}]
     late = b"".join(b"%d ||| a ||| LM0= -1 %s||| -1\n" % (i, b"P_x= 1 " if i != 27 else b"") for i in range(40))
-    assert [one.id for one in read(tmp_path, late) if isinstance(one, SkippedList)] == ["27"]
+    assert [one.id for one in read(tmp_path, late) if one.problem is not None] == ["27"]
 
 
 def test_a_label_with_another_number_of_values_gives_no_columns_of_the_same_names(tmp_path: Path) -> None:
     data = b"0 ||| a ||| T= 1 2 ||| 0\n1 ||| a ||| T= 1 2 3 ||| 0\n2 ||| a ||| T= 4 5 ||| 0\n"
     for found, missing in zip(read(tmp_path, data, Moses(features="dense")), ("T_2", "T_0", "T_2"), strict=True):
-        assert f"found no value of '{missing}'" in found.message
+        assert f"found no value of '{missing}'" in found.problem.message
     first, bad, last = read(tmp_path, data, Moses(columns=("T_0", "T_1")))
     assert (good(first).names, good(last).scores.tolist()) == (("T_0", "T_1", "score"), [[4, 5, 0]])
-    assert isinstance(bad, SkippedList)
+    assert bad.problem is not None
 
 
 def test_a_label_score_is_not_the_total(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_bad_lists_stand_in_their_places(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="--on-bad-list skip"):
         list(read_lists(Moses(), tmp_path / "lists"))
     count = SkipCount("skip")
-    kept = ["0", "2"] if isinstance(damaged, SkippedList) else ["0", "1", "2"]
+    kept = ["0", "2"] if damaged.problem is not None else ["0", "1", "2"]
     assert [nbest.id for nbest in read_lists(Moses(), tmp_path / "lists", count=count)] == kept
     assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
 
@@ -289,7 +289,7 @@ def test_damage_in_the_first_list_does_not_decide(tmp_path: Path) -> None:
         b"junk\n0 ||| a |||\n",
     ):
         found = read(tmp_path, start + tail)
-        assert isinstance(found[0], SkippedList)
+        assert found[0].problem is not None
         assert [good(one).names for one in found[1:]] == [("F", "G_0", "G_1", "score")] * 4
     for features in (b"F= 1 G= 1", b"F= 1", b"G= 1 2"):  # none of these looks like a sparse feature
         lacking = b"0 ||| a ||| " + features + b" ||| -1\n" + tail + b"4 ||| a ||| F= 1 G= 1 2 ||| -1\n" * 10
@@ -374,7 +374,7 @@ def test_new_scores_replace_the_total_and_keep_the_first_one(tmp_path: Path, nam
 def test_lists_of_other_formats_are_written_as_lines(tmp_path: Path) -> None:
     sparse = SparseScores(np.array([0, 1, 1]), [b"a b"], np.array([2.5]))
     scores = np.array([[-1.5, -7.0], [-2.0, -8.0]])
-    nbest = TextList(
+    nbest = Lists.one(
         "3", "x", 1, [b"a b", b""], [1, 2], scores, 1, names=("LM", "p"), sparse=sparse, alignment=[b"0-0", b""]
     )
     data = written(nbest)
@@ -383,11 +383,11 @@ def test_lists_of_other_formats_are_written_as_lines(tmp_path: Path) -> None:
     assert (back.texts, back.names, back.alignment) == ([b"a b", b""], ("LM", "score"), [b"0-0", b""])
     assert back.scores.tolist() == scores.tolist()
     assert b"LM= -1.5 a_b= 2.5 BaseScore= -7.0 ||| 1.0" in written(nbest, scores=np.array([1.0, 2.0]))
-    plain = NBestList("0", "x", 1, [b"a"], [1], np.array([[-1.0]]))
+    plain = Lists.one("0", "x", 1, [b"a"], [1], np.array([[-1.0]]))
     assert written(plain) == b"0 ||| a |||  ||| -1.0\n"
     for text in (b"a\nb", b"a ||| b"):
         with pytest.raises(DataError, match="x:1: list 0: candidate 1 cannot be written"):
-            written(NBestList("0", "x", 1, [text], [1], np.array([[-1.0]])))
+            written(Lists.one("0", "x", 1, [text], [1], np.array([[-1.0]])))
 
 
 # Against a parser in plain Python -----------------------------------------------------------------------------------
@@ -502,3 +502,22 @@ def test_what_is_read_as_a_number_is_one_to_python(tmp_path: Path, text: str) ->
         else:
             assert nbest.texts[0] == b"a # 1:2"
             assert sorted(nbest.scores[0].tolist()) == sorted([value, -1])
+
+
+def test_lists_come_in_blocks_around_those_that_are_bad(tmp_path: Path) -> None:
+    lines = [f"{i} ||| {text} ||| F= {score} ||| -1\n" for i, text, score in ((0, "a", 1), (0, "b", 2), (2, "c", 3))]
+    lines += ["3 ||| d ||| F= x ||| -1\n", *(f"{i} ||| e ||| F= 4 G= {i} ||| -1\n" for i in (4, 5))]
+    path = tmp_path / "lists"
+    path.write_text("".join(lines))
+    blocks = list(Moses().blocks(path))
+    assert [block.ids for block in blocks] == [["0", "1", "2"], ["3"], ["4", "5"]]
+    assert [block.first.tolist() for block in blocks] == [[0, 2, 2, 3], [0, 0], [0, 1, 2]]
+    assert [one.problem is None for block in blocks for one in block.each()] == [True] * 3 + [False] + [True] * 2
+    last = blocks[-1]
+    assert last.sparse is not None
+    assert (last.sparse.names, last.sparse.values.tolist(), last.scores[:, 0].tolist()) == ([b"G"] * 2, [4, 5], [4, 4])
+    path.write_text("".join([*lines, "1 ||| late ||| F= 1 ||| -1\n"]))
+    again = Moses().blocks(path)
+    assert [next(again).ids for _ in range(3)] == [["0", "1", "2"], ["3"], ["4", "5"]]
+    with pytest.raises(DataError, match="found the id 1; expected 6 or more"):
+        next(again)

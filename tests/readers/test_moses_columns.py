@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from rerank.readers.base import SkipCount, SkippedList, read_lists
+from rerank.readers.base import SkipCount, read_lists
+from rerank.readers.lists import Lists
 from rerank.readers.moses.reader import Moses
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.texts.text_list import TextList
 
 
-def lists_of(path: Path, lines: list[str], reader: Moses | None = None) -> list[TextList]:
+def lists_of(path: Path, lines: list[str], reader: Moses | None = None) -> list[Lists]:
     path.write_text("".join(line + "\n" for line in lines))
     found = list((reader or Moses()).read(path))
-    assert all(isinstance(nbest, TextList) for nbest in found), found
-    return [nbest for nbest in found if isinstance(nbest, TextList)]
+    assert all(nbest.problem is None for nbest in found), found
+    return [nbest for nbest in found if nbest.problem is None]
 
 
 def joshua(i: int, y: int, more: str = "") -> str:
@@ -76,4 +76,4 @@ def test_a_file_that_shows_a_column_late_lacks_it_before(tmp_path: Path) -> None
     late = [joshua(i, y, " gap=1" * (i > 22)) for i in range(25) for y in range(3)]
     (tmp_path / "late").write_text("".join(f"{line}\n" for line in late))
     found = list(Moses().knowing(known).read(tmp_path / "late"))  # the first lists do not show that 0 is left out
-    assert [isinstance(nbest, SkippedList) for nbest in found] == [True] * 23 + [False] * 2
+    assert [nbest.problem is not None for nbest in found] == [True] * 23 + [False] * 2

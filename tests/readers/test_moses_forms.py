@@ -1,7 +1,6 @@
 """Lines of programs that put more into Moses' format, or less blank space, than Moses does today."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,12 +8,11 @@ import numpy as np
 import pytest
 
 from rerank.features.text.view import make_view
-from rerank.readers.base import SkippedList
+from rerank.readers.lists import Lists
 from rerank.readers.moses.reader import Moses
 from rerank.readers.problems import Problem
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import make_reader
-from rerank.readers.texts.text_list import TextList
 
 
 class Form(NamedTuple):
@@ -86,9 +84,9 @@ FORMS = {
 every_form = pytest.mark.parametrize("name", FORMS)
 
 
-def read(path: Path, data: str, reader: Moses | None = None) -> list[TextList]:
+def read(path: Path, data: str, reader: Moses | None = None) -> list[Lists]:
     path.write_text(data)
-    found = [one for one in (reader or Moses()).read(path) if isinstance(one, TextList)]
+    found = [one for one in (reader or Moses()).read(path) if one.problem is None]
     assert len(found) == len(list((reader or Moses()).read(path)))
     return found
 
@@ -139,16 +137,16 @@ def test_lines_are_written_back_and_with_other_scores_read_again(tmp_path: Path,
 def test_marians_alignments_may_name_the_ends_of_sentences(tmp_path: Path) -> None:
     """They are no words: source and text have two each, and what lies further out is wrong as ever."""
     found = read(tmp_path / "lists", FORMS["marian --alignment hard"].lines)[0]
-    view = make_view(replace(found, source=b"es regnet"), b"es regnet", None)
+    view = make_view(found.changed(source=b"es regnet"), b"es regnet", None)
     assert view.point_first.tolist() == [0, 2, 3]
     assert view.points.tolist() == [[0, 0], [1, 1], [0, 0]]
     with pytest.raises(Problem, match=r"'2-2' in the alignment points outside of the source, which has 1 word"):
-        make_view(replace(found, source=b"es"), b"es", None)
+        make_view(found.changed(source=b"es"), b"es", None)
     path = tmp_path / "moses"
     path.write_text("0 ||| it rains ||| F0= -3 ||| -1 |||  ||| 0-0 1-1 2-2\n")
     plain = next(iter(Moses().read(path)))
     with pytest.raises(Problem, match=r"'2-2' in the alignment points outside of the source, which has 2 words"):
-        make_view(replace(plain, source=b"es regnet"), b"es regnet", None)
+        make_view(plain.changed(source=b"es regnet"), b"es regnet", None)
 
 
 def test_alignments_with_ends_are_not_written_in_other_formats(tmp_path: Path) -> None:
@@ -179,4 +177,4 @@ def test_an_id_that_bars_follow_is_a_whole_number(tmp_path: Path) -> None:
     path.write_text("a||| it rains ||| lm: -1 ||| -1\n" + "0||| yes ||| lm: -1 ||| -1\n" * 2 + "7|||\n")
     first, *gap, last = Moses().read(path)
     assert (first.texts, [bad.reason for bad in first.bad]) == ([b"yes"] * 2, ["fields"])
-    assert (len(gap), last.id, last.size, isinstance(last, SkippedList)) == (6, "7", 0, False)
+    assert (len(gap), last.id, last.size, last.problem is not None) == (6, "7", 0, False)

@@ -10,8 +10,8 @@ import pytest
 from outcomes import good, written
 
 from rerank.extraction.content.base import make_reader
-from rerank.readers.base import SkippedList, read_lists
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.base import read_lists
+from rerank.readers.lists import Lists
 
 COMPLETION = {
     "id": "cmpl-uqkvlQyYK7bGYrRHQ0eXlWi7", "object": "text_completion", "created": 1589478378, "model": "m",
@@ -50,10 +50,10 @@ SEVERAL = {  # a response of vLLM to several prompts (``return_token_ids``): no 
 }
 
 
-def read(root: Path, *items: dict[str, Any], **options: Any) -> list[TextList | SkippedList]:
+def read(root: Path, *items: dict[str, Any], **options: Any) -> list[Lists]:
     (root / "lists").write_text("".join(json.dumps(item) + "\n" for item in items))
     found = list(make_reader({"name": "openai", **options}).read(root / "lists"))
-    return [one for one in found if isinstance(one, TextList | SkippedList)]
+    return [one for one in found if isinstance(one, Lists)]
 
 
 def test_completions(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_what_is_written_is_what_was_read_and_new_scores_are_in_their_choices(
 )
 def test_faults(item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:
     (bad, other) = read(tmp_path, item, PLAIN, ids="ordinal")
-    assert (bad.reason, bad.line) == (reason, 1)
-    assert message in bad.message
+    assert (bad.problem.reason, bad.line) == (reason, 1)
+    assert message in bad.problem.message
     assert good(other).texts == [b"a", b"b"]
 
 

@@ -1,7 +1,6 @@
 """What all readers share: candidates on demand, the policy for bad lists, the registry, the errors."""
 
 import ast
-import dataclasses
 import re
 from pathlib import Path
 
@@ -14,17 +13,18 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, collected
 from rerank.features.text import view
 from rerank.readers import base
-from rerank.readers.base import NBestList, SkipCount, SkippedList, excerpt, readers
+from rerank.readers.base import Lists, SkipCount, excerpt, readers
+from rerank.readers.problems import Problem
 from rerank.readers.trees.charniak import CharniakReader
 
 TEXTS = [b"(S (NN a) (-NONE- *) (VB b\xe9))", b"( (S (NP (NN a)) (VB c) ) )"]
 
 
-def nbest(texts: list[bytes] | None = None) -> NBestList:
+def nbest(texts: list[bytes] | None = None) -> Lists:
     texts = TEXTS if texts is None else texts
     count = len(texts)
     scores = np.arange(2.0 * count).reshape(count, 2)
-    return NBestList("x", "file", 10, texts, range(12, 12 + 2 * count, 2), scores, column=1)
+    return Lists.one("x", "file", 10, texts, range(12, 12 + 2 * count, 2), scores, column=1, of_trees=True)
 
 
 def test_candidates_are_a_sequence_made_on_demand() -> None:
@@ -61,7 +61,7 @@ def test_errors_of_a_candidates_tree_say_where() -> None:
 
 
 def test_skip_count_under_error_and_skip() -> None:
-    bad = SkippedList("x", "file", 3, "score", "found 'high'; expected a number")
+    bad = Problem("score", "found 'high'; expected a number", 3, path="file", list_id="x")
     with pytest.raises(DataError) as caught:
         SkipCount().bad(bad)
     assert str(caught.value) == (
@@ -69,9 +69,9 @@ def test_skip_count_under_error_and_skip() -> None:
         "or leave out such lists with --on-bad-list skip (in a recipe: data.on_bad_list: skip)"
     )
     count = SkipCount("skip")
-    count.good(dataclasses.replace(nbest(), duplicates=1))
+    count.good(nbest().changed(duplicates=1))
     count.bad(bad)
-    count.bad(dataclasses.replace(bad, line=9))
+    count.bad(bad)
     assert (count.lists, count.candidates, count.duplicates, count.skipped) == (1, 2, 1, 2)
     assert str(count) == (
         "1 list, 2 candidates, 1 of them duplicates\n"
@@ -83,7 +83,7 @@ def test_skip_count_under_error_and_skip() -> None:
 
 def test_every_reason_is_in_the_table() -> None:
     """Reasons are the literals with which the package makes bad lists; fields of derivations are some too."""
-    place = {"Problem": 0, "_fault": 0, "number_of": 2, "SkippedList": 3}
+    place = {"Problem": 0, "_fault": 0, "number_of": 2}
     named = set(view._FORMS)
     for source in Path(rerank.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):

@@ -8,10 +8,8 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.nbest import NBestList
-from rerank.readers.problems import SkippedList
+from rerank.readers.lists import Lists
 from rerank.readers.several import make_reader
-from rerank.readers.texts.text_list import TextList
 
 Rows = list[dict[str, Any]]
 
@@ -63,12 +61,14 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
     "by their ids": ({"date": "today", "eval": {"a": [{"solution": "x"}, {"solution": "y"}], "b": [{"solution": "z"}]}},
                      (), [[], []], set(), ()),
     "tokens": ([{"hypotheses": [["it", "rains"], ["it"]], "scores": [-1, -2]}] * 2, (), [[], []], set(), ()),
+    "a key that is null, and one that is no list": (
+        [{"candidates": "none", "nbest": ["a", "b"], "note": None}] * 2, (), [[], []], {"candidates", "note"}, ()),
     "arrays on lines": ([[{"generated_text": "a", "p": 1}, {"generated_text": "b", "p": 2}]] * 2, ("p",), [[1], [2]],
                         set(), ()),
 }  # fmt: skip
 
 
-def found(path: Path, rows: Any, **options: Any) -> list[NBestList | SkippedList]:
+def found(path: Path, rows: Any, **options: Any) -> list[Lists]:
     every = rows if isinstance(rows, list) else [rows]
     path.write_text("".join(json.dumps(row) + "\n" for row in every))
     return list(make_reader({"name": "jsonl", **options}, "").read(path))
@@ -78,8 +78,8 @@ def found(path: Path, rows: Any, **options: Any) -> list[NBestList | SkippedList
 def test_shapes(name: str, tmp_path: Path) -> None:
     rows, columns, scores, unused, gains = SHAPES[name]
     first, second, *_ = found(tmp_path / "lists", rows)
-    assert isinstance(first, TextList)
-    assert isinstance(second, TextList)
+    assert first.problem is None
+    assert second.problem is None
     assert first.names == ("score", *columns) == second.names
     assert first.scores[:, 1:].tolist() == scores
     assert set(first.roles.unused) == unused
@@ -91,8 +91,8 @@ def test_one_bad_row_decides_nothing(bad: int, tmp_path: Path) -> None:
     rows = [{"audio_filepath": f"{k // 3}.wav", "text": "it rains", "pred_text": f"it {k}"} for k in range(9)]
     rows[bad]["pred"] = rows[bad].pop("pred_text")
     lists = found(tmp_path / "lists", [{"no": "list"}, *rows])
-    assert [(one.reason, one.line) for one in lists if isinstance(one, SkippedList)] == [("text", 1)]
-    sizes = {one.id: (len(one), len(one.bad)) for one in lists if isinstance(one, NBestList)}
+    assert [(one.problem.reason, one.line) for one in lists if one.problem is not None] == [("text", 1)]
+    sizes = {one.id: (len(one), len(one.bad)) for one in lists if one.problem is None}
     assert sizes == {f"{k}.wav": (2, 1) if k == bad // 3 else (3, 0) for k in range(3)}
 
 
@@ -109,7 +109,7 @@ def test_roles_that_are_named(tmp_path: Path) -> None:
         "junk": "unused",
     }
     first, _ = found(tmp_path / "lists", rows, roles=roles)
-    assert isinstance(first, TextList)
+    assert first.problem is None
     assert (first.names, first.scores.tolist()) == (("score", "gain", "passed"), [[0, 1, 1], [0, 2, 0]])
     assert first.sparse is not None
     assert first.sparse.names == [b"other=x", b"other=y"]
@@ -136,5 +136,5 @@ def test_two_readings_are_named(rows: Rows, message: str, tmp_path: Path) -> Non
 def test_a_right_answer_that_is_a_program_is_refused(tmp_path: Path) -> None:
     item = {"problem": "?", "completions": ["def f(): 1"], "answer": "def f():\n    return 1"}
     (bad,) = found(tmp_path / "lists", [item])
-    assert isinstance(bad, SkippedList)
-    assert "'answer' is a program, which no text equals; run it, and add its verdicts" in bad.message
+    assert bad.problem is not None
+    assert "'answer' is a program, which no text equals; run it, and add its verdicts" in bad.problem.message

@@ -10,9 +10,8 @@ from outcomes import good, written
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.block import ListBlock
 from rerank.readers.given.lists import list_given
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import one_by_one
 
 PRM = ("prm:min", "prm:mean", "prm:last", "prm:prod")
 STEPS, VALUES = [[0.5, 0.25, 1], [0.75]], [[0.25, 1.75 / 3, 1.0, 0.125], [0.75, 0.75, 0.75, 0.75]]
@@ -80,12 +79,11 @@ def test_blocks_hold_what_lists_do(tmp_path: Path) -> None:
     items = [alike, alike, alike | {"id": None}, bad, alike, other, alike]
     found = read(tmp_path, "jsonl", *items)
     kinds = list(make_reader("jsonl").blocks(tmp_path / "lists"))
-    assert [len(item) for item in kinds if isinstance(item, ListBlock)] == [2, 1, 1]
-    again = [one for item in kinds for one in (item if isinstance(item, ListBlock) else [item])]
-    assert [getattr(one, "reason", "") for one in again] == ["", "", "", "columns", "", "", ""]
+    assert [item.list_count for item in kinds if item.list_count > 1] == [2]
+    again = list(one_by_one(kinds))
+    assert [one.problem.reason if one.problem else "" for one in again] == ["", "", "", "columns", "", "", ""]
     for one, two in zip(found, again, strict=True):
-        if isinstance(one, TextList) and isinstance(two, TextList):
-            assert (one.names, one.scores.tolist(), one.id) == (two.names, two.scores.tolist(), two.id)
+        assert (one.names, one.scores.tolist(), one.id) == (two.names, two.scores.tolist(), two.id)
     assert found[0].names == ("score", "finish_length", *PRM)
     assert (found[0].scores[0, 1], found[5].scores[0, 1]) == (1.0, 0.0)
 

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,3 +79,13 @@ def test_what_is_wrong_with_a_table(data: bytes, said: str, tmp_path: Path) -> N
     path.write_bytes(data)
     with pytest.raises(DataError, match=said):
         list(rerank.read(path))
+
+
+def test_columns_of_rows_are_named_as_those_of_frames(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("q,a,lm,am,ok\n1,yes,-1.5,3,1\n1,no,-2,4,0\n2,yes,-1,5,0\n2,no,-3,6,1\n")
+    named: dict[str, Any] = {"group": "q", "text": "a", "score": "lm", "gain": "ok", "columns": ["am"]}
+    first, second = rerank.read(tmp_path / "x.csv", **named)
+    assert (first.gains, second.gains) == ((1, 0), (0, 1))
+    assert [one.text for one in first.candidates] == ["yes", "no"]
+    with pytest.raises(DataError, match="chosen names a column of a data frame; of a file, name the roles of keys"):
+        rerank.read(tmp_path / "x.csv", chosen="a", rejected="q")

@@ -110,6 +110,16 @@ def test_first_words_are_ids_where_lists_have_them_and_else_words(tmp_path: Path
     }
 
 
+def test_first_words_that_lists_have_as_numbers_are_said_to_be_text(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    numbered = b"1 we go\n0 you stay\n2 they run\n"
+    with caplog.at_level(logging.INFO, "rerank"):
+        assert of_lists(tmp_path, (0, 1, 2), numbered)["0"] == (b"1 we go",)
+    assert "taken for text, though lists have these numbers (form: id takes it for their ids)" in caplog.text
+    assert of_lists(tmp_path, (0, 1, 2), numbered, form="id")["0"] == (b"you stay",)
+
+
 def test_first_words_like_ids_are_words_where_texts_have_them_too(tmp_path: Path) -> None:
     ids, words = b"utt1 a b3\nutt2 c\n", b"quell7 quell3\nquell3 quell7\n"
     for data, expected in (

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from rerank.base.errors import DataError
-from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList
+from rerank.readers.base import Reader, SkipCount
+from rerank.readers.lists import Lists
 from rerank.readers.moses.reader import Moses
 from rerank.readers.several import make_reader
 from rerank.readers.streams import PathLike
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import read_text_pairs
 from rerank.readers.trees.charniak import CharniakReader
 
@@ -32,7 +32,7 @@ class Files:
 
     def read(
         self, lists: bytes, source: bytes | None, reference: bytes | None, reader: Reader | None = None, **options: Any
-    ) -> list[TextList]:
+    ) -> list[Lists]:
         sources = None if source is None else self.write("sources", source)
         references = None if reference is None else [self.write("references", reference)]
         path = self.write("lists", lists)
@@ -44,7 +44,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-def outline(lists: list[TextList]) -> list[tuple[str, int, bytes, tuple[bytes, ...]]]:
+def outline(lists: list[Lists]) -> list[tuple[str, int, bytes, tuple[bytes, ...]]]:
     return [(nbest.id, len(nbest), nbest.source or b"", nbest.references) for nbest in lists]
 
 
@@ -140,10 +140,10 @@ class Own(Reader):
     sources: tuple[bytes | None, ...] = (b"s0", b"s1")
     references: tuple[tuple[bytes, ...], ...] = ((b"r0",), (b"r1", b"R1"))
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         for i, (source, references) in enumerate(zip(self.sources, self.references, strict=True)):
             scores = np.zeros((1, 1))
-            yield TextList(
+            yield Lists.one(
                 str(i),
                 str(path),
                 i + 1,

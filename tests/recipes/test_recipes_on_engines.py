@@ -12,10 +12,9 @@ import small_classes
 import small_texts
 
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.engines.engine import Engine, EngineSettings, open_engine
-from rerank.recipes.loading import load_recipe
+from rerank.pool import Engine, EngineSettings, open_engine
+from rerank.recipes.loading import load_recipe, shipped_recipes
 from rerank.recipes.recipe import TaskRecipe
-from rerank.recipes.shipped import shipped_recipes
 from rerank.runs import pipeline
 
 Recipes = Callable[[str], TaskRecipe]

@@ -6,11 +6,10 @@ import pytest
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification.recipe import ClassificationRecipe
+from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.readers.inputs import Inputs
-from rerank.recipes.loading import load_recipe
+from rerank.recipes.loading import about_recipe, find_recipe, load_recipe, shipped_recipes
 from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.shipped import about_recipe, find_recipe, shipped_recipes
-from rerank.recipes.tagging_recipe import TaggingRecipe
 from rerank.runs.pipeline import check
 
 RECIPES = Path(__file__).parents[2] / "recipes"

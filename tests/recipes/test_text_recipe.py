@@ -8,7 +8,7 @@ import yaml
 
 from rerank.base.errors import ModelError, RecipeError
 from rerank.extraction.content import content_of, metric_of
-from rerank.features.sets import SETS
+from rerank.features.template import SETS
 from rerank.metrics.text import TextMetric
 from rerank.models.model import Model, recipe_of
 from rerank.recipes.loading import load_recipe

@@ -78,9 +78,9 @@ def test_lists_without_a_score_have_no_base_to_doubt(caplog: pytest.LogCaptureFi
     """The first candidate is the base there, and may well be worse than a random one; it has no row of its own."""
     rows = [{"text": text, "gain": gain} for text, gain in zip("abc", (0, 1, 1), strict=True)]
     given = [{"candidates": [row | {"x": row["gain"] + i % 3} for row in rows]} for i in range(10)]
-    assert table_of_votes(list(rerank.read(given)), samples=20).doubt == ""
+    assert table_of_votes(list(rerank.read(given)), samples=20).source.doubt == ""
     table = table_of_weights(list(rerank.read(given)), samples=20, resamples=2, restarts=0)
-    assert (table.doubt, "first" in table.rows) == ("", False)
+    assert (table.source.doubt, "first" in table.rows) == ("", False)
     with caplog.at_level(logging.WARNING, "rerank"):
         rerank.fit(rerank.read(given), features="dense")
     assert "nothing is claimed" not in caplog.text

@@ -11,14 +11,13 @@ import small
 
 import rerank
 from rerank.base.errors import RecipeError
-from rerank.engines.engine import Engine
-from rerank.engines.workers import Processes
+from rerank.pool import Engine, Processes
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs import lists_again, pipeline
+from rerank.runs import pipeline, second_pass
+from rerank.runs.compared import Compared
 from rerank.runs.decoding import SHARPNESS, THRESHOLDS, check_decoding
-from rerank.runs.evaluation import Selections
 
 
 def test_results_of_decoding_are_those_of_other_predictors(small_run: Path) -> None:
@@ -32,7 +31,7 @@ def test_results_of_decoding_are_those_of_other_predictors(small_run: Path) -> N
     use = metrics["training"]["decode"]["use"]
     assert metrics["predictor"] == (use or metrics["ranked_by"])
     assert json.loads((small_run / "model" / "model.json").read_text())["about"]["decision"] == metrics["decision"]
-    rows = Selections.load(small_run / "predictions" / "test.selections.npz").rows
+    rows = Compared.of_run(small_run, "test").rows
     assert {"mbr", "fuse"} <= set(rows)
 
 
@@ -57,13 +56,13 @@ def test_stretches_and_workers_change_nothing(
     small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def decoded(name: str, engine: Engine, lists: int) -> tuple[Any, ...]:
-        monkeypatch.setattr(lists_again, "LISTS", lists)
+        monkeypatch.setattr(second_pass, "MAX_LISTS", lists)
         recipe = small.recipe(
             small_data, training={"epochs": 1, "vote": False}, decode={"kinds": ["mbr", "fuse", "learned"]}
         )
         pipeline.run(recipe, workspace / name, engine=engine)
         metrics, written = small.results(workspace / name), workspace / name / "predictions"
-        rows = Selections.load(written / "test.selections.npz").rows
+        rows = Compared.of_run(workspace / name, "test").rows
         answers = small.lines_of(written / "test.decoded.gz")
         return metrics["training"]["decode"], answers, {kind: own.tolist() for kind, own in rows.items()}
 

@@ -15,7 +15,7 @@ from entries import ONLINE, find_entries
 from strategies import random_corpus, targets, write_shards
 
 from rerank.base.registry import build
-from rerank.data.shards import Lists, Shards, selected, whole
+from rerank.data.shards import Corpora, Shards, selected, whole
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
 from rerank.learn.trainer import train
@@ -41,7 +41,7 @@ def digest_of(directory: Path) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def saved(name: str, lists: Lists, directory: Path) -> str:
+def saved(name: str, lists: Corpora, directory: Path) -> str:
     """Train a learner, with its first variant of the tests, and save the model; the digest of its files."""
     spec = {"name": name, **ENTRIES[name].variants[0]}
     learner, oracle = build(learners, spec, "learner"), selected(lists, targets)

@@ -8,7 +8,7 @@ import pytest
 import small
 
 from rerank.runs import pipeline
-from rerank.runs.learning import shown_curve
+from rerank.runs.report.list_figures import learning_figure
 from rerank.runs.report.measures import MEASURES
 
 F = next(measure for measure in MEASURES if measure.key == "f1")
@@ -66,11 +66,11 @@ def test_a_run_with_a_curve(small_data: Path, workspace: Path) -> None:
     ],
 )
 def test_what_is_said(found: dict, measure: object, said: str) -> None:
-    curve = shown_curve(found, measure, "dev")
-    assert curve is not None
-    assert said in curve.verdict
-    assert list(curve.scores) == ["test"]
+    figure = learning_figure(found, measure, "dev")
+    assert figure is not None
+    assert said in figure.caption
+    assert [line.name for line in figure.lines] == ["test"]
 
 
 def test_no_curve() -> None:
-    assert shown_curve({}, F, "dev") is None
+    assert learning_figure({}, F, "dev") is None

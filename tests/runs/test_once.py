@@ -18,7 +18,7 @@ from rerank.extraction.content.trees import TreeContent
 from rerank.features.collecting import ListFeatures
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import NBestList, SkipCount
+from rerank.readers.base import Lists, SkipCount
 from rerank.readers.inputs import Inputs
 from rerank.readers.streams import open_stream
 from rerank.recipes.recipe import AUTO, ListRecipe
@@ -73,7 +73,7 @@ def test_a_list_is_extracted_once_and_predicted_from_its_corpus(
     recipe = recipe.model_copy(update={"examples": 0})
     for content in (TreeContent, TextContent):
 
-        def extract(self: Content[Any], nbest: NBestList, found: Any, own: Any = content.extract) -> ListFeatures:
+        def extract(self: Content[Any], nbest: Lists, found: Any, own: Any = content.extract) -> ListFeatures:
             seen[nbest.path, nbest.id] += 1
             return own(self, nbest, found)  # type: ignore[no-any-return]
 
@@ -92,7 +92,7 @@ def test_a_list_is_extracted_once_and_predicted_from_its_corpus(
     expected = list(model.rank(model.read(model.reader, data.files("test")["nbest"][0], SkipCount(), sources)))
     written = [*model.reader.read(str(tmp_path / "runs/one/predictions/test.nbest.gz"))]
     expected = [ranked for ranked in expected if isinstance(ranked, Ranked) and len(ranked.nbest)]
-    written = [nbest for nbest in written if isinstance(nbest, NBestList) and len(nbest)]
+    written = [nbest for nbest in written if nbest.problem is None and len(nbest)]
     assert len(expected) == len(written) > 5
     for ranked, nbest in zip(expected, written, strict=True):  # scores of lists can be compared: nothing is subtracted
         assert isinstance(ranked, Ranked)

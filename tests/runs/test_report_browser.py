@@ -1,14 +1,11 @@
 """The report as a browser shows it: nothing overflows, colours can be told from their ground."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from browser import assert_nothing_overflows, look, needs_browser
-from synthetic_report import make_full_report, make_sweep
-
-from rerank.runs.list_page import render
+from synthetic_report import make_full_report, make_grid, make_trained, render
 
 CSS = (Path(__file__).parents[2] / "rerank/runs/report/report.css").read_text()
 TEXT = ("text", "muted", "accent", "wrong", "missed")
@@ -47,6 +44,6 @@ def test_contrast(dark: bool) -> None:
 
 @needs_browser
 def test_nothing_overflows(tmp_path: Path) -> None:
-    full = make_full_report()
-    page = render(replace(full, curves=[*full.curves, *make_sweep().curves]))
-    assert_nothing_overflows(look(page, tmp_path))
+    parts = make_full_report()
+    parts["runs"] += map(make_trained, make_grid())
+    assert_nothing_overflows(look(render(**parts), tmp_path))

@@ -4,34 +4,34 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from synthetic_report import make_curve, make_metrics, make_report, make_run, make_runs, make_sweep
+from synthetic_report import make_metrics, make_report, make_run, make_runs, make_trained, trained
 
-from rerank.runs.report.list_figures import (
-    POINTS,
-    Curve,
-    LearningCurve,
-    learning_figure,
-    sweep_figure,
-    sweeps_of,
-    training_figures,
-)
+from rerank.runs.report.list_figures import MAX_POINTS, learning_figure, training_figure
 from rerank.runs.report.measures import primary_of
-from rerank.runs.report.plot import PALETTE
+from rerank.runs.report.plot import PALETTE, FigureLine, draw
 
 SVG = "{http://www.w3.org/2000/svg}"
-LEARNING = LearningCurve([950, 4753, 9507], {"dev": [0.83, 0.834, 0.84], "test": [0.82, 0.83, 0.838]}, "")
+LEARNING = {
+    "split": "test",
+    "slope": 0.005,
+    "last": {"test": "paired_t", "difference": 0.008, "p": 0.01},
+    "points": [
+        {"lists": lists, "dev": score + 0.002, "splits": {"test": score}}
+        for lists, score in ((950, 0.82), (4753, 0.83), (9507, 0.838))
+    ],
+}
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    report = make_report()
-    mistakes, weights, dev = training_figures(report.curves, report.metrics)
+    parts = make_report()
+    without = [trained(run.name, run.points["samples"], run.points["mistakes"]) for run in parts["runs"]]
+    points = FigureLine([0.5, 2], [0.5, 2], "points", [0.1, 0.3], joined=False)
     figures = {
-        "mistakes": mistakes,
-        "weights": weights,
-        "dev": dev,
-        "learning": learning_figure(LEARNING, primary_of(report.metrics)),
-        "sweep": sweep_figure(make_sweep().metrics),
+        "mistakes": training_figure(without, parts["metrics"]),
+        "dev": training_figure(parts["runs"], parts["metrics"]),
+        "learning": learning_figure(LEARNING, primary_of(parts["metrics"]), "dev"),
+        "points": draw("points", "Points.", [points], "x", "y", level=(1.0, "level"), diagonal=True),
     }
     return {name: figure.svg for name, figure in figures.items()}
 
@@ -74,52 +74,32 @@ def test_everything_is_inside(drawn):
 
 def test_a_figure_says_in_words_what_it_shows(drawn):
     said = ET.fromstring(drawn["dev"]).get("aria-label")
-    assert said.startswith("F (%) on dev over lists processed in training. voted RDA: 83.1")
+    assert said.startswith("Score on dev after every epoch. voted RDA: 83.1")
 
 
 def test_long_curves_are_thinned_to_their_ends():
     steps = list(range(10_001))
-    curve = Curve("a", 1, steps, [step * step for step in steps], steps)
-    line, _ = paths(training_figures([curve], {})[0].svg, "--series-1")
-    assert 2 < len(line) <= POINTS
+    run = trained("a", steps, [step * step for step in steps])
+    line, _ = paths(training_figure([run], {}).svg, "--series-1")
+    assert 2 < len(line) <= MAX_POINTS
     assert line[0][0] < line[-1][0]
     assert line[0][1] > line[-1][1]
 
 
 def test_a_batch_learner_has_no_course_to_draw():
-    alone = Curve("maxent", 1, [300], [20], [15], [300], [0.9])
-    assert training_figures([alone], {}) == []
-    mistakes, _, dev = training_figures([alone, Curve("a", 1, [1, 2], [1, 1], [1, 1], [2], [0.8])], {"measure": "f1"})
-    assert ("maxent" in words(mistakes.svg), "maxent" in words(dev.svg)) == (False, True)
+    alone = trained("maxent", [300], [20], [0.9])
+    assert training_figure([alone], {}) is None
+    both = training_figure([alone, trained("a", [1, 2], [1, 1], [0.7, 0.8])], {"measure": "f1"})
+    assert words(both.svg)[-2:] == ["maxent", "a"]
 
 
 class TestNames:
     def test_the_chosen_run_comes_first_then_the_best_on_dev(self):
         runs = make_runs()
-        drawn = training_figures([make_curve(run) for run in runs], make_metrics(runs, 0))
-        assert words(drawn[0].svg)[-3:] == ["perceptron", "voted RDA", "AROW"]
+        figure = training_figure([make_trained(run) for run in runs], make_metrics(runs, 0))
+        assert words(figure.svg)[-3:] == ["perceptron", "voted RDA", "AROW"]
 
-    @pytest.mark.parametrize(("names", "last"), [(len(PALETTE), "r00"), (len(PALETTE) + 5, "6 others")])
-    def test_the_legend_has_an_end(self, names, last):
-        runs = [make_run(f"r{i:02}", 1, {"name": "x", "i": i}, 0.8 + i / 1000, 0.8, 10) for i in range(names)]
-        svg = training_figures([make_curve(run) for run in runs], make_metrics(runs, 3))[0].svg
-        shown = words(svg)[-len(PALETTE) :]
-        assert (shown[0], shown[-1]) == ("r03", last)
-
-
-class TestSweep:
-    def test_only_runs_that_differ_in_l1_alone_and_at_least_three(self):
-        assert [len(family) for family in sweeps_of(make_sweep().metrics)] == [5]
-        assert sweep_figure(make_report().metrics) is None
-        two = [make_run(f"r{l1}", 1, {"name": "vrda", "l1": l1}, 0.8, 0.8, 10) for l1 in (0.1, 0.2)]
-        other = make_run("r", 1, {"name": "vrda", "l1": 0.3, "eta": 2.0}, 0.8, 0.8, 10)
-        assert sweeps_of({"runs": [*two, other]}) == []
-
-    def test_dev_scores_of_training_do_where_dev_was_not_evaluated(self):
-        metrics = make_sweep().metrics
-        for run in metrics["runs"]:
-            del run["splits"]["dev"]
-        assert sweep_figure(metrics).caption.startswith("Score on test against")
-        metrics["runs"] = [run | {"dev": run["splits"]["test"]["average"]["f1"]} for run in metrics["runs"]]
-        assert sweep_figure(metrics).caption.startswith("Score on dev against")
-        assert "base 82.32" in words(sweep_figure(metrics).svg)
+    def test_the_palette_has_an_end(self):
+        runs = [make_run(f"r{i:02}", 1, {"name": "x", "i": i}, 0.8 + i / 1000, 0.8, 10) for i in range(12)]
+        shown = words(training_figure([make_trained(run) for run in runs], make_metrics(runs, 3)).svg)[-len(PALETTE) :]
+        assert shown == ["r03", "r11", "r10", "r09", "r08", "r07", "r06"]

@@ -4,14 +4,23 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
-from synthetic_report import SIGNATURE, make_corpus, make_metrics, make_report, make_run
+from synthetic_report import (
+    SIGNATURE,
+    make_corpus,
+    make_examples,
+    make_full_report,
+    make_metrics,
+    make_run,
+    render,
+    trained,
+)
 
 from rerank.base.errors import DataError
 from rerank.models.scorer import Contribution
-from rerank.runs.list_page import Example, Report, render
-from rerank.runs.report.headline import next_steps
-from rerank.runs.report.list_figures import Curve
+from rerank.runs.list_page import Answers, Example, changes_row
+from rerank.runs.report.headline import signatures
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
@@ -64,13 +73,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def report():
-    return make_report()
-
-
-@pytest.fixture(scope="module")
-def text(report):
-    return render(report)
+def text():
+    return render(**make_full_report())
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +82,11 @@ def page(text):
     return Page(text)
 
 
-def small(**parts):
-    """A report of one run without curves, examples, or whatever is not in ``parts``."""
-    run = make_run("only", 1, {"name": "perceptron"}, 0.8391, 0.8379, 1234, voted=False)
-    metrics = make_metrics([run], 0)
+def small():
+    """The results of one run, without anything that is only in pages."""
+    metrics = make_metrics([make_run("only", 1, {"name": "perceptron"}, 0.8391, 0.8379, 1234, voted=False)], 0)
     del metrics["runs"]
-    whole = make_report()
-    return Report(**{"metrics": metrics, "recipe": "name: x", "date": whole.date, "seconds": 1.0, **parts})
+    return metrics
 
 
 class TestPage:
@@ -92,7 +94,7 @@ class TestPage:
         assert text.startswith("<!DOCTYPE html>\n<html lang=")
         assert [name for level, name in page.headings if level == "h1"] == ["parse-demo"]
         sections = [name for level, name in page.headings if level == "h2"]
-        assert sections == ["Results", "Examples", "Training", "Data", "Settings"]
+        assert sections == ["Results", "Lists", "Now better", "Now worse", "Weights", "Training", "Data", "Settings"]
         assert len(set(page.ids)) == len(page.ids), "ids are unique"
         assert {link[1:] for link in page.links} <= set(page.ids), "links lead to a place on the page"
 
@@ -111,39 +113,44 @@ class TestPage:
         cells = [cell.strip() for cell in page.cells]
         place = cells.index("voted RDA (2 seeds) chosen")
         assert cells[place : place + 10] == [
-            *("voted RDA (2 seeds) chosen", "last", "83.20 ±0.04", "+0.88", "", ""),
-            *("83.28 ±0.04", "83.14 ±0.04", "35.20 ±0.00", "41,992 ±173"),
+            *("voted RDA (2 seeds) chosen", "average", "83.81 ±0.04", "+1.49", "better, p < .001", "+0.92 to +2.06"),
+            *("83.89 ±0.04", "83.75 ±0.04", "37.10 ±0.00", "41,992 ±173"),
         ]
-        assert cells[place + 10 : place + 19] == [
-            *("average", "83.81 ±0.04", "+1.49", "better, p < .001", "+0.92 to +2.06"),
-            *("83.89 ±0.04", "83.75 ±0.04", "37.10 ±0.00", ""),
-        ]
-        assert f"Metric: {SIGNATURE}" in page.text
-
-    def test_what_to_try_next(self):
-        metrics = make_metrics([make_run("vrda", 1, {"name": "vrda"}, 0.83, 0.83, 10)], 0)
-        assert next_steps(metrics)[:1] == ["training.curve: [0.25, 0.5] shows whether more training lists would help."]
-        metrics["training"]["reached"] = {"train": 0.99, "dev": 0.84}
-        metrics["corpora"]["test"]["statistics"]["oracle_ranks"] = [10, 2, 4, 6]
-        metrics["curve"] = {"slope": 0.004}
-        doubled, closely, longer = next_steps(metrics)
-        assert "bring about +0.40 F" in doubled
-        assert closely.startswith("Training lists reach 99.00, dev 84.00: fewer features")
-        assert longer.startswith("In 45 % of the lists the best candidate is in the second half")
+        assert SIGNATURE in page.text
 
     def test_training(self, page):
         cells = [cell.strip() for cell in page.cells]
         assert "vrda: eta 0.1, l1 1e-05" in cells
         assert "6,200 → 1,354" in cells
-        assert "Theorem 2" in page.text
-        assert "88,412" in page.text
+        assert "Doubling the training lists changes F on test by +0.30" in page.text
 
-    def test_examples(self, page):
-        names = [name for level, name in page.headings if level == "h3" and name.startswith("demo")]
-        assert names == [f"demo_news_bridge-{number} test" for number in range(1, 5)]
-        assert "base F 92.31chosen F 100.00oracle F 100.00" in page.text
-        assert page.text.count("The model chose the base candidate.") == 1
+    def test_lists(self, text, page):
+        """Those whose gain did not change are not there."""
+        names = re.findall(r"<summary>(demo_news_bridge-\d) \(test\) · F: base ([\d.]+), chosen ([\d.]+)", text)
+        assert names == [
+            ("demo_news_bridge-1", "92.31", "100.00"),
+            ("demo_news_bridge-2", "77.78", "84.21"),
+            ("demo_news_bridge-3", "100.00", "83.33"),
+        ]
         assert "−0.3420" in page.cells
+        metrics = small()
+        worse = {name: Example("test", name, "", "", "", 1.0, 0.0, 1.0) for name in "ab"}
+        assert [name for _, name in Page(render(metrics | {"task": "ranking"}, examples=[*worse.values()])).headings][
+            1:5
+        ] == ["Results", "Lists", "Now wrong", "Training"]
+
+
+def test_signatures_of_the_figures():
+    both = {"signatures": {"a": {"bleu": "x", "ter": "t"}, "b": {"bleu": "y", "ter": "t"}}}
+    assert signatures(both) == [("BLEU on a", "x"), ("BLEU on b", "y"), ("TER", "t")]
+    assert signatures({}) == []
+
+
+def test_changes():
+    base, before = np.array([0, 5, 10, 15]), np.full(4, 0.5)
+    after, changed = np.array([0.75, 0.25, 0.5, 0.5]), np.array([True, True, False, True])
+    row = changes_row("test", Answers(base, base + changed, before, after, before, changed, None, {}))
+    assert list(row.values()) == ["test", "1 (25.0 %)", "1 (25.0 %)", "1", "1", "4"]
 
 
 class TestEscaping:
@@ -153,21 +160,20 @@ class TestEscaping:
         nasty = self.NASTY
         tree = "(S1 (S (NN <b>&lt;) (VB </svg><script>)))"
         run = make_run(nasty, 1, {"name": nasty, "eta": nasty}, 0.83, 0.83, 10)
-        run["training"]["bound"] = {nasty: nasty}
         metrics = make_metrics([run], 0) | {"name": nasty, "metric": nasty, "version": nasty}
         metrics["corpora"] = {nasty: make_corpus(10, 100, {nasty: 1})}
         metrics["splits"][nasty] = metrics["splits"]["test"]
-        curve = Curve(nasty, 1, [0, 1], [0, 1], [0, 1])
-        example = Example(nasty, nasty, tree, tree, tree, 0.5, 0.5, 1.0, [Contribution(nasty, 1.0, 1.0, 0.0)])
-        text = render(small(metrics=metrics, curves=[curve], examples=[example], recipe=nasty, environment=[nasty]))
+        run = trained(nasty, [0, 1], [0, 1])
+        example = Example(nasty, nasty, tree, tree, tree, 0.5, 0.6, 1.0, [Contribution(nasty, 1.0, 1.0, 0.0)])
+        text = render(metrics, runs=[run], examples=[example], recipe=nasty, machine=[nasty])
         page = Page(text)
         assert "script" not in page.tags
-        assert page.tags.count("b") == 14, "the gains of the example, and the row of the headline in each table"
+        assert page.tags.count("b") == 11, "the row of the headline in each table"
         assert page.texts.count(nasty) >= 5
         assert "<b>&lt;" in page.text
 
     def test_characters_that_no_page_may_have(self):
-        assert r"a\x00b\x1bc\ud800d\ufffee" in render(small(recipe="a\x00b\x1bc\ud800d\ufffee"))
+        assert r"a\x00b\x1bc\ud800d\ufffee" in render(small(), recipe="a\x00b\x1bc\ud800d\ufffee")
 
 
 class TestLessThanEverything:
@@ -179,18 +185,17 @@ class TestLessThanEverything:
             **{"lists": 0, "candidates": 0, "mean": 0.0, "median": 0.0, "largest": 0, "smallest": 0},
             **{"oracle_ranks": [], "base": nothing, "oracle": nothing},
         }
-        report = small()
         splits = {"test": {"base": nothing, "oracle": nothing, "average": nothing}}
-        page = Page(render(replace(report, metrics=report.metrics | {"corpora": {"test": empty}, "splits": splits})))
+        page = Page(render(small() | {"corpora": {"test": empty}, "splits": splits}))
         assert "reaches F 0.00" in page.text
         assert "of the way from base to oracle" not in page.text
 
     def test_stages_that_have_not_run_leave_no_columns(self):
         run = {"name": "a", "seed": 1, "dev": 0.8312, "learner": {"name": "vrda"}, "training": {"epochs": 3}}
-        page = Page(render(small(metrics={"task": "parse", "name": "x", "splits": {}, "corpora": {}, "runs": [run]})))
+        page = Page(render({"task": "parse", "name": "x", "splits": {}, "corpora": {}, "runs": [run]}))
         cells = [cell.strip() for cell in page.cells]
         assert cells == ["run", "learner", "epochs", "F on dev", "a", "vrda", "3", "83.12"]
 
-    def test_a_bad_tree_names_its_list(self, report):
+    def test_a_bad_tree_names_its_list(self):
         with pytest.raises(DataError, match="list demo_news_bridge-1"):
-            render(replace(report, examples=[replace(report.examples[0], base="(S1")]))
+            render(small(), examples=[replace(make_examples()[0], base="(S1")])

@@ -3,16 +3,14 @@
 import pytest
 from synthetic_report import make_metrics, make_run, make_runs
 
-from rerank.runs.report.measures import MEASURES, primary_of
 from rerank.runs.report.rows import (
-    base_on_dev,
     chosen_of,
     compare_with_base,
     decided_by,
     groups_of,
     result_rows,
-    share_closed,
     splits_of,
+    verdict,
     written_score,
 )
 
@@ -77,9 +75,10 @@ class TestComparison:
             {"test": "paired_bootstrap", "difference": 0.02, "p": 0.01, "interval": [0.004, 0.05]},
         ]
         found = compare_with_base(self.runs(*tests), "test", "average")
-        assert (found.p, found.interval, found.names) == (0.02, (0.001, 0.05), ("paired_bootstrap",))
-        assert found.difference == pytest.approx(0.015)
-        assert found.verdict(MEASURES[2], "1.50 F") == "1.50 F better, p .020"
+        assert found == {
+            "test": "paired_bootstrap", "difference": pytest.approx(0.015), "p": 0.02, "interval": (0.001, 0.05)
+        }  # fmt: skip
+        assert verdict(found, amount="1.50 F") == "1.50 F better, p .020"
 
     def test_seeds_that_disagree_decide_nothing(self):
         tests = [
@@ -87,27 +86,12 @@ class TestComparison:
             for sign in (1, -1)
         ]
         found = compare_with_base(self.runs(*tests), "test", "average")
-        assert found.verdict(MEASURES[2]) == "the seeds disagree, p .010"
+        assert verdict(found) == "the seeds disagree, p .010"
 
     @pytest.mark.parametrize("name", ["mcnemar", "paired_t"])
     def test_an_interval_of_something_else_is_not_shown(self, name):
         test = {"test": name, "difference": 0.01, "p": 0.02, "interval": [0.001, 0.03]}
-        assert compare_with_base(self.runs(test), "test", "average").interval is None
-
-
-class TestDev:
-    def test_scores_of_predictors_where_dev_was_evaluated(self, metrics):
-        group = groups_of(metrics)[0]
-        assert group.dev_score("dev", "average", "f1").mean == pytest.approx((0.8362 + 0.8365) / 2)
-        assert base_on_dev(metrics) == 0.8263
-
-    def test_else_what_training_and_the_lists_say(self, metrics):
-        del metrics["splits"]["dev"]
-        for run in metrics["runs"]:
-            run["splits"] = {"test": run["splits"]["test"]}
-            run["dev"] = 0.83
-        assert groups_of(metrics)[0].dev_score("dev", "average", "f1") == (0.83, 0.0, 0.0, 2)
-        assert base_on_dev(metrics) == 0.8232
+        assert compare_with_base(self.runs(test), "test", "average")["interval"] is None
 
 
 class TestChoice:
@@ -121,9 +105,9 @@ class TestChoice:
         assert splits_of({"splits": {"train": {}, "dev": {}, "b": {}, "a": {}}}) == ["b", "a", "dev", "train"]
 
 
-def test_share_of_the_way_to_the_oracle():
-    f1 = next(measure for measure in MEASURES if measure.key == "f1")
-    wer = primary_of({"splits": {"test": {"base": {"wer": 0.1}}}})
-    assert share_closed(f1, 0.80, 0.82, 0.90) == pytest.approx(0.2)
-    assert share_closed(wer, 0.20, 0.15, 0.10) == pytest.approx(0.5)
-    assert share_closed(f1, 0.9, 0.9, 0.9) is None
+def test_a_decoding_that_chooses_the_same_as_another_is_no_row_unless_the_model_chooses_by_it() -> None:
+    scores = {name: {"f1": 0.5} for name in ("base", "average", "mbr")}
+    run = {"name": "one", "splits": {"test": scores}, "alike": {"test": {"mbr": "average"}}}
+    for predictor, expected in (("average", ["", "average"]), ("mbr", ["", "average", "mbr"])):
+        metrics = {"measure": "f1", "predictor": predictor, "splits": {"test": scores}, "runs": [run]}
+        assert [row.predictor for row in result_rows(metrics, "test")] == expected

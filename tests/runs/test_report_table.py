@@ -7,9 +7,8 @@ import pytest
 from rich.console import Console
 from synthetic_report import make_metrics, make_run, make_runs
 
-from rerank.runs.report.headline import results_on_terminal
-from rerank.runs.report.list_tables import NO_BOUND, bound
-from rerank.runs.report.table import plain_text
+from rerank.runs.report.headline import results_on_page, results_on_terminal
+from rerank.runs.report.table import Bar, TextTable, plain_text
 
 
 @pytest.fixture
@@ -57,8 +56,32 @@ def test_names_are_not_taken_for_markup():
     assert "[red]x[/red]" in plain_text(results_on_terminal(single("[red]x[/red]"), "test"))
 
 
-def test_a_bound_that_does_not_apply_is_said_in_words() -> None:
-    known = {"mistakes": 3, "lists": 9, "fixed_base": True}
-    assert bound({"training": {"bound": known}}) == [("mistakes", "3"), ("lists", "9"), ("bound", NO_BOUND)]
-    known |= {"fixed_base": False, "bound": 4.5}
-    assert bound({"training": {"bound": known}}) == [("mistakes", "3"), ("lists", "9"), ("bound", "4.5")]
+def test_intervals_of_differences_are_bars(metrics):
+    table = results_on_page(metrics, "test")
+    low, high = metrics["significance"]["test"]["average_vs_base"]["interval"]
+    assert table.bars[:2] == [None, None]
+    bar = next(
+        bar for row, bar in zip(table.rows, table.bars, strict=True) if row[:2] == ["voted RDA (2 seeds)", "average"]
+    )
+    assert bar.low < bar.point < bar.high
+    assert (bar.high, bar.low <= low) == (high, True)
+
+
+@pytest.mark.parametrize(
+    ("from_zero", "places"), [(True, ["0.0%", "25.0%", "100.0%"]), (False, ["-33.3%", "0.0%", "100.0%"])]
+)
+def test_bars_have_one_scale(from_zero, places):
+    table = TextTable("", ["a"], [["x"], ["y"]], bars=[Bar(1.0, 2.0), Bar(3.0, 4.0, 3.5)], from_zero=from_zero)
+    assert [table.share(value) for value in (0.0, 1.0, 4.0)] == places
+
+
+def test_predictors_with_the_same_figures_share_a_row_of_the_page():
+    metrics = single(voted=False)
+    systems, tests = metrics["splits"]["test"], metrics["significance"]["test"]
+    run = metrics["runs"][0]
+    systems["mbr"], systems["fuse"] = dict(systems["average"]), systems["average"] | {"f1": 0.9}
+    tests["mbr_vs_base"] = tests["fuse_vs_base"] = tests["average_vs_base"]
+    assert run["splits"]["test"] is systems
+    rows = results_on_page(metrics | {"predictor": "mbr"}, "test")
+    assert [row[1] for row in rows.rows] == ["", "", "average, mbr", "fuse"]
+    assert rows.best == {(2, k) for k in range(1, 5)}

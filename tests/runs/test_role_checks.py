@@ -9,10 +9,11 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError
-from rerank.readers.sequences.base import TaggedSentence
+from rerank.contrib.structures.checks import doubt_of_labels
+from rerank.contrib.structures.readers import TaggedSentence
+from rerank.extraction.list_checks import doubts_of_lists
 from rerank.recipes.loading import read_settings
 from rerank.runs import pipeline
-from rerank.runs.role_checks import doubt_of_labels, doubts_of_lists
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -61,8 +61,8 @@ def test_the_curve_is_possible() -> None:
     mean = np.mean([np.mean([one["gain"] for one in line["candidates"]]) for line in ragged])
     for name, values in table.curve.scores.items():
         assert all(np.array(values) <= np.array(table.curve.scores[ANY]) + 1e-12), name
-        assert values[0] == pytest.approx(table.metric.percent * mean)
-        assert values[-1] == pytest.approx(table.metric.percent * table.rows[name][0], abs=1e-12), name
+        assert values[0] == pytest.approx(table.source.metric.percent * mean)
+        assert values[-1] == pytest.approx(table.source.metric.percent * table.rows[name][0], abs=1e-12), name
 
 
 def test_a_list_is_chosen_from_by_what_others_teach() -> None:
@@ -194,3 +194,17 @@ def test_counts_are_measured_and_no_features(tmp_path: Path) -> None:
     found = evaluate([0] * 30, lists, metric, samples=10)
     assert found.score == pytest.approx(1.25 * correct / (1.25 * correct + more + 0.25 * missing))
     assert evaluate(model, lists, samples=10).scores["base"] == found.scores["base"]
+
+
+def test_ways_that_choose_the_same_are_one_row_and_named_below() -> None:
+    lists = lists_of(20)
+    for one in (one for line in lists for one in line["candidates"]):
+        one["twice"] = 2 * one["score"]
+    table = table_of_votes(rerank.read(lists), samples=20)
+    text, names = table.table(), [row["name"] for row in table.as_data()["rows"]]
+    shown = [row[0] for row in text.rows]
+    assert {"best score", "best twice"} <= set(names)
+    assert ("best score" in shown, "best twice" in shown) == (True, False)
+    assert "The same choice in every list: " in text.note
+    assert "best twice as best score" in text.note
+    assert text.headings == ["chosen by", "right", "95 % interval", "Δ majority", "p"]

@@ -12,13 +12,13 @@ from programs import PATIENCE
 
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.readers.streams import open_output
-from rerank.storage.digests import seal
 from rerank.storage.files import (
     new_directory,
     new_file,
     remove,
     remove_leftovers,
     scratch_directory,
+    seal,
     standing,
     write_text,
 )

@@ -1,21 +1,48 @@
-"""One fit: a run trained on a training part and tried on a test part."""
+"""Fits: a run trained on a training part and tried on a test part, with every seed, on every fold; and its tuning.
 
+The best of many settings on a few held-out examples is also the one that suits their noise best. So the settings of the
+recipe are kept unless others are better by one standard error of the mean difference, fold by fold (Breiman et al.
+1984, 3.4.3, choose among trees by it). On one split there is no standard error: there the lowest error wins.
+"""
+
+import pickle
 import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
-from rerank.base.registry import build
-from rerank.contrib.classification.recipe import Spec
-from rerank.contrib.classification.scikit import fit_baseline, predict_baseline
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import build, nearest
+from rerank.contrib.classification.recipe import SourceSettings, Spec
+from rerank.contrib.classification.results import Result
+from rerank.contrib.classification.sets import Draw, ExampleSet, Split, draw_folds, load_set
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
+from rerank.kernels.threads import thread_count
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.mixing import Mixing, divided, train_mixed
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
 from rerank.learn.voting.voting import vote
+from rerank.pool import Engine
+from rerank.recipes.settings import Settings, grid_points
+
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+Tuned = Settings  # what was chosen, as in metrics.json: the settings of a point of the grid, and these
+BASELINES: dict[str, tuple[str, str, Settings]] = {  # by name: the module, the class and its usual parameters
+    "naive-bayes": ("naive_bayes", "MultinomialNB", {}),
+    "maxent": ("linear_model", "LogisticRegression", {"max_iter": 1000, "random_state": 0}),
+    "svm": ("svm", "LinearSVC", {"max_iter": 1000, "random_state": 0, "tol": 0.01}),
+}
+FOUND = ("epochs", "held_out_error", "default_error", "standard_error")
 
 
 @dataclass
@@ -23,9 +50,7 @@ class Fit:
     """The result of a fit.
 
     predictions: the class of every test example by predictor (int64 [n]); errors: the share of wrong ones by predictor;
-    train_error: of the main predictor (of the average where that votes); seconds: of training; mistakes: by epoch;
-    margins: by how much the main predictor prefers the true class of every test example to the best other one (float64
-    [n]; empty for a baseline, which need not score).
+    train_error: of the main predictor (of the average where that votes); seconds: of training; mistakes: by epoch.
     """
 
     predictions: dict[str, np.ndarray]
@@ -35,7 +60,6 @@ class Fit:
     updates: int = 0
     mistakes: list[int] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
-    margins: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 def make_learner(spec: Spec) -> Learner:
@@ -43,33 +67,65 @@ def make_learner(spec: Spec) -> Learner:
     return build(learners, spec.recipe.learner, "learner")
 
 
+def make_baseline(settings: Settings, key: str) -> Any:
+    """The classifier of scikit-learn that ``settings``, its name and its own parameters, describe."""
+    name, parameters = settings.get("name"), {key: value for key, value in settings.items() if key != "name"}
+    if not isinstance(name, str) or name not in BASELINES:
+        raise RecipeError(f"found {name!r}; {nearest(str(name), BASELINES)}", key=f"{key}.name")
+    module, class_name, usual = BASELINES[name]
+    try:
+        made = getattr(import_module(f"sklearn.{module}"), class_name)(**usual)
+    except ImportError as error:
+        message = f"needs scikit-learn ({error}); install it with pip install 'rerank-nbest[classification]'"
+        raise RecipeError(message, key=key) from None
+    for parameter in parameters:
+        if parameter not in made.get_params():
+            raise RecipeError(
+                f"{class_name} has no {parameter!r} here; {nearest(parameter, made.get_params())}", key=key
+            )
+    return made.set_params(**parameters)
+
+
+def matrix_of(examples: Labelled) -> scipy.sparse.csr_matrix:
+    """The features as scipy's CSR matrix [n, D], float64."""
+    values, shape = np.asarray(examples.values, np.float64), (examples.size, examples.width)
+    return scipy.sparse.csr_matrix((values, np.array(examples.columns), np.array(examples.rows)), shape=shape)
+
+
+def fit_baseline(settings: Settings, part: Labelled) -> Any:
+    """The classifier fitted to examples; its classes are indices into theirs."""
+    made = make_baseline(settings, "baseline")
+    if settings["name"] == "maxent" and "solver" not in settings and len(part.classes) == 2:
+        # For two classes only, but on wide sparse rows many times faster than the solver that serves all.
+        faster = {"solver": "liblinear", "dual": True, "tol": 0.01}
+        made.set_params(**faster | {key: value for key, value in settings.items() if key != "name"})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that iterations ended: the settings are the recipe's
+            return made.fit(matrix_of(part), part.label, sample_weight=part.weight)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{settings['name']} cannot be fitted to the training examples: {error}") from None
+
+
+def predict_baseline(fitted: Any, examples: Labelled) -> np.ndarray:
+    """int64 [n]: the class of every example."""
+    return np.asarray(fitted.predict(matrix_of(examples)), dtype=np.int64)
+
+
 def targets(corpus: Corpus, label: np.ndarray) -> np.ndarray:
     """int64 [n]: the candidate that is the true class of every example."""
     return np.asarray(corpus.lists[:-1] + label)
 
 
-def classes_of(corpus: Corpus, value: np.ndarray) -> np.ndarray:
-    """int64 [n]: the class of highest ``value`` (float64 [N]); the first of equals."""
+def predicted(corpus: Corpus, weights: Weights | np.ndarray) -> np.ndarray:
+    """int64 [n]: the class that a predictor gives to every example, or that has the highest of values (float64 [N])."""
+    value = weights if isinstance(weights, np.ndarray) else scores(corpus, weights)
     return np.asarray(best(corpus, value) - corpus.lists[:-1])
-
-
-def predicted(corpus: Corpus, weights: Weights) -> np.ndarray:
-    """int64 [n]: the class that a predictor gives to every example."""
-    return classes_of(corpus, scores(corpus, weights))
 
 
 def error_of(classes: np.ndarray, label: np.ndarray) -> float:
     """The share of wrong classes."""
     return float(np.mean(classes != label))
-
-
-def margins(value: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """float64 [n]: the value of the true class less the best other one, of values of all classes (float64 [N])."""
-    by_class = value.reshape(label.size, -1).copy()
-    examples = np.arange(label.size)
-    true = by_class[examples, label]
-    by_class[examples, label] = -np.inf
-    return np.asarray(true - by_class.max(axis=1))
 
 
 def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> Fit:
@@ -84,14 +140,13 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         name: str = settings.predictor
         return Fit({name: classes}, {name: error_of(classes, test_part.label)}, wrong, seconds)
     if settings.mixing is not None and settings.mixing.alone:
-        return fit_apart(spec, train_part, test_part, seed=seed)
+        return _fit_sections(spec, train_part, test_part, seed)
     corpus, test = train_part.corpus(), test_part.corpus()
     voting = settings.vote or settings.predictor == "voted"
     training = train_on(spec, corpus, train_part.label, epochs=settings.epochs, seed=seed, keep_log=voting)
-    values = {name: scores(test, weights) for name, weights in training.weights.items()}
+    predictions = {name: predicted(test, weights) for name, weights in training.weights.items()}
     if voting and training.log is not None:
-        values["voted"] = vote(training.learner.votes(training.log, corpus), test, 1)
-    predictions = {name: classes_of(test, value) for name, value in values.items()}
+        predictions["voted"] = predicted(test, vote(training.learner.votes(training.log, corpus), test, 1))
     main = training.weights["last" if settings.predictor == "last" else "average"]
     return Fit(
         predictions,
@@ -101,11 +156,10 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         updates=sum(line["updates"] for line in training.history),
         mistakes=[line["mistakes"] for line in training.history],
         history=training.history,
-        margins=margins(values[settings.predictor], test_part.label),
     )
 
 
-def fit_apart(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> Fit:
+def _fit_sections(spec: Spec, train_part: Labelled, test_part: Labelled, seed: int) -> Fit:
     """A model for each of the sections that mixing would combine; the predictions are the first one's."""
     mixing = spec.recipe.training.mixing
     assert mixing is not None
@@ -122,7 +176,6 @@ def fit_apart(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: in
         seconds=sum(done.seconds for done in fits),
         updates=sum(done.updates for done in fits),
         mistakes=[sum(every) for every in zip(*(done.mistakes for done in fits), strict=True)],
-        margins=fits[0].margins,
     )
 
 
@@ -143,3 +196,222 @@ def train_on(
         corpus, label = corpus.take(order), label[order]
         return train_mixed(make_learner(spec), corpus, targets(corpus, label), mixing=mixing, **how)
     return train(make_learner(spec), corpus, targets(corpus, label), keep_log=keep_log, **how)
+
+
+# Tuning
+
+
+def point_of(tuned: Tuned) -> Settings:
+    """The chosen point of the grid."""
+    return {key: value for key, value in tuned.items() if key not in FOUND}
+
+
+def applied(spec: Spec, tuned: Tuned) -> Spec:
+    """``spec`` with what was chosen, if anything was."""
+    return spec.at(point_of(tuned) | ({"training.epochs": tuned["epochs"]} if tuned.get("epochs") else {}))
+
+
+def points_of(spec: Spec) -> list[Settings]:
+    """The points of the grid of ``spec.recipe.tune``, with folds {} first, the settings of the recipe; learners and
+    baselines ignore each other's keys."""
+    settings, baseline = spec.recipe.tune, spec.baseline is not None
+    assert settings is not None
+    points = grid_points(
+        {key: values for key, values in settings.grid.items() if key.startswith("baseline.") == baseline}
+    )
+    return points if settings.held_out is not None or {} in points else [{}, *points]
+
+
+def tune(spec: Spec, noisy: Labelled, clean: Labelled) -> Tuned:
+    """The best point of the grid of ``spec`` and its number of epochs, or the recipe's own settings; ``noisy``,
+    ``clean``: the examples that may train, with their labels as training sees them and without noise."""
+    return best_point(spec, [held_out_errors(spec.at(point), noisy, clean) for point in points_of(spec)])
+
+
+def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
+    """The point and epoch with the lowest mean error, if it is better than the recipe's settings by a standard error.
+
+    Among equals, the first point, then the fewest epochs. ``curves``: for every point of ``points_of``, one line for
+    each division of the examples, with the errors after every epoch. What is found has the number of epochs (0 for a
+    baseline) and the mean error on the held-out examples; with folds, also the error of the recipe's own settings there
+    (``default_error``), and the standard error of the mean difference between these and the best others.
+    """
+    settings = spec.recipe.tune
+    assert settings is not None
+    errors = [np.array(lines) for lines in curves]
+    means = [lines.mean(axis=0) for lines in errors]
+    first = int(np.argmin([mean.min() for mean in means]))
+    epoch = int(np.argmin(means[first]))
+
+    def choice(point: int, epoch: int) -> Tuned:
+        """This point and epoch, counted from the first."""
+        epochs = 0 if spec.baseline is not None else epoch + 1
+        return points_of(spec)[point] | {"epochs": epochs, "held_out_error": float(means[point][epoch])}
+
+    if settings.held_out is not None:
+        return choice(first, epoch)
+    usual = min(spec.recipe.training.epochs, means[0].size) - 1
+    gains = errors[0][:, usual] - errors[first][:, epoch]
+    error = float(np.std(gains, ddof=1) / np.sqrt(gains.size))
+    better = choice(first, epoch) if gains.mean() > error else choice(0, usual)
+    return better | {"default_error": float(means[0][usual]), "standard_error": error}
+
+
+def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[float]]:
+    """The errors of ``spec``, a point of a grid, on held-out examples after every epoch; one line for each division."""
+    settings = spec.recipe.tune
+    assert settings is not None
+    noisy, clean = (part.shared(spec.recipe.training.share, settings.seed) for part in (noisy, clean))
+    judged = clean if settings.clean else noisy
+    divisions = divisions_of(noisy.label, settings.held_out, settings.folds, settings.seed)
+    return [_errors(spec, noisy.take(first), judged.take(second)) for first, second in divisions]
+
+
+def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float]:
+    """Held-out error after every epoch; of the average where the predictor votes."""
+    settings = spec.recipe.tune
+    assert settings is not None
+    if spec.baseline is not None:
+        return [error_of(predict_baseline(fit_baseline(spec.baseline, train_part), test_part), test_part.label)]
+    test = test_part.corpus()
+    training = train_on(
+        spec, train_part.corpus(), train_part.label, epochs=settings.epochs, seed=settings.seed,
+        predictor="last" if spec.recipe.training.predictor == "last" else "average",
+        evaluate_dev=lambda weights: float(np.mean(predicted(test, weights) == test_part.label)),
+    )  # fmt: skip
+    return [1.0 - line["dev"] for line in training.history]
+
+
+def divisions_of(label: np.ndarray, share: float | None, folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The divisions of examples for tuning, as indices that train and indices that judge: by ``folds``, each example
+    one where there are fewer, or once by ``share``."""
+    if share is not None or label.size < 2:
+        return [held_out(label, share or 0.5, seed)]
+    drawn = draw_folds(label, min(folds, label.size), seed)
+    return [(np.flatnonzero(drawn != k), np.flatnonzero(drawn == k)) for k in range(int(drawn.max()) + 1)]
+
+
+def held_out(label: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices (ascending) of a part to train on and of one to test on, with ``share`` of every class."""
+    if label.size < 2:
+        raise DataError(f"{label.size} training examples leave nothing to hold out for tuning; give more examples")
+    rng = np.random.default_rng(seed)
+    taken = np.zeros(label.size, np.bool_)
+    for members in (np.flatnonzero(label == number) for number in np.unique(label)):
+        taken[rng.permutation(members)[: round(share * members.size)]] = True
+    if not taken.any() or taken.all():  # classes too small to be divided class by class
+        order = rng.permutation(label.size)
+        taken[:] = False
+        taken[order[: min(max(1, round(share * label.size)), label.size - 1)]] = True
+    return np.flatnonzero(~taken), np.flatnonzero(taken)
+
+
+# All folds and seeds of a run
+
+
+@contextmanager
+def workers(count: int | None) -> Iterator[Map]:
+    """A map over this many threads (one per processor for None), in order; results do not depend on their number."""
+    most = count or thread_count()
+    if most == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(most) as pool:
+        try:
+            yield pool.map
+        finally:
+            pool.shutdown(cancel_futures=True)  # after an error or an interrupt nothing more is started
+
+
+@lru_cache(maxsize=2)
+def set_again(settings: bytes, seed: int) -> ExampleSet:
+    """A set for a seed, in a worker that has not read it: from what ``load_set`` takes, pickled to be told apart."""
+    data, name, source = pickle.loads(settings)
+    return load_set(data, name, source, seed if source.generator is not None else 0)
+
+
+class FoldJob(NamedTuple):
+    """A fold with a seed, or a point of tuning, as a task: see ``fit_fold`` and ``errors_of``."""
+
+    spec: Spec
+    draw: Draw
+    seed: int
+    fold: int = 0
+
+    def __str__(self) -> str:
+        return f"fold {self.fold + 1} with seed {self.seed}"
+
+
+def fit_fold(job: FoldJob) -> tuple[Fit, np.ndarray, int]:
+    """Fit one fold with one seed; also which examples were tested, and how many trained."""
+    part = job.draw(job.seed).split(job.fold, job.spec.noise, job.seed).shared(job.spec.recipe.training.share, job.seed)
+    _compile(job.spec, part, job.seed)
+    return fit(job.spec, part.train, part.test, seed=job.seed), part.index, part.train.size
+
+
+def errors_of(job: FoldJob) -> list[list[float]]:
+    """The held-out errors of a point of tuning."""
+    examples = job.draw(job.seed)
+    return held_out_errors(job.spec, examples.noisy(job.spec.noise, job.seed), examples.examples)
+
+
+def run_spec(
+    spec: Spec, draw: Draw, engine: Engine | None = None, source: SourceSettings | None = None
+) -> list[Result]:
+    """The results of a single run by seed; tuned once, with the first seed.
+
+    Folds, and points of tuning, are tasks of ``engine``, whose workers read the set from its ``source``; in this
+    process they are shared by threads.
+    """
+    seeds, place, single, tuned = spec.recipe.run_seeds, draw, spec, {}
+    shared: AbstractContextManager[Map] = workers(spec.recipe.training.workers)
+    if engine is not None and engine.workers > 1 and source is not None:
+        place = partial(set_again, pickle.dumps((spec.recipe.data, spec.set, source)))
+        shared = nullcontext(engine.map)
+    with shared as run_all:
+        if spec.recipe.tune is not None:
+            points = [FoldJob(spec.at(point), place, seeds[0]) for point in points_of(spec)]
+            tuned = best_point(spec, run_all(errors_of, points))
+            single = applied(spec, tuned)
+        jobs = [FoldJob(single, place, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
+        outcomes = list(zip(jobs, run_all(fit_fold, jobs), strict=True))
+    return [
+        _result(spec, seed, [outcome for job, outcome in outcomes if job.seed == seed], draw(seed).tested.size, tuned)
+        for seed in seeds
+    ]
+
+
+_COMPILED = set[str]()  # the recipes of single runs whose kernels this process has
+
+
+def _compile(spec: Spec, part: Split, seed: int) -> None:
+    """Fit a few examples of a set, once, so that no fold's time includes the compilation of kernels."""
+    key = spec.recipe.model_dump_json()
+    if spec.baseline is None and key not in _COMPILED:
+        few, some = (np.arange(min(4, side.size)) for side in (part.train, part.test))
+        fit(spec.at({"training.epochs": 1}), part.train.take(few), part.test.take(some), seed=seed)
+        _COMPILED.add(key)
+
+
+def _result(
+    spec: Spec, seed: int, outcomes: list[tuple[Fit, np.ndarray, int]], tested: int, tuned: dict[str, Any]
+) -> Result:
+    """The outcomes of all folds as one."""
+    fits, places, sizes = zip(*outcomes, strict=True)
+    predictions = {name: np.full(tested, -1, np.int64) for name in fits[0].errors}
+    for fitted, place in zip(fits, places, strict=True):
+        for name, classes in fitted.predictions.items():
+            predictions[name][place] = classes
+    return Result(
+        spec=spec,
+        seed=seed,
+        errors={name: [fitted.errors[name] for fitted in fits] for name in fits[0].errors},
+        train_errors=[fitted.train_error for fitted in fits],
+        seconds=[fitted.seconds for fitted in fits],
+        updates=[fitted.updates for fitted in fits],
+        mistakes=[fitted.mistakes for fitted in fits],
+        predictions=predictions,
+        size=sizes[0],
+        tuned=tuned,
+        history=[{"fold": number, **line} for number, fitted in enumerate(fits) for line in fitted.history],
+    )

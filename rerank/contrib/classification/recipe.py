@@ -10,9 +10,8 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator,
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
 from rerank.metrics.base import TestName
-from rerank.recipes.figures import FigureSettings
 from rerank.recipes.recipe import Single, TaskRecipe
-from rerank.recipes.sections import RunSettings, SignificanceSettings, different_names
+from rerank.recipes.sections import FigureSettings, RunSettings, SignificanceSettings, different_names
 from rerank.recipes.settings import (
     Epochs,
     FoldCount,
@@ -31,13 +30,13 @@ from rerank.recipes.tasks import Task
 
 HERE = "rerank.contrib.classification"
 TASK = Task(
-    f"{HERE}.recipe:ClassificationRecipe", f"{HERE}.steps:ExampleSteps", "examples", f"{HERE}.tables:sets_table",
-    f"{HERE}.tables:tables_of",
+    f"{HERE}.recipe:ClassificationRecipe", f"{HERE}.steps:ExampleSteps", "examples", f"{HERE}.page:sets_table",
+    f"{HERE}.page:tables_of", new=f"{HERE}.sets:new_recipe", folds=True,
 )  # fmt: skip
 Noise = Annotated[float, Range(0, below=0.5)]
 Predictor = Literal["last", "average", "voted"]
 OWN = {"learner", "tune", "training", "runs", "grid", "engine"}  # what a run may change, or has not
-SOURCES = ("path", "train", "generator", "newsgroups")
+SOURCES = ("path", "train", "generator")
 
 
 class FoldSettings(Section):
@@ -59,14 +58,13 @@ Folds = Annotated[
 
 
 class SourceSettings(Section):
-    """One set of examples: exactly one of ``path``, ``train`` with ``test``, ``generator`` and ``newsgroups``.
+    """One set of examples: exactly one of ``path``, ``train`` with ``test``, and ``generator``.
 
     path: a file, divided by ``folds``.
     folds: a file with the fold number of every example, or how many to draw (``{count: 10, seed: 1}``).
     train, test: two files, for training and test.
     generator: a part that draws both: winnow (``dimension``), zipf or ellipse (``train``, ``test``), again for every
     seed, except for zipf.
-    newsgroups: categories of the 20 Newsgroups, which scikit-learn fetches; divided by ``folds`` too.
     vocabulary: a file with the name of every feature, one per line, for ``rerank inspect``.
     """
 
@@ -75,7 +73,6 @@ class SourceSettings(Section):
     train: str | None = None
     test: str | None = None
     generator: Annotated[Settings | None, part()] = None
-    newsgroups: tuple[str, ...] = ()
     vocabulary: str | None = None
 
     @property
@@ -90,19 +87,14 @@ class ExampleData(SourceSettings):
     root: a directory, substituted for ``{root}`` in paths.
     sets: named sets, a list or a mapping to what describes one; a set without a source of its own is
     ``{root}/NAME.svm.gz`` with ``{root}/NAME.folds.txt``.
-    format: of the files; text: lines of a label, a tab and a text, which ``vectorizer`` turns into features.
-    vectorizer: the settings of scikit-learn's CountVectorizer (``name: count``) or TfidfVectorizer (``name: tfidf``).
     bias: value of a constant feature.
-    scale: rows of length 1 (l2), or columns divided by their largest size (max), before the bias is added. That size,
-    and a vectoriser's words and weights, come from all examples (but not their labels) where there are folds, else from
-    training.
+    scale: rows of length 1 (l2), or columns divided by their largest size (max), before the bias is added. That size
+    comes from all examples (but not their labels) where there are folds, else from training.
     noise: probabilities with which labels of the training part are flipped; those of the test part never are.
     """
 
     root: str = "."
     sets: dict[str, SourceSettings] = Field(default_factory=dict)
-    format: Literal["svmlight", "text"] = "svmlight"
-    vectorizer: Annotated[Settings, part("count")] = Field(default={}, validate_default=True)
     bias: float | None = None
     scale: Literal["l2", "max"] | None = None
     noise: Annotated[tuple[Noise, ...], Field(min_length=1), one_or_many(int, float)] = (0.0,)
@@ -129,11 +121,7 @@ class ExampleData(SourceSettings):
             raise RecipeError(message, key=f"data.{self.sources[0]}")
         sources: dict[str, SourceSettings] = dict(self.sets) or {name: self}
         for set_name, source in sources.items():
-            key = f"data.sets.{set_name}" if self.sets else "data"
-            _check_source(source, key)
-            if source.vocabulary is not None and self.format == "text":
-                message = "found a vocabulary together with texts, whose vectoriser names the features; leave it out"
-                raise RecipeError(message, key=f"{key}.vocabulary")
+            _check_source(source, f"data.sets.{set_name}" if self.sets else "data")
         return sources
 
 
@@ -141,7 +129,7 @@ def _check_source(source: SourceSettings, key: str) -> None:
     if len(source.sources) != 1:
         given = " and ".join(source.sources) or "no examples"
         message = (
-            f"found {given}; expected one of path, train, generator and newsgroups "
+            f"found {given}; expected one of path, train and generator "
             "(say --set data.path=FILE --set data.folds=FILE, or --set data.generator.name=winnow)"
         )
         raise RecipeError(message, key=key)

@@ -1,24 +1,62 @@
-"""Results of a single run with one seed: errors by fold, their mean and spread; kept on disk."""
+"""Results of a single run with one seed: errors by fold, kept on disk; and what they come to over seeds and sets."""
 
-import hashlib
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import combinations
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from rerank import __version__
-from rerank.contrib.classification.recipe import Spec
+from rerank.base.encoding import file_name
+from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
 from rerank.contrib.classification.sets import ExampleSet
+from rerank.metrics.base import Metric
 from rerank.recipes.settings import Settings
+from rerank.runs.compared import Compared
 from rerank.runs.report.numbers import Spread
-from rerank.storage.results import KeptResult
-from rerank.storage.strict_json import as_json
+from rerank.storage.files import write_text
+from rerank.storage.outputs import output_file
+from rerank.storage.work import Work, key_of
 
+MOST = 12  # up to this many runs are all compared with one another; of more, each with the best
 M = TypeVar("M")
 K = TypeVar("K", bound=Hashable)
+Data = Mapping[str, Any]  # ``as_data``, or one of its results
+
+
+@dataclass(frozen=True)
+class Classification(Metric):
+    """Error = wrong / examples; 0 without examples.
+
+    >>> Classification().report(np.array([1.0]), np.array([4.0]))
+    {'error': 0.25, 'accuracy': 0.75}
+
+    ``stats``: 1 if the candidate's class is not the example's. ``reference``: 1, the example. The gain of a
+    candidate is 1 if it is right and 0 if not.
+    """
+
+    name: ClassVar[str] = "error"
+
+    primary = "error"
+    columns = ("wrong",)
+    reference_columns = ("examples",)
+    lower_is_better = True
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        return np.asarray(stats[..., 0] / np.maximum(reference[..., 0], 1.0))
+
+    def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        return np.asarray(1.0 - self.scores(stats, reference))
+
+    def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+        error = float(self.scores(stats, reference))
+        return {"error": error, "accuracy": 1.0 - error}
+
+    @property
+    def signature(self) -> str:
+        return "error|v:1"
 
 
 @dataclass
@@ -26,7 +64,6 @@ class Result:
     """A single run, on one set at one noise level, with one seed.
 
     errors: by predictor, one per fold; predictions: by predictor, the class of every tested example (int64 [n]).
-    margins: float64 [n], see ``Fit``; NaN for baselines.
     """
 
     spec: Spec
@@ -40,7 +77,6 @@ class Result:
     size: int  # training examples of the first fold
     tuned: Settings = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
-    margins: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def set(self) -> str:
@@ -77,24 +113,15 @@ class Result:
         mean, sd, se, _ = Spread.of(self.errors[self.predictor])
         recipe, baseline = self.spec.recipe, self.spec.baseline
         return {
-            "name": self.spec.name,
-            **self._place,
-            "learner": recipe.learner if baseline is None else baseline,
-            "predictor": self.predictor,
-            "point": self.spec.point,
-            "tuned": self.tuned,
-            "errors": self.errors,
-            **{"mean": mean, "sd": sd, "se": se},
-            "splits": {"test": self.splits()},
+            "name": self.spec.name, **self._place, "learner": recipe.learner if baseline is None else baseline,
+            "predictor": self.predictor, "point": self.spec.point, "tuned": self.tuned, "errors": self.errors,
+            "mean": mean, "sd": sd, "se": se, "splits": {"test": self.splits()},
             "train_error": float(np.mean(self.train_errors)),
             "training": {
-                "epochs": len(self.mistakes[0]),
-                "updates": self.updates,
-                "mistakes": self.mistakes,
-                "seconds": [round(seconds, 4) for seconds in self.seconds],
-                "examples": self.size,
+                "epochs": len(self.mistakes[0]), "updates": self.updates, "mistakes": self.mistakes,
+                "seconds": [round(seconds, 4) for seconds in self.seconds], "examples": self.size,
             },
-        }
+        }  # fmt: skip
 
     @property
     def _place(self) -> Settings:
@@ -105,40 +132,37 @@ class Result:
         return ({"run": self.spec.name, **self._place, **line} for line in self.history)
 
 
-PLAIN = [known.name for known in fields(Result) if known.name not in ("spec", "predictions", "margins")]
+PLAIN = [known.name for known in fields(Result) if known.name not in ("spec", "predictions")]
 
 
-def key_of(examples: ExampleSet, spec: Spec, code: str) -> str:
+def key_of_results(examples: ExampleSet, spec: Spec, code: str) -> str:
     """The key of results, as a short text: the run, the examples themselves, and the code."""
     parts = [examples.examples, *([examples.test] if examples.test is not None else [])]
     arrays = [array for part in parts for array in (part.rows, part.columns, part.label, part.values)]
     arrays += [examples.folds] if examples.folds is not None else []
     # One number that all values share (stride 0) is read once.
     sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
-    settings = [spec.run, spec.point, spec.recipe.model_dump(mode="json"), spec.baseline]
-    text = as_json([__version__, code, settings, sums])
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+    return key_of(code, [spec.run, spec.point, spec.recipe.model_dump(mode="json"), spec.baseline], sums)[:24]
 
 
-def save_results(place: Path, key: str, results: list[Result]) -> None:
+def save_results(work: Work, results: list[Result]) -> None:
     """Keep the results of a single run."""
     entries = [{name: getattr(result, name) for name in PLAIN} for result in results]
-    arrays = {f"margins-{i}": result.margins for i, result in enumerate(results)}
-    for i, result in enumerate(results):
-        arrays |= {f"{i}-{name}": classes for name, classes in result.predictions.items()}
-    KeptResult(place, key).save({"results": entries}, arrays)
+    every = enumerate(result.predictions for result in results)
+    arrays = {f"{i}-{name}": classes for i, predictions in every for name, classes in predictions.items()}
+    work.save({"results": entries}, arrays)
 
 
-def load_results(place: Path, key: str, spec: Spec) -> list[Result] | None:
+def load_results(work: Work, spec: Spec) -> list[Result] | None:
     """The results that ``save_results`` kept; None where there is nothing that can be read."""
-    stored = KeptResult(place, key).load()
+    stored = work.load()
     if stored is None:
         return None
     header, arrays = stored
     results = []
     for i, entry in enumerate(header["results"]):
         predictions = {name.partition("-")[2]: array for name, array in arrays.items() if name.startswith(f"{i}-")}
-        results.append(Result(spec=spec, predictions=predictions, margins=arrays[f"margins-{i}"], **entry))
+        results.append(Result(spec=spec, predictions=predictions, **entry))
     return results
 
 
@@ -168,3 +192,151 @@ def first_seeds(results: Sequence[Result]) -> dict[tuple[str, float], list[Resul
 def groups_of(results: Sequence[Result]) -> dict[str, list[Result]]:
     """The results of the first seed and the lowest noise, by set."""
     return {name: alike for (name, noise), alike in first_seeds(results).items() if noise == results[0].noise}
+
+
+# Over seeds and sets
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A run on a set at a noise level: the results of all its seeds, at one point of its grid."""
+
+    set: str
+    noise: float
+    run: str
+    results: tuple[Result, ...]
+
+    def spread(self, measure: str) -> Spread:
+        """The spread over the seeds' means where there are several seeds, else over the folds."""
+        by_seed = [result.values(measure) for result in self.results]
+        return Spread.of(by_seed[0] if len(by_seed) == 1 else [float(np.mean(values)) for values in by_seed])
+
+
+def cells_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Cell]:
+    """A cell for every set, noise level and run; with ``best_of_grid`` the best point of every run."""
+    groups = grouped(results, lambda result: (result.set, result.noise, result.spec.run, result.spec.name))
+    if not recipe.best_of_grid:
+        return [Cell(name, noise, shown, tuple(alike)) for (name, noise, _, shown), alike in groups.items()]
+    points = [Cell(name, noise, run, tuple(alike)) for (name, noise, run, _), alike in groups.items()]
+    alike = grouped(points, lambda cell: (cell.set, cell.noise, cell.run)).values()
+    return [min(cells, key=lambda cell: cell.spread("error").mean) for cells in alike]
+
+
+def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
+    """By noise level and run: the rank of its mean error among the runs (1: the lowest, equals share), averaged over
+    the sets."""
+    from scipy.stats import rankdata  # it takes a second to load
+
+    runs = list(dict.fromkeys(cell.run for cell in cells))
+    by_noise: dict[float, dict[str, float]] = {}
+    for noise, at_noise in grouped(cells, lambda cell: cell.noise).items():
+        by_set = grouped(at_noise, lambda cell: cell.set).values()
+        errors = [{cell.run: cell.spread("error").mean for cell in own} for own in by_set]
+        table = [[of[run] for run in runs] for of in errors if len(of) == len(runs)]
+        if table:
+            ranks = rankdata(np.round(table, 12), axis=1).mean(axis=0)
+            by_noise[noise] = dict(zip(runs, ranks.tolist(), strict=True))
+    return by_noise
+
+
+def paper_of(recipe: ClassificationRecipe, what: Literal["values", "seconds"], name: str, run: str) -> float | None:
+    """The paper's number for a run on a set."""
+    return getattr(recipe.reported, what).get(name, {}).get(run) if recipe.reported else None
+
+
+def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
+    """The tables as numbers, for metrics.json; tests: ``significance_of`` the results."""
+    cells, against = cells_of(recipe, results), recipe.significance.against
+    names = {(cell.set, cell.noise, cell.run): cell.results[0].spec.name for cell in cells}
+    entries = []
+    for cell in cells:
+        mean, sd, se, values = cell.spread(recipe.measure)
+        seconds = [second for result in cell.results for second in result.seconds]
+        paper = None if cell.noise else paper_of(recipe, "values", cell.set, cell.run)
+        entries.append(
+            {"set": cell.set, "noise": cell.noise, "run": cell.run, "point": cell.results[0].spec.point}
+            | {"mean": mean, "sd": sd, "se": se, "values": values}
+            | {"reported": None if paper is None else paper / 100, "seconds": float(np.mean(seconds))}
+            | ({"p": _least_sure(tests, cell, names, against)} if against else {})
+        )
+    ranks = [{"noise": noise, "ranks": by_run} for noise, by_run in mean_ranks(cells).items()]
+    return {"measure": recipe.measure, "results": entries, "ranks": ranks}
+
+
+def place_of(name: str, noise: float) -> str:
+    """The key of a set at a noise level in ``significance_of``."""
+    return f"{name}, noise {noise:g}" if noise else name
+
+
+def _least_sure(
+    tests: Mapping[str, Data], cell: Cell, names: Mapping[tuple[str, float, str], str], against: Sequence[str]
+) -> float | None:
+    """The largest p of a run's tests against the baselines ``against``; None for a baseline, and where one was not
+    tested; names: of the runs in tests, with the points of their grids."""
+    own, name = tests.get(place_of(cell.set, cell.noise), {}), cell.results[0].spec.name
+    others = [names.get((cell.set, cell.noise, other)) for other in against]
+    pairs = [own.get(f"{name}_vs_{other}") or own.get(f"{other}_vs_{name}") for other in others]
+    p = [float(test["p"]) for test in pairs if test]
+    return None if name in others or len(p) < len(pairs) else max(p)
+
+
+# Of the tested examples
+
+
+class Tested(NamedTuple):
+    """The examples of a set that are in some test part, by the first seed: their classes, as indices of ``classes``
+    (``label``, int64 [n]), and folds (int64 [n])."""
+
+    label: np.ndarray
+    classes: tuple[str, ...]
+    folds: np.ndarray
+
+    @staticmethod
+    def of(examples: ExampleSet) -> "Tested":
+        """Those of a set."""
+        part = examples.tested
+        folds = examples.folds if examples.folds is not None else np.zeros(part.size, np.int64)
+        return Tested(part.label, part.classes, folds)
+
+
+def write_predictions(directory: Path, name: str, tested: Tested, results: Sequence[Result]) -> None:
+    """One file in ``predictions`` per noise level of a set: example (from 1), fold, label, and what each run predicts
+    with the first seed, separated by tabs."""
+    label, classes, folds = tested
+    for (_, noise), alike in first_seeds(results).items():
+        lines = ["\t".join(["example", "fold", "label", *(result.spec.name for result in alike)])]
+        for i in range(label.size):
+            predicted = (classes[result.predicted[i]] for result in alike)
+            lines.append("\t".join([str(i + 1), str(folds[i]), classes[label[i]], *predicted]))
+        level = f"-noise{noise:g}" if noise else ""
+        target = output_file(directory, "predictions", f"{file_name(name)}{level}.tsv")
+        write_text(target, "\n".join(lines) + "\n")
+
+
+def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray, **how: Any) -> Compared:
+    """The tested examples, with classes ``label`` (int64 [n]), that each of ``predictions`` gets wrong."""
+    rows = {name: (classes != label).astype(np.float64)[:, np.newaxis] for name, classes in predictions.items()}
+    ids = [str(i + 1) for i in range(label.size)]
+    return Compared(Classification(), np.ones((label.size, 1)), rows, ids=ids, **how)
+
+
+def significance_of(
+    recipe: ClassificationRecipe, tested: Mapping[str, Tested], results: Sequence[Result]
+) -> dict[str, Any]:
+    """By set (and noise level) and ``a_vs_b``: the test of every pair of runs, with the first seed, on the pooled test
+    examples of all folds; the difference is a's error minus b's."""
+    settings = recipe.significance
+    if settings.test is None:
+        return {}
+    tests: dict[str, Any] = {}
+    for (name, noise), alike in first_seeds(results).items():
+        how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": recipe.seed}
+        wrong = selections_of({result.spec.name: result.predicted for result in alike}, tested[name].label, **how)
+        pairs = list(combinations(wrong.rows, 2))
+        if len(alike) > MOST:
+            best = min(wrong.rows, key=lambda run: wrong.rows[run].mean())
+            some = {best, *settings.against}
+            pairs = [(a, b) for a, b in pairs if a in some or b in some]
+        if pairs:
+            tests[place_of(name, noise)] = wrong.significance(pairs)
+    return tests

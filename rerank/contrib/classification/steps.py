@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -12,40 +11,35 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
-from rerank.contrib.classification.example_figures import Traced, check_figures, draw_all, fold_figures, traces_of
-from rerank.contrib.classification.experiment import run_spec
-from rerank.contrib.classification.fitting import make_learner, train_on
-from rerank.contrib.classification.metric import Classification
+from rerank.contrib.classification import page as shown
+from rerank.contrib.classification.figures import Traced, check_figures, draw_all, traces_of
+from rerank.contrib.classification.fitting import (
+    Tuned,
+    applied,
+    make_baseline,
+    make_learner,
+    points_of,
+    run_spec,
+    train_on,
+    tune,
+)
 from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
 from rerank.contrib.classification.results import (
+    Classification,
     Result,
+    Tested,
+    as_data,
     best_of,
     groups_of,
-    key_of,
+    key_of_results,
     load_results,
     mean_error,
     save_results,
-)
-from rerank.contrib.classification.scikit import BASELINES, part_named
-from rerank.contrib.classification.sets import ExampleSet, Sets
-from rerank.contrib.classification.tables import (
-    as_data,
-    place_of,
-    sets_table,
-    significance_tables,
-    tables_of,
-    training_table,
-    tuned_table,
-)
-from rerank.contrib.classification.tested import (
-    Tested,
-    confusion_table,
-    features_table,
     selections_of,
     significance_of,
     write_predictions,
 )
-from rerank.contrib.classification.tuning import Tuned, applied, points_of, tune
+from rerank.contrib.classification.sets import ExampleSet, Sets
 from rerank.features.table import FeatureTable
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.base import require_votes
@@ -54,109 +48,28 @@ from rerank.learn.mixing import require_rule
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
-from rerank.runs.learning import CurvePoint, learning_curve, shown_curve
-from rerank.runs.report.html import page
+from rerank.runs.learning import CurvePoint, learning_curve
+from rerank.runs.report.html import Folded, PageSection, report
 from rerank.runs.report.list_figures import learning_figure
 from rerank.runs.report.measures import MEASURES
-from rerank.runs.report.numbers import Spread, count, duration, fixed, signed
 from rerank.runs.report.plot import write_figures
-from rerank.runs.report.rows import verdict
 from rerank.runs.report.table import TextTable
-from rerank.runs.results import environment
 from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
+from rerank.storage.work import Work
 
 log = logging.getLogger("rerank")
 UNIT = "examples"
+POOLED = (
+    "Over the test examples of all folds together. McNemar's test counts the examples that one run alone has right: "
+    "its difference is above zero where the first run has more of them. The other tests' differences are of errors."
+)
 ERROR = next(measure for measure in MEASURES if measure.key == Classification.primary)
 SOURCES = (  # what results depend on
-    *COMPILATION,
-    "data",
-    "features/dense.py",
-    "kernels/by_type.py",
-    "learn",
-    "metrics",
-    "models/predictions.py",
-    "readers",
-    str(Path(__file__).parent),
-)
-
-
-def headline(
-    recipe: ClassificationRecipe,
-    metrics: Mapping[str, Any],
-    tested: Mapping[str, Tested],
-    results: Sequence[Result],
-) -> dict[str, Any]:
-    """Tiles and a sentence: the best run of the one set, or the best mean rank over several."""
-    groups = groups_of(results)
-    if len(groups) > 1:
-        return _over_sets(metrics, groups)
-    ((name, runs),) = groups.items()
-    best, *others = sorted(runs, key=mean_error)
-    label, classes = tested[name].label, tested[name].classes
-    usual = int(np.bincount(label, minlength=len(classes)).argmax())
-    chance = float(np.mean(label != usual))
-    said = _against_largest(recipe, best, label, usual)
-    error, spread = mean_error(best), Spread.of(best.values("error"))
-    folds = f"mean of {spread.values} folds" if spread.values > 1 else "of the test part"
-    width = f" ±{fixed(100 * spread.error)}" if spread.error is not None else ""
-    sentence = (
-        f"On {name}, {best.spec.name} errs on {fixed(100 * error)} % of the test examples ({folds}{width}); "
-        f"to say {classes[usual]} always would be wrong in {fixed(100 * chance)} %: {said}."
-    )
-    training_error = f"{fixed(100 * float(np.mean(best.train_errors)))} %"
-    tiles = [
-        (f"Always {classes[usual]}", f"{fixed(100 * chance)} %", "error of the largest class"),
-        ("Error", f"{fixed(100 * error)} %", f"{best.spec.name}, {folds}{width}"),
-        ("Difference", signed(100 * (error - chance)), said),
-        ("Error in training", training_error, "of the same"),
-        ("Time of a fold", duration(float(np.mean(best.seconds))), f"{count(best.size)} examples"),
-    ]
-    if others:
-        second, against = others[0], _against(metrics, best, others[0])
-        next_error = f"{fixed(100 * mean_error(second))} %"
-        sentence += f" Next is {second.spec.name} with {next_error}: the first is {against}."
-        tiles[3] = ("Next", next_error, f"{second.spec.name}; the first is {against}")
-    return {"tiles": tiles, "sentence": sentence}
-
-
-def _against_largest(recipe: ClassificationRecipe, best: Result, label: np.ndarray, usual: int) -> str:
-    settings, pair = recipe.significance, ("best", "largest")
-    if settings.test is None:
-        return "not tested"
-    wrong = selections_of({"best": best.predicted, "largest": np.full(label.size, usual)}, label)
-    (test,) = wrong.significance(Classification(), [pair], settings.test, settings.samples, recipe.seed).values()
-    return verdict(test, lower_is_better=True)
-
-
-def _against(metrics: Mapping[str, Any], a: Result, b: Result) -> str:
-    """The verdict on ``a`` compared with ``b``, by the tests of metrics.json."""
-    tests = metrics["significance"].get(place_of(a.set, a.noise), {})
-    for first, second, sign in ((a, b, 1), (b, a, -1)):
-        if test := tests.get(f"{first.spec.name}_vs_{second.spec.name}"):
-            return verdict(test | {"difference": sign * test["difference"]}, lower_is_better=True)
-    return "not tested against it"
-
-
-def _over_sets(metrics: Mapping[str, Any], groups: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
-    """The headline of several sets: which run has the best mean rank, or the mean error of a single run."""
-    sets = len(groups)
-    tiles = [("Sets", str(sets), f"{len(metrics['runs'])} results")]
-    ranks = metrics["tables"]["ranks"][0]["ranks"] if metrics["tables"].get("ranks") else {}
-    if len(ranks) < 2:
-        error = fixed(100 * float(np.mean([mean_error(each) for runs in groups.values() for each in runs])))
-        tiles.append(("Mean error", f"{error} %", f"over {sets} sets"))
-        return {"tiles": tiles, "sentence": f"Over {sets} sets, {error} % of the test examples are wrong."}
-    first, second, *_ = sorted(ranks, key=lambda run: ranks[run])
-    tiles.append(("Best mean rank", fixed(ranks[first]), f"{first}, of {len(ranks)} runs"))
-    tiles.append(("Next", fixed(ranks[second]), second))
-    sentence = (
-        f"Over {sets} sets, {first} has the best mean rank among {len(ranks)} runs, {fixed(ranks[first])}. "
-        f"{second} follows with {fixed(ranks[second])}; see below which differences are significant."
-    )
-    return {"tiles": tiles, "sentence": sentence}
+    *COMPILATION, "data", "features/dense.py", "kernels/by_type.py", "learn", "metrics", "models/predictions.py",
+    "readers", str(Path(__file__).parent),
+)  # fmt: skip
 
 
 class ExampleSteps(Steps[ClassificationRecipe]):
@@ -199,8 +112,8 @@ class ExampleSteps(Steps[ClassificationRecipe]):
     def train(self, work: Stages) -> dict[str, int]:
         """Fits all folds, whose test parts are predicted at once; without tests there is only the model to train."""
         if self.tests:
-            shown = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
-            for name, singles in groupby(shown, key=lambda single: single.set):
+            singles_in_turn = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
+            for name, singles in groupby(singles_in_turn, key=lambda single: single.set):
                 on_set = [result for single in singles for result in self._results(single)]
                 self.fitted += on_set
                 draw = partial(self.sets.draw, name)  # the set is still in memory: later stages need this of it
@@ -208,7 +121,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
                 for figure in self.recipe.figures:
                     if figure.traced:
                         self.traced.setdefault(figure.name, {}).update(traces_of(specs, draw, figure, on_set))
-                self.tested[name] = Tested.of(draw(self.recipe.run_seeds[0]), on_set)
+                self.tested[name] = Tested.of(draw(self.recipe.run_seeds[0]))
                 work.append(line for result in on_set for line in result.lines())
         return {"results": len(self.fitted)}
 
@@ -223,12 +136,12 @@ class ExampleSteps(Steps[ClassificationRecipe]):
 
     def _kept(self, single: Spec) -> list[Result]:
         draw = partial(self.sets.draw, single.set)
-        key = key_of(draw(self.recipe.run_seeds[0]), single, self.code)
-        place = output_file(self.directory, RUNS, f"{key}.npz")
-        results = load_results(place, key, single)
+        key = key_of_results(draw(self.recipe.run_seeds[0]), single, self.code)
+        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
+        results = load_results(work, single)
         if results is None:
             results = run_spec(single, draw, self.engine, self.sets.sources[single.set])
-            save_results(place, key, results)
+            save_results(work, results)
         return results
 
     def model(self) -> Model | None:
@@ -237,7 +150,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         (single,) = self.singles
         tuned = self.fitted[0].tuned if self.fitted else None
         model = train_model(single, self.sets.draw(single.set, self.recipe.run_seeds[0]), tuned)
-        self.features = features_table(model, single.recipe.training.predictor)
+        self.features = shown.features_table(model, single.recipe.training.predictor)
         return model
 
     def evaluate(self) -> Metrics:
@@ -283,34 +196,25 @@ class ExampleSteps(Steps[ClassificationRecipe]):
     def report(self, metrics: Metrics, seconds: float) -> None:
         figures = draw_all(self.recipe, self.fitted, self.traced)
         write_figures(self.directory, figures, metrics)
-        curves = [shown_curve(curve, ERROR, unit=UNIT) for curve in metrics.get("curve", {}).values()]
-        text = page(
-            "classification.html.j2",
-            metrics,
-            recipe=self.recipe.as_yaml(),
-            date=datetime.now().astimezone(),
-            seconds=seconds,
-            environment=environment(),
-            runs="result",
-            about=self.recipe.about,
-            summary=headline(self.recipe, metrics, self.tested, self.fitted),
-            tables=tables_of(self.recipe, metrics["tables"]),
-            significance=significance_tables(metrics),
-            tuned=tuned_table(metrics),
-            data=sets_table(metrics["corpora"]),
-            training=training_table(metrics),
-            learning=[learning_figure(curve, ERROR) for curve in curves],
-            figures=figures,
-            errors=[self._errors(name, runs) for name, runs in groups_of(self.fitted).items()],
-            features=self.features,
-        )
+        errors, tests = groups_of(self.fitted), shown.significance_tables(metrics)
+        folded = [Folded(table.caption, [table], open=k == 0) for k, table in enumerate(tests)]
+        learning = [learning_figure(curve, ERROR, unit=UNIT) for curve in metrics.get("curve", {}).values()]
+        sections = [
+            PageSection("Results", [*shown.tables_of(self.recipe, metrics["tables"]), figures]),
+            PageSection(
+                "Errors",
+                [shown.confusion_table(best_of(runs), *self.tested[name][:2]) for name, runs in errors.items()],
+            ),
+            PageSection("Features", [self.features]),
+            PageSection("Significance", [POOLED, *folded] if tests else []),
+            PageSection("Training", [learning, shown.training_table(metrics)]),
+            PageSection("Data", [shown.sets_table(metrics["corpora"])]),
+        ]
+        text = report(
+            metrics, sections, recipe=self.recipe.as_yaml(), seconds=seconds, runs="result", about=self.recipe.about,
+            summary=shown.headline(metrics, self.tested, self.fitted),
+        )  # fmt: skip
         write_text(self.directory / "report.html", text)
-
-    def _errors(self, name: str, results: Sequence[Result]) -> dict[str, Any]:
-        """The errors on one set."""
-        label, classes, _, hardest = self.tested[name]
-        tables = [confusion_table(best_of(results), label, classes), *([hardest] if hardest.rows else [])]
-        return {"set": name, "figures": fold_figures(results), "tables": tables}
 
 
 def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:
@@ -363,7 +267,7 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
     for spec in {spec.name: spec for spec in specs}.values():  # of one set, at one noise level
         for single in [spec.at(point) for point in points_of(spec)] if spec.recipe.tune else [spec]:
             if single.baseline is not None:
-                part_named(BASELINES, single.baseline, f"runs.{spec.run}.baseline")
+                make_baseline(single.baseline, f"runs.{spec.run}.baseline")
             else:
                 learner, training = accepted(make_learner(single)), single.recipe.training
                 if training.vote or training.predictor == "voted":

@@ -17,7 +17,7 @@ tree of a candidate on one line, a blank line after every list, the ordinal of t
 
 from dataclasses import dataclass
 
-from rerank.readers.base import NBestList, Order, Scores
+from rerank.readers.base import Lists, Order, Scores
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.charniak import CharniakReader
@@ -35,7 +35,7 @@ class BerkeleyReader(CharniakReader):
     ([b'( (NN Art) )'], array([-81.5]))
     """
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """A list is written in the variant it was read in."""
         if nbest.form != _GROUPS:
             super().write(out, nbest, order, scores)

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from rerank.base.errors import DataError
 from rerank.contrib.formats.kaldi import Archive, Keyed, keyed, text_of
-from rerank.readers.base import NBestList, SkippedList
+from rerank.readers.base import Lists
 from rerank.readers.lines import LineReader, Place, Record, score_of
 from rerank.readers.streams import PathLike, open_stream, stream_name
 from rerank.readers.texts.jsonl import WrittenAsJsonl
@@ -51,7 +51,7 @@ class EspnetReader(WrittenAsJsonl, TextReader):
     def paths(self, path: PathLike) -> list[str]:
         return [file for job in _jobs(path) for folder in job for file in _files(folder)]
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         seen = dict[str, Place]()
         for job in _jobs(path):
             with ExitStack() as stack:

@@ -25,11 +25,12 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import ClassVar, Literal
 
-from rerank.readers.base import LARGEST_GAP, NBestList, Order, Problem, Scores, SkippedList, excerpt
+from rerank.readers.base import LARGEST_GAP, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, score_of, scores_of, word_scores
+from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
-from rerank.readers.texts.text_list import OF_WORDS, Draft, Entry, TextList, TextReader, each
+from rerank.readers.texts.text_list import OF_WORDS, Draft, Entry, TextReader, each
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")
@@ -84,9 +85,9 @@ class FairseqReader(TextReader):
     text: Literal["H", "D"] = "H"
     order: ClassVar[str] = "file"
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores replace the old ones in H and D, everything else stays as it is."""
-        assert isinstance(nbest, TextList), "lists of fairseq's records"
+        assert not nbest.of_trees, "lists of fairseq's records"
         records = list(nbest.raw.head)
         for i in range(len(nbest)) if order is None else order:
             for record in nbest.raw.candidates[i]:
@@ -97,7 +98,7 @@ class FairseqReader(TextReader):
                     records.append(b"\t".join([name, repr(float(scores[i])).encode(), *text]))
         out.write(b"".join(record + b"\n" for record in records))
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
         """Writes an empty source and no hypothesis."""
         out.write(f"S-{bad.id}\t\n".encode())
 

@@ -20,8 +20,9 @@ from typing import ClassVar, NamedTuple
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
-from rerank.readers.base import NBestList, Problem, SkippedList, excerpt
+from rerank.readers.base import Problem, excerpt
 from rerank.readers.lines import LineReader, Record, score_of
+from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import check_names
 from rerank.readers.sides import ById
@@ -112,7 +113,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
     def files(self) -> int | None:
         return 1 + len(self.costs)
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         names = [str(path)] if not self.costs else split_paths(path)
         if len(names) != self.files:
             message = f"names {len(names)} files; expected {self.files}: the words and {', '.join(self.costs)}"

@@ -24,11 +24,12 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
-from rerank.readers.base import NBestList, Order, Problem, Scores, SkippedList, excerpt
+from rerank.readers.base import Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers, score_of, word_scores
+from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
-from rerank.readers.texts.text_list import OF_WORDS, SCORE, Draft, Entry, TextList, TextReader, each
+from rerank.readers.texts.text_list import OF_WORDS, SCORE, Draft, Entry, TextReader, each
 
 _BARS = b" |||"
 _ALIGNMENT = re.compile(rb"(?:\d+-\d+(?:\s+|$))*$")
@@ -63,16 +64,16 @@ class OpenNmtReader(TextReader):
     def bounded(self) -> bool:
         return True
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores replace the old ones; texts without scores are written as by OpenNMT-tf."""
-        assert isinstance(nbest, TextList), "lists of OpenNMT"
+        assert not nbest.of_trees, "lists of OpenNMT"
         chosen = range(len(nbest)) if order is None else order
         rows: list[bytes] = [nbest.raw.candidates[i] for i in chosen]
         if scores is not None:
             rows = [_rescored(row, float(scores[i])) for row, i in zip(rows, chosen, strict=True)]
         out.write(b"\n".join([*rows, *[b""] * ((self.n or 0) - len(rows))]) + b"\n")
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
         """Writes n empty lines."""
         out.write(b"\n" * (self.n or 0))
 

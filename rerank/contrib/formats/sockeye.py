@@ -16,10 +16,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from rerank.readers.base import NBestList, Order, Problem, Scores
+from rerank.readers.base import Order, Problem, Scores
+from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, written
-from rerank.readers.texts.text_list import Draft, Entry, TextList, each
+from rerank.readers.texts.text_list import Draft, Entry, each
 
 _FACTORS = "translations_factors"
 
@@ -51,9 +52,9 @@ class SockeyeReader(JsonReader):
 
     scores: Literal["cost", "score", "logprob"] = "cost"
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores replace the old ones, negated for ``scores: cost``."""
-        assert isinstance(nbest, TextList), "lists of sockeye's JSON lines"
+        assert not nbest.of_trees, "lists of sockeye's JSON lines"
         chosen = list(range(len(nbest)) if order is None else order)
         if scores is None and chosen == list(range(len(nbest))) and not nbest.bad:
             out.write(json_line(nbest.raw.head, nbest))

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
+from rerank.readers.base import Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record
+from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
 from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, score_text
 
@@ -37,7 +38,7 @@ class StanfordReader(ParseReader):
     ([b'(ROOT (NN Art))'], array([-38.5]))
     """
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """A tree to a line, numbered anew; old scores follow the new one after a tab."""
         chosen = range(len(nbest)) if order is None else order
         parts = [

@@ -1,5 +1,5 @@
-"""The service: POST /rank, those of DOCUMENTS, /health, /metrics, and at / a page to try it; of models that tag words,
-POST /tag."""
+"""The service: POST /rank, those of DOCUMENTS, /health, /metrics, and at / a page to try it; of models of other tasks
+what these answer, such as POST /tag."""
 
 import asyncio
 import logging
@@ -23,14 +23,13 @@ from starlette.routing import Route
 from rerank import __version__
 from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
+from rerank.contrib.serve import DEFAULTS, Limits
 from rerank.contrib.serve.connections import PATIENCE
-from rerank.contrib.serve.limits import DEFAULTS, Limits
 from rerank.contrib.serve.middleware import Measures, guarded, measured
-from rerank.contrib.serve.requests import answer, answer_documents, answer_tags
+from rerank.contrib.serve.requests import answer, answer_as, answer_documents
 from rerank.models.drift import Drift
 from rerank.models.provenance import Provenance
 from rerank.models.reranker import Reranker
-from rerank.models.tagger import Tagger
 from rerank.readers.given.nbest import GivenError
 from rerank.recipes.text_recipe import TextRecipe
 
@@ -56,16 +55,16 @@ POLICY = (
 
 
 def make_app(
-    model: Reranker | Tagger,
+    model: Any,
     *,
     threads: int,
     pool: Executor,
     limits: Limits = DEFAULTS,
     hosts: Iterable[str] = (),
 ) -> Starlette:
-    """The application that serves ``model`` within ``limits``, in ``threads`` of a pool; ``hosts``: what clients call
-    it beside the names of the machine itself."""
-    drift = Drift({}) if isinstance(model, Tagger) else model.drift()
+    """The application that serves a ``Reranker``, or one of ``models``, within ``limits``, in ``threads`` of a pool;
+    ``hosts``: what clients call it beside the names of the machine itself."""
+    drift = model.drift() if isinstance(model, Reranker) else Drift({})
     measures = Measures(drift)
     ranking = partial(_rank, model, measures, drift, limits, threads, pool)
 
@@ -74,13 +73,14 @@ def make_app(
         return Response(encode(measures.registry), headers={"content-type": kind})
 
     endpoints: dict[str, tuple[str, Endpoint]] = {"/health": ("GET", _health(model)), "/metrics": ("GET", metrics)}
-    if isinstance(model, Tagger):
-        endpoints["/tag"] = "POST", ranking(answer_tags)
-    else:
+    if isinstance(model, Reranker):
         endpoints["/"] = "GET", _page
         endpoints["/rank"] = "POST", ranking(answer)
         for path, version in DOCUMENTS.items():
             endpoints[path] = "POST", ranking(partial(answer_documents, version=version))
+    else:
+        for path, route in model.routes().items():
+            endpoints[path] = "POST", ranking(partial(answer_as, route))
     app = Starlette(
         routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in endpoints.items()],
         middleware=[Middleware(measured, measures, endpoints), Middleware(guarded, hosts)],
@@ -90,13 +90,11 @@ def make_app(
     return app
 
 
-def warm_up(model: Reranker | Tagger) -> None:
-    """Rank and decode a list, or tag a word, so that the first request need not wait for compiled code. Features of
-    one's own may not take it."""
-    if isinstance(model, Tagger):
-        token = ["a"] * model.width
-        model.tag([token])
-        model.nbest([token], 2)
+def warm_up(model: Any) -> None:
+    """Rank and decode a list, or what else the model does, so that the first request need not wait for compiled code.
+    Features of one's own may not take it."""
+    if not isinstance(model, Reranker):
+        model.warm_up()
         return
     text, source = ("a", "a") if isinstance(model.recipe, TextRecipe) else ("(S1 (S (NN a)))", None)
     columns = dict.fromkeys(model.columns[1:], 0.0)
@@ -110,7 +108,7 @@ def warm_up(model: Reranker | Tagger) -> None:
 
 
 def _rank(
-    model: Reranker | Tagger, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor,
+    model: Any, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor,
     answer: Work,
 ) -> Endpoint:  # fmt: skip
     """The route whose requests to rank are answered by ``answer``."""
@@ -186,11 +184,9 @@ async def _body(request: Request, most: int) -> bytes:
     raise HTTPException(413, f"the body has more than {most} bytes")
 
 
-def _health(model: Reranker | Tagger) -> Endpoint:
-    about: dict[str, Any]
-    if isinstance(model, Tagger):
-        about = {"task": "tagging", "labels": model.labels}
-    else:
+def _health(model: Any) -> Endpoint:
+    about: dict[str, Any] = {} if isinstance(model, Reranker) else model.health()
+    if isinstance(model, Reranker):
         about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
         about |= {"source": model.sees_source, "trained": _trained(model)}
     state = {"status": "ok", "version": __version__, "model": about}

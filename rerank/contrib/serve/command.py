@@ -16,7 +16,7 @@ import typer
 from rerank.base.errors import RunError
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import ModelPlace, Predictor, Trusted, command
-from rerank.contrib.serve.limits import DEFAULTS, Limits
+from rerank.contrib.serve import DEFAULTS, Limits
 
 log = logging.getLogger("rerank")
 BACKLOG = 64  # connections that wait to be accepted, and are at a time
@@ -66,15 +66,14 @@ def serve(
             raise
         raise RunError(MISSING.format(error.name)) from None
     from rerank.kernels.threads import cores
-    from rerank.models.reranker import load
-    from rerank.models.tagger import Tagger
+    from rerank.models.reranker import Reranker, load
 
     threads = threads or cores()
     pool = ThreadPoolExecutor(threads, WORKER)
     with _bound(host, port) as listener:
         served = load(model, predictor, trust=trust)
-        if isinstance(served, Tagger) and predictor is not None:
-            raise typer.BadParameter("--predictor is for models that rank; this one tags words")
+        if not isinstance(served, Reranker) and predictor is not None:
+            raise typer.BadParameter(f"--predictor is for models that rank; this one {served.use}")
         warm_up(served)
         limits = Limits(max_bytes, max_words, max_depth, max_seconds)
         hosts, files = [host, *(allow_host or ())], resource.getrlimit(resource.RLIMIT_NOFILE)[0]

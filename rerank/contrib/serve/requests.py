@@ -13,20 +13,19 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.interrupts import Deadline
 from rerank.base.ranges import Range
-from rerank.contrib.serve.limits import DEFAULTS, Limits
+from rerank.contrib.serve import DEFAULTS, Limits
 from rerank.features.scores import FLOAT32_MAX
 from rerank.models.drift import Drift
+from rerank.models.model import ModelRoute
 from rerank.models.reranker import Reranker
-from rerank.models.tagger import Tagger
 from rerank.readers.given.nbest import GivenError
-from rerank.readers.nbest import Candidate
+from rerank.readers.lists import Candidate
 from rerank.readers.trees.trees import CLOSE, OPEN
 from rerank.recipes.settings import S, Section, first_fault
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json, parse_object
 
 MOST = 100_000  # candidates of a request
-WAYS = 20_000_000  # words times labels times sequences of a sentence, of 16 bytes each
 Number = Annotated[float, Range(-FLOAT32_MAX, FLOAT32_MAX)]
 LEAF = re.compile(r"[^\s()]\s*\)")
 
@@ -94,31 +93,15 @@ class DocumentsRequest(Section):
     return_documents: bool | None = None
 
 
-class TagRequest(Section):
-    """Sentences to tag, of words or of tokens with several columns. n: so many sequences of labels of each, with their
-    scores."""
-
-    model_config = ConfigDict(strict=True, extra="allow")
-
-    sentences: list[list[str] | list[list[str]]] = Field(min_length=1, max_length=MOST)
-    n: Annotated[int, Range(1, 1000)] | None = None
-
-
-def answer_tags(model: Tagger, body: bytes, limits: Limits, deadline: Deadline, _: Any) -> tuple[str, int]:
-    """The answer to a request to tag, as JSON, and how many sentences it has."""
-    _, asked = as_asked(TagRequest, body)
+def answer_as(
+    route: ModelRoute, model: Any, body: bytes, limits: Limits, deadline: Deadline, _: Any
+) -> tuple[str, int]:
+    """The answer to a request to a model that is not one of lists, as JSON, and how many inputs it has."""
+    _, asked = as_asked(route.request, body)
     _check_names(asked)
-    for i, sentence in enumerate(asked.sentences):
-        if len(sentence) > limits.words:
-            raise GivenError(f"found {len(sentence):,} words; at most {limits.words:,} are tagged", f"sentences[{i}]")
-        if len(sentence) * len(model.labels) * (asked.n or 1) > WAYS:
-            message = f"{asked.n} sequences of labels of {len(sentence):,} words take too much room; ask for fewer"
-            raise GivenError(message, f"sentences[{i}]")
     with deadline.held():
-        if asked.n is None:
-            return as_json({"labels": list(model.tag_many(asked.sentences))}), len(asked.sentences)
-        found = [[tagging._asdict() for tagging in best] for best in model.nbest_many(asked.sentences, asked.n)]
-        return as_json({"nbest": found}), len(asked.sentences)
+        answer, inputs = route.answer(model, asked, limits)
+        return as_json(answer), inputs
 
 
 def answer(

@@ -21,22 +21,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rerank.contrib.sklearn.matrix import examples_of
-from rerank.contrib.sklearn.parameters import (
-    MATRIX,
-    Share,
-    as_value_errors,
-    check_parameters,
-    derive,
-    plain,
-    seed_of,
-    weights_of,
-)
+from rerank.contrib.sklearn.parameters import MATRIX, Share, derive, weights_of
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.data.symbols import combine, mix
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
+from rerank.learn.parameters import as_value_errors, check_parameters, plain, seed_of
 from rerank.learn.settings import Count
 from rerank.learn.trainer import train
 from rerank.learn.voting.voting import vote

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,31 +15,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.contrib.sklearn.matrix import lists_of, offsets_of, require_differences
-from rerank.contrib.sklearn.parameters import (
-    MATRIX,
-    Share,
-    as_value_errors,
-    check_parameters,
-    learner_of,
-    numbers,
-    seed_of,
-)
+from rerank.contrib.sklearn.parameters import MATRIX, Share, numbers
 from rerank.data.corpus import Corpus
 from rerank.features.dense import said_of_all
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.folds import with_base_column
 from rerank.learn.members import mixture
-from rerank.learn.pairs import PairSource, require_source
-from rerank.learn.rules.lambdamart import LambdaMart
+from rerank.learn.pairs import PairSource
+from rerank.learn.pairs import pairs as pair_sources
+from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.settings import Count
-from rerank.learn.trainer import Training, train
-from rerank.metrics.base import Metric, metrics
+from rerank.learn.trainer import Training, require_source, train
+from rerank.metrics.base import metrics
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import best_of_lists, oracles, two_valued
-from rerank.metrics.order import OrderMetric
 from rerank.recipes.settings import named
 
 
@@ -131,7 +123,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         with as_value_errors(type(self).__name__):
             metric = self._metric()
             learner, automatic = learner_of(self.learner, self.loss)
-            plain = isinstance(learner, LambdaMart)  # whose trees compare values of different lists
+            plain = not learner.linear  # as trees compare values of different lists
             lists = self._graded(lists_of(X, gain, group, qid, base, plain=plain))
             dev = None if eval_set is None else self._others(eval_set, qid is None, based, plain)
             require_differences(lists)
@@ -151,8 +143,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 learner, beaten = replace(learner, l2=l2), members.beaten or not automatic
             elif automatic and dev is not None:
                 search = BaseSearch(dev, metric)
-                learner = replace(learner, base=0.0 if isinstance(learner, LambdaMart) else start_weight(lists))
-            if isinstance(learner, LambdaMart):
+                learner = replace(learner, base=start_weight(lists) if learner.linear else 0.0)
+            if not learner.linear:
                 training = learner.grown(lists, dev, how["seed"])
                 training.history[-1] |= {} if dev is None else {"dev": self._measured(dev, training.weights["last"])}
             else:
@@ -243,24 +235,24 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 raise ValueError(f"metric={self.metric!r} weighs all lists alike; leave sample_weight out")
             ties = None if base is None else np.asarray(base, np.float64)
             grades = numbers("gain", gain, scored.size)
-            metric = cast(OrderMetric, self._metric())
-            return metric.of_lists(offsets_of(group, qid, scored.size), scored, grades, ties)
+            return float(self._metric().of_lists(offsets_of(group, qid, scored.size), scored, grades, ties))
         chosen = self._chosen(scored, group, qid, base)
         weight = None if sample_weight is None else numbers("sample_weight", sample_weight, scored.size)[chosen]
         return float(np.average(numbers("gain", gain, scored.size)[chosen], weights=weight))
 
-    def _metric(self) -> Metric:
+    def _metric(self) -> Any:
+        """The metric; one of an order has ``of_lists`` and ``statistics``."""
         if self.metric is None:
             return Gain()
         with as_value_errors(type(self).__name__):
             made = build(metrics, named(self.metric), "metric")
-        if not isinstance(made, OrderMetric):
+        if not made.ordered:
             raise ValueError(f"metric={self.metric!r}; expected None or a metric of the order, such as 'ndcg@10'")
         return made
 
     def _graded(self, lists: Corpus) -> Corpus:
         """``lists`` with the statistics of the metric."""
-        if not isinstance(metric := self._metric(), OrderMetric):
+        if not (metric := self._metric()).ordered:
             return lists
         stats, reference = metric.statistics(lists.lists, lists.gain)
         return replace(lists, stats=stats, reference=reference)
@@ -334,13 +326,11 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
 
 def pairs_of(given: Any, learner: Learner) -> PairSource:
     """The pair source that ``ListRanker.pairs`` describes, for ``learner``."""
+    if not isinstance(given, str | dict):
+        raise RecipeError(f"found {given!r}; expected a name, or a dict of it and its settings", key="pairs")
+    source = build(pair_sources, {"name": given} if isinstance(given, str) else given, "pairs")
     try:
-        source = PairSource(**({"name": given} if isinstance(given, str) else given))
         require_source(learner, source)
-    except TypeError as error:
-        raise RecipeError(
-            f"found {given!r}; expected a name, or a dict of it and its settings ({error})", key="pairs"
-        ) from None
     except RecipeError as error:
         raise RecipeError(error.message, key=f"pairs.{error.key}") from None
     return source

@@ -5,11 +5,8 @@ import logging
 from rerank.base.errors import RerankError
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content
-from rerank.metrics.base import Metric, metrics
-from rerank.metrics.order import measures_orders
-from rerank.readers.base import NBestList
+from rerank.metrics.base import Metric, measures_orders, metrics
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import AUTO, ListRecipe, Recipe, TaskRecipe
 from rerank.recipes.text_recipe import DERIVED, UNDERIVED, TextRecipe
 
@@ -68,17 +65,17 @@ def with_set(recipe: ListRecipe) -> ListRecipe:
     plain = recipe.changed({"features.set": UNDERIVED}) if auto else recipe
     try:
         lists = content_of(plain).read(plain.data, plain.data.training)
-        shown = next((nbest for nbest in lists if isinstance(nbest, NBestList) and len(nbest)), None)
+        shown = next((nbest for nbest in lists if nbest.problem is None and len(nbest)), None)
     except RerankError:
         return plain
     if ranking and plain.decode.kinds is None and shown is not None and shown.answers is not None:
         plain = plain.changed({"decode.kinds": ["mbr"]})
-    rule = shown.roles.rule if isinstance(shown, TextList) and shown.roles is not None else None
+    rule = shown.roles.rule if shown is not None and shown.roles is not None else None
     if plain.data.answer is None and rule is not None:
         more = {"data.reader.answer": None} if plain.data.reader["name"] == "jsonl" else {}  # which chooses by list
         plain = plain.changed({"data.answer": rule, **more})
         log.info("data.answer: %s, for lists that do not say what is right", rule)
-    derived = shown if isinstance(shown, TextList) and shown.segmentation is not None else None
+    derived = shown if shown is not None and shown.segmentation is not None else None
     if auto and derived is not None and derived.source is not None:
         return plain.changed({"features.set": DERIVED})
     if auto:

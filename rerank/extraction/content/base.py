@@ -13,14 +13,13 @@ from rerank.data.symbols import SymbolTable
 from rerank.extraction.flat import BlockFeatures, flat_features
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import FeatureExtractor, UserTemplate
-from rerank.features.sets import SETS
 from rerank.features.sink import TooLargeError
-from rerank.features.template import EITHER, Template, make_template
+from rerank.features.template import EITHER, SETS, Template, make_template
 from rerank.metrics.base import Metric
 from rerank.readers import several
-from rerank.readers.base import NBestList, Reader, SkipCount, SkippedList, legible, usable
-from rerank.readers.block import Item, ListBlock, named, one_by_one
+from rerank.readers.base import Problem, Reader, SkipCount, legible, usable
 from rerank.readers.inputs import in_memory
+from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import read_in
 from rerank.readers.texts.text_list import SCORE
@@ -29,7 +28,6 @@ from rerank.recipes.sections import SplitSettings, TemplateSettings
 from rerank.recipes.text_recipe import UNDERIVED
 
 T = TypeVar("T")
-N = TypeVar("N", bound=NBestList)
 SHOWN = 20  # names of score columns in a message
 user_templates: Registry[UserTemplate] = Registry("feature")
 
@@ -37,7 +35,7 @@ user_templates: Registry[UserTemplate] = Registry("feature")
 class Pair(NamedTuple):
     """A list with what its candidates are and what they are measured against."""
 
-    nbest: NBestList
+    nbest: Lists
     content: Any  # what ``features`` reads
     gold: Any  # what ``stats`` compares with
 
@@ -45,8 +43,8 @@ class Pair(NamedTuple):
 class Measured(NamedTuple):
     """Lists that can be used, with the metric's statistics."""
 
-    block: ListBlock
-    rows: NBestList  # their candidates, with the columns that templates look at
+    lists: Lists
+    held: Lists  # the same with the columns that templates look at
     reference: np.ndarray  # float64 [L, R]
     stats: np.ndarray  # float64 [N, K]
     pair: Pair | None  # of a single list; None: of several, all templates of which give columns
@@ -85,35 +83,36 @@ class Content(ABC, Generic[T]):
         """The usable lists of a split with their references; bad ones are errors, or skipped and counted."""
         return usable(self.read(data, split), self.pair, count)
 
-    def read(self, data: SplitSettings, split: str) -> Iterator[NBestList | SkippedList]:
+    def read(self, data: SplitSettings, split: str) -> Iterator[Lists]:
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
         """
-        return one_by_one(self.read_blocks(data, split, blocks=False))
+        return one_by_one(self.read_blocks(data, split))
 
-    def read_blocks(self, data: SplitSettings, split: str, *, blocks: bool = True) -> Iterator[Item]:
-        """``read``; in ``blocks``, which cannot be written back, where lists are ``flat`` and the format gives some."""
+    def read_blocks(self, data: SplitSettings, split: str) -> Iterator[Lists]:
+        """``read``, as many lists at a time as are read at once."""
         sources = data.sources_of(split)
         for source in sources:
             held = in_memory.get().get(source)
-            items = map(legible, held(self.shown, self.normalize)) if held else self.read_source(data, source, blocks)
-            for item in read_in(data.encoding, items):
-                yield item if len(sources) == 1 else named(item, f"{source}/")
+            items = chain.from_iterable(map(legible, held(self.shown, self.normalize))) if held else None
+            for lists in read_in(data.encoding, items or self.read_source(data, source)):
+                one = len(sources) == 1
+                yield lists if one else lists.changed(ids=[f"{source}/{name}" for name in lists.ids])
 
     @abstractmethod
-    def read_source(self, data: SplitSettings, source: str, blocks: bool) -> Iterator[Item]:
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
         """``read_blocks`` for one source, whose lists are in files."""
 
     def read_again(
         self, data: SplitSettings, split: str, ids: Sequence[str], sizes: np.ndarray
-    ) -> Iterator[tuple[int, NBestList | SkippedList]]:
+    ) -> Iterator[tuple[int, Lists]]:
         """All lists of a split as ``read`` gives them, each with its number in the split's corpus, -1 if it has none.
 
         ids, sizes (int64 [L]): those of the corpus's lists. A list of the corpus has its candidates alone.
         """
         number = 0
         for nbest in self.read(data, split):
-            if isinstance(nbest, SkippedList) or number == len(ids) or nbest.id != ids[number]:
+            if nbest.problem is not None or number == len(ids) or nbest.id != ids[number]:
                 yield -1, nbest
                 continue
             if len(nbest) != sizes[number]:
@@ -123,55 +122,52 @@ class Content(ABC, Generic[T]):
             number += 1
 
     @abstractmethod
-    def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
+    def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
         """A list with its reference, both parsed and counted; None if it cannot be used."""
 
-    def measured(self, items: Iterable[Item], count: SkipCount, before: int = 0) -> Iterator[Measured]:
+    def measured(self, items: Iterable[Lists], count: SkipCount, before: int = 0) -> Iterator[Measured]:
         """The usable lists, in blocks where these are ``flat``; before: see ``usable``."""
         return usable(chain.from_iterable(map(self._parts, items)), self._measured, count, before)
 
-    def _parts(self, item: Item) -> Iterator[Measured | NBestList | SkippedList]:
-        """A list as it is; a block as a whole, or in parts, with the lists that cannot be in one on their own."""
-        if not isinstance(item, ListBlock):
-            yield item
-        elif (found := self.measured_block(item)) is not None:
+    def _parts(self, lists: Lists) -> Iterator[Measured | Lists]:
+        """Several lists as a whole, or in parts, with those that cannot be in one on their own."""
+        if lists.list_count == 1 or not self.flat:
+            yield from lists.each()
+        elif (found := self.measured_block(lists)) is not None:
             yield found
-        elif len(item) == 1 or not self.flat:
-            yield from item
         else:
-            for first, last in pairwise((0, len(item) // 2, len(item))):
-                yield from self._parts(item.part(first, last))
+            for first, last in pairwise((0, lists.list_count // 2, lists.list_count)):
+                yield from self._parts(lists.part(first, last))
 
-    def _measured(self, item: Measured | NBestList | SkippedList, count: SkipCount) -> Measured | None:
+    def _measured(self, item: Measured | Lists, count: SkipCount) -> Measured | None:
         if isinstance(item, Measured):
-            count.good(item.block)
-            count.unknown.update(dict.fromkeys(self.unknown(item.block.rows), len(item.block)))
+            count.good(item.lists)
+            count.unknown.update(dict.fromkeys(self.unknown(item.lists), item.lists.list_count))
             return item
         pair = self.pair(item, count)
         if pair is None:
             return None
         reference, stats = self.stats(*pair)
         count.refuse(self.refused(pair, stats))
-        return Measured(ListBlock.of(pair.nbest), pair.nbest, reference[None], stats, pair)
+        return Measured(pair.nbest, pair.nbest, reference[None], stats, pair)
 
     @property
     def flat(self) -> bool:
         """Whether blocks of lists stay whole unless something in them is wrong: see ``measured_block``."""
         return False
 
-    def measured_block(self, block: ListBlock) -> Measured | None:  # noqa: ARG002
-        """The lists of a block, where all of them can be used, and nothing in them is left out."""
+    def measured_block(self, lists: Lists) -> Measured | None:  # noqa: ARG002
+        """Several lists, where all of them can be used, and nothing in them is left out."""
         return None
 
     @abstractmethod
-    def open(self, nbest: NBestList) -> tuple[NBestList, T] | SkippedList:
-        """A list without a reference, minus the candidates that turn out to be bad, and what its candidates are."""
+    def open(self, nbest: Lists) -> tuple[Lists, T]:
+        """A list without a reference, minus the candidates that turn out to be bad, and what its candidates are. Raises
+        Problem."""
 
-    def without_bad(self, nbest: NBestList) -> NBestList:
+    def without_bad(self, nbest: Lists) -> Lists:
         """A list of a corpus, minus the candidates that turn out to be bad."""
-        opened = self.open(nbest)
-        assert not isinstance(opened, SkippedList)
-        return opened[0]
+        return self.open(nbest)[0]
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -186,24 +182,24 @@ class Content(ABC, Generic[T]):
         seen = any(name.startswith(("Dense", "Within", "Agreement")) for name in self.free)
         return self.held if seen or self.user else self.held[:1]
 
-    def hold(self, nbest: N) -> N | SkippedList:
-        """A list with the score columns that lists are held to; a bad one if it lacks one, or the base score."""
+    def hold(self, nbest: Lists) -> Lists:
+        """Lists with the score columns that they are held to. Raises Problem if one is missing, or the base score."""
         if self.scored and nbest.unscored and len(nbest):
             message = f"found no base score; expected {self.held[0]!r}, as in the training lists"
-            return SkippedList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
+            raise nbest.fault(Problem("columns", message), nbest.size)
         return nbest if self.columns is None else hold(self.columns, nbest)
 
-    def unknown(self, nbest: NBestList) -> tuple[str, ...]:
+    def unknown(self, nbest: Lists) -> tuple[str, ...]:
         """The score columns of a list that are not among those ``shown``."""
         return unknown_columns(self.shown, nbest) if self.shown is not None else ()
 
     def block_features(self, found: Measured) -> BlockFeatures:
         """The features of lists."""
         if found.pair is None:
-            return flat_features(self.extractor, self.symbols, found.rows, found.block.lists)
+            return flat_features(self.extractor, self.symbols, found.held, found.lists.first)
         return BlockFeatures.of(self.features(found.pair.nbest, found.pair.content))
 
-    def features(self, nbest: NBestList, content: T) -> ListFeatures:
+    def features(self, nbest: Lists, content: T) -> ListFeatures:
         """The features of a list."""
         try:
             return self.extract(nbest, content)
@@ -215,11 +211,11 @@ class Content(ABC, Generic[T]):
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
 
     @abstractmethod
-    def extract(self, nbest: NBestList, content: T) -> ListFeatures:
+    def extract(self, nbest: Lists, content: T) -> ListFeatures:
         """``features`` without the list's name in its errors."""
 
     @abstractmethod
-    def stats(self, nbest: NBestList, content: T, gold: Any) -> tuple[np.ndarray, np.ndarray]:
+    def stats(self, nbest: Lists, content: T, gold: Any) -> tuple[np.ndarray, np.ndarray]:
         """The metric's statistics of the reference (float64 [R]) and of every candidate (float64 [N, K])."""
 
     @abstractmethod
@@ -227,7 +223,7 @@ class Content(ABC, Generic[T]):
         """The metric's statistics (float64 [K]) of a text that need not be a candidate of the list."""
 
     @abstractmethod
-    def pairwise(self, nbest: NBestList, content: T, places: Sequence[int]) -> np.ndarray:
+    def pairwise(self, nbest: Lists, content: T, places: Sequence[int]) -> np.ndarray:
         """float64 [n, n]: what the candidates at ``places`` gain (rows) if each of them is the reference (columns)."""
 
     def refused(self, pair: Pair, stats: np.ndarray) -> str:  # noqa: ARG002
@@ -242,7 +238,7 @@ class Content(ABC, Generic[T]):
         """The reference of a list as a report shows it."""
 
     def describe(
-        self, split: str, lists: Iterable[tuple[int, NBestList | SkippedList]], chosen: Mapping[str, np.ndarray]  # noqa: ARG002
+        self, split: str, lists: Iterable[tuple[int, Lists]], chosen: Mapping[str, np.ndarray]  # noqa: ARG002
     ) -> Description:  # fmt: skip
         """Measures of selections that need more than statistics, by selection; none by default.
 
@@ -279,14 +275,14 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
     return made, {name: user_templates.get(path) for name, path in settings.user.items()}
 
 
-def columns_of(nbest: NBestList) -> ScoreColumns:
+def columns_of(nbest: Lists) -> ScoreColumns:
     """The columns of a list."""
     return ScoreColumns(nbest.names, nbest.names[nbest.column] if nbest.names else None, nbest.by_source)
 
 
-def hold(columns: ScoreColumns, nbest: N) -> N | SkippedList:
-    """``nbest`` with ``columns`` alone, or its base score if these are none; a bad list where one of them is missing,
-    if only in one of its sources."""
+def hold(columns: ScoreColumns, nbest: Lists) -> Lists:
+    """``nbest`` with ``columns`` alone, or its base score if these are none. Raises Problem where one of them is
+    missing, if only in one of its sources."""
     if not len(nbest):
         return nbest
     nbest = nbest.named() if columns.names else nbest
@@ -295,12 +291,12 @@ def hold(columns: ScoreColumns, nbest: N) -> N | SkippedList:
         return nbest
     message = _difference(columns, given)
     if message is not None:
-        return SkippedList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
+        raise nbest.fault(Problem("columns", message), nbest.size)
     kept = [nbest.names.index(name) for name in columns.names] or [nbest.column]
     return nbest.changed(names=columns.names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
 
 
-def unknown_columns(columns: ScoreColumns, nbest: NBestList) -> tuple[str, ...]:
+def unknown_columns(columns: ScoreColumns, nbest: Lists) -> tuple[str, ...]:
     """The score columns of a list that are not among ``columns``; the base score is none of them."""
     if nbest.names == columns.names and not nbest.others:
         return ()

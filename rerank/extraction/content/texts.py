@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -14,20 +13,18 @@ from rerank.extraction.content.base import Content, Description, Measured, Pair,
 from rerank.features.collecting import ListFeatures
 from rerank.features.scores import unfit
 from rerank.features.text.extractor import TextExtractor
-from rerank.features.text.view import TextView, make_view
+from rerank.features.text.view import TextView, first_unfit, make_view
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import ColumnMetric
 from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric
 from rerank.metrics.wer import Match
-from rerank.readers.base import NBestList, SkipCount, SkippedList, lists_of
-from rerank.readers.block import Item, ListBlock
+from rerank.readers.base import Problem, SkipCount, lists_of
 from rerank.readers.given.nbest import GAIN
-from rerank.readers.problems import Problem
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import learns_from
 from rerank.readers.texts.answers import with_answers
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import complete, lists_of_texts, settle, text_list
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
@@ -36,7 +33,7 @@ from rerank.recipes.text_recipe import TextDataSettings, TextRecipe
 log = logging.getLogger("rerank")
 
 
-class TextContent(Content[TextView]):
+class TextContent(Content[TextView | None]):
     """Texts, with texts as references."""
 
     metric: TextMetric
@@ -71,81 +68,92 @@ class TextContent(Content[TextView]):
         self.extractor.relative = settings.centred
         self.names, self.free, self.needs = self.extractor.names, self.extractor.free, self.extractor.needs
 
-    def read_source(self, data: SplitSettings, source: str, blocks: bool) -> Iterator[Item]:
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
         reader, path, files = make_reader(data.reader).knowing(self.shown), data.lists(source), data.files_of(source)
         references, sources = files.get("references"), files.get("sources")
-        if blocks and self.flat and not references and not sources:
+        if not references and not sources:
             return lists_of(reader, path, blocks=True)
         form = cast(TextDataSettings, data).form
         return lists_of_texts(reader, path, references=references, sources=sources[0] if sources else None, form=form)
 
-    def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
-        texts = nbest if isinstance(nbest, SkippedList) else text_list(nbest)
-        texts = complete(texts, needs_references=not self.metric.measured)
-        opened = texts if isinstance(texts, SkippedList) else self.open(texts)
-        if isinstance(opened, SkippedList):
-            settle(opened, count)
+    def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
+        try:
+            nbest, content = self.open(complete(text_list(nbest), needs_references=not self.metric.measured))
+        except Problem as problem:
+            count.bad(problem)
             return None
-        settle(opened[0], count)
-        count.unknown.update(self.unknown(opened[0]))
-        return Pair(*opened, opened[0].references)
+        settle(nbest, count)
+        count.unknown.update(self.unknown(nbest))
+        return Pair(nbest, content, nbest.references)
 
     @property
     def flat(self) -> bool:
         made = self.extractor
-        plain = isinstance(self.metric, ColumnMetric) and not self.user and made.bits == 64
-        return plain and all(template.gives_columns() for template in made.templates)
+        return isinstance(self.metric, ColumnMetric) and made.bits == 64 and self.by_columns
 
-    def measured_block(self, block: ListBlock) -> Measured | None:
-        try:
-            block = replace(block, rows=with_answers(block.rows, self.answer))
-        except Problem:  # of one of the lists
+    @property
+    def by_columns(self) -> bool:
+        """Whether all features are columns, for which nobody looks at a text."""
+        return not self.user and all(template.gives_columns() for template in self.extractor.templates)
+
+    def measured_block(self, lists: Lists) -> Measured | None:
+        if lists.sparse is not None or any(map(lists.sides.get, ("problem", "missing"))):
             return None
-        held = self.hold(self._gains_aside(cast(TextList, block.rows)))
-        if not self.flat or isinstance(held, SkippedList) or unfit(held):
-            return None
         try:
-            return Measured(block, held, *cast(ColumnMetric, self.metric).block_stats(block), None)
+            lists = with_answers(lists, self.answer)
+            held = self.hold(self._gains_aside(lists))
+            if unfit(held):
+                return None
+            return Measured(lists, held, *cast(ColumnMetric, self.metric).block_stats(lists), None)
         except DataError:  # of one of the lists
             return None
 
-    def open(self, nbest: NBestList) -> tuple[TextList, TextView] | SkippedList:
+    def open(self, nbest: Lists) -> tuple[Lists, TextView | None]:
         """The words, phrases and scores of a list; without a source there are no phrases.
 
         The scores are those of ``columns`` where these are known: a list that lacks one is bad, and others are ignored.
         """
         try:
-            texts = with_answers(text_list(nbest), self.answer)
+            nbest = with_answers(text_list(nbest).sound(), self.answer)
         except Problem as problem:
-            return SkippedList.of(problem, nbest.id, nbest.path, nbest.line)
-        held = self.hold(texts if self.columns is None else self._gains_aside(texts))
-        if isinstance(held, SkippedList):
-            return held
-        return texts.opened(self._view)
+            raise nbest.fault(problem, problem.size) from None
+        self.hold(nbest if self.columns is None else self._gains_aside(nbest))
+        return nbest.opened(self._view if self.keeps_texts or not self.by_columns else self._look)
 
-    def _view(self, nbest: TextList) -> TextView:
-        """The view that templates have of a list. Raises Problem."""
+    def rows(self, nbest: Lists) -> Lists:
+        """A list with the columns that templates look at."""
         lists = self._gains_aside(nbest)
-        if self.columns is not None:
-            lists = cast(TextList, hold(self.columns, lists))
+        return lists if self.columns is None else hold(self.columns, lists)
+
+    def _look(self, nbest: Lists) -> TextView | None:
+        """The view that templates have of a list; None where columns are all that they see. Raises Problem."""
+        rows = self.rows(nbest)
+        plain = rows.sparse is None or "Given" not in self.names
+        return None if plain and first_unfit(rows.scores) < 0 else self._view(nbest)
+
+    def _view(self, nbest: Lists) -> TextView:
+        """The view that templates have of a list. Raises Problem."""
+        lists = self.rows(nbest)
         if lists.source is None and (lists.segmentation is not None or lists.alignment is not None):
-            lists = replace(lists, segmentation=None, alignment=None)
+            lists = lists.changed(segmentation=None, alignment=None)
         return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
 
-    def _gains_aside(self, nbest: TextList) -> TextList:
+    def _gains_aside(self, nbest: Lists) -> Lists:
         """``nbest`` without the columns that are gains."""
         return without_columns(nbest, self.gains)
 
-    def extract(self, nbest: NBestList, content: TextView) -> ListFeatures:
-        return self.extractor.features(content, nbest.candidates if self.user else (), names=self.keeps_texts)
+    def extract(self, nbest: Lists, content: TextView | None) -> ListFeatures:
+        content = self._view(nbest) if content is None else content
+        return self.extractor.features(
+            content, nbest.candidates if self.user else (), names=self.keeps_texts, texts=nbest.texts
+        )
 
     def stats(
         self,
-        nbest: NBestList,
-        content: TextView,  # noqa: ARG002
+        nbest: Lists,
+        content: TextView | None,  # noqa: ARG002
         gold: tuple[bytes, ...],
     ) -> tuple[np.ndarray, np.ndarray]:
-        nbest = cast(TextList, nbest)
         if isinstance(self.metric, Match) and nbest.answers is not None:
             right = with_answers(nbest.changed(texts=list(gold), answers=None), self.answer).answers or ()
             gold = (*gold, *filter(None, right))
@@ -154,16 +162,14 @@ class TextContent(Content[TextView]):
     def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
         return np.asarray(self.metric.stats([text], pair.gold)[1][0])
 
-    def pairwise(self, nbest: NBestList, content: TextView, places: Sequence[int]) -> np.ndarray:  # noqa: ARG002
+    def pairwise(self, nbest: Lists, content: TextView | None, places: Sequence[int]) -> np.ndarray:  # noqa: ARG002
         return self.metric.pairwise([nbest.texts[y] for y in places])
 
     def gold_text(self, pair: Pair) -> str:
         """The references, one per line."""
         return "\n".join(" ".join(text.decode("utf-8", "replace").splitlines()) for text in pair.gold)
 
-    def describe(
-        self, split: str, lists: Iterable[tuple[int, NBestList | SkippedList]], chosen: Mapping[str, np.ndarray]
-    ) -> Description:
+    def describe(self, split: str, lists: Iterable[tuple[int, Lists]], chosen: Mapping[str, np.ndarray]) -> Description:
         """The figures of the selections' texts by the field's reference implementations, with their signatures.
 
         For translations these are BLEU and chrF, whatever was trained for; there are none where a list has no
@@ -174,9 +180,9 @@ class TextContent(Content[TextView]):
         texts: dict[str, list[str]] = {name: [] for name in chosen}
         references: list[list[str]] = []
         for i, nbest in lists:
-            if i < 0 or isinstance(nbest, SkippedList):
+            if i < 0 or nbest.problem is not None:
                 continue
-            references.append([decoded(text) for text in cast(TextList, nbest).references])
+            references.append([decoded(text) for text in nbest.references])
             for name, places in chosen.items():
                 texts[name].append(decoded(nbest.texts[places[i]]) if places[i] >= 0 else "")
         description = Description({name: {} for name in texts}, {})
@@ -195,7 +201,7 @@ class TextContent(Content[TextView]):
         return description
 
 
-def without_columns(nbest: TextList, names: Collection[str]) -> TextList:
+def without_columns(nbest: Lists, names: Collection[str]) -> Lists:
     """``nbest`` without the score columns ``names``, those that it has; never without its base score."""
     kept = [k for k, name in enumerate(nbest.names) if name not in names]
     if len(kept) == len(nbest.names):
@@ -204,7 +210,7 @@ def without_columns(nbest: TextList, names: Collection[str]) -> TextList:
         name = nbest.names[nbest.column]
         raise RecipeError(f"the column {name!r} is the base score; it cannot be the gain too", key="metric.column")
     left = tuple(nbest.names[k] for k in kept)
-    return replace(nbest, names=left, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+    return nbest.changed(names=left, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
 
 
 def final_metrics(task: str, metric: TextMetric, more: Iterable[str] = ()) -> list[TextMetric]:

@@ -16,8 +16,8 @@ from rerank.features.scores import ScoreView, score_view, unfit
 from rerank.metrics.base import metrics
 from rerank.metrics.evaluation import check_errors, refused_list
 from rerank.metrics.parseval import Parseval
-from rerank.readers.base import NBestList, Problem, SkipCount, SkippedList
-from rerank.readers.block import Item
+from rerank.readers.base import Problem, SkipCount
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.trees.pairs import lists_of_trees, open_list, parse_list, parse_pair
 from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets, picked
@@ -61,72 +61,63 @@ class TreeContent(Content[Parses]):
         """The table to read a list with: labels that rules and templates ask about have the same ids in all tables."""
         return self.symbols if self.keeps_texts else self.symbols.copy()
 
-    def read_source(self, data: SplitSettings, source: str, blocks: bool) -> Iterator[Item]:  # noqa: ARG002
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
         files = data.files_of(source)
         reader = make_reader(data.reader).knowing(self.shown, normal=self.normalize)
         return lists_of_trees(reader, data.lists(source), files.get("gold"))
 
-    def pair(self, nbest: NBestList | SkippedList, count: SkipCount) -> Pair | None:
+    def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
         symbols, changed = self._table(), unchanged() if self.normalize else None
-        nbest = self._usable(nbest)
-        if isinstance(nbest, NBestList) and nbest.gold is None:
-            nbest = SkippedList.of(Problem("no reference", "no gold tree"), nbest.id, nbest.path, nbest.line)
-        pair = parse_pair(nbest, symbols, changed)
-        if isinstance(pair, SkippedList):
-            count.bad(pair)
+        try:
+            nbest = self._usable(nbest)
+            if nbest.gold is None:
+                raise nbest.fault(Problem("no reference", "no gold tree"))
+            nbest, trees, gold = parse_pair(nbest, symbols, changed)
+        except Problem as problem:
+            count.bad(problem)
             return None
-        nbest, trees, gold = pair
         count.good(nbest, changed)
         count.unknown.update(self.unknown(nbest))
         return Pair(nbest, self._parses(nbest, trees, symbols), gold)
 
-    def open(self, nbest: NBestList) -> tuple[NBestList, Parses] | SkippedList:
-        symbols, usable = self._table(), self._usable(nbest)
-        if isinstance(usable, SkippedList):
-            return usable
-        opened = parse_list(usable, symbols, unchanged() if self.normalize else None)
-        return opened if isinstance(opened, SkippedList) else (opened[0], self._parses(*opened, symbols))
+    def open(self, nbest: Lists) -> tuple[Lists, Parses]:
+        symbols = self._table()
+        nbest, trees = parse_list(self._usable(nbest), symbols, unchanged() if self.normalize else None)
+        return nbest, self._parses(nbest, trees, symbols)
 
-    def unknown(self, nbest: NBestList) -> tuple[str, ...]:
+    def unknown(self, nbest: Lists) -> tuple[str, ...]:
         """A model of parses that names no columns knows none."""
         return unknown_columns(self.shown or ScoreColumns(()), nbest)
 
-    def _usable(self, nbest: NBestList | SkippedList) -> NBestList | SkippedList:
-        """A list without the candidates whose scores cannot be features; a bad one if it lacks a score column."""
-        if isinstance(nbest, SkippedList):
-            return nbest
-        held = self.hold(nbest)
-        return held if isinstance(held, SkippedList) else nbest.without(unfit(nbest))
+    def _usable(self, nbest: Lists) -> Lists:
+        """A list without the candidates whose scores cannot be features. Raises Problem, also if it lacks a column."""
+        self.hold(nbest.sound())
+        return nbest.without(unfit(nbest)).sound()
 
-    def _parses(self, nbest: NBestList, trees: Trees, symbols: SymbolTable) -> Parses:
+    def _parses(self, nbest: Lists, trees: Trees, symbols: SymbolTable) -> Parses:
         """The view that templates have of a list: its trees, and the scores that it is held to."""
         held = nbest if self.columns is None else hold(self.columns, nbest)
-        assert isinstance(held, NBestList)
         return Parses(trees, symbols, score_view(held, self.symbols if self.keeps_texts else None))
 
-    def without_bad(self, nbest: NBestList) -> NBestList:
+    def without_bad(self, nbest: Lists) -> Lists:
         """With a gold tree, candidates need not have the same words."""
-        usable = self._usable(nbest)
-        assert not isinstance(usable, SkippedList)
-        opened = open_list(usable, self._table(), unchanged() if self.normalize else None)
-        assert not isinstance(opened, SkippedList)
-        return opened[0]
+        return open_list(self._usable(nbest), self._table(), unchanged() if self.normalize else None)[0]
 
-    def extract(self, nbest: NBestList, content: Parses) -> ListFeatures:
+    def extract(self, nbest: Lists, content: Parses) -> ListFeatures:
         candidates = nbest.candidates if self.user else ()
         return self.extractor.features(
             content.trees, nbest.base, candidates, scores=content.scores, symbols=content.symbols
         )
 
-    def stats(self, nbest: NBestList, content: Parses, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+    def stats(self, nbest: Lists, content: Parses, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         return self.metric.stats(gold, content.trees, content.symbols)
 
     def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
         symbols = pair.content.symbols
         return np.asarray(self.metric.stats(pair.gold, parse_brackets([text], symbols), symbols)[1][0])
 
-    def pairwise(self, nbest: NBestList, content: Parses, places: Sequence[int]) -> np.ndarray:
-        from rerank.metrics.decoding.parse_gains import parse_gains
+    def pairwise(self, nbest: Lists, content: Parses, places: Sequence[int]) -> np.ndarray:
+        from rerank.metrics.fusion import parse_gains
 
         trees = content.trees if list(places) == list(range(len(nbest))) else picked(content.trees, places)
         return parse_gains(self.metric, trees, content.symbols)

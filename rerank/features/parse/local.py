@@ -1,4 +1,4 @@
-"""Templates over a node and its children, Rule and NGram, and over words with the labels above them, Word and WProj."""
+"""Templates over nodes, Rule and NGram, their words, Word and WProj, and fragments of trees, NGramTree and HeadTree."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -8,7 +8,7 @@ import numpy as np
 from rerank.base.ranges import Range
 from rerank.features.forest import IN_COORDINATION, ROOT_CLAUSE, SEM_HEAD, SYN_HEAD, Forest
 from rerank.features.heads import FUNCTION
-from rerank.features.marks import ARROW, BAR, COLON, CONJUNCT, END, LEFT, NESTED, RIGHT, SLASH, STAR, UP
+from rerank.features.marks import ARROW, BAR, CLOSE, COLON, CONJUNCT, END, LEFT, NESTED, OPEN, RIGHT, SLASH, STAR, UP
 from rerank.features.places import INSIDE, UPWARD
 from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import Template
@@ -89,28 +89,10 @@ def put_child(sink: Sink, h: np.uint64, f: Forest, i: int, child: int, o: np.rec
     return h
 
 
-@kernel
-def _fire_rule(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for p in range(places.node.shape[0]):
-        i = places.node[p]
-        if f.word[i] >= 0:
-            continue
-        for v in range(ids.shape[0]):
-            h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
-            h = put_context(sink, h, f, i, options[v])
-            h = put(sink, h, ARROW)
-            child, stop = i + 1, i + f.size[i]
-            while child < stop:
-                h = put_child(sink, h, f, i, child, options[v])
-                child += f.size[child]
-            emit(sink, h, places, p)
-
-
 @dataclass(frozen=True)
 class Rule(LocalTree):
     """A local tree: label and children's labels, e.g. ``Rule|NP | → DT NN``; see LocalTree for the options.
 
-    >>> from rerank.features.fired import fired
     >>> fired("Rule", "(NP (DT the) (NN dog))")
     {'NP | → DT NN': 1.0}
 
@@ -118,51 +100,29 @@ class Rule(LocalTree):
     """
 
     fixed: ClassVar[dict[str, int]] = {"n": 0}  # NGram's option: one compiled put_child serves both
-    fire = staticmethod(_fire_rule)
 
-
-@kernel
-def _fire_ngram(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for p in range(places.node.shape[0]):
-        i = places.node[p]
-        if f.word[i] >= 0:
-            continue
-        for v in range(ids.shape[0]):
-            o = options[v]
-            head = f.sem[i] if o.heads == SEMANTIC else f.syn[i]
-            stop = i + f.size[i]
-            first = i + 1  # first child of the window; a left end mark comes before it while ``at_start``
-            at_start = o.n > 1
-            while first < stop:
+    @staticmethod
+    @kernel
+    def fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for p in range(places.node.shape[0]):
+            i = places.node[p]
+            if f.word[i] >= 0:
+                continue
+            for v in range(ids.shape[0]):
                 h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
-                h = put_context(sink, h, f, i, o)
-                room = o.n
-                if at_start:
-                    h = put(sink, h, END)
-                    room -= 1
-                side, child = RIGHT, first
-                while child < stop and room > 0:
-                    side = STAR if child == head else (LEFT if child < head and side != STAR else side)
-                    h = put_child(sink, h, f, i, child, o)
+                h = put_context(sink, h, f, i, options[v])
+                h = put(sink, h, ARROW)
+                child, stop = i + 1, i + f.size[i]
+                while child < stop:
+                    h = put_child(sink, h, f, i, child, options[v])
                     child += f.size[child]
-                    room -= 1
-                if room == 1:
-                    h = put(sink, h, END)
-                    room = 0
-                if room > 0:
-                    break
-                emit(sink, put(sink, h, side), places, p)
-                if at_start:
-                    at_start = False
-                else:
-                    first += f.size[first]
+                emit(sink, h, places, p)
 
 
 @dataclass(frozen=True)
 class NGram(LocalTree):
     """``n`` adjacent children, with ``(end)`` at either end, and their side of the head (< left, * with it, > right).
 
-    >>> from rerank.features.fired import fired
     >>> fired("NGram", "(NP (DT the) (NN dog))")
     {'NP | (end) DT <': 1.0, 'NP | DT NN *': 1.0, 'NP | NN (end) *': 1.0}
 
@@ -173,27 +133,48 @@ class NGram(LocalTree):
 
     n: Annotated[int, Range(1, 8)] = 2
 
-    fire = staticmethod(_fire_ngram)
-
-
-@kernel
-def _fire_word(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for p in range(places.node.shape[0]):
-        i = places.node[p]
-        if f.word[i] < 0:
-            continue
-        for v in range(ids.shape[0]):
-            h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.word[i]])
-            h = put(sink, h, f.symbol[f.label[i]])
-            h = put_ancestors(sink, h, f, i, options[v].k - 1)
-            emit(sink, h, places, p)
+    @staticmethod
+    @kernel
+    def fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for p in range(places.node.shape[0]):
+            i = places.node[p]
+            if f.word[i] >= 0:
+                continue
+            for v in range(ids.shape[0]):
+                o = options[v]
+                head = f.sem[i] if o.heads == SEMANTIC else f.syn[i]
+                stop = i + f.size[i]
+                first = i + 1  # first child of the window; a left end mark comes before it while ``at_start``
+                at_start = o.n > 1
+                while first < stop:
+                    h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
+                    h = put_context(sink, h, f, i, o)
+                    room = o.n
+                    if at_start:
+                        h = put(sink, h, END)
+                        room -= 1
+                    side, child = RIGHT, first
+                    while child < stop and room > 0:
+                        side = STAR if child == head else (LEFT if child < head and side != STAR else side)
+                        h = put_child(sink, h, f, i, child, o)
+                        child += f.size[child]
+                        room -= 1
+                    if room == 1:
+                        h = put(sink, h, END)
+                        room = 0
+                    if room > 0:
+                        break
+                    emit(sink, put(sink, h, side), places, p)
+                    if at_start:
+                        at_start = False
+                    else:
+                        first += f.size[first]
 
 
 @dataclass(frozen=True)
 class Word(Template):
     """A word with the labels of its ``k`` lowest ancestors, the first of which is its tag.
 
-    >>> from rerank.features.fired import fired
     >>> fired("Word", "(NP (DT the) (NN dog))")
     {'the DT': 1.0, 'dog NN': 1.0}
 
@@ -208,32 +189,24 @@ class Word(Template):
     def depth(self) -> int:
         return self.k - 1
 
-    fire = staticmethod(_fire_word)
-
-
-@kernel
-def _fire_projection(
-    f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray
-) -> None:
-    for p in range(places.node.shape[0]):
-        i = places.node[p]  # the maximal projection of its head word, unless it is the head of its parent
-        for v in range(ids.shape[0]):
-            semantic = options[v].heads == SEMANTIC
-            if f.flags[i] & (SEM_HEAD if semantic else SYN_HEAD):
+    @staticmethod
+    @kernel
+    def fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for p in range(places.node.shape[0]):
+            i = places.node[p]
+            if f.word[i] < 0:
                 continue
-            leaf = f.sem_leaf[i] if semantic else f.syn_leaf[i]
-            h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.word[leaf]])
-            h = put(sink, put(sink, h, f.symbol[f.label[leaf]]), BAR)
-            h = put(sink, h, f.symbol[f.label[i]])
-            h = put_ancestors(sink, h, f, i, options[v].k)
-            emit(sink, h, places, p)
+            for v in range(ids.shape[0]):
+                h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.word[i]])
+                h = put(sink, h, f.symbol[f.label[i]])
+                h = put_ancestors(sink, h, f, i, options[v].k - 1)
+                emit(sink, h, places, p)
 
 
 @dataclass(frozen=True)
 class WProj(Template):
     """A word with its tag, the label of its maximal projection, and the labels of ``k`` ancestors above that.
 
-    >>> from rerank.features.fired import fired
     >>> fired("WProj", "(NP (DT the) (NN dog))")
     {'dog NN | NP': 1.0, 'the DT | DT ^ NP': 1.0}
 
@@ -249,4 +222,139 @@ class WProj(Template):
     def depth(self) -> int:
         return self.k
 
-    fire = staticmethod(_fire_projection)
+    @staticmethod
+    @kernel
+    def fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for p in range(places.node.shape[0]):
+            i = places.node[p]  # the maximal projection of its head word, unless it is the head of its parent
+            for v in range(ids.shape[0]):
+                semantic = options[v].heads == SEMANTIC
+                if f.flags[i] & (SEM_HEAD if semantic else SYN_HEAD):
+                    continue
+                leaf = f.sem_leaf[i] if semantic else f.syn_leaf[i]
+                h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.word[leaf]])
+                h = put(sink, put(sink, h, f.symbol[f.label[leaf]]), BAR)
+                h = put(sink, h, f.symbol[f.label[i]])
+                h = put_ancestors(sink, h, f, i, options[v].k)
+                emit(sink, h, places, p)
+
+
+@kernel
+def put_leaf_word(sink: Sink, h: np.uint64, f: Forest, leaf: int, words: int) -> np.uint64:
+    """Write ``/ word`` of a preterminal if ``words`` asks for it."""
+    if words == ALL_WORDS or (words == FUNCTION_WORDS and f.classes[f.label[leaf]] & FUNCTION):
+        return put(sink, put(sink, h, SLASH), f.symbol[f.word[leaf]])
+    return h
+
+
+@kernel
+def _put_fragment(sink: Sink, h: np.uint64, f: Forest, top: int, first: int, last: int, words: int) -> np.uint64:
+    """Write the nodes under ``top`` that dominate leaf positions first..last - 1, bracketed."""
+    h = put(sink, h, f.symbol[f.label[top]])
+    i, before = top + 1, top
+    while i < top + f.size[top]:
+        if f.end[i] <= first:
+            i += f.size[i]
+            continue
+        if f.start[i] >= last:
+            break
+        if before == f.parent[i]:
+            h = put(sink, h, OPEN)
+        while before != f.parent[i]:
+            before = f.parent[before]
+            if before != f.parent[i]:
+                h = put(sink, h, CLOSE)
+        h = put(sink, h, f.symbol[f.label[i]])
+        if f.word[i] >= 0:
+            h = put_leaf_word(sink, h, f, i, words)
+        before = i
+        i += 1
+    return h
+
+
+@dataclass(frozen=True)
+class NGramTree(Template):
+    """The smallest tree fragment over ``n`` adjacent words, other branches cut; ``words``: none, function, all.
+
+    >>> fired("NGramTree", "(S (NP (NN tea)) (VP (VBZ helps)))")
+    {'S ( NP ( NN ) VP ( VBZ': 1.0}
+
+    Charniak & Johnson (2005); one feature per run of ``n`` words.
+    """
+
+    n: Annotated[int, Range(2, 8)] = 2
+    words: Words = "none"
+
+    scope = INSIDE
+
+    @staticmethod
+    @kernel
+    def fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for p in range(places.node.shape[0]):
+            i = places.node[p]
+            if f.word[i] >= 0:
+                continue
+            for v in range(ids.shape[0]):
+                n = options[v].n
+                after = f.start[i]  # windows that start before it are written already
+                child = i + 1 + f.size[i + 1]
+                while child < i + f.size[i]:  # every border between children, once per window across it
+                    border = f.start[child]
+                    for first in range(max(after, border - n + 1), min(border, f.end[i] - n + 1)):
+                        h = begin(sink, ids[v], seeds[v])
+                        h = _put_fragment(sink, h, f, i, first, first + n, options[v].words)
+                        emit(sink, h, places, p)
+                        after = first + 1
+                    child += f.size[child]
+
+
+@dataclass(frozen=True)
+class HeadTree(Template):
+    """The whole projection of a word: its local trees up to the maximal projection, the head child starred.
+
+    >>> fired("HeadTree", "(S (NP (NN tea)) (VP (VBZ helps)))")
+    {'S → NP * VP → * VBZ': 1.0, 'NP → * NN': 1.0}
+
+    ``words``: write the head word too: always ("all"), if its tag is a function tag ("function"), or never ("none");
+    ``ancestors``: add the labels of this many ancestors above the projection.
+
+    Charniak & Johnson (2005); one feature per word.
+    """
+
+    words: Words = "none"
+    heads: HeadKind = "syntactic"
+    ancestors: Annotated[int, Range(0, 8)] = 0
+
+    @property
+    def scope(self) -> int:
+        return UPWARD if self.ancestors else INSIDE
+
+    @property
+    def depth(self) -> int:
+        return self.ancestors
+
+    @staticmethod
+    @kernel
+    def fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for p in range(places.node.shape[0]):
+            top = places.node[p]
+            for v in range(ids.shape[0]):
+                o = options[v]
+                semantic = o.heads == SEMANTIC
+                if f.flags[top] & (SEM_HEAD if semantic else SYN_HEAD):
+                    continue
+                h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[top]])
+                h = put_ancestors(sink, h, f, top, o.ancestors)
+                i = top
+                while f.word[i] < 0:
+                    h = put(sink, h, ARROW)
+                    head = f.sem[i] if semantic else f.syn[i]
+                    child = i + 1
+                    while child < i + f.size[i]:
+                        if child == head:
+                            h = put(sink, h, STAR)
+                        h = put(sink, h, f.symbol[f.label[child]])
+                        child += f.size[child]
+                    i = head
+                h = put_leaf_word(sink, h, f, i, o.words)
+                emit(sink, h, places, p)

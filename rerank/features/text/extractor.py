@@ -2,9 +2,12 @@
 
 import logging
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
-from rerank.data.symbols import SymbolTable
+import numpy as np
+
+from rerank.data.symbols import SymbolTable, known_hash
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import Call, FeatureExtractor
 from rerank.features.sink import Sink
@@ -31,19 +34,27 @@ class TextExtractor(FeatureExtractor):
                 self.needs.setdefault(need, []).append(template.name)
         self.lacking: dict[str, object] = {}
 
-    def features(self, view: TextView, candidates: Sequence[Any] = (), *, names: bool = True) -> ListFeatures:
-        """The features of one list; ``candidates`` are needed only for users' templates.
+    def features(
+        self, view: TextView, candidates: Sequence[Any] = (), *, names: bool = True, texts: Sequence[bytes] = ()
+    ) -> ListFeatures:
+        """The features of one list; ``candidates`` are needed only for users' templates, ``texts`` for those with a
+        view of their own (``look``).
 
-        names: add the names of users' features to the table of symbols.
+        names: add the names of features to the table of symbols.
         """
         total = view.first.size - 1
         if self.user and len(candidates) != total:
             raise ValueError(f"{total} texts with {len(candidates)} candidates")
         self._note_lacking(view, total)
 
+        hash_of = self.symbols.hash_of if names else known_hash
+        views: dict[Any, tuple[np.ndarray, ...]] = {None: view}
+        for look in {family.look for family in self._families if family.look is not None}:
+            views[look] = look(texts, hash_of)
+
         def fire(sink: Sink) -> None:
-            calls: list[Call] = [(family, view, sink) for family in self._families]
-            self._run(calls, [*view, *sink])
+            calls: list[Call] = [(family, views[family.look], sink) for family in self._families]
+            self._run(calls, [*chain.from_iterable(views.values()), *sink])
 
         return self._extract(total, candidates, self.symbols if names else None, fire)
 

@@ -8,10 +8,9 @@ import numpy as np
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.data.tokens import tokenise
 from rerank.features.scores import FLOAT32_MAX, UNFIT, score_view
-from rerank.features.sequence.labelled import label_arrays
 from rerank.kernels.compile import kernel
+from rerank.readers.lists import Lists
 from rerank.readers.problems import Problem
-from rerank.readers.texts.text_list import TextList
 
 DIGIT, PUNCTUATION = 1, 2  # a word's kind: it has a digit; it has neither letters nor digits
 MALFORMED, SOURCE, TARGET, ORDER = 1, 2, 3, 4  # what can be wrong
@@ -54,11 +53,6 @@ class TextView(NamedTuple):
     given_first: np.ndarray  # int64 [N + 1]
     given_names: np.ndarray  # uint64 [G]: names of the sparse features in the list
     given: np.ndarray  # float64 [G]
-    forms: np.ndarray  # uint64 [W]: words without their labels; this and what follows as in ``LabelArrays``
-    labels: np.ndarray  # uint64 [W]
-    span_first: np.ndarray  # int64 [N + 1]
-    spans_of_labels: np.ndarray  # int64 [S, 2]
-    types: np.ndarray  # uint64 [S]
 
 
 @kernel
@@ -183,7 +177,7 @@ def read_derivations(
     return n
 
 
-def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> TextView:
+def make_view(nbest: Lists, source: bytes, symbols: SymbolTable | None) -> TextView:
     """The arrays of a list. Its words and names are added to ``symbols``, if given, so that features can be shown.
 
     ``source`` is the input of the list; it is empty if there is none, and then ``nbest`` must have no derivations.
@@ -218,12 +212,11 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
         raise _fault("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
     words = tokens.hashes[:S], kinds[:S], first, tokens.hashes[S:], kinds[S:]
     derivations = phrase_first, spans, point_first, points
-    labels = label_arrays(nbest.texts, hash_of)
-    return TextView(*words, *derivations, *seen, given_first, given_names, given, *labels)
+    return TextView(*words, *derivations, *seen, given_first, given_names, given)
 
 
 def _derivation(
-    nbest: TextList, field: str, texts: Sequence[bytes], source: int, lengths: np.ndarray
+    nbest: Lists, field: str, texts: Sequence[bytes], source: int, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(offsets int64 [N + 1], rows) for the segmentations or alignments ``texts``."""
     raw = b"\n".join(texts)
@@ -240,7 +233,7 @@ def _derivation(
     return first, rows[: first[-1]]
 
 
-def _fault(reason: str, message: str, nbest: TextList, y: int) -> Problem:
+def _fault(reason: str, message: str, nbest: Lists, y: int) -> Problem:
     """The problem with candidate ``y``."""
     line = nbest.lines[y] if len(nbest.lines) else nbest.line
     return Problem(reason, message, line, path=nbest.path, list_id=nbest.id)

@@ -1,4 +1,8 @@
-"""Templates over words: TargetNGram of a candidate; WordPair, Unaligned and CoOccurrence with those of its source."""
+"""Templates over words, TargetNGram, WordPair, Unaligned and CoOccurrence, and over the phrases of a derivation:
+PhrasePair and its parts, PhraseLengths, PhraseBoundary, Jump.
+
+PhrasePair is the discriminative phrase translation model of Gao, Xiao, Xu & He: one indicator per phrase pair.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -6,32 +10,17 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.features.marks import ARROW, TEXT_END, TEXT_START
+from rerank.features.marks import ARROW, BAR, NUMBER, NUMBER_OFFSET, SIGNED, SIGNED_OFFSET, TEXT_END, TEXT_START
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import TextTemplate
-from rerank.features.text.view import TextView
+from rerank.features.text.view import SOURCE_BEGIN, SOURCE_END, TARGET_BEGIN, TARGET_END, TextView
 from rerank.kernels.compile import kernel
-
-
-@kernel
-def _fire_ngram(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for y in range(view.base.shape[0]):
-        first, last = view.first[y], view.first[y + 1]
-        for v in range(ids.shape[0]):
-            n = options[v].n
-            edge = 1 if n > 1 else 0  # one mark at either end
-            for i in range(first - edge, last + edge - n + 1):
-                h = begin(sink, ids[v], seeds[v])
-                for j in range(i, i + n):
-                    h = put(sink, h, TEXT_START if j < first else (TEXT_END if j >= last else view.words[j]))
-                emit_value(sink, h, y, 1.0)
 
 
 @dataclass(frozen=True)
 class TargetNGram(TextTemplate):
     """``n`` adjacent words of the candidate; with n > 1, there is a mark before the first and after the last word.
 
-    >>> from rerank.features.fired import fired
     >>> fired("TargetNGram", "ein Mann")
     {'ein': 1.0, 'Mann': 1.0}
 
@@ -40,7 +29,19 @@ class TargetNGram(TextTemplate):
 
     n: Annotated[int, Range(1, 9)] = 1
 
-    fire = staticmethod(_fire_ngram)
+    @staticmethod
+    @kernel
+    def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for y in range(view.base.shape[0]):
+            first, last = view.first[y], view.first[y + 1]
+            for v in range(ids.shape[0]):
+                n = options[v].n
+                edge = 1 if n > 1 else 0  # one mark at either end
+                for i in range(first - edge, last + edge - n + 1):
+                    h = begin(sink, ids[v], seeds[v])
+                    for j in range(i, i + n):
+                        h = put(sink, h, TEXT_START if j < first else (TEXT_END if j >= last else view.words[j]))
+                    emit_value(sink, h, y, 1.0)
 
 
 @kernel
@@ -50,20 +51,10 @@ def emit_pair(sink: Sink, template: int, seed: np.uint64, source: np.uint64, tar
     emit_value(sink, put(sink, h, target), y, 1.0)
 
 
-@kernel
-def _fire_pair(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
-    for y in range(view.base.shape[0]):
-        for a in range(view.point_first[y], view.point_first[y + 1]):
-            source, target = view.source[view.points[a, 0]], view.words[view.first[y] + view.points[a, 1]]
-            for v in range(ids.shape[0]):
-                emit_pair(sink, ids[v], seeds[v], source, target, y)
-
-
 @dataclass(frozen=True)
 class WordPair(TextTemplate):
     """A source word with a target word that the word alignment links it to.
 
-    >>> from rerank.features.fired import fired
     >>> fired("WordPair", "ein Mann", "", source="a man", alignment=[b"0-0 1-1", b""])
     {'a → ein': 1.0, 'man → Mann': 1.0}
 
@@ -72,7 +63,14 @@ class WordPair(TextTemplate):
 
     needs: ClassVar[str] = "alignment"
 
-    fire = staticmethod(_fire_pair)
+    @staticmethod
+    @kernel
+    def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+        for y in range(view.base.shape[0]):
+            for a in range(view.point_first[y], view.point_first[y + 1]):
+                source, target = view.source[view.points[a, 0]], view.words[view.first[y] + view.points[a, 1]]
+                for v in range(ids.shape[0]):
+                    emit_pair(sink, ids[v], seeds[v], source, target, y)
 
 
 @kernel
@@ -83,22 +81,10 @@ def _is_aligned(view: TextView, y: int, side: int, word: int) -> bool:
     return bool(a < last)
 
 
-@kernel
-def _fire_unaligned(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for y in range(view.base.shape[0]):
-        for v in range(ids.shape[0]):
-            side = options[v].side
-            words = view.words[view.first[y] : view.first[y + 1]] if side else view.source
-            for i in range(words.shape[0]):
-                if not _is_aligned(view, y, side, i):
-                    emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), words[i]), y, 1.0)
-
-
 @dataclass(frozen=True)
 class Unaligned(TextTemplate):
     """A word of the source, or of the target, that the word alignment links to no other.
 
-    >>> from rerank.features.fired import fired
     >>> fired("Unaligned", "ein Mann", "ein Mann", source="a man", alignment=[b"0-0", b"0-0 1-1"])
     {'man': 1.0}
 
@@ -108,28 +94,22 @@ class Unaligned(TextTemplate):
     needs: ClassVar[str] = "alignment"
     side: Literal["source", "target"] = "source"
 
-    fire = staticmethod(_fire_unaligned)
-
-
-@kernel
-def _fire_together(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for y in range(view.base.shape[0]):
-        words = view.words[view.first[y] : view.first[y + 1]]
-        S, T = view.source.shape[0], words.shape[0]
-        for v in range(ids.shape[0]):
-            most, band = options[v].words, options[v].band
-            for t in range(min(T, most)):
-                for s in range(min(S, most)):
-                    # |s/S − t/T| · S ≤ band, in whole numbers
-                    if band == 0 or abs(s * T - t * S) <= band * T:
-                        emit_pair(sink, ids[v], seeds[v], view.source[s], words[t], y)
+    @staticmethod
+    @kernel
+    def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for y in range(view.base.shape[0]):
+            for v in range(ids.shape[0]):
+                side = options[v].side
+                words = view.words[view.first[y] : view.first[y + 1]] if side else view.source
+                for i in range(words.shape[0]):
+                    if not _is_aligned(view, y, side, i):
+                        emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), words[i]), y, 1.0)
 
 
 @dataclass(frozen=True)
 class CoOccurrence(TextTemplate):
     """A source word with a target word, without any alignment.
 
-    >>> from rerank.features.fired import fired
     >>> fired("CoOccurrence", "ein", source="a man")
     {'a → ein': 1.0, 'man → ein': 1.0}
 
@@ -143,4 +123,169 @@ class CoOccurrence(TextTemplate):
     words: Annotated[int, Range(1, 1000)] = 50
     band: Annotated[int, Range(0, 1000)] = 0
 
-    fire = staticmethod(_fire_together)
+    @staticmethod
+    @kernel
+    def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for y in range(view.base.shape[0]):
+            words = view.words[view.first[y] : view.first[y + 1]]
+            S, T = view.source.shape[0], words.shape[0]
+            for v in range(ids.shape[0]):
+                most, band = options[v].words, options[v].band
+                for t in range(min(T, most)):
+                    for s in range(min(S, most)):
+                        # |s/S − t/T| · S ≤ band, in whole numbers
+                        if band == 0 or abs(s * T - t * S) <= band * T:
+                            emit_pair(sink, ids[v], seeds[v], view.source[s], words[t], y)
+
+
+BOTH, SOURCE, TARGET = 0, 1, 2
+
+
+@kernel
+def put_words(sink: Sink, h: np.uint64, words: np.ndarray, first: int, last: int) -> np.uint64:
+    """Append words[first:last]."""
+    for i in range(first, last):
+        h = put(sink, h, words[i])
+    return h
+
+
+@dataclass(frozen=True)
+class _Phrase(TextTemplate):
+    needs: ClassVar[str] = "segmentation"
+
+    @staticmethod
+    @kernel
+    def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for y in range(view.base.shape[0]):
+            for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
+                for v in range(ids.shape[0]):
+                    h, part = begin(sink, ids[v], seeds[v]), options[v].part
+                    if part != TARGET:
+                        h = put_words(sink, h, view.source, view.spans[i, SOURCE_BEGIN], view.spans[i, SOURCE_END])
+                    if part == BOTH:
+                        h = put(sink, h, ARROW)
+                    if part != SOURCE:
+                        at = view.first[y]
+                        h = put_words(
+                            sink, h, view.words, at + view.spans[i, TARGET_BEGIN], at + view.spans[i, TARGET_END]
+                        )
+                    emit_value(sink, h, y, 1.0)
+
+
+@dataclass(frozen=True)
+class PhrasePair(_Phrase):
+    """A source phrase with its translation.
+
+    >>> fired("PhrasePair", "ein Mann", "", source="a man", segmentation=[b"0-1=0-1", b""])
+    {'a man → ein Mann': 1.0}
+
+    Gao, Xiao, Xu & He; one feature per phrase.
+    """
+
+    fixed: ClassVar[dict[str, int]] = {"part": BOTH}
+
+
+@dataclass(frozen=True)
+class SourcePhrase(_Phrase):
+    """The source side of a phrase pair: how the source was cut.
+
+    >>> fired("SourcePhrase", "ein Mann", "", source="a man", segmentation=[b"0=0 1=1", b""])
+    {'a': 1.0, 'man': 1.0}
+
+    One feature per phrase.
+    """
+
+    fixed: ClassVar[dict[str, int]] = {"part": SOURCE}
+
+
+@dataclass(frozen=True)
+class TargetPhrase(_Phrase):
+    """The target side of a phrase pair.
+
+    >>> fired("TargetPhrase", "ein Mann", "", source="a man", segmentation=[b"0=0 1=1", b""])
+    {'ein': 1.0, 'Mann': 1.0}
+
+    One feature per phrase.
+    """
+
+    fixed: ClassVar[dict[str, int]] = {"part": TARGET}
+
+
+@dataclass(frozen=True)
+class PhraseLengths(TextTemplate):
+    """The lengths of a phrase pair in words; those above ``most`` count as ``most``.
+
+    >>> fired("PhraseLengths", "ein Mann", "", source="a man", segmentation=[b"0-1=0-1", b""])
+    {'2 → 2': 1.0}
+
+    One feature per phrase.
+    """
+
+    needs: ClassVar[str] = "segmentation"
+    most: Annotated[int, Range(1, NUMBER_OFFSET)] = 5
+
+    @staticmethod
+    @kernel
+    def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for y in range(view.base.shape[0]):
+            for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
+                for v in range(ids.shape[0]):
+                    most = options[v].most
+                    source = min(view.spans[i, SOURCE_END] - view.spans[i, SOURCE_BEGIN], most)
+                    target = min(view.spans[i, TARGET_END] - view.spans[i, TARGET_BEGIN], most)
+                    h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + source])
+                    emit_value(sink, put(sink, put(sink, h, ARROW), NUMBER[NUMBER_OFFSET + target]), y, 1.0)
+
+
+@dataclass(frozen=True)
+class PhraseBoundary(TextTemplate):
+    """The last word before a target phrase with the first word of the phrase.
+
+    >>> fired("PhraseBoundary", "ein Mann", "", source="a man", segmentation=[b"0=0 1=1", b""])
+    {'ein | Mann': 1.0}
+
+    One feature per phrase but the first.
+    """
+
+    needs: ClassVar[str] = "segmentation"
+
+    @staticmethod
+    @kernel
+    def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+        for y in range(view.base.shape[0]):
+            for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
+                at, end = view.first[y] + view.spans[i, TARGET_BEGIN], view.first[y] + view.spans[i, TARGET_END]
+                if at == view.first[y] or at == end:  # nothing precedes it, or the word was dropped
+                    continue
+                for v in range(ids.shape[0]):
+                    h = put(sink, begin(sink, ids[v], seeds[v]), view.words[at - 1])
+                    emit_value(sink, put(sink, put(sink, h, BAR), view.words[at]), y, 1.0)
+
+
+@dataclass(frozen=True)
+class Jump(TextTemplate):
+    """The number of source words skipped from one phrase to the next in target order; backward jumps are below 0.
+
+    >>> fired("Jump", "Mann ein", "", source="a man", segmentation=[b"1=0 0=1", b""])
+    {'+1': 1.0, '-2': 1.0}
+
+    The first phrase jumps from the start of the source. Distances above ``most`` count as ``most``.
+
+    One feature per phrase.
+    """
+
+    needs: ClassVar[str] = "segmentation"
+    most: Annotated[int, Range(1, SIGNED_OFFSET)] = 6
+
+    @staticmethod
+    @kernel
+    def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for y in range(view.base.shape[0]):
+            end = 0
+            for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
+                jump = view.spans[i, SOURCE_BEGIN] - end
+                end = view.spans[i, SOURCE_END]
+                for v in range(ids.shape[0]):
+                    most = options[v].most
+                    symbol = SIGNED[SIGNED_OFFSET + max(-most, min(jump, most))]
+                    emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), symbol), y, 1.0)

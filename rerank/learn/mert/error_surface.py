@@ -14,9 +14,18 @@ from rerank.base.errors import DataError
 from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import best_of_lists, rows_of_scores
-from rerank.metrics.order import OrderMetric
-from rerank.metrics.order_kernel import is_ahead
+from rerank.metrics.oracle import rows_of_scores
+
+
+@kernel
+def is_ahead(y: int, z: int, gamma: float, intercept: np.ndarray, slope: np.ndarray, ties: np.ndarray) -> bool:
+    """Whether y comes before z at γ: by score, then by ``ties``, then by index."""
+    one, other = intercept[y] + gamma * slope[y], intercept[z] + gamma * slope[z]
+    if one != other:
+        return bool(one > other)
+    if ties[y] != ties[z]:
+        return bool(ties[y] > ties[z])
+    return bool(y < z)
 
 
 # At the point γ of the line w + γ·d a candidate scores a + γ·b, with its intercept a = w·φ (and what is fixed) and its
@@ -187,10 +196,6 @@ class ErrorSurface:
             scores += w[j] * self.columns[j]
         return scores
 
-    def choose(self, w: np.ndarray) -> np.ndarray:
-        """int64 [L]: the best candidates under w, -1 for empty lists."""
-        return best_of_lists(self.lists, self.linear(w) + self.base, self.ties)
-
     def rows(self, w: np.ndarray) -> np.ndarray:
         """float64 [L, K]: statistics of the best candidates under w, or of the lists' orders."""
         scores = self.linear(w) + self.base
@@ -224,7 +229,7 @@ class ErrorSurface:
         ``order``: the candidates by slope, if they have been sorted already.
         """
         total = self.reference.sum(axis=0)
-        if isinstance(self.metric, OrderMetric):
+        if self.metric.ordered:
             edges, values = self.metric.along(self.lists, intercept, slope, self.ties, self.stats, self.reference)
             return Line(edges, np.asarray(self.metric.scores(values[:, None], total)))
         first, at, old, new = self._crossings(intercept, slope, self.order(slope) if order is None else order)
@@ -239,7 +244,7 @@ class ErrorSurface:
     def hull(self, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """int64, rising: the candidates that are the best of their list for some γ (see ``line``); all of them by a
         metric of an order."""
-        if isinstance(self.metric, OrderMetric):
+        if self.metric.ordered:
             return np.arange(slope.size)
         first, _, _, new = self._crossings(intercept, slope, self.order(slope))
         return np.unique(np.concatenate([first[first >= 0], new]))

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.learn.base import Learner, State
-from rerank.learn.losses import Loss
 from rerank.learn.predictor import FREE_SCALE, SCALE, TAU, UPDATES, fresh
 from rerank.learn.rules.units import adapt, gather_spread, pace
 from rerank.learn.settings import NotNegative, Positive, Update
@@ -37,7 +36,7 @@ class AdaptiveRDA(Learner):
 
     Parameters
     ----------
-    loss: one of LOSSES.
+    loss: the name of a loss, or its import path.
     eta: > 0; step size.
     delta: ≥ 0; larger means smaller steps at first. (A column's step size is at most 1e150.)
     l1: ≥ 0; strength of the regulariser λ₁‖w‖₁, of the normalised weights where they are.
@@ -51,7 +50,7 @@ class AdaptiveRDA(Learner):
     name: ClassVar[str] = "arda"
     shrinks: ClassVar[bool] = True
 
-    loss: Loss = "logistic"
+    loss: str = "logistic"
     eta: Positive = 0.3
     delta: NotNegative = 0.01
     l1: NotNegative = 0.0

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.losses import Loss
 from rerank.learn.predictor import UPDATES
 from rerank.learn.rules.tg import GREATEST
 from rerank.learn.rules.truncated import Truncating, step_and_truncate, step_size
@@ -30,7 +29,7 @@ class Fobos(Truncating):
 
     name: ClassVar[str] = "fobos"
 
-    loss: Loss = "hinge"
+    loss: str = "hinge"
     update: Update = "always"
 
     @staticmethod

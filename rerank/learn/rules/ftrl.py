@@ -20,7 +20,6 @@ import numpy as np
 
 from rerank.kernels.by_type import by_type
 from rerank.learn.base import Learner, State
-from rerank.learn.losses import Loss
 from rerank.learn.predictor import assign, fresh, slope_of
 from rerank.learn.rules.units import adapt, gather_spread
 from rerank.learn.settings import NotNegative, Positive, Update
@@ -43,7 +42,7 @@ class FTRL(Learner):
 
     Parameters
     ----------
-    loss: one of LOSSES.
+    loss: the name of a loss, or its import path.
     alpha: > 0; step size.
     beta: ≥ 0; larger means smaller steps at first.
     l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖², of the normalised weights where they are.
@@ -56,7 +55,7 @@ class FTRL(Learner):
 
     name: ClassVar[str] = "ftrl"
 
-    loss: Loss = "logistic"
+    loss: str = "logistic"
     alpha: Positive = 0.3
     beta: NotNegative = 0.01
     l1: NotNegative = 0.0

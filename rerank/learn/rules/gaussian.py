@@ -17,8 +17,9 @@ from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
 from rerank.learn.hooks import IDLE, IN_VAIN, SKIP, UPDATE, Lesson, rates_of, shrink_exactly
 from rerank.learn.judge import squared_norm, sum_of
-from rerank.learn.passes import pair_pass, repeat_pairs
+from rerank.learn.pair_epoch import pair_epoch
 from rerank.learn.predictor import CELL, SURVIVED, add_sum, fresh
+from rerank.learn.replay import repeat_pairs
 from rerank.learn.rules.gaussian_full import SMALLEST, learn_full
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.settings import Count
@@ -39,7 +40,7 @@ class Gaussian(Learner):
     top: how many rivals of a list to learn from, the best-scoring first.
     """
 
-    passes: ClassVar[Any] = pair_pass
+    passes: ClassVar[Any] = pair_epoch
     replays: ClassVar[Any] = repeat_pairs
 
     covariance: str = "kl"

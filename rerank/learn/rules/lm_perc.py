@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.learn.base import Learner
+from rerank.learn.dual_epoch import dual_epoch
 from rerank.learn.duality import require_limit
-from rerank.learn.passes import dual_pass
 from rerank.learn.predictor import subtract
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
@@ -31,8 +31,9 @@ class LMPerceptron(Learner):
     """
 
     name: ClassVar[str] = "lm-perc"
-    passes: ClassVar[Any] = dual_pass
+    passes: ClassVar[Any] = dual_epoch
     dual: ClassVar[bool] = True
+    judge: ClassVar[str] = "hinge"
     sources: ClassVar[tuple[str, ...]] = ("oracle",)  # were y* another one on every visit, α·z were no term of a dual
 
     C: Positive | None = 1.0

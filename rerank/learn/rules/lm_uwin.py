@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.kernels.by_type import by_type
+from rerank.learn.dual_epoch import dual_epoch
 from rerank.learn.duality import require_limit
-from rerank.learn.passes import dual_pass
 from rerank.learn.predictor import SCALE
 from rerank.learn.rules.winnow import Multiplicative, W, mass_of, multiply, prior_of
 from rerank.learn.settings import Positive
@@ -38,8 +38,9 @@ class LMUWin(Multiplicative):
     """
 
     name: ClassVar[str] = "lm-uwin"
-    passes: ClassVar[Any] = dual_pass
+    passes: ClassVar[Any] = dual_epoch
     dual: ClassVar[bool] = True
+    judge: ClassVar[str] = "hinge"
     sources: ClassVar[tuple[str, ...]] = ("oracle",)  # were y* another one on every visit, α·z were no term of a dual
 
     eta: Positive | None = 0.01

@@ -17,11 +17,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.shards import Lists, own, parts
+from rerank.data.shards import Corpora, own, parts
 from rerank.features.dense import ColumnSpread
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
-from rerank.learn.losses import LOSSES, coefficients, rivals
+from rerank.learn.losses import value_of_list
+from rerank.learn.pairs import rivals
 from rerank.learn.predictor import FREE, UPDATES, score_list
 from rerank.learn.scoring import single
 from rerank.learn.settings import Count, NotNegative
@@ -88,7 +89,7 @@ class Maxent(Learner):
         return self.last(state)
 
     def solve(
-        self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False, tolerance: float = TOLERANCE
+        self, lists: Corpora, oracle: np.ndarray, state: State, *, any_ties: bool = False, tolerance: float = TOLERANCE
     ) -> EpochStats:
         """Minimise L(w) from where ``state`` is, and leave the optimum there; see ``Learner.epoch``.
 
@@ -96,7 +97,8 @@ class Maxent(Learner):
         """
         if self.l2 is None:
             raise RecipeError("found null; expected a number from 0, as no penalty was chosen by folds", key="l2")
-        l2, tally, loss = self.l2, np.zeros(6), LOSSES[self.loss]
+        l2, tally, loss = self.l2, np.zeros(6), self.settings().loss
+        add = kernel_of(add_loss, self.loss_type())
         longest, spread = 2, ColumnSpread(lists.free)
         for _, part in parts(lists):
             longest = max(longest, int(np.diff(part.lists).max(initial=0)))
@@ -112,7 +114,7 @@ class Maxent(Learner):
             w = x * scale
             for place, part in parts(lists):
                 data = view(part, own(oracle, place, part))
-                add_loss(data, loss, any_ties, w, self.base + w[-1], *space, gradient, tally)
+                add(data, loss, any_ties, w, self.base + w[-1], *space, gradient, tally)
             away = x - drawn
             return tally[LOSS] + 0.5 * l2 * float(np.square(away).sum()), unit * (gradient * scale + l2 * away)
 
@@ -128,7 +130,7 @@ class Maxent(Learner):
         return stats_of(tally, self.nonzero_weights(state))
 
 
-def curvatures(lists: Lists) -> np.ndarray:
+def curvatures(lists: Corpora) -> np.ndarray:
     """float64 [D + 1]: the second derivative of L at w = 0 by every column and by that of the base score: the sum over
     lists of its variance within the list."""
     found, sums = np.zeros(lists.width + 1), np.zeros(lists.width + 1)
@@ -195,12 +197,12 @@ def minimised(
 @kernel
 def add_loss(
     data: ListArrays,
-    loss: int,
+    loss: Any,
     any_ties: bool,
     w: np.ndarray,
     beta: float,
     scores: np.ndarray,
-    who: np.ndarray,
+    right: np.ndarray,
     a: np.ndarray,
     gradient: np.ndarray,
     tally: np.ndarray,
@@ -209,12 +211,14 @@ def add_loss(
     for i in range(data.weight.shape[0]):
         first, last = data.lists[i], data.lists[i + 1]
         score_list(data, i, w, 1.0, beta, scores)
-        star, rival = rivals(first, last, scores, data.gain, data.oracle[i], any_ties, 0.0)
+        n, gain = last - first, data.gain[first:last]
+        star, rival = rivals(scores[:n], gain, data.oracle[i] - first, any_ties)
         if rival < 0:
             continue
-        value, _ = coefficients(loss, first, last, scores, data.gain, star, rival, any_ties, 1.0, who, a)
-        tally[LOSS] += data.weight[i] * value
-        tally[MISTAKES] += not scores[star - first] > scores[rival - first]
+        for y in range(n):
+            right[y] = y == star or (any_ties and gain[y] == gain[star])
+        tally[MISTAKES] += not scores[star] > scores[rival]
+        tally[LOSS] += data.weight[i] * value_of_list(scores[:n], gain, right[:n], a[:n], loss)
         for y in range(first, last):
             share = data.weight[i] * a[y - first]
             gradient[-1] += share * data.base[y]

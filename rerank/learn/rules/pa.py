@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from rerank.learn.base import Learner
 from rerank.learn.hooks import IDLE, UPDATE, Lesson
 from rerank.learn.judge import margin, squared_norm
-from rerank.learn.passes import pair_pass
+from rerank.learn.pair_epoch import pair_epoch
 from rerank.learn.predictor import subtract
 from rerank.learn.settings import Count, Positive
 from rerank.learn.workspace import Scratch
@@ -39,7 +39,7 @@ class PassiveAggressive(Learner):
     """
 
     name: ClassVar[str] = "pa"
-    passes: ClassVar[Any] = pair_pass
+    passes: ClassVar[Any] = pair_epoch
 
     variant: Literal["hard", "1", "2"] = "1"
     C: Positive = 1.0

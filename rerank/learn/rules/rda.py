@@ -15,7 +15,6 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
-from rerank.learn.losses import Loss
 from rerank.learn.predictor import BASE_SCALE, FREE_SCALE, SCALE, SLOPE, TAU, UPDATES, fresh
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
@@ -34,7 +33,7 @@ class RDA(Learner):
 
     Parameters
     ----------
-    loss: one of LOSSES.
+    loss: the name of a loss, or its import path.
     eta: > 0; larger means smaller weights compared with the base score.
     l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖², which spare the base score.
     update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
@@ -44,7 +43,7 @@ class RDA(Learner):
     name: ClassVar[str] = "rda"
     shrinks: ClassVar[bool] = True
 
-    loss: Loss = "hinge"
+    loss: str = "hinge"
     eta: Positive = 1.0
     l1: NotNegative = 0.0
     l2: NotNegative = 0.0

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from rerank.learn.base import Learner
-from rerank.learn.losses import Loss
 from rerank.learn.predictor import UPDATES, subtract
 from rerank.learn.settings import Positive, Update
 from rerank.learn.workspace import Scratch
@@ -25,7 +24,7 @@ class SGD(Learner):
 
     Parameters
     ----------
-    loss: one of LOSSES.
+    loss: the name of a loss, or its import path.
     eta: > 0; the step size.
     schedule: "sqrt" (update k is made with η/√k) or "constant".
     update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
@@ -34,7 +33,7 @@ class SGD(Learner):
 
     name: ClassVar[str] = "sgd"
 
-    loss: Loss = "hinge"
+    loss: str = "hinge"
     eta: Positive = 0.3
     schedule: Literal["sqrt", "constant"] = "sqrt"
     update: Update = "always"

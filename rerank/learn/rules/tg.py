@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.losses import Loss
 from rerank.learn.predictor import UPDATES
 from rerank.learn.rules.truncated import Truncating, step_and_truncate, step_size
 from rerank.learn.settings import Count, Positive, Update
@@ -25,7 +24,7 @@ class TruncatedGradient(Truncating):
 
     Parameters
     ----------
-    loss: one of LOSSES.
+    loss: the name of a loss, or its import path.
     eta: > 0; the first step's size, η/√k the k-th's. The weight of a list scales its step.
     l1: ≥ 0; strength of the regulariser λ₁‖w‖₁, which spares the base score.
     theta: > 0; larger weights are not truncated; None for no limit.
@@ -38,7 +37,7 @@ class TruncatedGradient(Truncating):
 
     name: ClassVar[str] = "tg"
 
-    loss: Loss = "hinge"
+    loss: str = "hinge"
     theta: Positive | None = None
     every: Count = 1
     update: Update = "always"

@@ -57,7 +57,7 @@ def find_spreads(scratch: Scratch, n: int, count: int, top: float) -> None:
 
 @kernel
 def spread_subgradient(data: ListArrays, scratch: Scratch, n: int) -> int:
-    """``subgradient``, with x_j in ``scratch.extra``; entries that may be rounding alone are 0."""
+    """The subgradient, with x_j in ``scratch.extra``; entries that may be rounding alone are 0."""
     top = largest_coefficient(scratch, n)
     if scratch.spread.shape[0] > 0:
         count = accumulate_spread(data, scratch, n)
@@ -105,7 +105,7 @@ def count_size(numbers: np.ndarray, squared: float) -> None:
         numbers[SQUARES] += squared
 
 
-def gather_spread(data: ListArrays, scratch: Scratch, n: int, last: int, params: Any) -> int:
+def gather_spread(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
     """The body of ``gather``: g with its spreads x_j, without what is rounding alone; no unit is the base score's."""
     count = spread_subgradient(data, scratch, n)
     scratch.extra[count] = 1.0

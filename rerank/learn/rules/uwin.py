@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.losses import Loss
 from rerank.learn.rules.winnow import Multiplicative, multiply
 from rerank.learn.settings import Positive, Update
 from rerank.learn.workspace import Scratch
@@ -23,7 +22,7 @@ class UWin(Multiplicative):
 
     Parameters
     ----------
-    loss: one of LOSSES.
+    loss: the name of a loss, or its import path.
     eta: > 0; rate of the log-weights, times the weight of the list.
     mu: 1e-100 to 1e20; the prior: both parts of every weight start with it.
     balanced: weights of both signs, in two parts; false: positive weights alone, which start with mu and have no votes.
@@ -34,7 +33,7 @@ class UWin(Multiplicative):
 
     name: ClassVar[str] = "uwin"
 
-    loss: Loss = "perceptron"
+    loss: str = "perceptron"
     eta: Positive = 0.01
     update: Update = "mistakes"
 

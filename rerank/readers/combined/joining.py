@@ -19,8 +19,9 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList
+from rerank.readers.base import Order, Problem, Reader, Scores
 from rerank.readers.lines import LineReader, scores_of
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import check_names
 from rerank.readers.several import drops_duplicates, make_reader
 from rerank.readers.sides import Side, in_step
@@ -69,7 +70,7 @@ class JoinedReader(Reader):
         *lists, scores = split_paths(path)
         return [*self.inner.paths(",".join(lists)), scores] if lists else [scores]
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         """After a list of unknown length nothing tells which scores belong to which candidates."""
         names = split_paths(path)
         expected = self.files
@@ -85,13 +86,13 @@ class JoinedReader(Reader):
             numbered = ((number, (number, line)) for number, line in lines)
             side = Side([lines.path], numbered, ("line of scores", "lines of scores"), of="candidate")
             for nbest, (rows,) in in_step(inner, ",".join(names[:-1]), [side]):
-                yield nbest if isinstance(nbest, SkippedList) else _joined(nbest.named(), columns, rows, lines.path)
+                yield nbest if nbest.problem is not None else _joined(nbest.named(), columns, rows, lines.path)
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Writes as the reader of the lists does, without the joined columns."""
-        self.inner.write(out, nbest.raw if isinstance(nbest.raw, NBestList) else nbest, order, scores)
+        self.inner.write(out, nbest.raw if isinstance(nbest.raw, Lists) else nbest, order, scores)
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
         self.inner.write_bad(out, bad, like)
 
 
@@ -110,9 +111,7 @@ def _columns(lines: LineReader, names: tuple[str, ...]) -> tuple[str, ...]:
     return names or tuple(f"column_{k}" for look in lines.ahead(1) for k in range(1, len(look.split()) + 1))
 
 
-def _joined(
-    nbest: NBestList, names: tuple[str, ...], lines: list[tuple[int, bytes]], path: str
-) -> NBestList | SkippedList:
+def _joined(nbest: Lists, names: tuple[str, ...], lines: list[tuple[int, bytes]], path: str) -> Lists:
     """A list with the scores in ``lines``, one for each of its candidates in the file, bad ones included.
 
     A list that its reader writes as it is, scores and all, is kept for it without them.
@@ -132,6 +131,6 @@ def _joined(
     problems = {place: one for place, one in enumerate(read) if isinstance(one, Problem)}
     rows = [[0.0] * len(names) if isinstance(one, Problem) else one for one in read]
     scores = np.concatenate([nbest.scores, np.array(rows).reshape(len(rows), len(names))], axis=1)
-    raw = nbest if nbest.raw is None or isinstance(nbest.raw, NBestList) else nbest.raw
+    raw = nbest if nbest.raw is None or isinstance(nbest.raw, Lists) else nbest.raw
     sources = {**nbest.by_source, _SOURCE: names}
     return nbest.changed(scores=scores, names=(*nbest.names, *names), sources=sources, raw=raw).without(problems)

@@ -1,9 +1,9 @@
 """Lists of several systems, or of several iterations of one, over the same inputs as one list each.
 
 One path names the files of the systems, separated by commas: ``a.nbest.gz,b.nbest.gz``. Lists are matched by their
-ids. If these are whole numbers, they rise in all files (but those of fairseq); others, in any order, are those of the
-first file. One that a system does not have stands for a list without candidates. Candidates follow each other system by
-system.
+ids. If these are whole numbers that rise in all files, any file may have lists that others lack; else they are those of
+the first file, in any order. One that a system does not have stands for a list without candidates. Candidates follow
+each other system by system.
 
 The columns are those of all systems: one name is one column. A candidate whose system lacks a column has 0 there, and
 its own base score in the column of the base score. ``system_1``, ``system_2``... are 1 for the candidates of a system
@@ -17,23 +17,23 @@ Parsers do not name their scores: in lists of trees the base score of each syste
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
-from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList
+from rerank.readers.base import Order, Problem, Reader, Scores
 from rerank.readers.lines import whole_number
-from rerank.readers.nbest import answers_of, stripped
+from rerank.readers.lists import Lists, SparseScores, answers_of, stripped
 from rerank.readers.several import format_of, make_reader
-from rerank.readers.sides import ById
-from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
+from rerank.readers.sides import LOOK, ById
+from rerank.readers.streams import PathLike, Writable, must_wait, split_paths, stream_name
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_list import Pieces, SparseScores, TextList
+from rerank.readers.texts.text_list import Pieces
 from rerank.readers.trees.parses import ParseReader
 
 log = logging.getLogger("rerank")
@@ -51,44 +51,50 @@ class System:
         self.number, self.reader, self.path = number, reader, stream_name(path)
         self.names: tuple[str, ...] = ()
         self.base = ""
-        lists, shown = map(self._own, reader.read(path)), list[NBestList | SkippedList]()
+        lists, shown = map(self._own, reader.read(path)), list[Lists]()
         for nbest in lists:  # up to the first that shows the columns
             shown.append(nbest)
-            if isinstance(nbest, NBestList) and len(nbest):
+            if nbest.problem is None and len(nbest):
                 self.names, self.base = nbest.names, nbest.names[nbest.column]
                 break
-        self._lists = chain(shown, lists)
+        ahead = list(islice(lists, 0 if must_wait(path) else LOOK))
+        ids = [whole_number(one.id) for one in (*shown, *ahead) if one.problem is None]
+        rising = all(a is None or b is None or a < b for a, b in pairwise(ids))
+        self.counted = rising and reader.order != "file"  # whether ids that are whole numbers rise
+        self._lists = chain(shown, ahead, lists)
         self.take()
 
     def take(self) -> None:
         """Go on to the list after ``head``."""
         self.head = next(self._lists, None)
 
-    def __iter__(self) -> Iterator[NBestList | SkippedList]:
+    def __iter__(self) -> Iterator[Lists]:
         while self.head is not None:
             yield self.head
             self.take()
 
-    def _own(self, found: NBestList | SkippedList) -> NBestList | SkippedList:
+    def _own(self, found: Lists) -> Lists:
         """A list whose base score, if it is one of trees, has the number of the system in its name."""
-        if isinstance(found, SkippedList | TextList):
-            return found if isinstance(found, SkippedList) else found.named()
+        if found.problem is not None:
+            return found
         names = list((found := found.named()).names)
+        if not found.of_trees:
+            return found
         names[found.column] = f"score_{self.number}"
         return found.changed(names=tuple(names))
 
-    def other_columns(self) -> SkippedList | None:
-        """A bad list if the columns of ``head`` are not those of the system's first list, else None."""
+    def other_columns(self) -> Problem | None:
+        """The problem if the columns of ``head`` are not those of the system's first list, else None."""
         found = self.head
-        if not isinstance(found, NBestList) or not len(found):
+        if found is None or not len(found):
             return None
         if found.names == self.names and found.names[found.column] == self.base:
             return None
         message = f"the columns are {', '.join(found.names)}; those of the file's first list are "
-        return SkippedList(found.id, found.path, found.line, "columns", message + ", ".join(self.names))
+        return found.fault(Problem("columns", message + ", ".join(self.names)))
 
 
-Heads = list[tuple[System, NBestList | SkippedList]]
+Heads = list[tuple[System, Lists]]
 
 
 def matched(systems: list[System]) -> Iterator[Heads]:
@@ -110,7 +116,7 @@ def matched(systems: list[System]) -> Iterator[Heads]:
         yield heads
     for system, lists in waiting:
         for system.head in lists.rest():
-            if isinstance(system.head, NBestList):
+            if system.head.problem is None:
                 raise _misaligned([first, system])
             yield [(system, system.head)]
         if names := lacking[system.path]:
@@ -125,9 +131,9 @@ def _in_step(systems: list[System], seen: set[str]) -> Heads:
     seen: the ids of earlier lists.
     """
     heads = [(system, system.head) for system in systems if system.head is not None]
-    good = {head.id for _, head in heads if isinstance(head, NBestList)}
+    good = {head.id for _, head in heads if head.problem is None}
     numbers = {head.id: number for _, head in heads if (number := whole_number(head.id)) is not None}
-    if good <= numbers.keys() and not any(system.reader.order == "file" for system in systems):
+    if good <= numbers.keys() and all(system.counted for system in systems):
         first = min(numbers.values(), default=0)  # a bad list may have no number; then its place counts
         heads = [(system, head) for system, head in heads if numbers.get(head.id, first) == first]
         good &= {head.id for _, head in heads}
@@ -146,8 +152,8 @@ def _misaligned(systems: list[System]) -> DataError:
         f"{system.path} ends" if head is None else f"{system.path} has list {head.id} at line {head.line}"
         for system, head in ((system, system.head) for system in systems)
     ]
-    message = f"the lists of the systems do not match: {', '.join(shown)}; numbers as ids must rise in all files, and "
-    message += "the first file needs every id that is a name"
+    message = f"the lists of the systems do not match: {', '.join(shown)}; the first file needs every id, unless these "
+    message += "are numbers that rise in all files"
     if any(system.reader.offers("ids") for system in systems):
         message += "; where ids differ and the order does not, the readers' option ids: ordinal numbers the lists"
     return DataError(message, path=there.path, line=there.line, list_id=there.id)
@@ -159,7 +165,7 @@ Duplicates = Literal["drop", "keep"]
 class Origin(NamedTuple):
     """The lists of the systems that have one, and (list, candidate) of every candidate of the merged list."""
 
-    parts: list[NBestList]
+    parts: list[Lists]
     places: list[tuple[int, int]]
 
     def some(self, places: Sequence[int]) -> "Origin":
@@ -186,7 +192,7 @@ class UnitedColumns:
         self.sources = {system_name(system.number): system.names for system in shown}
         self.places = {system.number: [names.index(name) for name in system.names] for system in systems}
 
-    def join(self, parts: list[tuple[System, NBestList]], duplicates: Duplicates, *, normal: bool) -> NBestList:
+    def join(self, parts: list[tuple[System, Lists]], duplicates: Duplicates, *, normal: bool) -> Lists:
         """One list from the lists of all systems that have one; normal: whether words are compared in normal form."""
         lists = [nbest for _, nbest in parts]
         scores = np.concatenate([np.empty((0, len(self.names))), *map(self._block, parts)])
@@ -197,8 +203,7 @@ class UnitedColumns:
         if duplicates == "drop":
             self._fill(scores, [system for system, nbest in parts for _ in nbest.texts], again)
             kept = list(first.values())
-        of_texts = [nbest for nbest in lists if isinstance(nbest, TextList)]
-        if 0 < len(of_texts) < len(lists):
+        if len({nbest.of_trees for nbest in lists}) > 1:
             paths = ", ".join(system.path for system, _ in parts)
             raise RecipeError(f"some of {paths} hold texts, and others trees; they cannot be merged", key="of")
         texts, given = stripped([nbest.written(i) for nbest in lists for i in range(len(nbest))])
@@ -209,11 +214,16 @@ class UnitedColumns:
             absent=sum((Counter(nbest.absent) for nbest in lists), Counter[str]()),
             unscored=all(nbest.unscored for nbest in lists),
             raw=Origin(lists, [(k, i) for k, nbest in enumerate(lists) for i in range(len(nbest))]),
-            answers=_one_after_another(lists, "answers", None), **(_of_texts(of_texts) if of_texts else {}),
+            answers=_one_after_another(lists, "answers", None), sparse=_join_sparse(lists),
+            segmentation=_one_after_another(lists, "segmentation", b""),
+            alignment=_one_after_another(lists, "alignment", b""), ended=any(nbest.ended for nbest in lists),
+            form=lists[0].form if lists[0].of_trees else "merged",
+            source=next((nbest.source for nbest in lists if nbest.source is not None), None),
+            references=next((nbest.references for nbest in lists if nbest.references), ()),
         ).some(kept, duplicates=len(again))  # fmt: skip
         return merged.changed(answers=answers_of(merged.answers or ()))
 
-    def _block(self, part: tuple[System, NBestList]) -> np.ndarray:
+    def _block(self, part: tuple[System, Lists]) -> np.ndarray:
         """float64 [N, columns]: the candidates of one system."""
         (system, found), scores = part, np.zeros((len(part[1]), len(self.names)))
         scores[:, self.base], scores[:, self.width + system.number - 1] = found.base, 1.0
@@ -232,20 +242,7 @@ class UnitedColumns:
             have.update(fresh)
 
 
-def _of_texts(lists: Sequence[TextList]) -> dict[str, Any]:
-    """What only lists of texts have."""
-    return {
-        "form": "merged",
-        "sparse": _join_sparse(lists),
-        "segmentation": _one_after_another(lists, "segmentation", b""),
-        "alignment": _one_after_another(lists, "alignment", b""),
-        "source": next((nbest.source for nbest in lists if nbest.source is not None), None),
-        "references": next((nbest.references for nbest in lists if nbest.references), ()),
-        "ended": any(nbest.ended for nbest in lists),
-    }
-
-
-def _one_after_another(lists: Sequence[NBestList], field: str, blank: bytes | None) -> list[Any] | None:
+def _one_after_another(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[Any] | None:
     """What candidates have in a field, ``blank`` for those of a list that has none; None if no list has it."""
     columns = [getattr(nbest, field) for nbest in lists]
     if all(column is None for column in columns):
@@ -254,9 +251,9 @@ def _one_after_another(lists: Sequence[NBestList], field: str, blank: bytes | No
     return [one for nbest, column in filled for one in ([blank] * len(nbest) if column is None else column)]
 
 
-def _join_bad(lists: Sequence[NBestList]) -> tuple[Problem, ...]:
+def _join_bad(lists: Sequence[Lists]) -> tuple[Problem, ...]:
     """The candidates that were left out of the lists, with their places among the candidates of all systems."""
-    before = accumulate((nbest.size for nbest in lists), initial=0)
+    before = accumulate((len(nbest) + len(nbest.bad) for nbest in lists), initial=0)
     return tuple(
         problem.at(problem.list_id or "", problem.path or "", problem.line or 0, (problem.place or 0) + start)
         for nbest, start in zip(lists, before, strict=False)
@@ -264,7 +261,7 @@ def _join_bad(lists: Sequence[NBestList]) -> tuple[Problem, ...]:
     )
 
 
-def _join_sparse(lists: Sequence[TextList]) -> SparseScores | None:
+def _join_sparse(lists: Sequence[Lists]) -> SparseScores | None:
     """The sparse features of all candidates."""
     if all(nbest.sparse is None for nbest in lists):
         return None
@@ -314,21 +311,21 @@ class MergedReader(Checked, Reader):
     def paths(self, path: PathLike) -> list[str]:
         return [file for reader, part in self.systems(path) for file in reader.paths(part)]
 
-    def read(self, path: PathLike) -> Iterator[NBestList | SkippedList]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         """A list that is bad in one system is bad."""
         systems = [System(k, reader, part) for k, (reader, part) in enumerate(self.systems(path), start=1)]
         columns, empty, every = UnitedColumns(systems, self.base), Counter[str](), 0
         for heads in matched(systems):
-            empty.update(system.path for system, head in heads if isinstance(head, NBestList) and not len(head))
+            empty.update(system.path for system, head in heads if head.problem is None and not len(head))
             every += 1
-            bad = next((head for _, head in heads if isinstance(head, SkippedList)), None)
-            bad = bad or next(filter(None, (system.other_columns() for system, _ in heads)), None)
+            problems = [head.problem for _, head in heads] + [system.other_columns() for system, _ in heads]
+            bad = next(filter(None, problems), None)
             if bad is None:
-                parts = [(system, head) for system, head in heads if isinstance(head, NBestList)]
-                yield columns.join(parts, self.duplicates, normal=self.normal)
+                yield columns.join(heads, self.duplicates, normal=self.normal)
             else:
                 sizes = [head.size for _, head in heads]
-                yield replace(bad, size=None if None in sizes else sum(size for size in sizes if size is not None))
+                bad.size = None if None in sizes else sum(size for size in sizes if size is not None)
+                yield Lists.of(bad)
         for name, count in empty.items():
             log.info(
                 "%s: no candidate in %d of %d lists (an empty line is none), only those of others",
@@ -352,31 +349,31 @@ class MergedReader(Checked, Reader):
         told = [reader.knowing(part, normal=self.normal) for reader, part in zip(chosen, parts, strict=True)]
         return [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(told, spans, strict=True)]
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Writes the format of the systems, or JSON lines if that cannot be.
 
         Trees are written in the format of the first system, each with the base score that it has here.
         """
         inner = self._format
-        if not isinstance(nbest, TextList):
+        if nbest.of_trees:
             base = nbest.base.reshape(-1, 1)
             (inner or self.within[0]).write(out, nbest.changed(scores=base, column=0, raw=None), order, scores)
             return
         if inner is None:
-            JsonlReader().write(out, replace(nbest, raw=None), order, scores)
+            JsonlReader().write(out, nbest.changed(raw=None), order, scores)
             return
         origin: Origin = nbest.raw
         raws = [part.raw for part in origin.parts]
         if all(isinstance(raw, Pieces) for raw in raws) and raws:
             candidates = [raws[part].candidates[place] for part, place in origin.places]
-            inner.write(out, replace(nbest, raw=Pieces(raws[0].head, candidates)), order, scores)
+            inner.write(out, nbest.changed(raw=Pieces(raws[0].head, candidates)), order, scores)
             return
         for i in range(len(nbest)) if order is None else order:
             part, place = origin.places[i]
             new = None if scores is None else np.full(len(origin.parts[part]), scores[i])
             inner.write(out, origin.parts[part], [place], new)
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
         inner, origin = self._format, None if like is None else like.raw
         if inner is None:
             JsonlReader().write_bad(out, bad, None)

@@ -17,15 +17,14 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
-from rerank.readers.block import Item, ListBlock
 from rerank.readers.given.lists import checked_text, list_of
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, is_tree
-from rerank.readers.nbest import answers_of, plain_texts, repeats_of
+from rerank.readers.lists import Lists, answers_of, plain_texts, repeats_of
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.texts.answers import check_rule, with_answers
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.table import EXTRA
-from rerank.readers.texts.text_list import SCORE, TextList
+from rerank.readers.texts.text_list import SCORE
 
 
 class FrameNames(TypedDict, total=False):
@@ -146,22 +145,23 @@ class FrameLists:
             return
         _, order, lists = self._groups
         gains = None if self._gains is None else self._gains[order]
-        for nbest, source, right, (first, last) in zip(self.block, *self._sides, pairwise(lists.tolist()), strict=True):
+        places = pairwise(lists.tolist())
+        for nbest, source, right, (first, last) in zip(self.block.each(), *self._sides, places, strict=True):
             of_list = None if gains is None else gains[first:last].tolist()
             yield NBest(nbest.id, with_answers(nbest, self.answer).candidates, source, right, of_list)
 
-    def blocks(self, *, gains: bool) -> Iterator[Item]:
+    def blocks(self, *, gains: bool) -> Iterator[Lists]:
         """The lists; with their ``gains``, if there are some, as the column "gain"."""
         if self.pairs:
             return self._of_pairs.blocks()
         block, columns = self.block, self.score_columns
         if gains and self._gains is not None:
-            scores = np.column_stack([block.rows.scores, self._gains[self._groups[1]]])
-            block = replace(block, rows=block.rows.changed(names=(*columns.names, GAIN), scores=scores))
+            scores = np.column_stack([block.scores, self._gains[self._groups[1]]])
+            block = block.changed(names=(*columns.names, GAIN), scores=scores)
         return block.parts()
 
     @cached_property
-    def block(self) -> ListBlock:
+    def block(self) -> Lists:
         """All lists; with their sources and references, if they are texts."""
         names, order, lists = self._groups
         columns, values, texts, answers = self.score_columns, self._values[order], self._texts, self._answers
@@ -173,12 +173,13 @@ class FrameLists:
         numbers = np.arange(1, order.size + 1) - np.repeat(lists[:-1], np.diff(lists))
         cuts = list(pairwise(lists.tolist()))
         sides: dict[str, Sequence[Any]] = {}
-        if isinstance(rows, TextList):
+        if not rows.of_trees:
             sources, references = self._sides
             sides["source"] = [None if source is None else encoded(source).strip() for source in sources]
             sides["references"] = [tuple(encoded(str(text)).strip() for text in right) for right in references]
-        repeats = [repeats_of(rows.texts[first:last]) for first, last in cuts]
-        return ListBlock(rows.changed(lines=numbers.tolist()), lists, names, [0] * len(names), repeats, sides)
+        sides["duplicates"] = [repeats_of(rows.texts[first:last]) for first, last in cuts]
+        starts = [0] * len(names)
+        return replace(rows, ids=names, starts=starts, first=lists, lines=numbers.tolist(), sides=sides)
 
     @property
     def places(self) -> list[np.ndarray]:

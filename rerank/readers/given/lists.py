@@ -18,11 +18,11 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.data.corpus import offsets
 from rerank.readers.given.nbest import GAIN, CandidateLike, GivenError, is_tree
-from rerank.readers.nbest import NOTHING, Candidate, NBestList, answers_of, plain_texts, stripped
+from rerank.readers.lists import NOTHING, Candidate, Lists, SparseScores, answers_of, plain_texts, stripped
 from rerank.readers.problems import NUL, Problem
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.samples import FINISH, derived, stepped
-from rerank.readers.texts.text_list import NUMBERS, SCORE, SparseScores, TextList
+from rerank.readers.texts.text_list import NUMBERS, SCORE
 
 # The keys of a candidate that is a dict.
 KEYS = "text", "tree", "score", "columns", "features", "segmentation", "alignment", "answer"
@@ -113,7 +113,7 @@ def list_given(
     source: str | None = None,
     scored: bool = False,
     gains: Sequence[float] | None = None,
-) -> NBestList:
+) -> Lists:
     """Candidates as a list of texts or of parses with ``columns``, by default "score" and those that they show; a
     GivenError where one lacks a column, has something that is not a finite number, or is not a text.
 
@@ -146,14 +146,13 @@ def list_given(
 
 def list_of(
     found: list[bytes], scores: np.ndarray, columns: ScoreColumns, name: str, *, texts: bool, **more: Any
-) -> NBestList:
+) -> Lists:
     """A list of texts or parses with ``scores`` (float64 [N, K]) in ``columns``; ``more`` are other fields."""
-    kind, form = (TextList, "jsonl") if texts else (NBestList, "")
     held, given = stripped(found)
     named = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
-    return kind(
-        id=name, path="", line=0, texts=held, given=given, lines=range(1, len(found) + 1), scores=scores,
-        column=columns.names.index(columns.base or SCORE) if named else 0, form=form,
+    return Lists.one(
+        name, "", 0, held, range(1, len(found) + 1), scores, columns.names.index(columns.base or SCORE) if named else 0,
+        given=given, form="jsonl" if texts else "", of_trees=not texts,
         names=columns.names if named else (), sources=columns.sources, **more,
     )  # fmt: skip
 

@@ -12,14 +12,12 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import OnBadList, SkipCount, counted, usable
-from rerank.readers.block import Item, ListBlock, one_by_one
 from rerank.readers.lines import LineReader
-from rerank.readers.nbest import Candidates, NBestList
+from rerank.readers.lists import Candidates, Lists, one_by_one
 from rerank.readers.problems import Problem
 from rerank.readers.streams import InputStream
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.json_lines import JsonReader
-from rerank.readers.texts.text_list import TextList
 from rerank.storage.strict_json import as_json
 
 
@@ -109,11 +107,11 @@ class NBest:
         object.__setattr__(self, name, tuple(values))
 
     @staticmethod
-    def of(rows: NBestList, *, known: bool = True, rule: str | None = None) -> "NBest":
+    def of(rows: Lists, *, known: bool = True, rule: str | None = None) -> "NBest":
         """A list that was read, with the answers that ``rule`` finds; without its references and gains if these are not
         ``known``."""
         rows = with_answers(rows, rule)
-        if isinstance(rows, TextList):
+        if not rows.of_trees:
             source, right = None if rows.source is None else decoded(rows.source), rows.references
         else:
             source, right = None, () if rows.gold is None else (rows.gold.text,)
@@ -125,7 +123,7 @@ class NBest:
         return made  # with nothing to check
 
     @property
-    def rows(self) -> NBestList | None:
+    def rows(self) -> Lists | None:
         """The list as its reader gave it; None if its candidates are the user's own."""
         return self.candidates.nbest if isinstance(self.candidates, Candidates) else None
 
@@ -153,14 +151,14 @@ def is_tree(value: Any) -> bool:
     return hasattr(value, "pformat") and hasattr(value, "leaves")
 
 
-def used(items: Iterable[Item], on_bad_list: OnBadList) -> Iterator[NBestList | ListBlock]:
+def used(items: Iterable[Lists], on_bad_list: OnBadList) -> Iterator[Lists | Lists]:
     """The lists that can be used; the others are errors, or are left out and logged."""
     count = SkipCount(on_bad_list)
     yield from usable(items, counted, count)
     count.warn()
 
 
-def nbests(items: Iterable[NBestList | ListBlock], rule: str | None = None) -> Iterator[NBest]:
+def nbests(items: Iterable[Lists | Lists], rule: str | None = None) -> Iterator[NBest]:
     """Lists as users see them; ``rule``: see ``NBest.of``."""
     return (NBest.of(rows, rule=rule) for rows in one_by_one(items))
 
@@ -179,11 +177,11 @@ class ObjectLists:
         with told():
             yield from nbests(used(self.blocks(), self.on_bad_list), self.answer)
 
-    def blocks(self, *, gains: bool = True) -> Iterator[Item]:  # noqa: ARG002 - the objects have them
+    def blocks(self, *, gains: bool = True) -> Iterator[Lists]:  # noqa: ARG002 - the objects have them
         """The lists, bad ones in their places, in blocks where the reader gives some."""
         lines = LineReader(InputStream(cast(IO[bytes], _ObjectLines(self.objects)), ""))
         records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
-        return self.reader.blocks_of(lines, records)
+        return self.reader.lists(lines, records)
 
 
 class _ObjectLines:

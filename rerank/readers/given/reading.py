@@ -12,19 +12,17 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers import detection, several
 from rerank.readers.account import MOST, Account, filled
-from rerank.readers.base import NBestList, OnBadList, Reader, SkippedList, check_choice, lists_of, readers
-from rerank.readers.block import Item
+from rerank.readers.base import OnBadList, Reader, check_choice, lists_of, readers
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
 from rerank.readers.given.lists import TWO_GAINS, candidate_of, list_given
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, check_for_files, each_of, is_tree, nbests, used
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
-from rerank.readers.texts.letor import LETOR
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.table import is_table, table
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import lists_of_texts
 from rerank.readers.trees.pairs import lists_of_trees
 from rerank.readers.trees.parses import ParseReader
@@ -48,7 +46,7 @@ class ListFile:
     def __iter__(self) -> Iterator[NBest]:
         yield from nbests(used(self.blocks(), self.on_bad_list), self.answer)
 
-    def first_items(self) -> list[NBestList]:
+    def first_items(self) -> list[Lists]:
         """The first usable lists, as many as an account looks at; none of what can be read only once."""
         if any(map(read_once, self.files)):
             return []
@@ -70,12 +68,12 @@ class ListFile:
         others = [*(self.references or ()), *([] if self.sources is None else [self.sources])]
         return [*self.reader.paths(self.path), *(treebank_files(*others) if self.trees else others)]
 
-    def blocks(self, known: ScoreColumns | None = None, normal: bool = False) -> Iterator[Item]:
+    def blocks(self, known: ScoreColumns | None = None, normal: bool = False) -> Iterator[Lists]:
         """The lists with their sources and references, bad ones in their places, in blocks where the format gives some
         and no other file holds anything for them; known, normal: see ``Reader``."""
         return read_in(self.encoding, self._blocks(self.reader.knowing(known, normal=normal)))
 
-    def _blocks(self, reader: Reader) -> Iterator[Item]:
+    def _blocks(self, reader: Reader) -> Iterator[Lists]:
         if self.trees:
             yield from lists_of_trees(reader, self.path, self.references and treebank_files(*self.references))
             return
@@ -84,8 +82,7 @@ class ListFile:
             return
         references, sources, form = self.references, self.sources, self.form
         for nbest in lists_of_texts(reader, self.path, references=references, sources=sources, form=form):
-            missing = None if isinstance(nbest, SkippedList) else nbest.missing
-            yield nbest if missing is None else SkippedList.of(missing, nbest.id, nbest.path, nbest.line)
+            yield nbest if nbest.missing is None else nbest.left_out(nbest.missing)
 
 
 def read(
@@ -118,9 +115,10 @@ def read(
         it is an error.
     roles: what keys of JSON are, where their names and kinds do not tell: ``{"samples": "candidates", "passed":
         "gain"}`` or "samples=candidates,passed=gain".
-    columns: of a data frame; its ``group`` and ``text`` (or ``tree``) are needed, or ``chosen`` and ``rejected``, and
-        the others are ``score``, ``gain``, ``source``, ``answer`` and, for those to learn from, ``columns``. Of what is
-        no data frame, ``answer`` is the rule that finds the answer in a text, as ``data.answer`` of a recipe.
+    columns: of a data frame, or of a file of rows, such as CSV; in a frame ``group`` and ``text`` (or ``tree``) are
+        needed, or ``chosen`` and ``rejected``, and the others are ``score``, ``gain``, ``source``, ``answer`` and, for
+        those to learn from, ``columns``. Of what is no data frame, ``answer`` is the rule that finds the answer in a
+        text, as ``data.answer`` of a recipe.
 
     Raises
     ------
@@ -129,7 +127,10 @@ def read(
     """
     check_keys("read", columns)
     check_choice("on_bad_list", on_bad_list, ("error", "skip"))
-    if columns.keys() - {"answer"} or is_frame(given):
+    named = {key: value for key, value in columns.items() if key != "answer"}
+    if named and isinstance(given, str | os.PathLike) and not is_table(given):
+        roles = {**_roles_of_rows(named, os.fspath(given)), **roles_given(roles or {})}
+    elif named or is_frame(given):
         check_for_files("a data frame", format=format, sources=sources, encoding=encoding)
         right: dict[str, Any] = {} if references is None else {"references": references}
         return FrameLists.of(table(given) if isinstance(given, str | os.PathLike) else given, {**columns, **right})
@@ -145,7 +146,7 @@ def read(
         return ObjectLists(given, reader, on_bad_list, answer)
     path = os.fspath(given)
     if format is None:
-        format = "letor" if LETOR.search(path) else detection.format_of(path, readers)
+        format = detection.named_like(path) or detection.format_of(path, readers)
     settings, reader = _reader(format, answer, roles)
     try:
         encoding = None if encoding is None else check_encoding(encoding)
@@ -155,6 +156,15 @@ def read(
     right_files = None if many is None else tuple(map(os.fspath, many))
     source_file = None if sources is None else os.fspath(sources)
     return ListFile(os.fspath(given), reader, settings, right_files, source_file, form, on_bad_list, encoding, answer)
+
+
+def _roles_of_rows(columns: Mapping[str, Any], path: str) -> dict[str, str]:
+    """The roles that names of columns are in a file of rows, such as CSV."""
+    known = {"group": "group", "text": "text", "score": "base", "gain": "gain", "source": "source"}
+    if other := next((key for key in columns if key not in (*known, "columns")), None):
+        raise DataError(f"{other} names a column of a data frame; of a file, name the roles of keys: roles=", path=path)
+    roles = {str(columns[key]): role for key, role in known.items() if columns.get(key) is not None}
+    return roles | dict.fromkeys(map(str, columns.get("columns") or ()), "column")
 
 
 def _reader(
@@ -184,7 +194,7 @@ def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
 
 def blocks_given(
     lists: Iterable[Any], *, texts: bool, gains: bool, columns: ScoreColumns | None = None
-) -> Iterator[Item]:
+) -> Iterator[Lists]:
     """``lists_given``, in blocks where there are some, and those that were read with the bad ones in their places."""
     if isinstance(lists, ListFile):
         return lists.blocks()
@@ -195,7 +205,7 @@ def blocks_given(
 
 def lists_given(
     lists: Iterable[Any], *, texts: bool, gains: bool, columns: ScoreColumns | None = None
-) -> Iterator[NBestList]:
+) -> Iterator[Lists]:
     """Lists as readers give them, with sources and references and, if asked for, with gains as the column "gain".
 
     columns: those that the lists must have; by default those of the first list's first candidate.
@@ -235,23 +245,23 @@ def _nbest(given: Any) -> NBest:
 def holds_trees(nbest: NBest) -> bool:
     """Whether the candidates of a list are trees, by its gold tree or its first candidate."""
     if nbest.rows is not None:
-        return not isinstance(nbest.rows, TextList)
+        return nbest.rows.of_trees
     if not len(nbest) or nbest.gains:
         return False
     return candidate_of(nbest.candidates[0], 1).text.lstrip().startswith("(")
 
 
-def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> NBestList:
+def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> Lists:
     rows = nbest.rows
     if rows is None:
         rows = list_given(nbest.candidates, columns, texts=texts, name=nbest.id, gains=nbest.gains)
         if unknown := set(rows.others) - {GAIN}:
             message = f"a candidate has the column {min(unknown)!r}, which the very first candidate lacks"
             raise DataError(f"{message}; numbers that few candidates have are 'features'")
-    elif isinstance(rows, TextList) != texts:
+    elif rows.of_trees == texts:
         message = "found a list of trees; expected lists of texts" if texts else "found a list of texts, not trees"
         raise DataError(message)
-    if isinstance(rows, TextList):
+    if not rows.of_trees:
         source = None if nbest.source is None else encoded(nbest.source).strip()
         return rows.changed(source=source, references=tuple(_text(reference) for reference in nbest.references))
     if len(nbest.references) > 1:
@@ -261,7 +271,7 @@ def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> NBestList:
     return rows
 
 
-def _with_gains(rows: NBestList, nbest: NBest) -> NBestList:
+def _with_gains(rows: Lists, nbest: NBest) -> Lists:
     """The list with its gains as the column "gain"."""
     if nbest.gains is None:
         return rows

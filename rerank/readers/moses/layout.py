@@ -15,7 +15,7 @@ MOST_FIELDS = 8  # of a line that may decide on the layout
 _SOFT = re.compile(rb"[\d.,eE+-]+(\s+[\d.,eE+-]+)*")
 _LABEL = re.compile(rb"[=:]")
 _LINES, _VALUES = 1000, 100  # looked at to decide on the layout, and on the roles of further fields
-_MARK = re.compile(rb"(?<!\S)\|(\d+)(?:-(\d+))?(?:,[^|]*)?\|(?!\S)")
+MARK = re.compile(rb"(?<!\S)\|(\d+)(?:-(\d+))?(?:,[^|]*)?\|(?!\S)")
 BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
 _ID = re.compile(rb"\d{1,18}(?=\|\|\|(?!\S))")  # a whole number that bars follow directly, as old Moses writes it
 
@@ -135,7 +135,7 @@ def unmark(texts: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
     """
     plain, segmentations = [], []
     for text in texts:
-        pieces = _MARK.split(text)
+        pieces = MARK.split(text)
         if pieces[-1].strip() or (len(pieces) == 1 and text):
             return texts, None
         spans, words = list[bytes](), list[bytes]()

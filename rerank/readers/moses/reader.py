@@ -19,21 +19,23 @@ without candidates.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked, Range
 from rerank.data.corpus import offsets
-from rerank.readers.base import LARGEST_GAP, NBestList, Order, Problem, Reader, Scores, SkippedList, excerpt
+from rerank.readers.base import LARGEST_GAP, Order, Problem, Reader, Scores, excerpt
 from rerank.readers.lines import LineReader
+from rerank.readers.lists import Lists, SparseScores, repeats_of
 from rerank.readers.moses.labels import TOTAL, Columns, Values, ask_for, find_columns, find_labels, read_values
 from rerank.readers.moses.layout import (
+    MARK,
     WORD_SCORES,
     Layout,
     MosesLine,
@@ -47,7 +49,7 @@ from rerank.readers.moses.writing import line_of, marker, rescored
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import InputStream, PathLike, Writable, open_stream
-from rerank.readers.texts.text_list import OF_WORDS, Pieces, SparseScores, TextList
+from rerank.readers.texts.text_list import OF_WORDS, Pieces
 
 CHUNK = 1 << 20  # bytes read at a time
 FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first block has at least this many lists, unless they are this large
@@ -168,21 +170,21 @@ class Moses(Checked, Reader):
             return self.columns or None
         return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
 
-    def read(self, path: PathLike) -> Iterator[TextList | SkippedList]:
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
         """Ids that are left out give empty lists."""
         with open_stream(path, strict=False) as stream:
             yield from self._lists(stream)
 
-    def parse(self, data: bytes) -> Iterator[TextList | SkippedList]:
+    def parse(self, data: bytes) -> Iterator[Lists]:
         """The lists of a file's contents."""
         return self._lists(InputStream(BytesIO(data), ""))
 
-    def _lists(self, stream: InputStream) -> Iterator[TextList | SkippedList]:
+    def _lists(self, stream: InputStream) -> Iterator[Lists]:
         file = File(self, stream.path)
         for block in read_blocks(stream, self.ids == "file"):
             yield from file.lists(block)
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Lines are written as they were read, except for the total.
 
         The total is replaced, and the first one is kept among the features as ``BaseScore``. A list without candidates
@@ -196,7 +198,7 @@ class Moses(Checked, Reader):
             lines = [rescored(nbest, line, float(scores[i])) for line, i in zip(lines, chosen, strict=True)]
         out.write(b"".join([line + b"\n" for line in lines]))
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
         """Writes a line with an id, an empty text, and nothing else."""
         out.write(marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
 
@@ -214,16 +216,71 @@ class File:
         self.roles: dict[int, str] = {}
         self.next = reader.first_id
 
-    def lists(self, block: MosesBlock) -> Iterator[TextList | SkippedList]:
-        """The lists of a block, and empty ones for ids that are left out."""
+    def lists(self, block: MosesBlock) -> Iterator[Lists]:
+        """The lists of a block, and empty ones for ids that are left out; those with bad lines, or with marks of
+        phrases, apart."""
         self.layout = self.layout or find_layout(block.lines[: block.starts[: FIRST_LISTS + 1][-1]])
         parsed = self._parse(block, self.layout or Layout(4, 2, 3))
+        ids, starts, first, failure = list[str](), list[int](), [0], None
         for begin, end in pairwise(block.starts):
-            if self.reader.ids == "file":
-                yield from self._gap(block.lines[begin:end])
-            name = str(self.next)
-            self.next += 1
-            yield self._list(parsed, name, begin, end)
+            line = block.lines[begin].number
+            try:
+                left_out = self._gap(block.lines[begin:end]) if self.reader.ids == "file" else 0
+            except DataError as error:  # the lists before may hold an earlier one
+                failure = error
+                break
+            ids += map(str, range(self.next, self.next + left_out + 1))
+            starts += [line] * (left_out + 1)
+            first += [begin] * left_out + [end]
+            self.next += left_out + 1
+        whole = self._whole(parsed, ids, starts, first)
+        marked = {y for y, text in enumerate(whole.texts) if b"|" in text and MARK.search(text)}
+        apart = marked | parsed.problems.keys()
+        if self.reader.duplicates == "drop":
+            apart |= {first[i] for i, count in enumerate(whole.side("duplicates")) if count}
+        done = 0
+        for i in sorted({bisect_right(first, y) - 1 for y in apart if y < first[-1]}):
+            if done < i:
+                yield whole.part(done, i)
+            yield self._mended(whole.part(i, i + 1), parsed, first[i])
+            done = i + 1
+        if done < len(ids):
+            yield whole.part(done, len(ids))
+        if failure is not None:
+            raise failure
+
+    def _whole(self, parsed: Parsed, ids: list[str], starts: list[int], first: list[int]) -> Lists:
+        """The lists as their lines have them."""
+        texts, lines, spans = parsed.fields["text"], parsed.lines, list(pairwise(first))
+        filled: np.ndarray = np.asarray(parsed.filled.any(axis=1))
+        sides: dict[str, Sequence[Any]] = {
+            "raw": [Pieces(self.layout, [line.text for line in lines[a:b]]) if a < b else None for a, b in spans],
+            "duplicates": [repeats_of(texts[a:b]) for a, b in spans],
+            "absent": [self._absent(parsed.filled[a:b]) if filled[a:b].any() else {} for a, b in spans],
+        }
+        return Lists(
+            ids, self.path, starts, texts, [line.number for line in lines], parsed.scores, np.array(first), self.base,
+            form="moses", names=self.names or (TOTAL,), others=self.columns.others, sides=sides,
+            sparse=parsed.sparse.part(0, len(lines)), segmentation=parsed.fields.get("segmentation"),
+            alignment=parsed.fields.get("alignment"), ended=self.layout is not None and self.layout.ended,
+        )  # fmt: skip
+
+    def _absent(self, filled: np.ndarray) -> dict[str, int]:
+        """The number of values that are 0 because they are missing (``filled`` bool [N, K]), by column."""
+        counts = zip(self.columns.names, filled.sum(axis=0).tolist(), strict=True)
+        return {name: count for name, count in counts if count}
+
+    def _mended(self, nbest: Lists, parsed: Parsed, begin: int) -> Lists:
+        """A list whose first line is ``begin``, without its bad lines, and marks of phrases as a segmentation."""
+        bad = {y: problem for y in range(len(nbest)) if (problem := parsed.problems.get(begin + y)) is not None}
+        fields = parsed.lines[begin].fields
+        if bad and len(nbest) == 1 and len(fields) == 2 and not fields[1]:
+            return nbest.some([], absent={})
+        if (nbest := nbest.without(bad)).problem is not None:
+            return nbest
+        texts, marks = unmark(nbest.texts)
+        derived = marks if nbest.segmentation is None else nbest.segmentation
+        return nbest.changed(texts=texts, segmentation=derived).repeated(self.reader.duplicates)
 
     def _parse(self, block: MosesBlock, layout: Layout) -> Parsed:
         lines, n = block.lines, len(block.lines)
@@ -333,11 +390,11 @@ class File:
             columns.setdefault(role or layout.role(place), column)
         return columns
 
-    def _gap(self, lines: list[MosesLine]) -> Iterator[TextList]:
-        """Empty lists for ids that are left out before the list of these lines."""
+    def _gap(self, lines: list[MosesLine]) -> int:
+        """The number of ids that are left out before the list of these lines."""
         number, line = next((line.id for line in lines if line.id >= 0), -1), lines[0].number
         if number < 0:  # no line has an id: the list is bad, and takes the next place
-            return
+            return 0
         advice = "set the reader's option first_id, or number the lists with ids: ordinal"
         if number < self.next:
             message = f"found the id {number}; expected {self.next} or more, as ids must rise: sort the lists, {advice}"
@@ -345,39 +402,7 @@ class File:
         if number - self.next > LARGEST_GAP:
             message = f"found the id {number}; expected {self.next}, or at most {LARGEST_GAP:,} more: {advice}"
             raise DataError(message, path=self.path, line=line, list_id=str(number))
-        while self.next < number:
-            name = str(self.next)
-            self.next += 1
-            yield self._empty(name, line)
-
-    def _list(self, parsed: Parsed, name: str, begin: int, end: int) -> TextList | SkippedList:
-        """A list without its bad lines."""
-        lines, fields = parsed.lines[begin:end], parsed.fields
-        bad = {y - begin: problem for y in range(begin, end) if (problem := parsed.problems.get(y)) is not None}
-        counts = parsed.filled[begin:end].sum(axis=0).tolist()
-        if bad and len(lines) == 1 and len(lines[0].fields) == 2 and not lines[0].fields[1]:
-            return self._empty(name, lines[0].number)
-        segmentation = fields["segmentation"][begin:end] if "segmentation" in fields else None
-        alignment = fields["alignment"][begin:end] if "alignment" in fields else None
-        nbest = TextList(
-            name, self.path, lines[0].number, fields["text"][begin:end], [line.number for line in lines],
-            parsed.scores[begin:end], self.base, form="moses", names=self.names or (TOTAL,),
-            sparse=_part(parsed.sparse, begin, end), segmentation=segmentation, alignment=alignment,
-            raw=Pieces(self.layout, [line.text for line in lines]),
-            others=self.columns.others,
-            absent={name: count for name, count in zip(self.columns.names, counts, strict=True) if count},
-            ended=self.layout is not None and self.layout.ended,
-        ).without(bad)  # fmt: skip
-        if isinstance(nbest, SkippedList):
-            return nbest
-        texts, marks = unmark(nbest.texts)
-        derived = marks if nbest.segmentation is None else nbest.segmentation
-        return nbest.changed(texts=texts, segmentation=derived).repeated(self.reader.duplicates)
-
-    def _empty(self, name: str, line: int) -> TextList:
-        """A list without candidates."""
-        names = self.names or (TOTAL,)
-        return TextList(name, self.path, line, [], [], np.empty((0, len(names))), self.base, form="moses", names=names)
+        return number - self.next
 
 
 def _column(lines: list[MosesLine], right: list[bool], field: int) -> list[bytes]:
@@ -416,10 +441,3 @@ def _sparse(values: Values, n: int) -> SparseScores:
     names = [key.name for key in values.keys]
     first = offsets(np.bincount(values.rows, minlength=n))
     return SparseScores(first, [names[k] for k in values.which.tolist()], values.values)
-
-
-def _part(sparse: SparseScores, begin: int, end: int) -> SparseScores | None:
-    """The values of the lines from ``begin`` to ``end``; None if they have none."""
-    first = sparse.first[begin : end + 1]
-    own = slice(int(first[0]), int(first[-1]))
-    return SparseScores(first - own.start, sparse.names[own], sparse.values[own]) if own.stop > own.start else None

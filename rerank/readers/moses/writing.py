@@ -4,28 +4,28 @@ import re
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
-from rerank.readers.base import NBestList
+from rerank.readers.lists import Lists
 from rerank.readers.moses.layout import BAR, Layout, as_number, layout_of, parts_of
-from rerank.readers.texts.text_list import Pieces, TextList
+from rerank.readers.texts.text_list import Pieces
 
 OLD = b"BaseScore"  # the label of the total that a list had before it was reranked
 
 _OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
 
 
-def line_of(nbest: NBestList, i: int) -> bytes:
+def line_of(nbest: Lists, i: int) -> bytes:
     """The line of candidate i: as it was read or, for a list of another format, composed."""
     known = _known_layout(nbest)
     return _composed(nbest, i) if known is None else bytes(nbest.raw.candidates[i])
 
 
-def _known_layout(nbest: NBestList) -> Layout | None:
+def _known_layout(nbest: Lists) -> Layout | None:
     """The layout of a list's own file; None if it is of another format."""
-    head = nbest.raw.head if isinstance(nbest, TextList) and isinstance(nbest.raw, Pieces) else None
+    head = nbest.raw.head if isinstance(nbest.raw, Pieces) else None
     return head if isinstance(head, Layout) else None
 
 
-def rescored(nbest: NBestList, line: bytes, score: float) -> bytes:
+def rescored(nbest: Lists, line: bytes, score: float) -> bytes:
     """``line`` with another total; the old one is added to the features, unless they hold an earlier one."""
     parts = parts_of(line)
     layout = _layout(nbest, parts)
@@ -46,7 +46,7 @@ def rescored(nbest: NBestList, line: bytes, score: float) -> bytes:
     return b"|||".join(parts)
 
 
-def _layout(nbest: NBestList, parts: list[bytes]) -> Layout:
+def _layout(nbest: Lists, parts: list[bytes]) -> Layout:
     """The layout of the file that the line is from; lists of several files may have several layouts."""
     fields = [part.strip() for part in parts]
     known = _known_layout(nbest)
@@ -78,18 +78,15 @@ def _mark(features: bytes) -> bytes:
     return mark if joined else mark + b" "
 
 
-def _composed(nbest: NBestList, i: int) -> bytes:
+def _composed(nbest: Lists, i: int) -> bytes:
     """A line for a candidate of another format: all scores except the base score become labelled values."""
-    names = nbest.names if isinstance(nbest, TextList) else ()
-    names = names or tuple(map(str, range(nbest.scores.shape[1])))
+    names = nbest.names or tuple(map(str, range(nbest.scores.shape[1])))
     values = list(zip(map(encoded, names), nbest.scores[i].tolist(), strict=True))
     del values[nbest.column]
-    derivations: list[bytes] = []
-    if isinstance(nbest, TextList):
-        if nbest.sparse is not None:
-            begin, end = nbest.sparse.first[i : i + 2].tolist()
-            values += zip(nbest.sparse.names[begin:end], nbest.sparse.values[begin:end].tolist(), strict=True)
-        derivations = [column[i] for column in (nbest.segmentation, nbest.alignment) if column is not None]
+    if nbest.sparse is not None:
+        begin, end = nbest.sparse.first[i : i + 2].tolist()
+        values += zip(nbest.sparse.names[begin:end], nbest.sparse.values[begin:end].tolist(), strict=True)
+    derivations = [column[i] for column in (nbest.segmentation, nbest.alignment) if column is not None]
     features = b" ".join((b"_".join(name.split()) or b"_") + b"= " + repr(value).encode() for name, value in values)
     base = repr(float(nbest.base[i])).encode()
     fields = [encoded(nbest.id), nbest.written(i), features, base, *derivations]

@@ -23,14 +23,13 @@ from contextlib import suppress
 from functools import cache, partial
 from importlib.util import find_spec
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 import regex  # type: ignore[import-untyped] # unlike re, it can be told when to stop
 
-from rerank.base.encoding import decoded, encoded
+from rerank.base.encoding import amount, decoded, encoded
 from rerank.base.errors import RecipeError
-from rerank.base.wording import amount
-from rerank.readers.nbest import NBestList
+from rerank.readers.lists import Lists
 from rerank.readers.problems import Problem
 from rerank.readers.texts.values import GROUPED, LONGEST, NUMBER, VALUE, WORD, cleaned, parted, plain
 from rerank.storage.strict_json import as_json
@@ -58,7 +57,6 @@ FORMULA = regex.compile(rf"[\\^_(\[{{]|\d:\d|\d \p{{L}}|{VARIABLE.pattern}")
 NEWLINE = r"\\n(?!(?:abla|eq?|eg|ot|u)\b)"  # not a command
 ESCAPES = regex.compile(rf'({NEWLINE}|\\(?:["\\/]|u[\da-fA-F]{{4}}|[rt](?![a-z])))|\\')  # of JSON, or what begins LaTeX
 
-N = TypeVar("N", bound=NBestList)
 Finder = Callable[[str], str | None]
 
 
@@ -205,7 +203,7 @@ def check_rule(rule: str | None) -> str | None:
     return rule
 
 
-def with_answers(nbest: N, rule: str | None) -> N:
+def with_answers(nbest: Lists, rule: str | None) -> Lists:
     """A list with the answers that a rule finds in its candidates, besides those that it has already.
 
     Raises

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from rerank.readers.problems import Problem
@@ -85,6 +86,22 @@ class Roles:
     def fits(self, item: Object) -> bool:
         """Whether an object is of this form."""
         return all(item.get(key) is not None and isinstance(item[key], kind) for key, kind in self.keys.items())
+
+    @property
+    def inner(self) -> set[str]:
+        """The keys of candidates that have a role."""
+        return {path.partition(".")[0].rstrip("#+") for path in chain(self.text, *self.columns.values())}
+
+    @property
+    def outer(self) -> set[str]:
+        """The keys of objects that have a role."""
+        sides = self.group, self.source, self.reference, self.right, self.truth, self.id
+        return {path.partition(".")[0] for path in chain(*sides)} | {*self.keys, self.many, *self.along.values()}
+
+    def shared(self, item: Object) -> str:
+        """What an object has in common with those of its list; empty if that is nothing."""
+        every = [value for path in self.group if (value := first_of(item, (path,))) not in (None, {})]
+        return repr(every) if every else ""
 
     def list_of(self, rows: Sequence[Object], grader: Grader, named: Iterable[str]) -> Object:
         """The list that objects are, in the format ``jsonl``. Raises Problem.

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
@@ -11,12 +11,12 @@ import msgspec
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
-from rerank.readers.base import NBestList, Problem, SkippedList, excerpt, nameless
-from rerank.readers.block import Item
+from rerank.readers.base import Problem, excerpt, nameless
 from rerank.readers.lines import LineReader, Record
+from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
-from rerank.readers.texts.text_list import Pieces, TextList, TextReader
+from rerank.readers.texts.text_list import Pieces, TextReader
 from rerank.storage.strict_json import as_json
 
 
@@ -78,13 +78,9 @@ class JsonReader(TextReader):
                 except Problem as problem:
                     yield number, problem
 
-    def blocks_of(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Item]:
-        """``lists``, in blocks where a format makes some."""
-        return self.lists(lines, records)
-
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
         """The object has an id if those of the file have ids."""
-        head = like.raw.head if isinstance(like, TextList) and isinstance(like.raw, Pieces) else None
+        head = like.raw.head if like is not None and isinstance(like.raw, Pieces) else None
         named = not isinstance(head, dict) or self.id_key in head
         out.write(json_line(({self.id_key: bad.name} if named else {}) | self.nothing, bad))
 
@@ -249,7 +245,7 @@ def number_of(value: Any, what: str, reason: str = "score") -> float:
     return number
 
 
-def json_line(item: dict[str, Any], nbest: NBestList | SkippedList) -> bytes:
+def json_line(item: dict[str, Any], nbest: Lists | Problem) -> bytes:
     """An object as a line; values of the user's file that JSON does not allow, such as sockeye's ``Infinity``, stay."""
     try:
         return encoded(as_json(item, ensure_ascii=False, allow_nan=True)) + b"\n"

@@ -22,18 +22,19 @@ from typing import Any, ClassVar, cast
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
-from rerank.readers.base import NBestList, Order, Problem, Reader, Scores, SkippedList, readers
-from rerank.readers.block import Item, one_by_one
+from rerank.readers.base import Order, Problem, Reader, Scores, readers
 from rerank.readers.lines import LineReader, Place, Record
+from rerank.readers.lists import Lists
 from rerank.readers.score_columns import check_names
-from rerank.readers.streams import PathLike, Writable, open_stream
+from rerank.readers.streams import Writable
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.forms import Roles
 from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, texts_of, written
-from rerank.readers.texts.roles import MOSTLY, as_lists, check_roles
+from rerank.readers.texts.keys import MOSTLY
+from rerank.readers.texts.roles import as_lists, check_roles
 from rerank.readers.texts.runs import AlikeLists, ListShape
 from rerank.readers.texts.samples import SampleReader, stepped
-from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, TextList, each
+from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, each
 from rerank.readers.texts.values import plain
 
 OTHERS = {"choices": "openai", "response": "openai", "chosen": "preferences", "responses": "parallel"}  # by a key
@@ -76,12 +77,12 @@ class JsonlReader(SampleReader):
         more = (key for key, role in (self.roles or {}).items() if role == "label")
         object.__setattr__(self, "labels", tuple(dict.fromkeys([*self.labels, *more])))
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """A new score is "score", the old one "base_score" unless there is one already.
 
         Lists of other formats can be written too.
         """
-        pieces = nbest.raw if isinstance(nbest, TextList) and isinstance(nbest.raw, Pieces) else None
+        pieces = nbest.raw if isinstance(nbest.raw, Pieces) else None
         if pieces is None or not isinstance(pieces.head, dict) or "candidates" not in pieces.head:
             pieces = _described(nbest)
         chosen = range(len(nbest)) if order is None else order
@@ -111,22 +112,12 @@ class JsonlReader(SampleReader):
             lines.columns = columns_shown([record.content for record in head], self.base)
         return chain(head, records)
 
-    def blocks(self, path: PathLike) -> Iterator[Item]:
-        with open_stream(path, strict=False) as stream:
-            lines = LineReader(stream)
-            yield from self.blocks_of(lines, self.records(lines))
-
     def lists(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
-    ) -> Iterator[NBestList | SkippedList]:
-        return one_by_one(self.blocks_of(lines, records, seen, wait=False))
-
-    def blocks_of(
-        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None, *, wait: bool = True
-    ) -> Iterator[Item]:
-        """``lists``, in blocks where lists that are built alike follow one another, even if those of a pipe have to
-        ``wait`` for others."""
-        make, seen = self.maker(lines), {} if seen is None else seen
+    ) -> Iterator[Lists]:
+        """In blocks where lists that are built alike follow one another. Whoever asks a model may wait for an answer:
+        what is there of a pipe is then a block."""
+        make, seen, asked = self.maker(lines), {} if seen is None else seen, self.known is not None
         shapes, drop = dict[tuple[str, ...], ListShape](), self.duplicates == "drop"
         run = AlikeLists(shapes, drop=drop)
         for ordinal, record in enumerate(records):
@@ -134,12 +125,12 @@ class JsonlReader(SampleReader):
             taken = name not in seen and _taken(run, name, record)
             if taken:
                 seen[name] = lines.path, record.line
-            if len(run) and (run.full or not taken or not (wait or lines.held)):
+            if len(run) and (run.full or not taken or (asked and not lines.held)):
                 yield run.block()
                 run = AlikeLists(shapes, drop=drop)
             if not taken:
                 nbest = self.list_of(record, name, lines, make, seen)
-                if isinstance(nbest, TextList) and (shape := ListShape.of(nbest, self)) is not None:
+                if nbest.problem is None and (shape := ListShape.of(nbest, self)) is not None:
                     shapes[shape.keys] = shape
                 yield nbest
         if len(run):
@@ -256,49 +247,36 @@ def rescored(candidate: Any, base: float, score: float) -> dict[str, Any]:
     return {**entry, SCORE: float(score), **({} if BASE_SCORE in entry else {BASE_SCORE: old})}
 
 
-def _described(nbest: NBestList) -> Pieces:
+def _described(nbest: Lists) -> Pieces:
     """The object for a list that was read in another format."""
     head: dict[str, Any] = {"id": nbest.id}
-    named = nbest if isinstance(nbest, TextList) else None
-    if named is not None and named.source is not None:
-        head["source"] = decoded(named.source)
-    if named is not None and named.references:
-        head["references"] = [decoded(text) for text in named.references]
-    names = named.names if named is not None and named.names else [str(k) for k in range(nbest.scores.shape[1])]
+    head |= {} if nbest.source is None else {"source": decoded(nbest.source)}
+    head |= {"references": [decoded(text) for text in nbest.references]} if nbest.references else {}
+    names = nbest.names or [str(k) for k in range(nbest.scores.shape[1])]
+    alignment = None if nbest.ended else nbest.alignment  # ends of sentences would be words
+    parts = {"segmentation": nbest.segmentation, "alignment": alignment, "answer": nbest.answers}
     candidates: list[dict[str, Any]] = []
     for i in range(len(nbest)):
         values = dict(zip(names, nbest.scores[i].tolist(), strict=True))
-        score = values.pop(names[nbest.column])
-        entry: dict[str, Any] = {"text": decoded(nbest.written(i)), SCORE: score}
-        if named is not None and named.sparse is not None:
-            one = slice(named.sparse.first[i], named.sparse.first[i + 1])
-            for key, value in zip(named.sparse.names[one], named.sparse.values[one].tolist(), strict=True):
+        entry: dict[str, Any] = {"text": decoded(nbest.written(i)), SCORE: values.pop(names[nbest.column])}
+        if nbest.sparse is not None:
+            one = slice(nbest.sparse.first[i], nbest.sparse.first[i + 1])
+            for key, value in zip(nbest.sparse.names[one], nbest.sparse.values[one].tolist(), strict=True):
                 values[decoded(key)] = values.get(decoded(key), 0.0) + value
         if BASE_SCORE in values:
             entry[BASE_SCORE] = values.pop(BASE_SCORE)
-        candidates.append({**entry, **({"features": values} if values else {}), **_parts(named, i)})
+        entry |= {"features": values} if values else {}
+        candidates.append(
+            entry | {key: decoded(text) for key, of in parts.items() if of and (text := of[i]) is not None}
+        )
     return Pieces({**head, "candidates": []}, candidates)
-
-
-def _parts(named: TextList | None, i: int) -> dict[str, str]:
-    """The derivation of a candidate and its answer; not an alignment with ends of sentences, which would be words."""
-    if named is None:
-        return {}
-    columns = {
-        "segmentation": named.segmentation,
-        "alignment": None if named.ended else named.alignment,
-        "answer": named.answers,
-    }
-    return {
-        key: decoded(text) for key, texts in columns.items() if texts is not None and (text := texts[i]) is not None
-    }
 
 
 class WrittenAsJsonl(Reader):
     """A reader whose lists are written in the format ``jsonl``, which holds whatever a list of texts has."""
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         JsonlReader().write(out, nbest, order, scores)
 
-    def write_bad(self, out: Writable, bad: SkippedList, like: NBestList | None) -> None:  # noqa: ARG002
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
         JsonlReader().write_bad(out, bad, None)

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.base.errors import RecipeError
-from rerank.readers.base import NBestList, Order, Problem, Scores
+from rerank.readers.base import Order, Problem, Scores
 from rerank.readers.lines import word_scores
+from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, written
 from rerank.readers.texts.jsonl import rescored
 from rerank.readers.texts.samples import SampleReader, stepped
-from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, TextList, each
+from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, each
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class OpenAiReader(SampleReader):
         if not self.id:
             raise RecipeError("found an empty text; expected the key of the id", key="id")
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """A new score is "score" in its choice, the old one "base_score"."""
-        assert isinstance(nbest, TextList), "lists of responses"
+        assert not nbest.of_trees, "lists of responses"
         choices_read, item = nbest.raw.candidates, nbest.raw.head
         chosen = range(len(nbest)) if order is None else order
         choices = [

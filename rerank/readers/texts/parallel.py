@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.base.errors import RecipeError
-from rerank.readers.base import NBestList, Order, Problem, Scores
+from rerank.readers.base import Order, Problem, Scores
+from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import is_conversation, json_line, number_of, said, shown, whole
 from rerank.readers.texts.samples import SampleReader, stepped
-from rerank.readers.texts.text_list import BASE_SCORE, SCORE, Draft, Entry, TextList, each
+from rerank.readers.texts.text_list import BASE_SCORE, SCORE, Draft, Entry, each
 
 USUAL = {SCORE: "scores", BASE_SCORE: "base_scores", "gain": "gains"}  # the keys of numbers, where there are any
 
@@ -57,12 +58,12 @@ class ParallelReader(SampleReader):
             message = "expected the names of columns with the keys of their numbers: {score: logprobs, gain: ratings}"
             raise RecipeError(f"found {keys!r}; {message}", key="numbers")
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores replace the old ones, which are ``base_scores`` unless these are there.
 
         Lists of one entry for each text are put into the new order too.
         """
-        assert isinstance(nbest, TextList), "lists of texts with parallel numbers"
+        assert not nbest.of_trees, "lists of texts with parallel numbers"
         chosen = list(range(len(nbest)) if order is None else order)
         rows: list[dict[str, Any]] = [nbest.raw.candidates[i] for i in chosen]
         if scores is not None:

@@ -15,48 +15,37 @@ their kinds and their names tell.
 
 import logging
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any
 
 from rerank.base.errors import RecipeError
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.forms import FORMS, NUMERAL, VERDICTS, Object, Paths, Roles, as_number, first_of, said_of
+from rerank.readers.texts.forms import FORMS, Object, Paths, Roles, first_of, said_of
+from rerank.readers.texts.keys import (
+    GAIN,
+    NAMES,
+    JsonKey,
+    entries_of,
+    is_object,
+    key_of,
+    keys_of,
+    singular,
+    table_of,
+    varies,
+)
 from rerank.readers.texts.samples import FINISH
 from rerank.readers.texts.text_list import NUMBERS, SCORE
 
 log = logging.getLogger("rerank")
-MOST = 20_000  # candidates that tell the roles
-MOSTLY = 0.9  # the share of a key's values that make it one of numbers
-GAIN = "gain"
 ROWS = ("jsonl", "table")  # readers that find roles
 WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "base", "column", "answer", "label",
          "truth", "unused")  # fmt: skip
 NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
-GAINS = {GAIN, "passed", "correct", "is_correct", "label", "success", "acc", "exact_match", "pass@1", "graded",
-         "right", "correctness_math_verify", "exec_match", "execution_match"}  # fmt: skip
-# What keys are usually called, the likeliest first, without regard to capitals.
-LISTS = ("candidates", "samples", "nbest", "n_best", "hypotheses", "alternatives", "beams", "completions", "responses",
-         "generations", "outputs", "output_list", "predictions", "preds", "answers", "solutions", "texts",
-         "text")  # fmt: skip
-TEXTS = ("text", "response", "completion", "generated_text", "translation_text", "output", "content", "hypothesis",
-         "hyp", "prediction", "pred", "pred_text", "candidate", "transcript", "lexical", "display", "solution", "code",
-         "answer", "translation", "sentence", "sequence", "message.content")  # fmt: skip
-LISTED = ("group", "prompt_id", "question_id", "qid", "query_id", "problem_id", "task_id", "doc_id", "example_id",
-          "utt_id", "id", "prompt", "question", "query", "source", "problem", "input", "instruction",
-          "src")  # fmt: skip
-SOURCES = ("source", "prompt", "question", "query", "problem", "instruction", "question_content", "input", "context",
-           "src")  # fmt: skip
-REFERENCES = "reference", "references", "target", "ref", "reference_text", "transcript"
-RIGHT = "answer", "ground_truth", "gold_answer"
-TRUTHS = "gold", "label", "labels", "answer", "best", "correct", "target", "winner", "truth"
-IDS = ("id", "qid", "question_id", "prompt_id", "task_id", "example_id", "unique_id", "problem_id", "query_id",
-       "utt_id", "doc_id", "custom_id", "uid", "mention")  # fmt: skip
+OTHERS = "choices", "chosen", "responses"  # keys that tell a format with a reader of its own
 _ID = re.compile(r"(^|_)(id|idx|index|uuid)$", re.IGNORECASE)
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
@@ -95,7 +84,7 @@ def as_lists(
     """
     rest = chain.from_iterable(map(_spread, objects))
     head = list(_sound(rest, look))
-    shown = [unwrapped(item) for _, item in head if not isinstance(item, Problem)]
+    shown = [_unwrapped(item) for _, item in head if not isinstance(item, Problem)]
     try:
         roles = roles_of(shown, asked, named, used=look == 1) if shown else None
     except Problem as problem:
@@ -112,9 +101,9 @@ def as_lists(
         if isinstance(item, Problem) or roles is None or (roles.plain and "candidates" in item):
             yield number, item
             continue
-        item = unwrapped(item)
+        item = _unwrapped(item)
         own = roles if roles.fits(item) else _form([item]) if "candidates" not in item else None
-        shared = _shared(own or roles, item)
+        shared = (own or roles).shared(item)
         if shared and (own is not None or roles.group):  # a row that lacks something is a bad candidate of its list
             groups.setdefault(shared, (number, own or roles, []))[2].append(item)
         elif own is None and roles.group and "candidates" not in item:
@@ -129,9 +118,9 @@ def as_lists(
 
 def _missing(objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, str]:
     """The keys, of those that are needed in use, that objects of another form than ``jsonl`` lack."""
-    every = [*objects, *chain.from_iterable(_entries([item], key) for item in objects for key in asked
+    every = [*objects, *chain.from_iterable(entries_of([item], key) for item in objects for key in asked
              if asked[key] == "candidates" and isinstance(item.get(key), list))]  # fmt: skip
-    had = set(_keys(filter(_is_object, every)))
+    had = set(keys_of(filter(is_object, every)))
     needed = {key: role for key, role in asked.items() if role in NEEDED and key.partition(".")[0] not in had}
     first = {key: role for key, role in needed.items() if role == "candidates"}
     return {} if not objects or any("candidates" in item for item in objects) else first or needed
@@ -149,29 +138,22 @@ def _sound(objects: Iterator[tuple[int, Any]], count: int) -> Iterator[tuple[int
 def _spread(entry: tuple[int, Object | Problem]) -> Iterator[tuple[int, Object | Problem]]:
     """An object, or the lists that it holds by their ids, as EvalPlus writes them."""
     number, item = entry
-    inner = [] if isinstance(item, Problem) or "candidates" in item else [*filter(_by_id, item.values())]
+
+    def holds_lists(value: Any) -> bool:
+        lists = list(value.values()) if is_object(value) else []
+        return bool(lists) and all(isinstance(one, list) and one and all(map(is_object, one)) for one in lists)
+
+    inner = [] if isinstance(item, Problem) or "candidates" in item else [*filter(holds_lists, item.values())]
     if len(inner) != 1:
         yield number, item
         return
     yield from ((number, {"id": key, "candidates": entries}) for key, entries in inner[0].items())
 
 
-def _by_id(value: Any) -> bool:
-    """Whether it is an object that holds lists of objects."""
-    lists = list(value.values()) if isinstance(value, dict) else []
-    return bool(lists) and all(isinstance(one, list) and one and all(map(_is_object, one)) for one in lists)
-
-
-def unwrapped(item: Object) -> Object:
+def _unwrapped(item: Object) -> Object:
     """The object without what a batch has put around it."""
     body = first_of(item, ("response.body",))
     return type(item)(body) if isinstance(body, dict) and "output" in body else item
-
-
-def _shared(roles: Roles, item: Object) -> str:
-    """What objects of a list have in common; empty if that is nothing."""
-    every = [value for path in roles.group if (value := first_of(item, (path,))) not in (None, {})]
-    return repr(every) if every else ""
 
 
 def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
@@ -183,10 +165,7 @@ def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]
 
 def _form(objects: Sequence[Object]) -> Roles | None:
     """The known form of most objects."""
-    return next((form for form in FORMS if 2 * sum(map(form.fits, objects)) > len(objects)), None)
-
-
-OTHERS = "choices", "chosen", "responses"  # keys that tell a format with a reader of its own
+    return next((form for form in FORMS if _most(map(form.fits, objects))), None)
 
 
 def roles_of(
@@ -197,49 +176,50 @@ def roles_of(
     used: whether a model is, which knows its features: whatever is called as gains are may be one.
     """
     placed = {role: key for key, role in asked.items() if role in ("candidates", "text", "group")}
-    if not placed and any(_most(objects, partial(_has, key=key)) for key in OTHERS):
+    if not placed and any(_most(key in item for item in objects) for key in OTHERS):
         return None
     form = None if placed else _form(objects)
     if form is None:
         form = _of_lists(objects, placed) or _of_rows(objects, placed)
-    return None if form is None else _settled(form, objects, asked, named, used)
+    if form is None:
+        return None
+    lists = list(_prepared(form, filter(form.fits, objects)))
+    if not form.form:
+        form = replace(form, **_sides(form, lists, asked))
+    table = table_of(form, lists)
+    form, taken = _with_columns(form, table, asked, named, used)
+    return _with_unused(form, table, lists, taken, asked)
 
 
-def _most(objects: Sequence[Any], holds: Callable[[Any], Any]) -> bool:
-    return 2 * sum(bool(holds(item)) for item in objects) > len(objects)
+def _most(flags: Iterable[bool]) -> bool:
+    every = list(flags)
+    return 2 * sum(every) > len(every)
 
 
-def _has(item: Object, key: str) -> bool:
-    return key in item
-
-
-def _called(names: Sequence[str], keys: Iterable[str]) -> list[str]:
-    """Those of the ``keys`` that have one of the ``names``, in the order of the names."""
+def _called(role: str, keys: Iterable[str]) -> list[str]:
+    """Those of the ``keys`` that are called as one of a role is, the likeliest first."""
     by_name = {key.lower(): key for key in keys}
-    return [by_name[name] for name in names if name in by_name]
+    return [by_name[name] for name in NAMES[role] if name in by_name]
 
 
-def _keys(objects: Iterable[Object]) -> list[str]:
-    return list(dict.fromkeys(chain.from_iterable(objects)))
+def _advice(key: str, role: str) -> str:
+    return f"say which, as --roles {key}={role} (roles of the reader)"
 
 
 def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
-
-    def holds(key: str) -> bool:
-        return key != "references" and _most([item.get(key) for item in objects], _are_candidates)
-
-    several = list(filter(holds, _keys(objects)))
-    key = placed.get("candidates") or next(iter(_called(LISTS, several)), "")
+    several = [key for key in keys_of(objects)
+               if key != "references" and _most(_are_candidates(item.get(key)) for item in objects)]  # fmt: skip
+    key = placed.get("candidates") or next(iter(_called("candidates", several)), "")
     if not key and len(several) > 1 and "text" not in placed:
         message = f"{several[0]!r} or {several[1]!r} could be the candidates"
         raise Problem("text", f"{message}; {_advice(several[0], 'candidates')}")
     if not key and (len(several) != 1 or "group" in placed):
         return None
     key = key or several[0]
-    entries = _entries([item for item in objects if isinstance(item.get(key), list)], key)
+    entries = entries_of([item for item in objects if isinstance(item.get(key), list)], key)
     text: Paths = ()
-    if objects_in := list(filter(_is_object, entries)):
+    if objects_in := list(filter(is_object, entries)):
         if (found := _text(objects_in, placed)) is None:
             return None
         text = (found,)
@@ -257,20 +237,13 @@ def _are_candidates(values: Any) -> bool:
     return bool(values) and not any(isinstance(one, dict) and "role" in one for one in values)
 
 
-def _entries(objects: Sequence[Object], key: str) -> list[Any]:
-    return list(islice(chain.from_iterable(item[key] if key else [item] for item in objects), MOST))
-
-
 def _text(entries: Sequence[Object], placed: Mapping[str, str], *, only: bool = True) -> str | None:
     """The key of a candidate's text: by its name or, if there is no other and ``only``, the one that holds texts."""
     if "text" in placed:
         return placed["text"]
-
-    def spoken(key: str) -> bool:
-        return _most(entries, lambda entry: isinstance(said_of(first_of(entry, (key,))), str))
-
-    keys = [key for key in [*_keys(entries), "message.content"] if spoken(key)]
-    found = _called(TEXTS, keys)
+    keys = [key for key in [*keys_of(entries), "message.content"]
+            if _most(isinstance(said_of(first_of(entry, (key,))), str) for entry in entries)]  # fmt: skip
+    found = _called("text", keys)
     return next(iter(found or (keys if only and len(keys) == 1 else [])), None)
 
 
@@ -278,165 +251,18 @@ def _of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | No
     """The roles where an object is a candidate."""
     if len(objects) < 2 or (text := _text(objects, placed, only=False)) is None or "candidates" in placed:
         return None
-    keys = [key for key in _keys(objects) if key != text and _most(objects, partial(_has, key=key))]
+    keys = [key for key in keys_of(objects) if key != text and _most(key in item for item in objects)]
     parts = {key: [repr(item.get(key)) for item in objects] for key in keys}
     again = [key for key in keys if len(set(parts[key])) < len(objects)]
-    group = placed.get("group") or next(iter(_called(LISTED, again)), "")
+    group = placed.get("group") or next(iter(_called("group", again)), "")
     if not group:
-        runs = [key for key in again if 1 < len(set(parts[key])) == _runs(parts[key])]
-        runs = [key for key in runs if not _is_numeric(_kinds(objects, key))]
+        runs = [key for key in again
+                if 1 < len(set(parts[key])) == sum(one != other for one, other in pairwise(parts[key])) + 1
+                and not key_of(key, objects).is_numeric()]  # fmt: skip
         if len({tuple(map(parts[key].index, parts[key])) for key in runs}) > 1:
             raise Problem("text", f"{runs[0]!r} or {runs[1]!r} could tell the lists; {_advice(runs[0], 'group')}")
         group = next(iter(runs), "")
     return Roles(keys={group: object, text: object}, group=(group,), text=(text,)) if group else None
-
-
-def _runs(values: Sequence[str]) -> int:
-    """The number of runs of equal values."""
-    return sum(one != other for one, other in pairwise(values)) + 1
-
-
-def _advice(key: str, role: str) -> str:
-    return f"say which, as --roles {key}={role} (roles of the reader)"
-
-
-def kind_of(value: Any) -> str:
-    """The kind of a JSON value, in words; empty for null."""
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str) and NUMERAL.fullmatch(value):
-        return "number written as text"
-    if isinstance(value, str):
-        if value.lower() in ("true", "false"):
-            return "true or false written as text"
-        return "verdict" if value.lower() in VERDICTS else "text"
-    if isinstance(value, list):
-        numbers = all(isinstance(one, int | float) for one in value) and bool(value)
-        return ("number in a list" if len(value) == 1 else "list of numbers") if numbers else "list"
-    return "" if value is None else "object"
-
-
-_NUMBERS = {"number", "true or false", "number written as text", "true or false written as text"}
-
-
-def _kinds(entries: Iterable[Any], key: str) -> Counter[str]:
-    return Counter(filter(None, (kind_of(entry.get(key)) for entry in entries if isinstance(entry, dict))))
-
-
-def _is_numeric(kinds: Counter[str], more: Iterable[str] = ()) -> bool:
-    return sum(kinds[kind] for kind in {*_NUMBERS, *more}) >= MOSTLY * kinds.total() > 0 or _alone(kinds)
-
-
-def _alone(kinds: Counter[str]) -> bool:
-    """Whether each number is in a list of its own, as R writes them."""
-    return kinds["number in a list"] == kinds.total() > 0
-
-
-def singular(key: str) -> str:
-    """What the entries of a list under a key are called."""
-    name = key.removesuffix("_list")
-    return name[:-1] if name == key and name.endswith("s") and not name.endswith("ss") else name
-
-
-def _settled(
-    form: Roles, objects: Sequence[Object], asked: Mapping[str, str], named: Sequence[str], used: bool
-) -> Roles:
-    """A form with the roles of all keys; used: see ``roles_of``."""
-    fitting = list(_prepared(form, filter(form.fits, objects)))
-    top = [key for key in _keys(fitting) if key != form.many] if form.many else []
-    along = [] if form.form else [key for key in top if _along(fitting, key, form.many)]
-    if not form.form:
-        form = replace(form, **_sides(form, fitting, top or _keys(fitting), asked))
-    entries = _entries(fitting, form.many)
-    kinds = {key: _kinds(entries, key) for key in _keys(filter(_is_object, entries))}
-    kinds |= {key: _kinds(({key: one} for item in fitting for one in item.get(key) or ()), key) for key in along}
-    inner, outer = _used(form)
-    taken = {*inner, *named, *_SPECIAL} | (set() if form.many else outer)
-    free = {key: kind for key, kind in kinds.items() if key in asked or not (key in taken or _ID.search(key))}
-    likely = {key for key in free if _is_gain(key) and not (used or _counts(entries, fitting, key, key in along))}
-    gain, gains = _gain(form, free, asked, likely)
-    if GAIN in form.columns and gain != (reward := form.columns[GAIN][0]):  # a reward beside verdicts
-        form = replace(form, columns={reward if key == GAIN else key: paths for key, paths in form.columns.items()})
-    steady = set() if form.many or form.form else {key for key in free if not _varies(fitting, form.group, key)}
-    names = {key: name for key in free if (name := _name(key, free[key], form, asked, gain, likely, key in along))
-             and (key in asked or key == gain or key not in {*gains, *steady})}  # fmt: skip
-    inside = [(key, name) for key, name in names.items() if key not in along]
-    columns = {**form.columns, **{name: (f"{key}.0" if _alone(kinds[key]) else key,) for key, name in inside}}
-    dropped = set[str]()
-    if form.whole:
-        others = kinds.keys() - {*names, *named, *_SPECIAL}
-        dropped = {key for key in others if _is_numeric(kinds[key], ["verdict"])}
-        dropped |= {key for key, name in inside if key != name}
-        few = {key for key in NUMBERS if key in kinds and 2 * kinds[key].total() < len(entries) and key not in asked}
-        dropped |= few
-        exact = {key for key, kind in kinds.items() if kind.total() == kind["number"] + kind["true or false"]}
-        gone = {name for name, (path, *_) in columns.items() if path in few or (name == path and name in exact)}
-        columns = {name: paths for name, paths in columns.items() if name not in gone}
-    elif not form.form:
-        columns |= {FINISH: (FINISH,)} if FINISH in kinds else {}
-        columns |= {"answer": ("answer",)} if form.many and "answer" in kinds and "answer" not in form.text else {}
-    lists = {**form.along, **{names[key]: key for key in along if key in names}}
-    form = replace(form, columns=columns, along=lists, dropped=frozenset(dropped), gains=gains)
-    inner, outer = _used(form)
-    placed = {*inner, *named, *lists.values()} | (set() if form.many else outer)
-    placed |= {*_SPECIAL, *names} - dropped if form.whole else set()
-    without = [key for key in kinds if key not in placed and kinds[key].total()]
-    unused = {key: f"{_plural(kinds[key])}, {kinds[key].total():,} of {len(entries):,}" for key in without}
-    for key in (key for key in top if key not in along and key not in outer):
-        kind = _kinds(fitting, key)
-        unused |= {key: f"{_plural(kind)}, {kind.total():,} of {len(fitting):,} lists"} if kind.total() else {}
-    doubtful = [key for key in without if not (form.form or key in {*asked, *gains, *steady} or _ID.search(key))
-                and _is_numeric(kinds[key], ["list of numbers"])]  # fmt: skip
-    plain = form.whole and not (columns or lists or dropped or form.truth or form.right) and all(
-        isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry) for entry in entries)  # fmt: skip
-    return replace(form, plain=plain, unused=unused, doubtful=tuple(doubtful))
-
-
-def _is_object(entry: Any) -> bool:
-    return isinstance(entry, dict)
-
-
-def _used(form: Roles) -> tuple[set[str], set[str]]:
-    """The keys of candidates, and those of lists, that have a role."""
-
-    def heads(paths: Iterable[str]) -> set[str]:
-        return {path.partition(".")[0].rstrip("#+") for path in paths}
-
-    outer = (*form.group, *form.source, *form.reference, *form.right, *form.truth, *form.id, *form.keys, form.many)
-    return heads(chain(form.text, *form.columns.values())), heads(outer) | set(form.along.values())
-
-
-def _name(
-    key: str, kind: Counter[str], form: Roles, asked: Mapping[str, str], gain: str, likely: set[str], along: bool
-) -> str:
-    """What the numbers of a key are called; empty if they are no column."""
-    role = asked.get(key, "")
-    if key == gain:
-        return GAIN
-    if role in ("column", "base"):
-        return SCORE if role == "base" else key
-    if role or form.form or key in likely:
-        return ""
-    if along and singular(key) == SCORE:
-        return SCORE
-    steps = kind["list of numbers"] + kind["number in a list"] >= MOSTLY * kind.total() > 0
-    return key if _is_numeric(kind) or (steps and not along) else ""
-
-
-def _counts(entries: Sequence[Any], lists: Sequence[Object], key: str, along: bool) -> bool:
-    """Whether numbers called like a gain are counts, which may be beyond 1."""
-    if key.lower() in (GAIN, "label", "labels"):
-        return False
-    values = chain.from_iterable(item.get(key) or () for item in lists) if along else (
-        entry.get(key) for entry in entries if isinstance(entry, dict))  # fmt: skip
-    return any(isinstance(value := as_number(one), int | float) and value > 1 for one in values)
-
-
-def _is_gain(key: str) -> bool:
-    """Whether numbers of this name are gains."""
-    return key.lower() in GAINS or singular(key.lower()) in GAINS
 
 
 def _prepared(form: Roles, objects: Iterable[Object]) -> Iterator[Object]:
@@ -448,54 +274,15 @@ def _prepared(form: Roles, objects: Iterable[Object]) -> Iterator[Object]:
                 yield made
 
 
-def _plural(kinds: Counter[str]) -> str:
-    """What most values are, in words."""
-    kind = kinds.most_common(1)[0][0] if kinds else "null"
-    first, _, rest = kind.partition(" ")
-    return kind if first == "true" else f"{first}s {rest}".strip()
-
-
-def _along(objects: Sequence[Object], key: str, many: str) -> bool:
-    """Whether a key holds lists as long as those of the candidates."""
-    lists = [item for item in objects if item.get(key) is not None]
-    return _most(objects, lambda item: item.get(key) is not None) and all(
-        isinstance(item[key], list) and len(item[key]) == len(item[many]) for item in lists
-    ) and any(len(item[key]) > 1 for item in lists) and key not in REFERENCES  # fmt: skip
-
-
-def _varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
-    """Whether numbers of rows differ within a list."""
-    seen = dict[str, Any]()
-    return any(seen.setdefault(repr(first_of(row, group)), row.get(key)) != row.get(key) for row in rows)
-
-
-def _gain(
-    form: Roles, kinds: Mapping[str, Counter[str]], asked: Mapping[str, str], named: set[str]
-) -> tuple[str, tuple[str, ...]]:
-    """The key of the gain, empty where nothing is sure to be one, and those that could be it; named: as gains are."""
-    if given := [key for key, role in asked.items() if role == GAIN]:
-        return given[0], ()
-
-    def tells(key: str, kind: Counter[str]) -> bool:
-        return _is_numeric(kind, ["verdict"]) if key in named else kind["verdict"] >= MOSTLY * kind.total() > 0
-
-    likely = [key for key, kind in kinds.items() if key not in asked and tells(key, kind)]
-    if GAIN in likely:
-        return GAIN, ()
-    if GAIN in form.columns and len(likely) != 1:
-        return form.columns[GAIN][0], ()
-    return (likely[0], ()) if len(likely) == 1 else ("", tuple(likely))
-
-
-def _sides(form: Roles, objects: Sequence[Object], keys: Sequence[str], asked: Mapping[str, str]) -> dict[str, Any]:
+def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, Any]:
     """The keys of what a list has once."""
+    keys = [key for key in keys_of(objects) if key not in {form.many, *form.text, *form.columns, *asked}]
 
-    def of(role: str, names: Sequence[str], fits: Callable[[Any], bool]) -> tuple[str, ...]:
+    def of(role: str, fits: Callable[[Any], bool]) -> Paths:
         if given := [key for key, one in asked.items() if one == role]:
             return tuple(given[:1])
-        free = [key for key in keys if key not in asked and key not in form.text and key not in form.columns]
-        found = [key for key in _called(names, free) if _most([item.get(key) for item in objects], fits)]
-        return tuple(found[:1])
+        found = (key for key in _called(role, keys) if _most(fits(item.get(key)) for item in objects))
+        return tuple(islice((key for key in found if form.many or not varies(objects, form.group, key)), 1))
 
     def spoken(value: Any) -> bool:
         return isinstance(said_of(value, every=True), str)
@@ -503,25 +290,18 @@ def _sides(form: Roles, objects: Sequence[Object], keys: Sequence[str], asked: M
     def texts(value: Any) -> bool:
         return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
-    source, reference = of("source", SOURCES, spoken), of("reference", REFERENCES, texts)
-    if source and not form.many and source != form.group and asked.get(source[0]) != "source":
-        source = source if not _varies(objects, form.group, source[0]) else ()
-    right = of("answer", RIGHT, lambda value: isinstance(value, int | float) or texts(value)) if form.many else ()
-    truth = () if reference or not form.many else of("truth", TRUTHS, lambda value: value is not None)
-    if truth and not _tells(objects, form, truth[0]):
-        truth = ()
-    if truth == right:
-        right = ()
-    ids = of("id", IDS, lambda value: isinstance(value, str | int))
-    if not form.many and form.group[0] in IDS:
-        ids = form.group
-    elif ids and asked.get(ids[0]) != "id" and form.many:
-        ids = ids if len({repr(item.get(ids[0])) for item in objects}) == len(objects) else ()
-    elif not form.many and ids and _varies(objects, form.group, ids[0]):
+    source, reference, ids = of("source", spoken), of("reference", texts), form.group
+    right = of("answer", lambda value: isinstance(value, int | float) or texts(value)) if form.many else ()
+    truth = () if reference or not form.many else of("truth", lambda value: value is not None)
+    truth = truth if truth and _tells(objects, form, truth[0]) else ()
+    if form.many or ids[0] not in NAMES["id"]:
+        ids = of("id", lambda value: isinstance(value, str | int))
+    if form.many and "id" not in asked.values() and len({repr(first_of(item, ids)) for item in objects}) < len(objects):
         ids = ()
+    right = () if right == truth else right
     if form.whole:
         ids, source, reference = ("id",), ("source",), ("reference", "references")
-        right = () if not any(role == "answer" for role in asked.values()) else right
+        right = right if "answer" in asked.values() else ()
     return {"source": source, "reference": reference, "right": right, "truth": truth, "id": ids}
 
 
@@ -532,10 +312,90 @@ def _tells(objects: Sequence[Object], form: Roles, key: str) -> bool:
     for item in objects:
         value, entries = item.get(key), item[form.many]
         value = value[0] if isinstance(value, list) and len(value) == 1 else value
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(entries):
-            places.append(value)
-            continue
-        texts = [said_of(first_of(entry, form.text)) if not isinstance(entry, str) else entry for entry in entries]
+        texts = [entry if isinstance(entry, str) else said_of(first_of(entry, form.text)) for entry in entries]
         if isinstance(value, str) and value in texts:
             places.append(texts.index(value))
+        elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(entries):
+            places.append(value)
     return 2 * len(places) > len(objects) and any(places)
+
+
+def _with_columns(
+    form: Roles, table: Mapping[str, JsonKey], asked: Mapping[str, str], named: Sequence[str], used: bool
+) -> tuple[Roles, set[str]]:
+    """The form with the gain and the columns of candidates, and the keys that are used of them; used: see
+    ``roles_of``."""
+    taken = {*form.inner, *named, *_SPECIAL} | (set() if form.many else form.outer)
+    free = [key for name, key in table.items() if name in asked or not (name in taken or _ID.search(name))]
+    likely = {key.name for key in free if key.is_gain and not (used or key.counts)}
+    gain, gains = _gain(form, [key for key in free if key.name not in asked], asked, likely)
+
+    def name_of(key: JsonKey) -> str:
+        """What the numbers of a key are called; empty if they are no column."""
+        if key.name == gain:
+            return GAIN
+        if role := asked.get(key.name):
+            return {"column": key.name, "base": SCORE}.get(role, "")
+        if form.form or key.steady or key.name in {*likely, *gains}:
+            return ""
+        if key.along and singular(key.name) == SCORE:
+            return SCORE
+        steps = not key.along and key.is_mostly("list of numbers", "number in a list")
+        return key.name if key.is_numeric() or steps else ""
+
+    columns = dict(form.columns)
+    if GAIN in columns and gain != (reward := columns[GAIN][0]):  # a reward beside verdicts
+        columns = {reward if name == GAIN else name: paths for name, paths in columns.items()}
+    names = {key.name: name for key in free if (name := name_of(key))}
+    inner = {key: name for key, name in names.items() if not table[key].along}
+    columns |= {name: (f"{key}.0" if table[key].alone else key,) for key, name in inner.items()}
+    lists = {**form.along, **{name: key for key, name in names.items() if key not in inner}}
+    dropped = set[str]()
+    if form.whole:
+        few = {key for key in {*NUMBERS} & table.keys() - asked.keys() if 2 * len(table[key].values) < table[key].of}
+        others = table.keys() - {*names, *named, *_SPECIAL}
+        dropped = few | {key for key in others if table[key].is_numeric("verdict")}
+        dropped |= {key for key, name in inner.items() if key != name}
+        exact = {name for name, key in table.items() if {*key.kinds} <= {"number", "true or false"}}
+        columns = {name: paths for name, paths in columns.items()
+                   if paths[0] not in few and (name != paths[0] or name not in exact)}  # fmt: skip
+    elif not form.form:
+        columns |= {FINISH: (FINISH,)} if FINISH in table else {}
+        columns |= {"answer": ("answer",)} if form.many and "answer" in table and "answer" not in form.text else {}
+    form = replace(form, columns=columns, along=lists, dropped=frozenset(dropped), gains=gains)
+    taken = {*form.inner, *named, *lists.values()} | (set() if form.many else form.outer)
+    return form, taken | ({*_SPECIAL, *names} - dropped if form.whole else set())
+
+
+def _gain(
+    form: Roles, keys: Sequence[JsonKey], asked: Mapping[str, str], named: set[str]
+) -> tuple[str, tuple[str, ...]]:
+    """The key of the gain, empty where nothing is sure to be one, and those that could be it; named: as gains are."""
+    if given := [key for key, role in asked.items() if role == GAIN]:
+        return given[0], ()
+    likely = [key.name for key in keys
+              if (key.is_numeric("verdict") if key.name in named else key.is_mostly("verdict"))]  # fmt: skip
+    if GAIN in likely:
+        return GAIN, ()
+    if GAIN in form.columns and len(likely) != 1:
+        return form.columns[GAIN][0], ()
+    return (likely[0], ()) if len(likely) == 1 else ("", tuple(likely))
+
+
+def _with_unused(
+    form: Roles, table: Mapping[str, JsonKey], lists: Sequence[Object], taken: set[str], asked: Mapping[str, str]
+) -> Roles:
+    """The form with the keys that have no role; taken: those that are used of candidates."""
+    without = [key for name, key in table.items() if name not in taken]
+    unused = {key.name: str(key) for key in without}
+    along = {name for name, key in table.items() if key.along}
+    for key in keys_of(lists) if form.many else ():
+        if key not in {*along, *form.outer}:
+            unused[key] = f"{key_of(key, lists)} lists"
+    doubtful = [key.name for key in without
+                if not (form.form or key.steady or key.name in {*asked, *form.gains} or _ID.search(key.name))
+                and key.is_numeric("list of numbers")]  # fmt: skip
+    entries = entries_of(lists, form.many)
+    plain = form.whole and not (form.columns or form.along or form.dropped or form.truth or form.right) and all(
+        isinstance(entry, str) or (is_object(entry) and "text" in entry) for entry in entries)  # fmt: skip
+    return replace(form, plain=plain, unused=unused, doubtful=tuple(doubtful))

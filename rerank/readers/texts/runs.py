@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
 from types import NoneType
@@ -10,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import offsets
-from rerank.readers.block import MOST, ListBlock
-from rerank.readers.nbest import answers_of, plain_texts, repeats_of, stripped
+from rerank.readers.lists import MOST, Lists, answers_of, plain_texts, repeats_of, stripped
 from rerank.readers.problems import Problem
 from rerank.readers.texts.samples import SampleReader, stepped
-from rerank.readers.texts.text_list import NUMBERS, Pieces, TextList
+from rerank.readers.texts.text_list import NUMBERS, Pieces
 
 LARGEST = 1 << 22  # bytes of texts in a block
 # Keys of a candidate that say more than a number: whoever adds one names it here, or takes it to the rows of the block.
@@ -27,7 +27,7 @@ class ListShape(NamedTuple):
     and none where it has none, is read in the same way."""
 
     keys: tuple[str, ...]
-    like: TextList
+    like: Lists
     places: tuple[int, ...]  # of its columns that candidates have; the others are 0
     numbers: Callable[[dict[str, Any]], tuple[Any, ...]]  # of a candidate: the first column, then all
     others: Callable[[dict[str, Any]], tuple[Any, ...]] | None  # its values besides
@@ -36,7 +36,7 @@ class ListShape(NamedTuple):
     derived: Callable[[dict[str, Any]], dict[str, float]] | None  # the columns that are not under keys of their own
 
     @staticmethod
-    def of(nbest: TextList, reader: SampleReader) -> "ListShape | None":
+    def of(nbest: Lists, reader: SampleReader) -> "ListShape | None":
         """That of a list, if its candidates have all keys in common and no other numbers than its columns."""
         keys = _shared_keys(nbest.raw.candidates)
         if keys is None or nbest.bad or nbest.sparse is not None:
@@ -131,7 +131,7 @@ class AlikeLists:
         self._size += sum(map(len, texts))
         return True
 
-    def block(self) -> ListBlock:
+    def block(self) -> Lists:
         """The lists as a block."""
         assert self._shape is not None
         like, places = self._shape.like, self._shape.places
@@ -139,9 +139,8 @@ class AlikeLists:
         scores[:, places] = np.frombuffer(self._values).reshape(len(self._texts), len(places) + 1)[:, 1:]
         lines, sizes, repeats, raw, sources, references = zip(*self._lists, strict=True)
         texts, given = stripped(self._texts)
-        rows = like.changed(
-            texts=texts, given=given, lines=np.repeat(lines, sizes).tolist(), scores=scores, raw=None,
-            answers=answers_of(self._answers),
+        sides = {"raw": raw, "source": sources, "references": references, "duplicates": repeats}
+        return replace(
+            like, ids=self._ids, starts=lines, first=offsets(sizes), texts=texts, given=given, scores=scores,
+            lines=np.repeat(lines, sizes).tolist(), answers=answers_of(self._answers), sides=sides,
         )  # fmt: skip
-        sides = {"raw": raw, "source": sources, "references": references}
-        return ListBlock(rows, offsets(sizes), self._ids, lines, repeats, sides)

@@ -140,7 +140,10 @@ class TextFile:
         ------
         DataError: both have ids of their own, and none in common.
         """
-        shared = {way: sum(name in named for name in ids) for way, named in self.ways.items() if own or way.sure}
+        shared = {way: sum(name in named for name in ids) for way, named in self.ways.items()}
+        if not own and 2 * (numbered := shared.pop(FIRST_WORD, 0)) >= len(ids) and numbered:
+            said = "taken for text, though lists have these numbers (form: id takes it for their ids)"
+            _say(f"{self.path}: {FIRST_WORD.said} is {said}")
         way = max(shared, key=lambda way: shared[way], default=COLUMNS)
         if self.form == "id":
             return next(iter(self.ways.values()), {})

@@ -5,103 +5,15 @@ them, before columns are chosen and bad candidates left out.
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from rerank.base.encoding import decoded, encoded
-from rerank.readers.base import Problem, SkippedList
+from rerank.base.encoding import encoded
+from rerank.readers.base import Problem
 from rerank.readers.lines import LineReader, ListReader, Make, Record
-from rerank.readers.nbest import ListCandidate, NBestList, answers_of, stripped
+from rerank.readers.lists import Lists, SparseScores, answers_of, stripped
 from rerank.readers.score_columns import ScoreColumns
-
-
-class SparseScores(NamedTuple):
-    """Named values of a list's candidates that most candidates do not have."""
-
-    first: np.ndarray  # int64 [N + 1]: those of candidate y are first[y]..first[y + 1]
-    names: list[bytes]  # one per entry
-    values: np.ndarray  # float64, one per entry
-
-    def some(self, places: Sequence[int]) -> "SparseScores":
-        """The values of the candidates at ``places``."""
-        spans = [range(int(self.first[i]), int(self.first[i + 1])) for i in places]
-        first = np.cumsum([0, *map(len, spans)])
-        flat = [entry for one in spans for entry in one]
-        return SparseScores(first.astype(np.int64), [self.names[entry] for entry in flat], self.values[flat])
-
-
-class TextCandidate(ListCandidate):
-    """A candidate of a list of texts, which has no ``tree``."""
-
-    nbest: "TextList"
-
-    def __init__(self, nbest: "TextList", index: int) -> None:
-        super().__init__(nbest, index)
-        if (sparse := nbest.sparse) is not None:
-            span = slice(int(sparse.first[index]), int(sparse.first[index + 1]))
-            self.features = dict(zip(map(decoded, sparse.names[span]), sparse.values[span].tolist(), strict=True))
-        if nbest.segmentation is not None:
-            self.segmentation = decoded(nbest.segmentation[index])
-        if nbest.alignment is not None and not nbest.ended:  # ends of sentences would be words
-            self.alignment = decoded(nbest.alignment[index])
-
-    @property
-    def tokens(self) -> list[str]:
-        """The words, separated by ASCII white space, as in the built-in templates."""
-        return [decoded(word) for word in self.nbest.texts[self.index].split()]
-
-    @property
-    def source(self) -> str | None:
-        """The input, if it is known."""
-        return None if self.nbest.source is None else decoded(self.nbest.source)
-
-
-@dataclass(frozen=True, eq=False)
-class TextList(NBestList):
-    """N candidates for one source. ``scores`` (float64 [N, K]) have the columns ``names``.
-
-    | field        | type                  | meaning |
-    |--------------|-----------------------|---------|
-    | sparse       | SparseScores or None  | sparse features that the file holds |
-    | ended        | bool                  | whether alignments may name the end of a sentence, after its last word |
-    | segmentation | list of N bytes       | derivations, ``source span=target span ...`` in target order; or None |
-    | alignment    | list of N bytes       | word alignments, ``source-target ...``; or None |
-    | source       | bytes or None         | the input, if it is known |
-    | references   | tuple of bytes        | references, if they are known |
-    | unlisted     | tuple of floats       | grades of documents that should be in the list, but are not |
-    | missing      | Problem or None       | why an empty list takes the place of one that should be there |
-    | roles        | Roles or None         | what keys were taken for, where that had to be found |
-    """
-
-    kind: ClassVar[type[ListCandidate]] = TextCandidate
-
-    sparse: SparseScores | None = None
-    segmentation: list[bytes] | None = None
-    alignment: list[bytes] | None = None
-    source: bytes | None = None
-    references: tuple[bytes, ...] = ()
-    ended: bool = False
-    unlisted: tuple[float, ...] = ()
-    missing: Problem | None = None
-    roles: Any = None
-
-    @property
-    def by_source(self) -> Mapping[str, tuple[str, ...]]:
-        """The columns of every source; the name of a single source is its format."""
-        return self.sources or {self.form or "lists": self.names}
-
-    def alike(self, *, normal: bool = False) -> Sequence[bytes]:  # noqa: ARG002 - for trees
-        """The texts themselves."""
-        return self.texts
-
-    def some(self, places: Sequence[int], **changes: Any) -> Self:
-        sparse = None if self.sparse is None else self.sparse.some(places)
-        segmentation, alignment = (
-            None if texts is None else [texts[i] for i in places] for texts in (self.segmentation, self.alignment)
-        )
-        return super().some(places, sparse=sparse, segmentation=segmentation, alignment=alignment, **changes)
-
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -177,7 +89,7 @@ def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Problem]:
 
 def text_list(
     draft: Draft, name: str, path: str, line: int, form: str, others: tuple[str, ...], roles: Any = None
-) -> TextList | SkippedList:
+) -> Lists:
     """The list that a draft with ``names`` describes, without its bad candidates; a bad list if all of them are bad."""
     names = draft.names or ()
     lines = [line] * len(draft.candidates) if draft.lines is None else draft.lines
@@ -189,7 +101,7 @@ def text_list(
         places = [k for k, one in entries if isinstance(one, Entry)]
         lines, pieces = [lines[k] for k in places], [pieces[k] for k in places]
         if not good:
-            return SkippedList.of(bad[0], name, path, line, len(bad))
+            return Lists.of(bad[0].at(name, path, line, size=len(bad)))
     named = [one.numbers for one in good if isinstance(one.numbers, dict)]
     rows: list[Any] = [[numbers.pop(key) for key in names] for numbers in named] or [one.numbers for one in good]
     scores = np.array(rows, np.float64)
@@ -197,7 +109,7 @@ def text_list(
         if one.labels and isinstance(one.numbers, dict):
             one.numbers.update(dict.fromkeys(one.labels, 1.0))
     texts, given = stripped([one.text for one in good])
-    return TextList(
+    return Lists.one(
         id=name, path=path, line=line, texts=texts, given=given, lines=lines,
         scores=scores.reshape(len(good), len(names)), form=form, bad=tuple(bad), names=names, others=others,
         sparse=_sparse(named),
@@ -331,14 +243,14 @@ class TextReader(ListReader):
         columns = NamedColumns(self.base, self.dense, self.known, optional=self.offers("dense"))
         names = None if self.known is None else self.known.names
 
-        def make(name: str, record: Record) -> TextList | SkippedList:
+        def make(name: str, record: Record) -> Lists:
             nonlocal names
             draft = self.draft(record.content, names)
             if draft.names is None:
                 columns.shown = lines.columns
                 columns.settle(draft)
             nbest = text_list(draft, name, lines.path, record.line, self.form, columns.others, lines.roles)
-            names = nbest.names if isinstance(nbest, TextList) and len(nbest) else names
+            names = nbest.names if len(nbest) else names
             return nbest
 
         return make

@@ -6,12 +6,12 @@ from itertools import chain
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import NBestList, Problem, Reader, SkipCount, SkippedList, check_choice, usable
+from rerank.readers.base import Problem, Reader, SkipCount, check_choice, counted, usable
 from rerank.readers.lines import whole_number
+from rerank.readers.lists import Lists
 from rerank.readers.sides import Progress, Side, in_step
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.text_files import FORMS, TextFile, present
-from rerank.readers.texts.text_list import TextList
 
 REFERENCES_KEY = "data.references"  # the setting that names the files
 
@@ -25,7 +25,7 @@ def read_text_pairs(
     form: str = "auto",
     count: SkipCount | None = None,
     needs_references: bool = True,
-) -> Iterator[TextList]:
+) -> Iterator[Lists]:
     """Every usable list with its source and references, paired by ids or by order: see ``text_files``.
 
     Parameters
@@ -40,32 +40,26 @@ def read_text_pairs(
     """
     count = count if count is not None else SkipCount()
 
-    def take(nbest: TextList | SkippedList, count: SkipCount) -> TextList | None:
+    def take(nbest: Lists, count: SkipCount) -> Lists | None:
         return settle(complete(nbest, needs_references=needs_references), count)
 
     lists = lists_of_texts(reader, nbest_path, references=references, sources=sources, form=form)
     yield from usable(lists, take, count)
 
 
-def complete(nbest: TextList | SkippedList, *, needs_references: bool = True) -> TextList | SkippedList:
+def complete(nbest: Lists, *, needs_references: bool = True) -> Lists:
     """The list, or a bad one if it lacks something needed; see ``read_text_pairs``."""
-    if isinstance(nbest, SkippedList) or nbest.missing is not None:
-        return nbest
-    if needs_references and not nbest.references:
+    if nbest.problem is None and nbest.missing is None and needs_references and not nbest.references:
         message = f"no references: name their files with {REFERENCES_KEY}, or use a format that holds them (jsonl)"
-        return SkippedList.of(Problem("no reference", message), nbest.id, nbest.path, nbest.line)
+        return nbest.left_out(Problem("no reference", message))
     return nbest
 
 
-def settle(nbest: TextList | SkippedList, count: SkipCount) -> TextList | None:
+def settle(nbest: Lists, count: SkipCount) -> Lists | None:
     """Count a list as good, bad or missing; returns it, or None if it cannot be used."""
-    if isinstance(nbest, SkippedList):
-        count.bad(nbest)
-        return None
-    if nbest.missing is not None:
-        count.bad(SkippedList.of(nbest.missing, nbest.id, nbest.path, nbest.line))
-    else:
-        count.good(nbest)
+    if nbest.missing is None:
+        return counted(nbest, count)
+    count.bad(nbest.fault(nbest.missing))
     return nbest
 
 
@@ -76,14 +70,14 @@ def lists_of_texts(
     references: Sequence[PathLike] | None = None,
     sources: PathLike | None = None,
     form: str = "auto",
-) -> Iterator[TextList | SkippedList]:
+) -> Iterator[Lists]:
     """Every list, usable or not, with the source and the references of the files where these are given; the parameters
     are those of ``read_text_pairs``.
     """
     given = [] if sources is None else [source_lines(sources, form)]
     sides = [*given, *(TextSide(path, ("line of references", "references"), form) for path in references or ())]
     for nbest, entries in in_step(reader, nbest_path, sides, missing=_missing):
-        if isinstance(nbest, SkippedList):
+        if nbest.problem is not None:
             yield nbest
             continue
         found = {} if sources is None or entries[0] is None else {"source": entries[0][0]}
@@ -115,19 +109,19 @@ def source_lines(path: PathLike, form: str = "auto") -> Side:
     return TextSide(path, ("source", "sources"), "lines" if form == "lines" else "auto")
 
 
-def _missing(lists: Progress) -> TextList:
+def _missing(lists: Progress) -> Lists:
     """An empty list after the last one."""
     last, like = lists.last, lists.like
     known = None if last is None else whole_number(last.id)
     number = lists.count if known is None else known + 1
-    names, column = (like.names, like.column) if isinstance(like, TextList) else (("score",), 0)
+    names, column = (("score",), 0) if like is None or like.of_trees else (like.names, like.column)
     line = 1 if last is None else last.line
-    return TextList(str(number), lists.path, line, [], [], np.empty((0, len(names))), column, names=names)
+    return Lists.one(str(number), lists.path, line, [], [], np.empty((0, len(names))), column, names=names)
 
 
-def text_list(nbest: NBestList) -> TextList:
+def text_list(nbest: Lists) -> Lists:
     """``nbest`` as a list of texts."""
-    if isinstance(nbest, TextList):
+    if not nbest.of_trees or nbest.problem is not None:
         return nbest
     message = "the reader gives lists of trees; name one of lists of texts: --reader (in a recipe: data.reader)"
     raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from rerank.base.encoding import decoded, encoded
-from rerank.base.wording import amount
-from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
+from rerank.base.encoding import amount, decoded, encoded
+from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.parses import NextList, ParseReader, Parts, apart, blank, block, failed, score_text
@@ -44,7 +43,7 @@ class BareReader(ParseReader):
     ('wsj-1', [b'(S1 (NN Art))'])
     """
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores come before the trees, with old ones where there are any."""
         chosen = range(len(nbest)) if order is None else order
         scored, parts = nbest.form.endswith(_SCORED), list[bytes]()

@@ -17,9 +17,8 @@ a score nor a tree, or at a header that is followed by a score line and a tree l
 
 from dataclasses import dataclass
 
-from rerank.base.encoding import decoded, encoded
-from rerank.base.wording import amount
-from rerank.readers.base import NBestList, Order, Problem, Scores, excerpt
+from rerank.base.encoding import amount, decoded, encoded
+from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.parses import NextList, ParseReader, Parts, score_text
@@ -37,7 +36,7 @@ class CharniakReader(ParseReader):
     ('wsj-1', [b'(S1 (NN Art))'], array([-81.5]))
     """
 
-    def write(self, out: Writable, nbest: NBestList, order: Order = None, scores: Scores = None) -> None:
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New and old scores share the score line, separated by tabs."""
         chosen = range(len(nbest)) if order is None else order
         parts = [encoded(f"{len(chosen)}\t{nbest.id}\n")]

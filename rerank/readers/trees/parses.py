@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.readers.base import NBestList, Problem, SkippedList, excerpt
+from rerank.readers.base import Lists, Problem, excerpt
 from rerank.readers.lines import LineReader, ListReader, Make, Record, numbers
 from rerank.readers.problems import NUL
 from rerank.readers.trees.trees import is_failed
@@ -60,13 +60,13 @@ class ParseReader(ListReader):
         """The function that reads one list of this file, chosen by its first lines; it advances past bad lists too."""
 
     def maker(self, lines: LineReader) -> Make:
-        def make(name: str, record: Record) -> NBestList | SkippedList:
+        def make(name: str, record: Record) -> Lists:
             parts: Parts = record.content
             if lines.nul and b"\0" in parts.head:
                 raise Problem("nul", NUL)
             scores, problems = parse_scores(parts.scores, parts.score_lines, self.score)
             fields = name, lines.path, record.line, parts.texts, parts.lines, scores, self.score
-            every = NBestList(*fields, form=parts.form, unscored=parts.unscored)
+            every = Lists.one(*fields, form=parts.form, unscored=parts.unscored, of_trees=True)
             return every.without(_tree_problems(parts.texts, lines.nul) | problems)
 
         return make
@@ -150,7 +150,7 @@ def _parse_rows(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[
     return scores, problems
 
 
-def score_text(nbest: NBestList, i: int, scores: np.ndarray | None, *, old: bool = True) -> bytes:
+def score_text(nbest: Lists, i: int, scores: np.ndarray | None, *, old: bool = True) -> bytes:
     """Scores of candidate ``i`` for output, separated by tabs: the new one, if there is one, then the ``old`` ones."""
     new = [] if scores is None else [float(scores[i])]
     return "\t".join(map(repr, new + nbest.scores[i].tolist() if old else new)).encode()

@@ -1,6 +1,7 @@
 """The outcome of a run over lists: one sentence, a few large numbers, and one table of results per split."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rich.table import Table
@@ -10,8 +11,6 @@ from rerank.base.encoding import plain
 from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
 from rerank.runs.report.numbers import NONE, count, fixed
 from rerank.runs.report.rows import (
-    PREDICTORS,
-    Comparison,
     Row,
     chosen_of,
     compare_with_base,
@@ -19,14 +18,12 @@ from rerank.runs.report.rows import (
     dev_of,
     result_rows,
     runs_of,
-    share_closed,
     splits_of,
+    verdict,
 )
-from rerank.runs.report.table import TextTable
+from rerank.runs.report.table import Bar, TextTable
 
-_ON_PAGES = ("last", *PREDICTORS)
 _WHOLE = ("nonzero weights", "against base")  # headings of columns whose cells stay in one line
-FAR, LATE = 0.25, 0.3  # of the way from base to oracle, and of the lists: from where on something is said
 _NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four measures needs 80 of a terminal
 
 
@@ -40,29 +37,28 @@ def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     chosen, runs = chosen_of(metrics), len(runs_of(metrics))
     test = compare_with_base([metrics], split, predictor)
-    closed = None if oracle is None else share_closed(measure, base, score, oracle)
-    share = "" if closed is None else f"{100 * closed:.0f} % of the way from base to oracle"
+    room = 0.0 if oracle is None else oracle - base
+    share = f"{100 * (score - base) / room:.0f} % of the way from base to oracle" if measure.better(room) > 0 else ""
     columns = max((entry.get("columns") or 0 for entry in metrics.get("corpora", {}).values()), default=0)
     size = f"of {count(columns)} feature columns" if columns else ""
     weights = count(metrics.get("training", {}).get("nonzero_weights"))
-    interval = f"; interval {_interval(test, measure)}" if test and test.interval else ""
-    certainty = f"{test.verdict(measure)}{interval}" if test else "not tested"
-    what = "Tagger" if metrics.get("task") == "tagging" else "Reranked"
+    interval = f"; interval {_interval(test, measure)}" if test and test["interval"] else ""
+    certainty = f"{_verdict(test, measure)}{interval}" if test else "not tested"
     tiles = [
         (f"Base {measure.heading}", measure.text(base), f"on {split}"),
-        (f"{what} {measure.heading}", measure.text(score), f"{chosen.get('name', 'model')}, {predictor} predictor"),
+        (f"Model {measure.heading}", measure.text(score), f"{chosen.get('name', 'model')}, {predictor} predictor"),
         ("Difference", measure.signed(score - base), certainty),
         (f"Oracle {measure.heading}", measure.text(oracle), share),
         ("Nonzero weights", weights, size),
     ]
     seed = f" (seed {chosen['seed']})" if "seed" in chosen else ""
-    picked = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
+    choice = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
     amount = f"{measure.text(abs(score - base))} {measure.heading}"
-    said = f": {test.verdict(measure, amount)}." if test is not None else "."
+    outcome = f": {_verdict(test, measure, amount)}." if test is not None else "."
     lost = " ".join(filter(None, [metrics.get("base_doubt"), unbeaten(metrics), given_up(metrics, split)]))
     sentence = (
-        f"On {split}, {chosen.get('name', 'the model')}{seed}{picked} reaches {measure.heading} {measure.text(score)} "
-        f"with its {predictor} predictor; the base has {measure.text(base)}{said}{' ' if lost else ''}{lost}"
+        f"On {split}, {chosen.get('name', 'the model')}{seed}{choice} reaches {measure.heading} {measure.text(score)} "
+        f"with its {predictor} predictor; the base has {measure.text(base)}{outcome}{' ' if lost else ''}{lost}"
     )
     return {"tiles": tiles, "sentence": sentence}
 
@@ -79,17 +75,19 @@ def unbeaten(metrics: Mapping[str, Any]) -> str:
         score, tried, where = folds["base"], "Nothing", f"{held_out} training lists held out in turn"
     else:
         score, tried, where = base["dev"], "No epoch", base["split"]
-    said = f"{tried} beat the base on {where} ({measure.heading} {measure.text(score)})"
+    unbeaten_by = f"{tried} beat the base on {where} ({measure.heading} {measure.text(score)})"
     decoded = metrics["training"].get("decode") or {"use": ""}
     if decoded["use"]:
         reached = decoded[decoded["use"]]["dev"]
         if measure.better(reached - score) > 0:
-            return f"{said} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
+            return (
+                f"{unbeaten_by} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
+            )
     if base["kept"]:
-        return f"{said}: the model is the base itself."
+        return f"{unbeaten_by}: the model is the base itself."
     if held_out:
-        return f"{said}: the model may be no better than the base itself."
-    return f"{said}: this model does harm there; `base: auto` finds the weight of the base score."
+        return f"{unbeaten_by}: the model may be no better than the base itself."
+    return f"{unbeaten_by}: this model does harm there; `base: auto` finds the weight of the base score."
 
 
 def given_up(metrics: Mapping[str, Any], split: str) -> str:
@@ -99,9 +97,9 @@ def given_up(metrics: Mapping[str, Any], split: str) -> str:
     exact = [scores["exact_match"] for scores in (by, ranked) if "exact_match" in scores]
     if len(exact) < 2 or exact[0] >= exact[1]:
         return ""
-    here, there = (fixed(100 * value, 1) for value in exact)
+    trees, candidates = (fixed(100 * value, 1) for value in exact)
     by_what = f"{decision['predictor']} gives that up"
-    return f"Of its trees {here} % are entirely right, of the best candidates {there} %: {by_what}."
+    return f"Of its trees {trees} % are entirely right, of the best candidates {candidates} %: {by_what}."
 
 
 def blind_note(metrics: Mapping[str, Any]) -> str:
@@ -111,21 +109,27 @@ def blind_note(metrics: Mapping[str, Any]) -> str:
         return ""
     chosen = "; ".join(f"on {split}: {', '.join(what)}" for split, what in blind["chosen_on"].items())
     tests = ", ".join(blind["splits"])
-    said = f"Blind figures: those of the chosen settings on {tests}" if tests else "No figure is blind"
-    return (
-        f"{said}. Chosen {chosen}. The program cannot know of choices made by looking at test figures before this run."
-    )
+    figures = f"Blind figures: those of the chosen settings on {tests}" if tests else "No figure is blind"
+    warning = "The program cannot know of choices made by looking at test figures before this run."
+    return f"{figures}. Chosen {chosen}. {warning}"
 
 
 def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
-    """The results on a split for the page; the rows of one run form a group."""
-    primary, lines, said = primary_of(metrics), list[dict[str, str]](), set[tuple[int, int]]()
-    chosen, name = None, ""
-    for row in result_rows(metrics, split, _ON_PAGES):
+    """The results on a split for the page; the rows of one run form a group, intervals of differences are bars.
+
+    Predictors of a run with the same figures in everything share a row.
+    """
+    primary, rows = primary_of(metrics), list[Row]()
+    for row in result_rows(metrics, split):
+        twin = rows[-1] if rows and row.predictor and not row.first else row
+        same = twin is not row and (twin.scores, twin.test) == (row.scores, row.test)
+        rows[-1:] = [replace(twin, predictor=f"{twin.predictor}, {row.predictor}")] if same else [*rows[-1:], row]
+    lines, best, bars, name, chosen = list[dict[str, str]](), set[tuple[int, int]](), list[Bar | None](), "", None
+    for number, row in enumerate(rows):
         name = row.title if row.first else name
         chosen = name if row.chosen else chosen
-        if row.chosen and row.predictor == decided_by(metrics):  # what the headline is about
-            said |= {(len(lines), k) for k in range(1, 5)}
+        if row.chosen and decided_by(metrics) in row.predictor.split(", "):  # what the headline is about
+            best = {(number, k) for k in range(1, 5)}
         nonzero = row.nonzero if row.first else None
         aside = f" ±{count(nonzero.deviation)}" if nonzero and nonzero.deviation is not None else ""
         lines.append(
@@ -133,16 +137,19 @@ def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
                 "run": name,
                 "predictor": row.predictor,
                 primary.heading: primary.spread(row.scores.get(primary.key)),
-                f"Δ{primary.heading}": "" if row.difference is None else primary.signed(row.difference),
-                "against the base": row.test.verdict(primary) if row.test else "",
+                "Δ base": "" if row.difference is None else primary.signed(row.difference),
+                "against the base": _verdict(row.test, primary),
                 "interval": _interval(row.test, primary),
                 **_scores(row, metrics),
                 "nonzero weights": f"{count(nonzero.mean)}{aside}" if nonzero else "",
             }
         )
+        interval = row.test and row.test["interval"]
+        bars.append(Bar(interval[0], interval[1], row.difference) if interval else None)
     several = split == dev_of(metrics) and len(runs_of(metrics)) > 1
-    note = "The run was chosen by its score on this split." if several else ""
-    return TextTable.of(f"Results on {split}", lines, texts=2, merged=True, chosen=chosen, best=said, note=note)
+    note, bars = "The run was chosen by its score on this split." if several else "", bars if any(bars) else []
+    caption = f"Results on {split}"
+    return TextTable.of(caption, lines, texts=2, merged=True, chosen=chosen, best=best, note=note, bars=bars)
 
 
 def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = False) -> Table:
@@ -154,12 +161,12 @@ def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = 
     """
     rows, lines = result_rows(metrics, split), []
     for row in rows:
-        said = row.test.verdict(primary_of(metrics)) if row.test else ""
+        outcome = _verdict(row.test, primary_of(metrics))
         line = {
             "run": plain(row.title) if row.first else "",
             **_scores(row, metrics),
             "nonzero weights": count(row.nonzero.mean) if row.first and row.nonzero else "",
-            "against base": said if wide else said.replace("not ", "not\n").replace(", ", ",\n"),
+            "against base": outcome if wide else outcome.replace("not ", "not\n").replace(", ", ",\n"),
         }
         lines.append({heading: "" if cell == NONE else cell for heading, cell in line.items()})
     chosen = {(number, k) for number, row in enumerate(rows) if row.chosen for k in range(len(lines[number]))}
@@ -181,14 +188,18 @@ def _scores(row: Row, metrics: Mapping[str, Any]) -> dict[str, str]:
     return {"predictor": row.predictor, **scores}
 
 
-def _interval(test: Comparison | None, measure: Measure) -> str:
-    return " to ".join(map(measure.signed, test.interval)) if test and test.interval else ""
+def _verdict(test: Mapping[str, Any] | None, measure: Measure, amount: str = "") -> str:
+    return "" if test is None else verdict(test, lower_is_better=measure.lower_is_better, amount=amount)
+
+
+def _interval(test: Mapping[str, Any] | None, measure: Measure) -> str:
+    return " to ".join(map(measure.signed, test["interval"])) if test and test["interval"] else ""
 
 
 def notes(metrics: Mapping[str, Any]) -> list[str]:
     """Notes that explain the numbers of the results tables."""
-    rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split, _ON_PAGES)]
-    tests = dict.fromkeys(name.replace("_", " ") for row in rows if row.test for name in row.test.names)
+    rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split)]
+    tests = dict.fromkeys(row.test["test"].replace("_", " ") for row in rows if row.test)
     several = any(row.seeds > 1 for row in rows)
     lines = [f"Warning: {line}." for line in metrics.get("doubts", [])]
     lines += filter(None, [crossed(metrics)])
@@ -202,36 +213,10 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
 
 def crossed(metrics: Mapping[str, Any]) -> str:
     """How figures on training lists came about; empty where there are none."""
-    cut = f"are cut into {metrics.get('folds')} sections, and each is ranked by what was learned from the others"
-    said = f"Cross-validated: the lists of {', '.join(splits_of(metrics))} {cut}; the model learns from all of them."
-    return said if metrics.get("folds") else ""
-
-
-def next_steps(metrics: Mapping[str, Any]) -> list[str]:
-    """Advice on what to try next, drawn from the run: more lists, less of a fit to those of training, longer lists."""
-    measure, training, steps = primary_of(metrics), metrics.get("training", {}), list[str]()
-    split, curve = next(iter(splits_of(metrics)), ""), metrics.get("curve") or {}
-    slope = curve.get("slope")
-    if slope is None:
-        steps.append("training.curve: [0.25, 0.5] shows whether more training lists would help.")
-    elif measure.better(slope) > 0:
-        steps.append(
-            f"Twice the training lists bring about {measure.signed(slope)} {measure.heading}, by the learning curve."
-        )
-    reached, systems = training.get("reached") or {}, metrics.get("splits", {}).get(split, {})
-    base, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", "oracle"))
-    if base is not None and oracle is not None and {"train", "dev"} <= reached.keys():
-        apart, room = measure.better(reached["train"] - reached["dev"]), measure.better(oracle - base)
-        if room > 0 and apart > FAR * room:
-            there = f"Training lists reach {measure.text(reached['train'])}, dev {measure.text(reached['dev'])}"
-            less = "fewer features (features.min_lists, a smaller set), L1 or fewer epochs"
-            steps.append(f"{there}: {less} fit them less closely.")
-    ranks = metrics.get("corpora", {}).get(split, {}).get("statistics", {}).get("oracle_ranks") or []
-    if ranks and sum(ranks[len(ranks) // 2 :]) > LATE * sum(ranks):
-        share = 100 * sum(ranks[len(ranks) // 2 :]) / sum(ranks)
-        where = f"In {share:.0f} % of the lists the best candidate is in the second half"
-        steps.append(f"{where}: longer lists may hold better ones.")
-    return steps
+    what, done = ("sentences", "tagged") if metrics.get("task") == "tagging" else ("lists", "ranked")
+    cut = f"are cut into {metrics.get('folds')} sections, and each is {done} by what was learned from the others"
+    text = f"Cross-validated: the {what} of {', '.join(splits_of(metrics))} {cut}; the model learns from all of them."
+    return text if metrics.get("folds") else ""
 
 
 def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:

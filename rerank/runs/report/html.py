@@ -1,38 +1,61 @@
-"""Reports as self-contained HTML pages: no scripts, nothing from a network."""
+"""One page: a headline, sections, and the recipe, folded; without scripts, with nothing from a network.
 
+A section is a heading with parts one below the other: a text is a paragraph, a mapping a list of names and values, a
+sequence a row of figures; a ``TextTable`` and ``Markup`` are what they are, ``Folded`` holds parts of its own. What is
+empty or None is left out. Everything that is inserted is escaped, except for ``Markup``, which ``markup`` makes.
+"""
+
+import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from importlib.metadata import version
+from typing import Any, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from rerank import __version__
 from rerank.base.encoding import plain
 from rerank.runs.report.numbers import NONE, duration
+from rerank.runs.report.plot import Figure
 from rerank.runs.report.rows import runs_of
+from rerank.runs.report.table import TextTable
 
 # Characters that HTML does not allow: controls, lone surrogates (of bytes that are not UTF-8), noncharacters.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
-def fill(template: str, content: Mapping[str, Any]) -> str:
-    """A template of this package with its content, without characters that HTML does not allow."""
-    return _FORBIDDEN.sub("\ufffd", _environment().get_template(template).render(content))
+@dataclass(frozen=True)
+class Folded:
+    """Parts behind a line that one opens."""
+
+    summary: str
+    parts: "Sequence[Part]"
+    open: bool = False
 
 
-@cache
-def _environment() -> Environment:
-    """It compiles every template once."""
-    return Environment(
-        loader=PackageLoader("rerank.runs.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=False,
-        keep_trailing_newline=True,
-        finalize=_plain,
-    )
+Part: TypeAlias = str | Mapping[str, str] | Sequence[Figure | None] | TextTable | Folded | None
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """A part of a page with a heading; its parts are those of ``html``."""
+
+    heading: str
+    parts: Sequence[Part]
+
+    @property
+    def name(self) -> str:
+        """Its place on the page."""
+        return "-".join(re.findall(r"\w+", self.heading.lower()))
+
+
+def markup(template: str, *values: object) -> Markup:
+    """``template``, HTML with a {} for each of ``values``, which are escaped unless they are ``Markup``."""
+    return Markup(template).format(*map(_plain, values))
 
 
 def _plain(value: Any) -> Any:
@@ -40,35 +63,77 @@ def _plain(value: Any) -> Any:
     return plain(value, kept="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+@cache
+def _environment() -> Environment:
+    """It compiles every template once."""
+    loader = PackageLoader("rerank.runs.report", ".")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_plain, trim_blocks=True)
+
+
 def page(
-    template: str,
-    metrics: Mapping[str, Any],
+    title: str,
+    sections: Iterable[PageSection],
     *,
-    recipe: str,
-    date: datetime,
-    seconds: float,
-    environment: Sequence[str],
-    runs: str,
-    **content: Any,
+    kicker: str = "rerank",
+    facts: Sequence[str] = (),
+    about: str = "",
+    summary: Mapping[str, Any] | None = None,
 ) -> str:
-    """A report, see ``page.html.j2``: what every one has, and its own content; ``runs``: their kind, in the singular.
+    """A page; summary: ``tiles`` of (name, value, note), the second of which stands out, and a ``sentence``.
 
     The same content gives the same text.
     """
-    ended, number = date.strftime("%Y-%m-%d %H:%M %Z").strip(), len(runs_of(metrics))
-    every = {
-        "title": str(metrics.get("name") or "Unnamed run"),
-        "task": str(metrics.get("task", "")),
-        "facts": [ended, f"{number} {runs}{'s' if number > 1 else ''}", duration(seconds)],
-        "sections": lambda body: re.findall('<section id="([^"]+)">\n<h2>([^<]+)</h2>', body),
-        "recipe": recipe.rstrip("\n"),
-        "provenance": [
-            ("finished", ended),
-            ("duration", duration(seconds)),
-            ("version", f"rerank {metrics.get('version', '')}".rstrip()),
-            ("seed", str(metrics.get("seed", NONE))),
-            ("metric", str(metrics.get("metric", NONE))),
-        ],
-        "environment": environment,
+    filled = [section for section in sections if any(section.parts)]
+    template = _environment().get_template("page.html.j2")
+    text = template.render(title=title, sections=filled, kicker=kicker, facts=facts, about=about, summary=summary or {})
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+def report(
+    metrics: Mapping[str, Any],
+    sections: Sequence[PageSection],
+    *,
+    recipe: str,
+    seconds: float,
+    date: datetime | None = None,
+    machine: Sequence[str] | None = None,
+    runs: str = "run",
+    about: str = "",
+    summary: Mapping[str, Any] | None = None,
+) -> str:
+    """The page of a run.
+
+    metrics: the content of metrics.json. recipe: the resolved one, as YAML. date: when the run ended, now by default;
+    seconds: how long it took. machine: lines about machine, Python and libraries, by default these here. runs: what the
+    single runs are called, in the singular.
+    """
+    ended = (date or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
+    number = len(runs_of(metrics))
+    provenance = {
+        "finished": ended,
+        "duration": duration(seconds),
+        "version": f"rerank {metrics.get('version', '')}".rstrip(),
+        "seed": str(metrics.get("seed", NONE)),
+        "metric": str(metrics.get("metric", NONE)),
+        "machine": "; ".join(environment() if machine is None else machine),
     }
-    return fill(template, every | content)
+    yaml = markup('<pre tabindex="0"><code>{}</code></pre>', recipe.rstrip("\n"))
+    settings = PageSection("Settings", [Folded("The recipe with all defaults", [yaml]), provenance])
+    return page(
+        str(metrics.get("name") or "Unnamed run"),
+        [*sections, settings],
+        kicker=f"rerank report · {metrics.get('task', '')}",
+        facts=[ended, f"{number} {runs}{'s' if number > 1 else ''}", duration(seconds)],
+        about=about,
+        summary=summary,
+    )
+
+
+def environment() -> list[str]:
+    """Lines about machine, Python and libraries."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scipy"))
+    return [
+        f"rerank {__version__}",
+        f"Python {platform.python_version()}, {libraries}",
+        f"{platform.system()} {platform.machine()}",
+    ]

@@ -1,28 +1,15 @@
 """The tables of a run over lists: how it was trained and its settings chosen, its data, a paper's numbers."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
+from rerank.runs.report.measures import all_measures, primary_of
+from rerank.runs.report.numbers import NONE, count, duration, fixed, number
+from rerank.runs.report.rows import BASELINES, dev_of, groups_of, runs_of, splits_of, written_score
+from rerank.runs.report.table import Bar, TextTable
 
-from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
-from rerank.runs.report.numbers import NONE, count, duration, fixed, number, reals
-from rerank.runs.report.rows import BESIDE, Group, coverage_of, dev_of, groups_of, runs_of, splits_of, written_score
-from rerank.runs.report.table import TextTable
-
-_CHOICES = {
-    "base": "base",
-    "first": "first candidate",
-    "oracle": "oracle",
-    "corpus_oracle": "oracle of the corpus score",
-    "anti_oracle": "anti-oracle",
-    "random": "random choice (expected)",
-}
-COVERAGES = (1.0, 0.9, 0.75, 0.5, 0.25)  # shares of all lists
 LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
-NO_BOUND = "none: the base score weighs from the start, and theorems begin at w = 0"
 
 _table = partial(TextTable.of, merged=True)
 Metrics = Mapping[str, Any]
@@ -30,25 +17,25 @@ Metrics = Mapping[str, Any]
 
 def training_table(metrics: Metrics) -> TextTable:
     """The training of every run."""
-    rows, measure, runs = [], primary_of(metrics), runs_of(metrics)
+    measure, runs = primary_of(metrics), runs_of(metrics)
     several = len({run.get("seed") for run in runs}) > 1
-    for run in runs:
-        score, trained = run.get("dev"), run.get("training", {})
-        rows.append(
-            {
-                "run": str(run.get("name", "model")),
-                "learner": learner_text(run.get("learner") or trained.get("learner")),
-                "loss": str(trained.get("loss") or NONE),
-                "seed": str(run.get("seed", NONE)) if several else "",
-                "epochs": count(trained.get("epochs")),
-                "updates": count(trained.get("updates")),
-                "mistakes, first → last epoch": first_to_last(trained.get("mistakes") or []),
-                f"{measure.heading} on {dev_of(metrics)}": measure.text(score if isinstance(score, float) else None),
-                "nonzero weights": count(trained.get("nonzero_weights")),
-                "time": duration(trained.get("seconds")),
-                "nonzeros / s": count(trained.get("nonzeros_per_second")),
-            }
-        )
+    rows = [
+        {
+            "run": str(run.get("name", "model")),
+            "learner": learner_text(run.get("learner") or trained.get("learner")),
+            "loss": str(trained.get("loss") or NONE),
+            "seed": str(run.get("seed", NONE)) if several else "",
+            "epochs": count(trained.get("epochs")),
+            "updates": count(trained.get("updates")),
+            "mistakes, first → last epoch": first_to_last(trained.get("mistakes") or []),
+            f"{measure.heading} on {dev_of(metrics)}": measure.text(run.get("dev")),
+            "nonzero weights": count(trained.get("nonzero_weights")),
+            "time": duration(trained.get("seconds")),
+            "nonzeros / s": count(trained.get("nonzeros_per_second")),
+        }
+        for run in runs
+        for trained in [run.get("training", {})]
+    ]
     return _table("Runs", rows, texts=3)
 
 
@@ -85,23 +72,6 @@ def mert_table(metrics: Metrics) -> TextTable:
     return _table("Minimum error rate training", rows, texts=2)
 
 
-def mert_weights_table(metrics: Metrics) -> TextTable:
-    """The weights that MERT set in the chosen run, and those it started from."""
-    mert = metrics.get("training", {}).get("mert") or {}
-    start, weights = mert.get("start_weights", {}), mert.get("weights", {})
-    before, after = reals([start.get(name, math.nan) for name in weights]), reals(list(weights.values()))
-    rows = list(zip(weights, before, after, strict=True))
-    return TextTable("Weights set by it in the chosen run", ["score", "before", "after"], rows, merged=True)
-
-
-def bound(metrics: Metrics) -> list[tuple[str, str]]:
-    """The chosen run's mistake bound, value by value."""
-    values = dict(metrics.get("training", {}).get("bound") or {})
-    if values.pop("fixed_base", False):
-        values["bound"] = NO_BOUND
-    return [(key.replace("_", " "), number(value)) for key, value in values.items()]
-
-
 def choice_table(metrics: Metrics) -> TextTable:
     """One line for all settings that were tried on the lists set apart; no lines where none were."""
     choice = metrics.get("choice")
@@ -129,18 +99,8 @@ def choice_table(metrics: Metrics) -> TextTable:
         f"{seeds} seed{'s' if seeds > 1 else ''}; intervals and errors are over lists and seeds."
     )
     caption = f"Settings on {choice['lists']:,} training lists set apart"
-    return TextTable.of(caption, rows, texts=2, chosen=choice["chosen"], note=note)
-
-
-def coverage_tables(metrics: Metrics) -> list[TextTable]:
-    """The gain of the surest answers of lists, and the area under the curve of what they lose; none without answers."""
-    measure, rows = primary_of(metrics), []
-    for split, curve in coverage_of(metrics).items():
-        levels = {f"{100 * share:g} %": np.interp(share, curve["coverage"], curve["score"]) for share in COVERAGES}
-        scores = {level: measure.text(float(score)) for level, score in levels.items()}
-        rows.append({"split": split, "AURC": fixed(curve["aurc"], 4), **scores})
-    note = "Lists are answered in the order of their margins. AURC is the area under the curve of what is lost."
-    return [TextTable.of(f"{measure.heading} on the surest lists", rows, note=note)] if rows else []
+    bars = [Bar(low, high, point["score"]) for point in choice["points"] for low, high in [point["interval"]]]
+    return TextTable.of(caption, rows, texts=2, chosen=choice["chosen"], note=note, bars=bars, from_zero=False)
 
 
 def corpora_table(metrics: Metrics) -> TextTable:
@@ -160,21 +120,12 @@ def _sizes(entry: Mapping[str, Any]) -> list[str]:
     return [count(entry.get(key)) for key in ("lists", "candidates", "nonzeros", "columns")]
 
 
-def skipped_table(metrics: Metrics) -> TextTable:
-    """Lists, and candidates of other lists, that were left out, by reason."""
-    rows = [
-        {"split": split, "what": what, "reason": str(reason), "how many": count(skipped)}
-        for split, entry in metrics.get("corpora", {}).items()
-        for what, key in LEFT_OUT.items()
-        for reason, skipped in (entry.get(key) or {}).items()
-    ]
-    return _table("Left out", rows, texts=3)
-
-
-def scores_table(metrics: Metrics) -> TextTable:
-    """Remarks on the scores of the lists, and on their words."""
+def remarks_table(metrics: Metrics) -> TextTable:
+    """What was left out, by reason, and what is odd about scores and words."""
     rows: list[tuple[str, str, str]] = []
     for split, entry in metrics.get("corpora", {}).items():
+        for what, key in LEFT_OUT.items():
+            rows += [(split, f"{what}s left out: {reason}", count(n)) for reason, n in (entry.get(key) or {}).items()]
         for column, candidates in (entry.get("absent") or {}).items():
             rows.append((split, f"candidates without {column}, which is 0 there", count(candidates)))
         for column, lists in (entry.get("unknown_columns") or {}).items():
@@ -184,47 +135,7 @@ def scores_table(metrics: Metrics) -> TextTable:
             rows.append((split, text, count(lowest["lists"])))
         for side, words in (entry.get("normalized") or {}).items():
             rows.append((split, f"words of {side} that were brought to one form", count(words)))
-    return TextTable("Scores and words to look at", ["split", "what", "number"], rows, texts=2, merged=True)
-
-
-def lists_table(metrics: Metrics) -> TextTable:
-    """The lengths of the lists."""
-    rows = [
-        {
-            "split": split,
-            "smallest": count(lists.get("smallest")),
-            "mean": fixed(lists.get("mean"), 1),
-            "median": fixed(lists.get("median"), 1),
-            "largest": count(lists.get("largest")),
-            "empty": count(lists.get("empty")),
-            "of one candidate": count(lists.get("singletons")),
-            "one best candidate (%)": fixed(100 * lists["unique_oracle"] if "unique_oracle" in lists else None, 1),
-        }
-        for split, lists in _statistics(metrics)
-    ]
-    return _table("Candidates per list", rows)
-
-
-def choices_table(metrics: Metrics) -> TextTable:
-    """The scores of the best, worst and blind choices from the lists."""
-    rows = [
-        {"split": split, "choice": text}
-        | {measure.heading: measure.text(reports[name].get(measure.key)) for measure in measures_of(metrics)}
-        for split, reports in _statistics(metrics)
-        for name, text in _CHOICES.items()
-        if name in reports and (name != "first" or reports[name] != reports["base"])
-    ]
-    return _table("What the lists allow", rows, texts=2)
-
-
-def _statistics(metrics: Metrics) -> list[tuple[str, Mapping[str, Any]]]:
-    corpora = metrics.get("corpora", {})
-    return [(split, entry["statistics"]) for split, entry in corpora.items() if entry.get("statistics")]
-
-
-Table = Callable[[Metrics], TextTable]
-TRAINING: tuple[Table, ...] = choice_table, training_table, mert_table, mert_weights_table
-DATA: tuple[Table, ...] = corpora_table, skipped_table, scores_table, lists_table, choices_table
+    return TextTable("Left out, and to look at", ["split", "what", "number"], rows, texts=2, merged=True)
 
 
 def reported_table(metrics: Metrics) -> TextTable | None:
@@ -244,27 +155,17 @@ def reported_table(metrics: Metrics) -> TextTable | None:
         measure = measures.get(name)
         heading = measure.heading if measure else name.replace("_", " ")
         headings += [f"{split} {heading}" if dot else heading, "paper"]
+        systems = metrics.get("splits", {}).get(split or first, {})
         for line, (run, row) in zip(lines, rows.items(), strict=True):
-            ours = _ours(metrics, groups.get(run), run, split if dot else first, name, measure)
-            line += [ours, _paper(measure, row.get(key))]
+            group, ours, paper = groups.get(run), "", row.get(key)
+            if measure is not None and run in BASELINES:
+                ours = measure.text(systems.get(run, {}).get(name))
+            elif measure is not None and group is not None:
+                ours = measure.spread(written_score(group, split or first, name))
+            elif group is not None and (spread := group.training(name)) is not None:
+                ours = fixed(spread.mean, 1) if name == "seconds" else count(spread.mean)
+            if paper is not None and not isinstance(paper, str):  # other values in percent if they are fractions
+                share = f"{100 * paper:.2f}" if abs(paper) <= 1 else count(paper)
+                paper = share if measure is None else measure.text(paper)
+            line += [ours or NONE, paper or NONE]
     return TextTable(f"Ours beside the paper's: {reported['source']}", headings, lines)
-
-
-def _ours(metrics: Metrics, group: Group | None, run: str, split: str, key: str, measure: Measure | None) -> str:
-    if run in BESIDE and measure is not None:
-        return measure.text(metrics.get("splits", {}).get(split, {}).get(run, {}).get(key))
-    if group is None:
-        return NONE
-    if key in ("nonzero_weights", "seconds"):
-        spread = group.training(key)
-        return NONE if spread is None else count(spread.mean) if key == "nonzero_weights" else fixed(spread.mean, 1)
-    return NONE if measure is None else measure.spread(written_score(group, split, key)) or NONE
-
-
-def _paper(measure: Measure | None, value: float | str | None) -> str:
-    """A measure as its metric shows it, a count as a count; other values in percent if they are fractions."""
-    if value is None or isinstance(value, str):
-        return value or NONE
-    if measure is not None:
-        return measure.text(value)
-    return f"{100 * value:.2f}" if abs(value) <= 1 else count(value)

@@ -8,7 +8,6 @@ from rerank.metrics.base import Metric
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
 from rerank.metrics.gain import Counts, Gain
-from rerank.metrics.order import OrderMetric
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Cer, Wer
@@ -57,8 +56,8 @@ class Measure:
 def measure_of(metric: Metric | type[Metric], heading: str = "", name: str = "") -> Measure:
     """The measure that a metric is chosen by, as the metric shows it; by default under the metric's own name."""
     name = name or (f"{metric.name} (%)" if metric.percent == 100 else metric.name)
-    shown = metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
-    return Measure(metric.primary, heading or metric.name, name, *shown)
+    scales = metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
+    return Measure(metric.primary, heading or metric.name, name, *scales)
 
 
 # In the order of the columns.
@@ -79,16 +78,14 @@ MEASURES = (
     Measure("ndcg", "NDCG", "NDCG (%)"),
     Measure("mrr", "MRR", "MRR (%)"),
 )
-# The first of these that a report has is the one that runs are chosen by, where the run does not say.
-_PRIMARY = ("f1", "bleu", "chrf", "accuracy", "error", "wer", "cer", "gain", "ndcg", "mrr")
 
 
 def own_measure(metric: Metric) -> dict[str, Any]:
     """The entry of metrics.json on how a user's metric, or one with a cut-off, beta or direction, is shown; nothing for
     others."""
-    own = isinstance(metric, OrderMetric | Counts) or (isinstance(metric, Gain) and metric.lower_is_better)
-    known = type(metric).__module__.startswith("rerank.") and not own
-    return {} if known else {"own_measure": asdict(measure_of(metric, metric.primary, metric.primary))}
+    own = metric.ordered or isinstance(metric, Counts) or (isinstance(metric, Gain) and metric.lower_is_better)
+    listed = type(metric).__module__.startswith("rerank.") and not own
+    return {} if listed else {"own_measure": asdict(measure_of(metric, metric.primary, metric.primary))}
 
 
 def all_measures(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
@@ -101,13 +98,11 @@ def all_measures(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
 
 def measures_of(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
     """The measures that the systems of ``metrics`` (metrics.json) are reported with, in the order of the columns."""
-    found = {key for systems in metrics.get("splits", {}).values() for report in systems.values() for key in report}
-    return tuple(measure for measure in all_measures(metrics) if measure.key in found)
+    reported = {key for systems in metrics.get("splits", {}).values() for report in systems.values() for key in report}
+    return tuple(measure for measure in all_measures(metrics) if measure.key in reported)
 
 
 def primary_of(metrics: Mapping[str, Any]) -> Measure:
     """The measure that runs are compared by: what ``metrics`` says under ``measure``; F where there is none."""
-    known = {measure.key: measure for measure in all_measures(metrics)}
-    present = {measure.key for measure in measures_of(metrics)}
-    keys = [metrics.get("measure"), *(key for key in _PRIMARY if key in present)]
-    return known[next((key for key in keys if key in known), "f1")]
+    measures = {measure.key: measure for measure in all_measures(metrics)}
+    return measures.get(str(metrics.get("measure")), measures["f1"])

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 NONE = "–"  # what is shown in place of a missing number
-LONGEST = 6  # digits after the point of numbers in a column
-MILLIONS = 1e7  # from here on counts are written in millions
+MAX_DIGITS = 6  # digits after the point of numbers in a column
+MILLIONS_FROM = 1e7  # from here on counts are written in millions
 
 
 def fixed(value: float | None, digits: int = 2) -> str:
@@ -40,7 +40,7 @@ def count(value: float | None) -> str:
     """
     if value is None or not math.isfinite(value):
         return NONE
-    return f"{value:,.0f}" if abs(value) < MILLIONS else f"{value / 1e6:,.1f} M"
+    return f"{value:,.0f}" if abs(value) < MILLIONS_FROM else f"{value / 1e6:,.1f} M"
 
 
 def number(value: Any) -> str:
@@ -73,7 +73,7 @@ def reals(values: Sequence[float]) -> list[str]:
     digits = 0 if whole else 3 - math.floor(math.log10(largest))
     texts = []
     for value in values:
-        usual = not whole and 0 < digits <= LONGEST and (value == 0 or abs(value) >= 0.5 * 10.0**-digits)
+        usual = not whole and 0 < digits <= MAX_DIGITS and (value == 0 or abs(value) >= 0.5 * 10.0**-digits)
         texts.append(fixed(value + 0.0, digits) if usual else number(float(value)))
     return [text.replace("-", "−", 1) for text in texts]
 

@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -17,15 +16,15 @@ from xml.sax.saxutils import escape, quoteattr
 from markupsafe import Markup
 
 from rerank.base.encoding import file_name, plain
-from rerank.recipes.figures import FigureSettings
+from rerank.recipes.sections import FigureSettings
 from rerank.storage.files import write_text
 from rerank.storage.outputs import output_file
 
 WIDTH, HEIGHT = 410.0, 270.0  # px; the page scales figures to its columns
 FONT, SMALL = 12.0, 11.0  # px
-LETTER = 0.58  # the width of a letter, rather too wide than too narrow, in font sizes
+LETTER = 0.58 * SMALL  # the width of a letter in px, rather too wide than too narrow
 PALETTE = "#0072b2", "#d55e00", "#009e73", "#a8518a", "#a87600", "#3a8fc4", "#6b5bb0"  # after Okabe & Ito 2008
-DASHES: tuple[str, ...] = ("", "7 3", "2 2", "9 3 2 3", "4 1.5", "12 4", "6 2 2 2 2 2")
+DASHES = "", "7 3", "2 2", "9 3 2 3", "4 1.5", "12 4", "6 2 2 2 2 2"
 MARKS = (  # paths around a point
     "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
     "m-3-3h6v6h-6z",
@@ -35,12 +34,11 @@ MARKS = (  # paths around a point
     "m-3-3l6 6m0-6l-6 6",
     "m-4 0h8m-4-4v8",
 )
-MARKED = 25  # points of a line at most that get a marker each
+MAX_MARKS = 25  # a line of more points gets none
 MUTED, RULE = "var(--muted, #767676)", "var(--rule, #d0d0d0)"
 STEPS = 1, 2, 5  # between ticks, times a power of ten
-TICKS = 6  # steps between them at most
-LARGE = 1e4  # from here on numbers on an axis are short
-NEXT = -1  # the series after that of the line before it
+MAX_STEPS = 6
+SHORT_FROM = 1e4  # from here on numbers on an axis are short
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Scale:
     ticks: tuple[tuple[float, str], ...]
     log: bool = False
 
-    def place(self, value: float) -> float:
+    def share(self, value: float) -> float:
         """The place of ``value``: 0 at the low end, 1 at the high one."""
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low)
@@ -71,42 +69,36 @@ def short_count(value: float) -> str:
     return f"{value:.4g}"
 
 
-def linear(values: Iterable[float], *, zero: bool = False, margin: float = 0.0, integer: bool = False) -> Scale:
-    """A scale that has room for ``values``, from 0 if ``zero``; ticks are at round numbers, or ``integer`` ones alone.
-
-    margin: what is left free at both ends, as a share of the range.
-    """
-    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
-    low, high = min(known), max(known)
-    low = min(low, 0.0) if zero else low
+def linear(values: Iterable[float], *, margin: float = 0.0) -> Scale:
+    """A scale with room for ``values`` and ticks at round numbers; margin: the share left free at both ends."""
+    finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+    low, high = min(finite), max(finite)
     if high == low:
-        low, high = (low, low + 1.0) if zero else (low - 0.5, high + 0.5)
-    room = margin * (high - low)
-    low, high = low if zero else low - room, high + room
-    least = (high - low) / TICKS * (1 - 1e-9)
+        low, high = low - 0.5, high + 0.5
+    low, high = low - margin * (high - low), high + margin * (high - low)
+    least = (high - low) / MAX_STEPS * (1 - 1e-9)
     power = 10.0 ** math.floor(math.log10(least))
-    step = next(power * factor for factor in (*STEPS, 10) if power * factor >= max(least, float(integer)))
+    step = next(power * factor for factor in (*STEPS, 10) if power * factor >= least)
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    places = [k * step for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
-    large = max(abs(low), abs(high)) >= LARGE
-    texts = [short_count(place) if large else f"{place:,.{digits}f}" for place in places]
-    return Scale(low, high, tuple((place, text.replace("-", "−")) for place, text in zip(places, texts, strict=True)))
+    at = [k * step for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    short = max(abs(low), abs(high)) >= SHORT_FROM
+    texts = [short_count(value) if short else f"{value:,.{digits}f}" for value in at]
+    return Scale(low, high, tuple((value, text.replace("-", "−")) for value, text in zip(at, texts, strict=True)))
 
 
 def logarithmic(values: Iterable[float], *, margin: float = 0.0) -> Scale:
     """A logarithmic scale that has room for ``values``, all above 0; ticks at powers of ten, and between them if there
     are few."""
-    known = [value for value in values if value > 0] or [1.0, 10.0]
-    low, high = min(known), max(known)
+    positive = [value for value in values if value > 0] or [1.0, 10.0]
+    low, high = min(positive), max(positive)
     if high < 1.5 * low:
         low, high = low / 1.5, high * 1.5
     room = (high / low) ** margin
     low, high = low / room, high * room
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    inner = STEPS if high / low < 1000 else (1,)
-    every = max(1, len(powers) // 6)
-    found = [step * 10.0**power for power in powers if power % every == 0 for step in inner]
-    return Scale(low, high, tuple((at, short_count(at)) for at in found if low <= at <= high), log=True)
+    inner, every = STEPS if high / low < 1000 else (1,), max(1, len(powers) // 6)
+    ticks = [step * 10.0**power for power in powers if power % every == 0 for step in inner]
+    return Scale(low, high, tuple((tick, short_count(tick)) for tick in ticks if low <= tick <= high), log=True)
 
 
 @dataclass(frozen=True)
@@ -114,16 +106,15 @@ class FigureLine:
     """Points, joined or not.
 
     name: in the legend, if it has one. spread: one number per point, drawn as a band or, with ``bars`` and where points
-    are not joined, as a bar at each. series: colour, dashes and marks, from 1; 0 for all others; NEXT is for a faint
-    line, thin with hollow marks, that of the line before it. marks: by default where points are few.
+    are not joined, as a bar at each. series: colour, dashes and marks, from 1; by default the next, or, for a faint
+    line, which is thin with hollow marks, that of the line before it.
     """
 
     x: Sequence[float]
     y: Sequence[float]
     name: str = ""
     spread: Sequence[float] = ()
-    series: int = NEXT
-    marks: bool | None = None
+    series: int = 0
     joined: bool = True
     faint: bool = False
     bars: bool = False
@@ -131,19 +122,19 @@ class FigureLine:
     @property
     def colour(self) -> str:
         """The colours come again and again."""
-        place = (self.series - 1) % len(PALETTE)
-        return f"var(--series-{place + 1}, {PALETTE[place]})" if self.series else MUTED
-
-    @property
-    def dashes(self) -> str:
-        """The stroke-dasharray; empty for an unbroken line."""
-        return DASHES[(self.series - 1) % len(DASHES)] if self.series else ""
+        k = (self.series - 1) % len(PALETTE)
+        return f"var(--series-{k + 1}, {PALETTE[k]})"
 
     @property
     def band(self) -> tuple[list[float], list[float]]:
         """The lower and the upper ends of the spread."""
         pairs = list(zip(self.y, self.spread or [0.0] * len(self.y), strict=True))
         return [y - half for y, half in pairs], [y + half for y, half in pairs]
+
+    def __str__(self) -> str:
+        """The line in words, for those who cannot see it."""
+        ends = dict.fromkeys([(self.x[0], self.y[0]), (self.x[-1], self.y[-1])]) if len(self.x) else {}
+        return f"{self.name}: {' to '.join(f'{y:,.5g} at {x:,.5g}' for x, y in ends)}"
 
 
 @dataclass(frozen=True)
@@ -159,10 +150,8 @@ class Figure:
     def standalone(self) -> str:
         """The figure as a file of its own: with a size, and colours that need no page."""
         text = re.sub(r"var\(--[\w-]+, (#[0-9a-f]+)\)", r"\1", self.svg).replace("currentColor", "#202020")
-        return (
-            text.replace("<svg ", '<svg width="800" style="background: #fff; font-family: system-ui, sans-serif" ', 1)
-            + "\n"
-        )
+        size = '<svg width="800" style="background: #fff; font-family: system-ui, sans-serif" '
+        return text.replace("<svg ", size, 1) + "\n"
 
     def as_data(self) -> dict[str, Any]:
         """The entry in metrics.json."""
@@ -173,56 +162,63 @@ class Figure:
         return {"name": self.name, "caption": self.caption, "x": self.axes[0], "y": self.axes[1], "lines": lines}
 
 
-@dataclass(frozen=True)
-class Plot:
-    """A figure: what it shows, over two scales with their labels.
+def draw(
+    name: str, caption: str, lines: Sequence[FigureLine], x_label: str, y_label: str, *, x: Scale | None = None,
+    y: Scale | None = None, said: str = "", level: tuple[float, str] | None = None, diagonal: bool = False,
+) -> Figure:  # fmt: skip
+    """A figure over two scales, by default linear ones with room for all lines and their spread.
 
-    level: a horizontal line, and its text. notes: texts at points, shifted by this many px: (text, x, y, right, down).
-    diagonal: draws the line where x is y.
+    said: the figure in words, for those who cannot see it; by default, caption and lines. level: a horizontal line, and
+    its text. diagonal: draws the line where x is y.
     """
+    numbered, series = list[FigureLine](), 0
+    for line in lines:
+        series = line.series or max(series + (not line.faint), 1)
+        numbered.append(replace(line, series=series))
+    x = x or linear([value for line in lines for value in line.x], margin=0.02)
+    values = [value for line in lines for end in line.band for value in end]
+    y = y or linear([*values, *([level[0]] if level else [])], margin=0.05)
+    left = 26 + LETTER * max((len(text) for _, text in y.ticks), default=1)
+    right = WIDTH - 6 - LETTER * max((len(text) for _, text in x.ticks[-1:]), default=0) / 2
+    top, bottom = 12.0, HEIGHT - 44.0
 
-    x: Scale
-    y: Scale
-    x_label: str
-    y_label: str
-    lines: Sequence[FigureLine] = ()
-    level: tuple[float, str] | None = None
-    notes: Sequence[tuple[str, float, float, float, float]] = ()
-    diagonal: bool = False
+    def points(xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
+        return [
+            (left + x.share(a) * (right - left), bottom - y.share(b) * (bottom - top))
+            for a, b in zip(xs, ys, strict=True)
+        ]
 
-    @cached_property
-    def area(self) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom of the inner rectangle in px."""
-        widest = max((len(text) for _, text in self.y.ticks), default=1)
-        last = max((len(text) for _, text in self.x.ticks[-1:]), default=0)
-        return 26 + SMALL * LETTER * widest, 12.0, WIDTH - 6 - SMALL * LETTER * last / 2, HEIGHT - 44.0
-
-    def at(self, x: float, y: float) -> tuple[float, float]:
-        """A point in px."""
-        left, top, right, bottom = self.area
-        return left + self.x.place(x) * (right - left), bottom - self.y.place(y) * (bottom - top)
-
-    def svg(self, title: str) -> str:
-        """The plot as one SVG element without a size of its own."""
-        named = {(line.name, line.series): line for line in self.lines if line.name}
-        legend, below = _legend([*named.values()], self.area[0])
-        parts = [_axes(self)]
-        if self.diagonal:
-            ends = [max(self.x.low, self.y.low), min(self.x.high, self.y.high)]
-            parts.append(_path([self.at(end, end) for end in ends], MUTED, "", 1))
-        parts += [_line(self, line) for line in reversed(self.lines)]  # the first on top
-        if self.level is not None:
-            left, _, right, _ = self.area
-            height = self.at(self.x.low, self.level[0])[1]
-            parts.append(_path([(left, height), (right, height)], MUTED, "4 3", 1.2))
-            parts.append(_text(self.level[1], right, height - 4, anchor="end", size=SMALL))
-        for text, x, y, across, down in self.notes:
-            px, py = self.at(x, y)
-            parts.append(_text(text, px + across, py + down, size=SMALL, anchor="end" if across < 0 else "start"))
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-label={quoteattr(plain(title))} '
-            f'viewBox="0 0 {WIDTH:g} {HEIGHT + below:g}">{"".join(parts)}{legend}</svg>'
-        )
+    parts = [_axes(x, y, x_label, y_label, (left, top, right, bottom))]
+    if diagonal:
+        ends = [max(x.low, y.low), min(x.high, y.high)]
+        parts.append(_path(points(ends, ends), MUTED, width=1))
+    for line in reversed(numbered):  # the first on top
+        low, high = (points(line.x, end) for end in line.band)
+        if any(line.spread) and line.joined and not line.bars:
+            steps = "L".join(f"{a:.1f} {b:.1f}" for a, b in [*high, *low[::-1]])
+            parts.append(f'<path d="M{steps}Z" style="fill:{line.colour};fill-opacity:.13;stroke:none"/>')
+        elif any(line.spread):
+            parts += [_path(list(pair), line.colour) for pair in zip(low, high, strict=True)]
+        parts.append(_shape(line, points(line.x, line.y)))
+    if level is not None:
+        (_, height), *_ = points([x.low], [level[0]])
+        parts.append(_path([(left, height), (right, height)], MUTED, "4 3", 1.2))
+        parts.append(_text(level[1], right, height - 4, anchor="end", size=SMALL))
+    across, down = left, HEIGHT + 10
+    for line in {line.name: line for line in numbered if line.name}.values():  # the legend, in rows
+        width = 42 + LETTER * len(line.name)
+        if across > left and across + width > WIDTH:
+            across, down = left, down + 18
+        parts.append(_shape(line, [(across, down - 4), (across + 28, down - 4)], [(across + 14, down - 4)]))
+        parts.append(_text(line.name, across + 34, down, size=SMALL))
+        across += width + 10
+    below = down - HEIGHT + 8 if any(line.name for line in lines) else 0
+    title = said or f"{caption} {'; '.join(map(str, lines))}"
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-label={quoteattr(plain(title))} '
+        f'viewBox="0 0 {WIDTH:g} {HEIGHT + below:g}">{"".join(parts)}</svg>'
+    )
+    return Figure(name, caption, Markup(svg), (x_label, y_label), numbered)
 
 
 def _text(text: str, x: float, y: float, *, anchor: str = "start", size: float = FONT, more: str = "") -> str:
@@ -236,107 +232,39 @@ def _path(points: Sequence[tuple[float, float]], stroke: str, dash: str = "", wi
     return f'<path d="M{steps}" style="{style}"/>'
 
 
-def _axes(plot: Plot) -> str:
-    left, top, right, bottom = plot.area
-    parts = []
-    for value, text in plot.y.ticks:
-        height = plot.at(plot.x.low, value)[1]
+def _shape(
+    line: FigureLine, points: Sequence[tuple[float, float]], marked: Sequence[tuple[float, float]] | None = None
+) -> str:
+    """The line through ``points`` and the marks, by default at these."""
+    parts = list[str]()
+    if line.joined and points:
+        parts.append(_path(points, line.colour, DASHES[(line.series - 1) % len(DASHES)], 0.7 if line.faint else 1.8))
+    if len(line.x) <= MAX_MARKS:
+        mark, fill = MARKS[(line.series - 1) % len(MARKS)], "none" if line.faint else line.colour
+        steps = "".join(f"M{x:.1f} {y:.1f}{mark}" for x, y in (points if marked is None else marked))
+        parts.append(f'<path d="{steps}" style="fill:{fill};stroke:{line.colour};stroke-width:1"/>' if steps else "")
+    return "".join(parts)
+
+
+def _axes(x: Scale, y: Scale, x_label: str, y_label: str, area: tuple[float, float, float, float]) -> str:
+    """Axes with their ticks; area: left, top, right and bottom of what is between them, in px."""
+    left, top, right, bottom = area
+    parts, end = list[str](), -SMALL
+    for value, text in y.ticks:
+        height = bottom - y.share(value) * (bottom - top)
         parts.append(_path([(left, height), (right, height)], RULE, width=0.7))
         parts.append(_text(text, left - 5, height + 0.35 * SMALL, anchor="end", size=SMALL))
-    taken = -SMALL
-    for value, text in plot.x.ticks:
-        across, half = plot.at(value, plot.y.low)[0], SMALL * LETTER * len(text) / 2
-        if across - half < taken + 4:
-            continue
-        taken = across + half
-        parts.append(_path([(across, bottom), (across, bottom + 4)], MUTED, width=0.8))
-        parts.append(_text(text, across, bottom + 16, anchor="middle", size=SMALL))
+    for value, text in x.ticks:
+        across, half = left + x.share(value) * (right - left), LETTER * len(text) / 2
+        if across - half >= end + 4:  # else it would touch the text before
+            end = across + half
+            parts.append(_path([(across, bottom), (across, bottom + 4)], MUTED, width=0.8))
+            parts.append(_text(text, across, bottom + 16, anchor="middle", size=SMALL))
     parts.append(_path([(left, top), (left, bottom), (right, bottom)], MUTED, width=0.8))
     middle = (top + bottom) / 2
-    parts.append(_text(plot.x_label, (left + right) / 2, bottom + 34, anchor="middle"))
-    parts.append(_text(plot.y_label, 12, middle, anchor="middle", more=f' transform="rotate(-90 12 {middle:.1f})"'))
+    parts.append(_text(x_label, (left + right) / 2, bottom + 34, anchor="middle"))
+    parts.append(_text(y_label, 12, middle, anchor="middle", more=f' transform="rotate(-90 12 {middle:.1f})"'))
     return "".join(parts)
-
-
-def _line(plot: Plot, line: FigureLine) -> str:
-    points, parts = [plot.at(x, y) for x, y in zip(line.x, line.y, strict=True)], []
-    if any(line.spread):
-        low, high = ([plot.at(x, y) for x, y in zip(line.x, end, strict=True)] for end in line.band)
-        if line.joined and not line.bars:
-            steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in [*high, *low[::-1]])
-            parts.append(f'<path d="M{steps}Z" style="fill:{line.colour};fill-opacity:.13;stroke:none"/>')
-        else:
-            parts += [_path(list(pair), line.colour) for pair in zip(low, high, strict=True)]
-    if line.joined and points:
-        width = 1.8 if line.series and not line.faint else 0.7
-        parts.append(_path(points, line.colour, line.dashes, width))
-    if line.marks and points:
-        parts.append(_marks(points, line))
-    return "".join(parts)
-
-
-def _marks(points: Sequence[tuple[float, float]], line: FigureLine) -> str:
-    mark = MARKS[(line.series - 1) % len(MARKS)]
-    steps = "".join(f"M{x:.1f} {y:.1f}{mark}" for x, y in points)
-    fill = "none" if line.faint else line.colour
-    return f'<path d="{steps}" style="fill:{fill};stroke:{line.colour};stroke-width:1"/>'
-
-
-def _legend(lines: Sequence[FigureLine], left: float) -> tuple[str, float]:
-    """The legend below the axes, in as many rows as it needs, and its height."""
-    parts, across, down = [], left, HEIGHT + 10
-    for line in lines:
-        width = 42 + SMALL * LETTER * len(line.name)
-        if across > left and across + width > WIDTH:
-            across, down = left, down + 18
-        if line.joined:
-            parts.append(_path([(across, down - 4), (across + 28, down - 4)], line.colour, line.dashes))
-        if line.marks:
-            parts.append(_marks([(across + 14, down - 4)], line))
-        parts.append(_text(line.name, across + 34, down, size=SMALL))
-        across += width + 10
-    return "".join(parts), down - HEIGHT + 8 if parts else 0.0
-
-
-def ends(line: FigureLine) -> str:
-    """A line in words, for those who cannot see it.
-
-    >>> ends(FigureLine([0, 1, 2], [5, 6, 8.25], "a"))
-    'a: 5 at 0 to 8.25 at 2'
-    """
-    points = list(dict.fromkeys([(line.x[0], line.y[0]), (line.x[-1], line.y[-1])])) if len(line.x) else []
-    said = " to ".join(f"{y:,.5g} at {x:,.5g}" for x, y in points)
-    return f"{line.name}: {said}" if said else line.name
-
-
-def draw(
-    name: str,
-    caption: str,
-    lines: Sequence[FigureLine],
-    x_label: str,
-    y_label: str,
-    *,
-    x: Scale | None = None,
-    y: Scale | None = None,
-    said: str = "",
-    **more: Any,
-) -> Figure:
-    """A figure over two scales, by default linear ones with room for all lines and their spread.
-
-    said: the figure in words, for those who cannot see it; by default, caption and lines. more: fields of ``Plot``.
-    """
-    drawn, last = list[FigureLine](), 0
-    for line in lines:
-        last += not line.faint
-        series = max(last, 1) if line.series == NEXT else line.series
-        marks = len(line.x) <= MARKED if line.marks is None else line.marks
-        drawn.append(replace(line, series=series, marks=marks))
-    x = x or linear([value for line in lines for value in line.x], margin=0.02)
-    level = [more["level"][0]] if more.get("level") else []
-    y = y or linear([value for line in lines for end in line.band for value in end] + level, margin=0.05)
-    plot = Plot(x, y, x_label, y_label, drawn, **more)
-    title = said or f"{caption} {'; '.join(map(ends, lines))}"
-    return Figure(name, caption, Markup(plot.svg(title)), (x_label, y_label), drawn)
 
 
 def captioned(figure: FigureSettings, text: str) -> str:

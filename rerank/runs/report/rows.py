@@ -8,29 +8,28 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from rerank.runs.report.measures import Measure, primary_of
+from rerank.runs.report.measures import primary_of
 from rerank.runs.report.numbers import Spread, p_value
 from rerank.storage.strict_json import as_json
 
 PREDICTORS = ("average", "voted", "mert", "mbr", "fuse", "learned")
-# What runs are compared with: its name, and the predictor.
-BESIDE = {
+BASELINES = {  # what runs are compared with: its name, and the predictor
     "base": ("base", ""),
     "first": ("first candidate", ""),
     "oracle": ("oracle", ""),
     "reranked": ("reranked", ""),
     "logistic": ("dense columns alone", "logistic"),
 }
-LEVEL = 0.05
+SIGNIFICANT_BELOW = 0.05  # the p
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
 
 
 def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: str = "") -> str:
     """The outcome of a test of A against B: a phrase that says how A is.
 
-    test: ``difference`` (of A from B), ``p`` and ``test``, as in metrics.json. lower_is_better: a property of the
-    measure, which the resampling tests compare; the differences of the other tests are in gains and in right answers.
-    amount: the size of the difference in the measure, with its name.
+    test: ``difference`` (of A from B), ``p`` and ``test``, as in metrics.json or by ``compare_with_base``.
+    lower_is_better: a property of the measure, which the resampling tests compare; the differences of the other tests
+    are in gains and in right answers. amount: the size of the difference in the measure, with its name.
 
     >>> verdict({"test": "paired_bootstrap", "difference": 0.0153, "p": 0.0001}, amount="1.53 F")
     '1.53 F better, p < .001'
@@ -40,7 +39,9 @@ def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: s
     'the difference is not significant, p .430'
     """
     chance, difference = f"p {p_value(test['p'])}", test["difference"]
-    if not test["p"] < LEVEL or difference == 0:
+    if test["p"] < SIGNIFICANT_BELOW and difference == 0:
+        return f"the seeds disagree, {chance}"
+    if not test["p"] < SIGNIFICANT_BELOW:
         return f"{'the difference is ' if amount else ''}not significant, {chance}"
     of_measure = test["test"] in TESTS_OF_MEASURE
     better = (difference < 0) == (lower_is_better and of_measure)
@@ -64,42 +65,18 @@ class Group:
         """One measure of one predictor on a split."""
         return Spread.known(_get(run, "splits", split, predictor, key) for run in self.runs)
 
-    def dev_score(self, dev: str, predictor: str, key: str) -> Spread | None:
-        """A measure on the dev split: of a predictor if that was evaluated there, else what training ended with."""
-        return self.score(dev, predictor, key) or Spread.known(_get(run, "dev") for run in self.runs)
-
     def training(self, key: str) -> Spread | None:
         """One number of the training."""
         return Spread.known(_get(run, "training", key) for run in self.runs)
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A test of a predictor against the base on one split; over several seeds: the largest p, the widest interval.
-
-    ``difference`` is the tests' own, as the mean over the seeds, and 0 where these disagree about its sign.
-    ``interval`` is that of the difference in the primary measure; None for tests of something else, such as McNemar's.
-    """
-
-    names: tuple[str, ...]
-    difference: float
-    p: float
-    interval: tuple[float, float] | None
-
-    def verdict(self, measure: Measure, amount: str = "") -> str:
-        """The outcome for the predictor; see ``verdict``."""
-        if self.difference == 0 and self.p < LEVEL:
-            return f"the seeds disagree, p {p_value(self.p)}"
-        test = {"test": self.names[0], "difference": self.difference, "p": self.p}
-        return verdict(test, lower_is_better=measure.lower_is_better, amount=amount)
-
-
-@dataclass(frozen=True)
 class Row:
     """A line of a results table.
 
-    ``predictor`` is empty for base and oracle; ``difference`` is the primary measure less the base's. ``first`` marks
-    the first line of a group, which alone shows what belongs to the group: its name and ``nonzero`` weights.
+    ``predictor`` is empty for base and oracle; ``difference`` is the primary measure less the base's, ``test`` what
+    ``compare_with_base`` gives. ``first`` marks the first line of a group, which alone shows what belongs to the group:
+    its name and ``nonzero`` weights.
     """
 
     name: str
@@ -110,7 +87,7 @@ class Row:
     seeds: int = 1
     nonzero: Spread | None = None
     difference: float | None = None
-    test: Comparison | None = None
+    test: Mapping[str, Any] | None = None
 
     @property
     def title(self) -> str:
@@ -125,12 +102,9 @@ def runs_of(metrics: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def chosen_of(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The run that ``metrics`` names under ``chosen``, else the one that its top level repeats, else the first."""
-    runs = runs_of(metrics)
-    named, keys = metrics.get("chosen"), ("name", "seed")
-    if not isinstance(named, Mapping):
-        named, keys = metrics, ("training", "splits")
-    return next((run for run in runs if all(run.get(key) == named.get(key) for key in keys)), runs[0])
+    """The run that ``metrics`` names under ``chosen``, else the first."""
+    runs, chosen = runs_of(metrics), metrics.get("chosen") or {}
+    return next((run for run in runs if all(run.get(key) == value for key, value in chosen.items())), runs[0])
 
 
 def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
@@ -138,17 +112,21 @@ def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
 
     Groups of one name are told apart by the settings of the learner in which they differ.
     """
-    together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    by_setting: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in runs_of(metrics):
         setting = as_json(run.get("learner"), sort_keys=True, default=str)
-        together.setdefault((str(run.get("name", "model")), setting), []).append(run)
+        by_setting.setdefault((str(run.get("name", "model")), setting), []).append(run)
     chosen, groups = chosen_of(metrics), []
-    for (name, _), runs in together.items():
-        alike = [other[0].get("learner") or {} for (other_name, _), other in together.items() if other_name == name]
+    for (name, _), runs in by_setting.items():
+        same_name = [
+            other[0].get("learner") or {} for (other_name, _), other in by_setting.items() if other_name == name
+        ]
         settings = (runs[0].get("learner") or {}).items()
-        apart = {key: value for key, value in settings if any(other.get(key) != value for other in alike)}
-        shown = [f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in apart.items()]
-        label = f"{name} ({', '.join(shown)})" if len(alike) > 1 else name
+        differing = {key: value for key, value in settings if any(other.get(key) != value for other in same_name)}
+        texts = [
+            f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in differing.items()
+        ]
+        label = f"{name} ({', '.join(texts)})" if len(same_name) > 1 else name
         groups.append(Group(label, tuple(runs), chosen=any(run is chosen for run in runs)))
     return groups
 
@@ -158,30 +136,19 @@ def dev_of(metrics: Mapping[str, Any]) -> str:
     return str(metrics.get("dev_split") or "dev")
 
 
-def base_on_dev(metrics: Mapping[str, Any]) -> float | None:
-    """The base's primary measure on dev, from the results or from the statistics of its lists."""
-    dev, key = dev_of(metrics), primary_of(metrics).key
-    known = _get(metrics, "splits", dev, "base", key)
-    score = known if known is not None else _get(metrics, "corpora", dev, "statistics", "base", key)
-    return None if score is None else float(score)
-
-
 def splits_of(metrics: Mapping[str, Any]) -> list[str]:
     """The splits with results, test splits before dev and train."""
     last = {"train": 2, dev_of(metrics): 1}
     return sorted(metrics.get("splits", {}), key=lambda split: last.get(split, 0))
 
 
-def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str] | None = None) -> list[Row]:
-    """The lines of the results on ``split``: what is in BESIDE, ways to choose that need no training where candidates
-    have answers (``runs.ways``), and each group's ``predictors`` where it has them.
-
-    By default these are all except "last", which is included, as the first, where it ranks the lists of the run.
-    """
+def result_rows(metrics: Mapping[str, Any], split: str) -> list[Row]:
+    """The lines of the results on ``split``: BASELINES, ways to choose that need no training where candidates have
+    answers (``runs.ways``), and each group's PREDICTORS; before these "last", where it ranks the lists of the run."""
     systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
     base, rows = _get(systems, "base", primary), []
     votes = {name: (name, "") for name in _get(metrics, "training", "votes", split) or ()}
-    for name, (label, by) in (BESIDE | votes).items():
+    for name, (label, by) in (BASELINES | votes).items():
         if name in systems:
             scores = {key: Spread.known([value]) for key, value in systems[name].items()}
             test = compare_with_base([metrics], split, name)
@@ -189,10 +156,11 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
             rows.append(Row(label, by, scores, difference=difference, test=test))
     for group in groups_of(metrics):
         first = True
-        for predictor in predictors or (*(["last"] if group.ranked_by == "last" else []), *PREDICTORS):
+        for predictor in (*(["last"] if group.ranked_by == "last" else []), *PREDICTORS):
             reports = [report for run in group.runs if (report := _get(run, "splits", split, predictor)) is not None]
             keys = {key for report in reports for key in report}
-            if not reports:
+            alike = all(_get(run, "alike", split, predictor) for run in group.runs)  # it chooses as another one does
+            if not reports or (alike and predictor != decided_by(metrics)):
                 continue
             score = group.score(split, predictor, primary)
             rows.append(
@@ -212,11 +180,6 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
     return rows
 
 
-def coverage_of(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
-    """By split, the curve of the score over the share of lists that are answered; empty without decoding by answers."""
-    return _get(metrics, "training", "decode", "coverage") or {}
-
-
 def decided_by(metrics: Mapping[str, Any]) -> str:
     """The predictor of the chosen run that its model chooses by, which everything that is said of it is about."""
     return str(metrics.get("predictor", PREDICTORS[0]))
@@ -227,27 +190,21 @@ def written_score(group: Group, split: str, key: str) -> Spread | None:
     return group.score(split, "mert", key) or group.score(split, group.ranked_by, key)
 
 
-def share_closed(measure: Measure, base: float, score: float, oracle: float) -> float | None:
-    """The share of the distance from base to oracle that a score covers; None where there is none."""
-    return (score - base) / (oracle - base) if measure.better(oracle - base) > 0 else None
+def compare_with_base(runs: Sequence[Mapping[str, Any]], split: str, predictor: str) -> dict[str, Any] | None:
+    """The test of one predictor of some runs against the base, as in metrics.json; None if there is none.
 
-
-def compare_with_base(runs: Sequence[Mapping[str, Any]], split: str, predictor: str) -> Comparison | None:
-    """The tests of one predictor of some runs against the base, as one; None if there are none."""
+    Over several seeds: the largest p, the widest interval and the mean of the differences, which is 0 where these
+    disagree about its sign. An interval of something else than the measure, as with McNemar's test, is None.
+    """
     tests = [test for run in runs if (test := _get(run, "significance", split, f"{predictor}_vs_base"))]
     if not tests:
         return None
-    names = tuple(dict.fromkeys(str(test.get("test", "")) for test in tests))
-    intervals = [test["interval"] for test in tests]
-    of_measure = all(name in TESTS_OF_MEASURE for name in names)
-    differences = [float(test["difference"]) for test in tests]
-    agree = min(differences) * max(differences) > 0 or len(tests) == 1
-    return Comparison(
-        names=names,
-        difference=fmean(differences) if agree else 0.0,
-        p=max(test["p"] for test in tests),
-        interval=(min(low for low, _ in intervals), max(high for _, high in intervals)) if of_measure else None,
-    )
+    name, differences = str(tests[0].get("test", "")), [float(test["difference"]) for test in tests]
+    lows, highs = zip(*(test["interval"] for test in tests), strict=True)
+    agree = len(tests) == 1 or min(differences) * max(differences) > 0
+    interval = (min(lows), max(highs)) if name in TESTS_OF_MEASURE else None
+    mean = fmean(differences) if agree else 0.0
+    return {"test": name, "difference": mean, "p": max(test["p"] for test in tests), "interval": interval}
 
 
 def _get(tree: Mapping[str, Any], *path: str) -> Any:

@@ -1,4 +1,4 @@
-"""Tables of text: for the page (``_table.html.j2`` lays them out), for the terminal, and for a file or pipe."""
+"""Tables of text: for the page (``page.html.j2`` lays them out), for the terminal, and for a file or pipe."""
 
 import io
 from collections.abc import Mapping, Sequence, Set
@@ -17,12 +17,21 @@ from rerank.runs.report.numbers import NONE
 
 
 @dataclass(frozen=True)
+class Bar:
+    """A range that a row of a table has as a bar on a page, and a point in it."""
+
+    low: float
+    high: float
+    point: float | None = None
+
+
+@dataclass(frozen=True)
 class TextTable:
     """A table of texts; the first ``texts`` columns are words, the others numbers.
 
     best: (row, column) of the cells to highlight; merged: on a page, rows with the same first cell share it; chosen:
-    the first cell of the rows to highlight on a page; style: its class there, "long-2" or "long-3" where that column
-    holds long texts; bars: numbers that the rows have as bars there;
+    the first cell of the rows to highlight on a page; bars: those of the rows there, all to one scale, in which 0 is if
+    ``from_zero``. A table without rows is false.
     """
 
     caption: str
@@ -33,8 +42,11 @@ class TextTable:
     note: str = ""
     merged: bool = False
     chosen: str | None = None
-    style: str = ""
-    bars: Sequence[float] = ()
+    bars: Sequence[Bar | None] = ()
+    from_zero: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
 
     @staticmethod
     def of(caption: str, rows: Sequence[Mapping[str, str]], **more: Any) -> "TextTable":
@@ -54,21 +66,22 @@ class TextTable:
             return [numbered]
         return [list(rows) for _, rows in groupby(numbered, key=lambda row: row[1][0])]
 
-    def bar(self, row: int) -> tuple[str, str]:
-        """The class of a row's bar, and its width."""
-        largest = max(map(abs, self.bars)) or 1.0
-        return "against" if self.bars[row] < 0 else "for", f"{100 * abs(self.bars[row]) / largest:.1f}%"
+    def share(self, value: float) -> str:
+        """The place of a bar's end in the column of the bars, in percent of its width."""
+        bars = [bar for bar in self.bars if bar is not None]
+        ends = [end for bar in bars for end in (bar.low, bar.high)] + [0.0] * self.from_zero
+        low, high = min(ends), max(ends)
+        return f"{100 * (value - low) / ((high - low) or 1.0):.1f}%"
 
     def rich(self) -> Table:
         """The table for a terminal, its best cells bold."""
-        shown = Table(title=Text(plain(self.caption)), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-        for position, heading in enumerate(self.headings):
-            words = position < self.texts
-            shown.add_column(Text(plain(heading)), justify="left" if words else "right", no_wrap=position == 0)
+        table = Table(title=Text(plain(self.caption)), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+        for k, heading in enumerate(self.headings):
+            table.add_column(Text(plain(heading)), justify="left" if k < self.texts else "right", no_wrap=k == 0)
         for number, cells in enumerate(self.rows):
-            styles = ["bold" if (number, position) in self.best else "" for position in range(len(cells))]
-            shown.add_row(*(Text(plain(cell, kept="\n"), style) for cell, style in zip(cells, styles, strict=True)))
-        return shown
+            styles = ["bold" if (number, k) in self.best else "" for k in range(len(cells))]
+            table.add_row(*(Text(plain(cell, kept="\n"), style) for cell, style in zip(cells, styles, strict=True)))
+        return table
 
 
 def plain_text(table: Table) -> str:

@@ -1,0 +1,26 @@
+"""Search: documents with grades, runs of search engines, metrics of an order, and boosted trees."""
+
+import re
+
+from rerank.base.registry import Add
+
+METRICS = {
+    "err": "ExpectedReciprocalRank",
+    "map": "AveragePrecision",
+    "mrr": "ReciprocalRank",
+    "ndcg": "Ndcg",
+    "precision": "Precision",
+    "recall": "Recall",
+}
+
+
+def register(add: Add) -> None:
+    """Make the readers known, the metrics and the learner."""
+    add("reader", "letor", f"{__name__}.letor:LetorReader")
+    add("reader", "trec", f"{__name__}.trec:TrecReader")
+    for name, of in METRICS.items():
+        add("metric", name, f"{__name__}.order:{of}")
+    add("files", "letor", re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$"))
+    add("learner", "lambdamart", f"{__name__}.lambdamart:LambdaMart")
+    add("trees", "lambdamart", f"{__name__}.trees:read_trees")
+    add("vote", "LambdaMART", f"{__name__}.lambdamart:vote_by_trees")

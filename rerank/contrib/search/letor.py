@@ -1,0 +1,293 @@
+"""LETOR, or SVMrank: one document of a query per line, its grade, the query and its features as id:value.
+
+    2 qid:10032 1:0.056537 2:0.000000 3:0.666667 # docid = GX029-35-5894638
+    0 qid:10032 1:0.279152 3:0 #docid = GX030-77-6315042 inc = 0.0119
+    0 qid:10035 1:0.25 46:0.076923
+
+Qin et al. (2010), https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/; Joachims
+(2002), https://www.cs.cornell.edu/people/tj/svm_light/svm_rank.html. Where no line has a qid, a file FILE.query beside
+has the number of documents of every query, one per line, as LightGBM reads it.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import groupby, pairwise
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from rerank.base.encoding import encoded
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.corpus import offsets
+from rerank.data.labelled import Labelled
+from rerank.readers.base import Order, Problem, Scores, excerpt, nameless
+from rerank.readers.examples.svmlight import parse_svmlight
+from rerank.readers.lines import DECIMAL, LineReader, Make, Record, score_of
+from rerank.readers.lists import MOST, Lists, repeats_of
+from rerank.readers.problems import NUL
+from rerank.readers.streams import InputStream, PathLike, Writable, open_stream, stream_name
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, Pieces, TextReader, each, text_list
+
+GAIN = "gain"
+FORM = "GRADE qid:QUERY ID:VALUE ..."
+WIDEST = 20_000  # features, each of which is a number of every candidate
+LARGEST = 1 << 22  # numbers in a block
+HIGHEST = 99_999_999  # id of a feature, as in SVMrank
+_HEAD = re.compile(rb"\s*(\S+)(?:\s+qid:(\S+))?(.*)", re.DOTALL)  # of a line: grade, query, features
+_GRADE = re.compile(DECIMAL)
+_SIZE = re.compile(rb"\d{1,18}")
+_NUMBER = re.compile(rb"-?\d{1,18}")
+_SCORE = re.compile(rb" score = (\S+)\s*$")  # what ``write`` adds to comments, the base score of lists read again
+_DOCUMENT = re.compile(rb"doc(?:id|no)?\s*[=:]\s*(\S+)")
+
+
+class DocumentLine(NamedTuple):
+    """A line of a list; of its features their place among those of the file, or the fault in them."""
+
+    number: int
+    line: bytes
+    grade: bytes
+    features: slice | str
+
+
+@dataclass(frozen=True)
+class LetorReader(TextReader):
+    """Lists of documents with grades, the column ``gain``, and features, columns by their numbers. A document's text is
+    its name: what a comment says behind ``docid =``, or all of it. A feature that a line leaves out is 0.
+
+    >>> (nbest,) = LetorReader().parse(b"2 qid:1 1:.5 2:3 # docid = a\\n0 qid:1 2:1 # docid = b\\n")
+    >>> nbest.texts, nbest.names, nbest.scores[1]
+    ([b'a', b'b'], ('score', '1', '2', 'gain'), array([0., 0., 1., 0.]))
+
+    Parameters
+    ----------
+    duplicates: see ``ListReader``.
+    names: a file with the names of the features, on line k that of feature k; by default their numbers.
+    first: the name of the feature that is the base score; null: there is none, and lists are in no order.
+    """
+
+    form: ClassVar[str] = "letor"
+
+    names: str | None = None
+    first: str | None = None
+
+    @property
+    def base(self) -> str:
+        return SCORE if self.first is None else self.first
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        split = enumerate(lines.rest().split(b"\n"), start=1)
+        found = [(k, line, head) for k, line in split if (head := _HEAD.match(line.partition(b"#")[0]))]
+        # Queries may have any names, and grades are looked at later: what is parsed are the features.
+        bare = b"\n".join((b"0 qid:0" if _GRADE.fullmatch(head[1]) else b":") + head[3] for _, _, head in found)
+        faults = dict[int, str]()
+        examples, values = parse_svmlight(_Held(bare, lines.path), HIGHEST, faults)
+        columns = self._columns(np.unique(examples.columns).tolist(), lines.path)
+        names = [head[2] and _name(head[2]) for _, _, head in found]
+        if not any(names) and (sizes := _sizes_beside(lines.path, len(names))) is not None:
+            names = [str(k) for k, size in enumerate(sizes) for _ in range(size)]
+        spans = (slice(*span) for span in pairwise(examples.rows.tolist()))
+        rows = [
+            DocumentLine(number, line.rstrip(b"\r"), head[1], faults.get(k) or next(spans))
+            for k, (number, line, head) in enumerate(found, start=1)
+        ]
+        for query, pairs in groupby(zip(names, rows, strict=True), lambda pair: pair[0]):
+            every = [row for _, row in pairs]
+            if query is None:
+                problem = Problem("id", f"found {excerpt(every[0].line)}; expected {FORM}")
+                yield Record(nameless(every[0].number), every[0].number, problem)
+            else:
+                yield Record(query, every[0].number, (every, columns, (examples, values)))
+
+    def maker(self, lines: LineReader) -> Make:
+        def make(name: str, record: Record) -> Lists:
+            draft = self.draft(record.content, None)
+            columns = record.content[1]
+            found = text_list(draft, name, lines.path, record.line, self.form, columns.others)
+            if found.problem is None and columns.absent:
+                return found.changed(absent=dict.fromkeys(columns.absent, len(found)))
+            return found
+
+        return make
+
+    def draft(self, content: Any, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        rows, columns, parsed = content
+        entries = each(rows, lambda row, _: _entry(row, columns, *parsed))
+        unscored = self.first is None and not any(_SCORE.search(row.line) for row in rows)
+        pieces, numbers = [row.line for row in rows], [row.number for row in rows]
+        return Draft(entries, pieces, None, numbers, columns.names, unscored=unscored)
+
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
+        """All lists at once; where anything is not as it should be, one by one."""
+        with open_stream(path, strict=False) as stream:
+            data = LineReader(stream).rest()
+        held = _Held(data, stream_name(path))
+        try:
+            examples, values = parse_svmlight(_Held(data, held.path), HIGHEST)
+            grades = np.array([_grade(encoded(name)) for name in examples.classes])[examples.label]
+            lines, group = _lines_of(data), examples.group
+            b"\n".join(lines[1]).decode()
+            if not group.size and (sizes := _sizes_beside(path, examples.size)) is not None:
+                group = np.repeat(np.arange(len(sizes)), sizes)
+            first = np.concatenate([[0], 1 + np.flatnonzero(np.diff(group)), [examples.size]]) if group.size else group
+            used = np.zeros(examples.width, np.bool_)
+            used[examples.columns] = True
+            columns = self._columns(np.flatnonzero(used).tolist(), held.path)
+            apart = group.size != examples.size or np.unique(group).size != first.size - 1
+            if apart or columns.absent or b" score = " in data or b"\0" in data:  # e.g. lists that were written
+                raise DataError("the lines need a look one by one", path=held.path)
+        except (DataError, UnicodeDecodeError):
+            rest = LineReader(held)
+            yield from self.lists(rest, self.records(rest))
+            return
+        cells = np.maximum.accumulate(first) * (len(columns.names) + 1)
+        a = 0
+        while a < first.size - 1:
+            b = max(a + 1, min(a + MOST, int(np.searchsorted(cells, cells[a] + LARGEST, "right")) - 1))
+            yield self._block(examples, values, grades, group, first[a : b + 1], lines, columns, held.path)
+            a = b
+
+    def _block(
+        self, examples: Labelled, values: np.ndarray, grades: np.ndarray, group: np.ndarray, first: np.ndarray,
+        lines: tuple[list[int], list[bytes], list[bytes]], columns: "FeatureColumns", path: str,
+    ) -> Lists:  # fmt: skip
+        """The lists whose documents begin at ``first`` (int64 [L + 1])."""
+        a, b = int(first[0]), int(first[-1])
+        rows = examples.rows[a : b + 1]
+        place = np.full(examples.width, -1)
+        place[list(columns.place)] = list(columns.place.values())
+        own = slice(int(rows[0]), int(rows[-1]))
+        owners, documents = place[examples.columns[own]], np.repeat(np.arange(b - a), np.diff(rows))
+        scores = np.zeros((b - a, len(columns.names)))
+        scores[documents[owners >= 0], owners[owners >= 0]] = values[own][owners >= 0]
+        scores[:, columns.names.index(GAIN)] = grades[a:b]
+        numbers, texts, sizes = lines[0][a:b], lines[1][a:b], offsets(np.diff(first))
+        ids = [str(name) for name in group[first[:-1]].tolist()]
+        spans = zip(sizes[:-1].tolist(), sizes[1:].tolist(), strict=True)
+        repeats = [0] * len(ids) if len({*texts}) == len(texts) else [repeats_of(texts[c:d]) for c, d in spans]
+        raw = [Pieces(None, lines[2][a + c : a + d]) for c, d in pairwise(sizes.tolist())]
+        return Lists(
+            ids, path, [numbers[k] for k in sizes[:-1].tolist()], texts, numbers, scores, sizes, form=self.form,
+            names=columns.names, others=columns.others, unscored=self.first is None,
+            sides={"duplicates": repeats, "raw": raw},
+        )  # fmt: skip
+
+    def _columns(self, ids: Sequence[int], path: str) -> "FeatureColumns":
+        """The columns of a file that uses the features ``ids``: the base score, the features and the gain."""
+        if len(ids) > WIDEST:
+            message = f"found {len(ids):,} features; expected at most {WIDEST:,}, as all are columns"
+            raise DataError(f"{message}: take task: classification", path=path)
+        named = _names(self.names)
+        names = {j: named.get(j, str(j)) for j in ids}
+        asked = tuple(names.values()) if self.known is None else self.known.names
+        if ids and self.first is not None and self.first not in {*names.values(), *asked}:
+            raise RecipeError(f"found {self.first!r}; expected the name of a feature of {path}", key="first")
+        every = tuple(dict.fromkeys([self.base, *(name for name in asked if name != GAIN), GAIN]))
+        place = {name: k for k, name in enumerate(every) if name not in (SCORE, GAIN)}
+        others = tuple(name for name in names.values() if name not in every)
+        absent = tuple(name for name in place if name not in names.values())
+        return FeatureColumns(every, {j: place[name] for j, name in names.items() if name in place}, others, absent)
+
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
+        """The lines in their new order; new scores go to the end of comments."""
+        for y in range(len(nbest)) if order is None else order:
+            line = nbest.raw.candidates[y]
+            if scores is not None:
+                mark = b" score = " if b"#" in line else b" # docid = %d score = " % (y + 1)
+                line = _SCORE.sub(b"", line) + mark + repr(float(scores[y])).encode()
+            out.write(line + b"\n")
+
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
+        """Writes nothing: there are no queries without documents."""
+
+
+class _Held(InputStream):
+    """A file that has been read, and recoded."""
+
+    def __init__(self, data: bytes, path: str) -> None:
+        self.path, self._data = path, BytesIO(data)
+
+    def read(self, size: int) -> bytes:
+        return self._data.read(size)
+
+
+class FeatureColumns(NamedTuple):
+    """The columns of a file: their names, their places by the numbers of features, the features that are none, and the
+    columns of a model that no line has."""
+
+    names: tuple[str, ...]
+    place: dict[int, int]
+    others: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+def _entry(row: DocumentLine, columns: FeatureColumns, examples: Labelled, values: np.ndarray) -> Entry:
+    """The entry on a line. Raises Problem."""
+    if b"\0" in row.line:
+        raise Problem("nul", NUL)
+    numbers, comment = [0.0] * len(columns.names), row.line.partition(b"#")[2]
+    numbers[columns.names.index(GAIN)] = _grade(row.grade)
+    if isinstance(row.features, str):
+        raise Problem("fields", row.features)
+    features, found = examples.columns[row.features].tolist(), values[row.features].tolist()
+    for feature, value in zip(features, found, strict=True):
+        if (place := columns.place.get(feature)) is not None:
+            numbers[place] = value
+    if (scored := _SCORE.search(comment)) is not None:
+        comment = comment[: scored.start()]
+        if columns.names[0] == SCORE:
+            numbers[0] = score_of(scored[1])
+    return Entry(_document(comment, row.number), numbers)
+
+
+def _grade(text: bytes) -> float:
+    """The grade at the beginning of a line. Raises Problem."""
+    try:
+        return score_of(text)
+    except Problem as problem:
+        raise Problem(problem.reason, f"found {excerpt(text)} as the grade; expected {FORM}") from None
+
+
+def _lines_of(data: bytes) -> tuple[list[int], list[bytes], list[bytes]]:
+    """The documents of a file: the numbers of their lines, their names, and the lines themselves."""
+    split = ((number, line, *line.partition(b"#")) for number, line in enumerate(data.split(b"\n"), 1))
+    found = [(number, _document(comment, number), line) for number, line, head, _, comment in split if head.strip()]
+    numbers, names, lines = zip(*found, strict=True) if found else ((), (), ())
+    return list(numbers), list(names), [line.removesuffix(b"\r") for line in lines]
+
+
+def _document(comment: bytes, number: int) -> bytes:
+    """The name of a document by its comment, the number of its line where it has none."""
+    found = _DOCUMENT.search(comment)
+    return found[1] if found else comment.strip() or b"%d" % number
+
+
+def _name(query: bytes) -> str:
+    return str(int(query)) if _NUMBER.fullmatch(query) else query.decode("utf-8", "replace")
+
+
+def _names(path: str | None) -> dict[int, str]:
+    """The names of features by their numbers."""
+    if path is None:
+        return {}
+    with open_stream(path) as stream:
+        names = {number: text.decode().strip() for number, text in LineReader(stream)}
+    if len(set(names.values())) < len(names) or not all(names.values()) or {SCORE, GAIN} & set(names.values()):
+        raise DataError(f"expected names on all lines, each once, and none of them {SCORE} or {GAIN}", path=path)
+    return names
+
+
+def _sizes_beside(path: PathLike, documents: int) -> list[int] | None:
+    """The sizes of lists in FILE.query, for a file where no line has a qid; None if there is none."""
+    beside = f"{os.fspath(path)}.query"
+    if not os.path.isfile(beside):
+        return None
+    with open_stream(beside) as stream:
+        lines = [line.strip() for _, line in LineReader(stream) if line.strip()]
+    if not all(map(_SIZE.fullmatch, lines)) or sum(map(int, lines)) != documents:
+        message = f"expected the number of documents of every query, which are {documents:,} in {stream_name(path)}"
+        raise DataError(message, path=beside)
+    return list(map(int, lines))

@@ -1,0 +1,289 @@
+"""Runs of TREC: what a search engine returned, one document per line, and beside it who judged what as relevant.
+
+Three lines of a run, and of the judgements (qrels) that go with it::
+
+    301 Q0 FT934-5418 1 12.5 bm25          301 0 FT934-5418 2
+    301 Q0 FR940202-2 2 11.25 bm25         301 0 LA043090-0036 1
+    302 Q0 LA103089-3 1 9.75 bm25          302 0 LA103089-3 0
+
+The fields of a run are query, Q0, document, rank, score and the name of the run; those of judgements query, an
+iteration that nobody uses, document and grade (https://trec.nist.gov/data/qrels_eng/, and the README of trec_eval). The
+order of a query's documents is that of their scores, whatever their ranks. A document's text is its name.
+
+In place of either a JSON object ``{query: {document: score or grade}}`` is read, as ranx and pytrec_eval take it, and
+judgements as BEIR has them: below the header ``query-id corpus-id score`` these three columns, separated by tabs.
+"""
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from rerank.base.encoding import decoded, encoded
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import Order, Problem, Scores, excerpt
+from rerank.readers.lines import LineReader, Make, Record, score_of
+from rerank.readers.lists import Lists
+from rerank.readers.problems import NUL, UNJUDGED
+from rerank.readers.score_columns import MINMAX
+from rerank.readers.streams import PathLike, Writable, open_stream
+from rerank.readers.texts.json_lines import members, number_of, parse_object
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
+
+GAIN = "gain"
+FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
+BEIR = b"query-id", b"corpus-id", b"score"  # the header of its judgements
+JUDGEMENT = f"QUERY 0 DOCUMENT GRADE, or QUERY DOCUMENT GRADE below BEIR's header, {b' '.join(BEIR).decode()}"
+Grades = dict[bytes, dict[bytes, float]]  # by query and document
+Scored = dict[bytes, float]  # documents of a query
+NEAR = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
+
+
+class RunLine(NamedTuple):
+    """One line of a run, or the problem with it; without a document where a line is blank or a query found none."""
+
+    number: int
+    line: bytes
+    query: bytes
+    document: bytes
+    score: float
+    problem: Problem | None = None
+
+
+Judged = tuple[Sequence[RunLine], Scored | None, Sequence[Scored]]  # of a query, its grades, and what other runs found
+
+
+@dataclass(frozen=True)
+class TrecReader(TextReader):
+    """Runs of TREC. Relevant documents that a run lacks count in the metrics of an order. Where there are judgements,
+    queries that nobody has judged are left out and counted. A document that a query has twice makes a bad list. A query
+    comes where its last line is; in pipes and URLs, which are read once, the lines of a query stand together.
+
+    >>> (nbest,) = TrecReader().parse(b"301 Q0 FT934-5418 1 12.5 bm25\\n")
+    >>> nbest.id, nbest.texts, nbest.base
+    ('301', [b'FT934-5418'], array([12.5]))
+
+    Parameters
+    ----------
+    duplicates: "drop" keeps the first of a document's lines in place of a bad list, where there are no others.
+    qrels: the file of judgements, of these queries and others; grades become the column ``gain``, which is 0 for a
+        document that nobody has judged. null: there are none.
+    others: further runs of these queries. A list then has what any of them found; the columns ``rrf_1``, ``minmax_1``,
+        ``z_1``, ``rrf_2``, ... are 1/(60 + rank), the score from 0 to 1 in each run, both 0 where a run lacks the
+        document, and the score in standard deviations from the mean, the lowest there; the base score is the sum of
+        the reciprocal ranks (RRF: Cormack et al. 2009).
+    """
+
+    form: ClassVar[str] = "trec"
+    apart: ClassVar[str] = "lines of a query may stand apart in files alone: sort them, or name a file"
+
+    qrels: str | None = None
+    others: tuple[str, ...] = ()
+
+    def paths(self, path: PathLike) -> list[str]:
+        return [*super().paths(path), *([] if self.qrels is None else [self.qrels]), *self.others]
+
+    def of_others(self) -> Self:
+        if self.others:
+            message = "the model was trained on several runs; name those of these queries: {name: trec, others: [...]}"
+            raise RecipeError(message, key="--reader")
+        return replace(self, qrels=None)
+
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
+        parts = Counter[bytes]()
+        if os.path.isfile(path):
+            with open_stream(path, strict=False) as stream:
+                lines = LineReader(stream)
+                queries = (line.split(None, 1)[0] for _, line in lines if line.strip())
+                parts.update(query for query, _ in groupby(queries if lines.begins() != b"{" else ()))
+        with open_stream(path, strict=False) as stream:
+            lines = LineReader(stream)
+            yield from self.lists(lines, self.records(lines, parts))
+
+    def records(self, lines: LineReader, parts: Counter[bytes] | None = None) -> Iterator[Record]:
+        grades = None if self.qrels is None else read_qrels(self.qrels)
+        others = [read_run(path) for path in self.others]
+
+        def record(query: bytes, line: int, rows: list[RunLine]) -> Record:
+            known, runs = None if grades is None else grades.get(query), [run.pop(query, {}) for run in others]
+            message = f"{self.qrels} has no judgement of the query, which is left out of figures and of training"
+            bad = grades is not None and known is None
+            return Record(decoded(query), line, Problem(UNJUDGED, message) if bad else (rows, known, runs))
+
+        held, parts = defaultdict[bytes, list[RunLine]](list), parts or Counter()
+        for query, found in groupby(_rows(lines), lambda row: row.query):
+            held[query] += found
+            parts[query] -= 1
+            if parts[query] <= 0:
+                rows = held.pop(query)
+                yield record(query, rows[0].number, [row for row in rows if row.document or row.problem is not None])
+        for query in dict.fromkeys(query for run in others for query in run):
+            yield record(query, lines.number, [])
+
+    def maker(self, lines: LineReader) -> Make:
+        make = super().maker(lines)
+
+        def judged(name: str, record: Record) -> Lists:
+            nbest = make(name, record)
+            if nbest.problem is not None:
+                return nbest
+            return nbest.changed(unlisted=_unlisted(record.content[1], nbest.texts))
+
+        return judged
+
+    def draft(self, content: Judged, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        rows, grades, others = content
+        own = dict[bytes, float]()
+        for row in (row for row in rows if row.problem is None):
+            if row.document in own and (others or self.duplicates == "keep"):
+                message = f"the document {excerpt(row.document)} is there twice; expected it once"
+                advice = "" if others else " (the reader's option duplicates: drop keeps the first)"
+                raise Problem("document", message + advice, row.number)
+            own[row.document] = row.score
+        if others:
+            bad: list[Entry | Problem] = [row.problem for row in rows if row.problem is not None]
+            found = [*bad, *_fused([own, *others], grades)]
+            return Draft(found, found, None)
+        entries = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
+        return Draft(entries, [row.line for row in rows], None, [row.number for row in rows])
+
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
+        """Ranks and scores are written anew."""
+        write_run(out, nbest, order, scores)
+
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
+        """Writes nothing: a run has no queries without documents."""
+
+
+def write_run(out: Writable, nbest: Lists, order: Order = None, scores: Scores = None, name: str = "rerank") -> None:
+    """Write any list as a part of a run of TREC, its candidates by their texts, or by their numbers, from 1, where
+    these are none or have white space."""
+    values = nbest.base if scores is None else scores
+    for rank, y in enumerate(range(len(nbest)) if order is None else order, start=1):
+        words = nbest.texts[y].split()
+        document = words[0] if len(words) == 1 else b"%d" % (y + 1)
+        score = repr(float(values[y])).encode()
+        out.write(b"%s Q0 %s %d %s %s\n" % (encoded(nbest.id), document, rank, score, name.encode()))
+
+
+def read_run(path: PathLike) -> dict[bytes, Scored]:
+    """The scores of documents by query; a DataError for a line that is none."""
+    with open_stream(path, strict=False) as stream:
+        return _by_query(_rows(LineReader(stream)), stream.path, "there")
+
+
+def _by_query(rows: Iterable[RunLine], path: str, what: str) -> dict[bytes, Scored]:
+    """The scores of documents by query; a DataError for a line with a problem, or for a document that is twice
+    ``what``."""
+    found = dict[bytes, Scored]()
+    for row in rows:
+        if not row.document and row.problem is None:
+            continue
+        of_query = found.setdefault(row.query, {})
+        twice = f"{excerpt(row.document)} is {what} twice" if row.document in of_query else ""
+        if row.problem is not None or twice:
+            message = twice if row.problem is None else row.problem.message
+            raise DataError(message, path=path, line=row.number)
+        of_query[row.document] = row.score
+    return found
+
+
+def _fused(runs: Sequence[Scored], grades: Scored | None) -> Iterator[Entry]:
+    """The documents that any of several runs found."""
+    numbers: dict[bytes, dict[str, float]] = {document: {SCORE: 0.0} for run in runs for document in run}
+    for k, run in enumerate(runs, start=1):
+        scores = np.array([*run.values()] or [0.0])
+        low, high = float(scores.min()), float(scores.max())
+        mean, deviation = float(scores.mean()), float(scores.std()) if high > low else 1.0
+        places = {document: place for place, document in enumerate(sorted(run, key=lambda name: -run[name]), start=1)}
+        for document, columns in numbers.items():
+            near = 1.0 / (NEAR + places[document]) if document in run else 0.0
+            high_up = 0.0 if document not in run else (run[document] - low) / (high - low) if high > low else 1.0
+            z = (run.get(document, low) - mean) / deviation
+            columns |= {SCORE: columns[SCORE] + near, f"rrf_{k}": near, f"{MINMAX}{k}": high_up, f"z_{k}": z}
+    for document, columns in numbers.items():
+        yield Entry(document, columns | _gain(document, grades))
+
+
+def _gain(document: bytes, grades: Scored | None) -> dict[str, float]:
+    """The grade of a document, where there are judgements."""
+    return {} if grades is None else {GAIN: grades.get(document, 0.0)}
+
+
+def _unlisted(grades: Scored | None, there: Iterable[bytes]) -> tuple[float, ...]:
+    """The grades of the relevant documents of a query that are not ``there``, which metrics of an order count."""
+    found = set(there)
+    return tuple(grade for document, grade in (grades or {}).items() if document not in found and grade > 0)
+
+
+def read_qrels(path: PathLike) -> Grades:
+    """The grades of documents by query; a DataError for a line that is none."""
+    with open_stream(path, strict=False) as stream:
+        lines = LineReader(stream)
+        if lines.begins() == b"{":
+            return _by_query(_members(lines, "grade"), stream.path, "judged")
+        beir = [tuple(line.split()) for line in lines.ahead(1)] == [BEIR]
+        lines.take(beir)
+        return _by_query((_judgement(*row, beir) for row in lines if row[1].strip()), stream.path, "judged")
+
+
+def _rows(lines: LineReader) -> Iterator[RunLine]:
+    """The lines of a run in either form; queries with a problem are the words they begin with."""
+    if lines.begins() == b"{":
+        yield from _members(lines, "score")
+        return
+    for number, line in lines:
+        fields = line.split()
+        if not fields:
+            continue
+        document, problem, score = fields[min(2, len(fields) - 1)], None, 0.0
+        try:
+            if b"\0" in line:
+                raise Problem("nul", NUL)
+            if len(fields) != 6:
+                raise Problem("fields", f"found {excerpt(line)}; expected {FIELDS}")
+            score = score_of(fields[4])
+        except Problem as found:
+            problem = found
+        yield RunLine(number, line, fields[0], document, score, problem)
+
+
+def _judgement(number: int, line: bytes, beir: bool) -> RunLine:
+    """The judgement on a line."""
+    fields = line.split(b"\t" if beir else None)
+    with suppress(ValueError, Problem):
+        query, document, grade = fields if beir else (fields[0], *fields[2:])
+        if query and document:
+            return RunLine(number, line, query, document, score_of(grade))
+    problem = Problem("fields", f"found {excerpt(line)}; expected {JUDGEMENT}")
+    return RunLine(number, line, b"", b"", 0.0, problem)
+
+
+def _members(lines: LineReader, what: str) -> Iterator[RunLine]:
+    """The documents of every query in a JSON object."""
+    seen = set[str]()
+    for number, query, text in members(lines, f"{{QUERY: {{DOCUMENT: {what}}}}}"):
+        if query in seen:
+            raise DataError(f"the key {query!r} appears twice in one object", path=lines.path, line=number)
+        seen.add(query)
+        try:
+            documents = parse_object(text)
+        except Problem as found:
+            yield RunLine(number, text, encoded(query), b"", 0.0, found)
+            continue
+        if not documents:
+            yield RunLine(number, text, encoded(query), b"", 0.0)
+        for name, value in documents.items():
+            document, problem, score = encoded(name), None, 0.0
+            try:
+                if not name:
+                    raise Problem("text", f"found a document without a name; expected {{DOCUMENT: {what}}}")
+                score = number_of(value, f"the {what} of {excerpt(document)}")
+            except Problem as found:
+                problem = found
+            yield RunLine(number, text, encoded(query), document, score, problem)

@@ -1,0 +1,221 @@
+"""Attributes of tokens as numbers: what templates, and functions of one's own, say of every token of many sentences.
+
+Templates work on arrays: every word, value and pair of values is looked at once in a batch, however often it stands
+there.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.contrib.structures.patterns import FUNCTIONS, SIZED, Gazetteer, Macro, Pattern, value_of
+from rerank.features.scores import FLOAT32_MAX
+
+Token = tuple[str, ...]
+Own = Callable[[Sequence[Any], int], Iterable[str] | Mapping[str, Any]]
+
+
+class TokenAttributes(NamedTuple):
+    """starts: int64 [L + 1], the first token of every sentence; rows: int64 [T + 1], where the attributes of a token
+    begin; attributes: uint32 [nnz]; values: float32 [nnz], or [0] where all are 1."""
+
+    starts: np.ndarray
+    rows: np.ndarray
+    attributes: np.ndarray
+    values: np.ndarray
+
+
+@dataclass
+class TokenFeatures:
+    """The maker of attributes.
+
+    patterns: templates; clusters, gazetteers: what they look up, by name; functions: functions of one's own from the
+    words (of tokens with several columns, the tokens) of a sentence and a place in it to names, or a mapping of names
+    to values, by name; ids: the attributes that are known, by text.
+    """
+
+    patterns: Sequence[Pattern]
+    clusters: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    gazetteers: Mapping[str, Gazetteer] = field(default_factory=dict)
+    functions: Mapping[str, Own] = field(default_factory=dict)
+    ids: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        heads = [pattern.texts for pattern in self.patterns]
+        self._repeats = len(set(heads)) < len(heads)  # one attribute can come from two templates
+
+    def learn(self, sentences: Sequence[Sequence[Token]], cutoff: int = 1) -> TokenAttributes:
+        """The attributes of training sentences that ``cutoff`` tokens or more have; they are known from now on."""
+        found = self._extract(sentences, grow=True)
+        kept = np.bincount(found.attributes, minlength=len(self.ids)) >= cutoff
+        number = np.cumsum(kept) - 1
+        self.ids = {text: int(number[j]) for text, j in self.ids.items() if kept[j]}
+        entries = kept[found.attributes]
+        rows = np.concatenate([[0], np.cumsum(entries)])[found.rows]
+        values = found.values[entries] if found.values.size else found.values
+        return TokenAttributes(found.starts, rows, number[found.attributes[entries]].astype(np.uint32), values)
+
+    def extract(self, sentences: Sequence[Sequence[Token]]) -> TokenAttributes:
+        """The attributes of sentences, those that are known."""
+        return self._extract(sentences, grow=False)
+
+    def _extract(self, sentences: Sequence[Sequence[Token]], *, grow: bool) -> TokenAttributes:
+        starts = np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences], dtype=np.int64)])
+        view = _View(self, sentences, starts)
+        table = np.stack([view.pattern(pattern, grow) for pattern in self.patterns] or [np.zeros(0, np.int64)], axis=-1)
+        table = table.reshape(view.size, len(self.patterns))
+        known = table >= 0
+        owner, attributes = np.nonzero(known)[0], table[known]
+        values = np.zeros(0, np.float32)
+        if self.functions:
+            more = list(self._own(sentences, grow))
+            owner = np.concatenate([owner, np.array([token for token, _, _ in more], np.int64)])
+            attributes = np.concatenate([attributes, np.array([j for _, j, _ in more], np.int64)])
+            values = np.concatenate([np.ones(known.sum()), [value for _, _, value in more]]).astype(np.float32)
+        if self.functions or self._repeats:
+            _, first = np.unique(owner * max(len(self.ids), 1) + attributes, return_index=True)
+            owner, attributes, values = owner[first], attributes[first], values[first] if values.size else values
+        rows = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=view.size))])
+        return TokenAttributes(starts, rows.astype(np.int64), attributes.astype(np.uint32), values)
+
+    def _own(self, sentences: Sequence[Sequence[Token]], grow: bool) -> Iterable[tuple[int, int, float]]:
+        """Token, attribute and value of what functions of one's own give."""
+        token = 0
+        for sentence in sentences:
+            given = [row[0] for row in sentence] if all(len(row) == 1 for row in sentence) else list(sentence)
+            for i in range(len(sentence)):
+                for name, function in self.functions.items():
+                    for text, value in named_values(function(given, i), f"{name} of {given[i]!r}"):
+                        j = self.known(f"{name}:{text}", grow)
+                        if j >= 0 and value != 0.0:
+                            yield token, j, value
+                token += 1
+
+    def known(self, text: str, grow: bool) -> int:
+        """The number of an attribute, a new one if asked for, else -1."""
+        return self.ids.setdefault(text, len(self.ids)) if grow else self.ids.get(text, -1)
+
+
+def named_values(token: Any, where: str) -> Iterator[tuple[str, float]]:
+    """(attribute, value) of what CRFsuite's wrappers take for a token.
+
+    Of a dict, a text makes an attribute of key and value, a number is the value of the attribute ``key``, True and
+    False are 1 and 0; a list or set of texts, or a dict, is read as a token of its own, with ``key:`` before all
+    attributes. A token may also be a list or set of texts.
+
+    Raises
+    ------
+    DataError: says where, what was found and what is expected.
+
+    Reference: python-crfsuite.readthedocs.io, ItemSequence.
+    """
+    if isinstance(token, Iterator):
+        token = list(token)
+    if isinstance(token, Mapping):
+        for key, value in token.items():
+            if not isinstance(key, str):
+                raise DataError(f"{where}: found the key {key!r}; expected a text")
+            if isinstance(value, str):
+                yield f"{key}={value}", 1.0
+            elif isinstance(value, (Mapping, list, tuple, Set)):
+                yield from ((f"{key}:{name}", x) for name, x in named_values(value, f"{where}, {key}"))
+            elif isinstance(value, (int, float, np.bool_, np.number)) and -FLOAT32_MAX <= value <= FLOAT32_MAX:
+                yield key, float(value)
+            else:
+                raise DataError(
+                    f"{where}: {key!r} has the value {str(value)[:40]}; expected a text, a finite number of float32, "
+                    "True or False, or a list, set or dict of them"
+                )
+    elif isinstance(token, (list, tuple, Set)) and all(isinstance(name, str) for name in token):
+        names = sorted(token) if isinstance(token, Set) else token
+        yield from ((name, 1.0) for name in dict.fromkeys(names))
+    else:
+        raise DataError(f"{where}: found {token!r}; expected a dict of attributes, or a list or set of texts")
+
+
+class _View:
+    """Sentences as arrays; values of macros are numbers of texts."""
+
+    def __init__(self, features: TokenFeatures, sentences: Sequence[Sequence[Token]], starts: np.ndarray) -> None:
+        self._features, self._sentences = features, sentences
+        self.size = int(starts[-1])
+        lengths = np.diff(starts)
+        self._first, self._end = np.repeat(starts[:-1], lengths), np.repeat(starts[1:], lengths)
+        self._columns = dict[int, tuple[list[str], np.ndarray]]()
+        self._values = dict[tuple[str, int, int], np.ndarray]()
+        self._texts, self._number = list[str](), dict[str, int]()
+
+    def pattern(self, pattern: Pattern, grow: bool) -> np.ndarray:
+        """int64 [T]: the attribute that a template gives for every token, -1 for none."""
+        parts = [self._macro(macro) for macro in pattern.macros]
+        key, there = np.zeros(self.size, np.int64), np.ones(self.size, np.bool_)
+        for part in parts:
+            key = np.unique(key, return_inverse=True)[1] * np.int64(len(self._texts)) + part
+            there &= part >= 0
+        found = np.full(self.size, -1, np.int64)
+        _, first, inverse = np.unique(key[there], return_index=True, return_inverse=True)
+        texts = [np.asarray(part[there][first]).tolist() for part in parts]
+        known, ids = self._features.known, np.empty(first.size, np.int64)
+        for k, values in enumerate(zip(*texts, strict=True) if texts else [()] * first.size):
+            filled = chain.from_iterable(zip(pattern.texts, (self._texts[value] for value in values), strict=False))
+            ids[k] = known("".join(filled) + pattern.texts[-1], grow)
+        found[there] = ids[inverse] if first.size else -1
+        return found
+
+    def _macro(self, macro: Macro) -> np.ndarray:
+        """int64 [T]: the number of the text that stands for a macro at every token, -1 for none."""
+        values = self._of_column(macro)
+        places = np.arange(self.size) + macro.row
+        before, behind = self._first - places, places - self._end + 1
+        found = values[np.clip(places, 0, max(self.size - 1, 0))] if self.size else values
+        for away in range(1, abs(macro.row) + 1):
+            found = np.where(before == away, self._text(f"_B-{away}"), found)
+            found = np.where(behind == away, self._text(f"_B+{away}"), found)
+        return found
+
+    def _of_column(self, macro: Macro) -> np.ndarray:
+        """int64 [T]: what the function of a macro gives for its column of every token."""
+        key = macro.function, macro.size, macro.column
+        if key not in self._values:
+            if macro.function in self._features.gazetteers:
+                gazetteer = self._features.gazetteers[macro.function]
+                column = macro.column
+                given = (gazetteer.values([token[column] for token in tokens]) for tokens in self._sentences)
+                self._values[key] = np.array([self._text(value) for each in given for value in each], np.int64)
+            else:
+                words, places = self._words(macro.column)
+                self._values[key] = np.array([self._text(self._value(macro, word)) for word in words], np.int64)[places]
+        return self._values[key]
+
+    def _value(self, macro: Macro, word: str) -> str | None:
+        if macro.function in FUNCTIONS or macro.function in SIZED:
+            return value_of(macro, word)
+        cluster = self._features.clusters[macro.function].get(word)
+        return cluster if cluster is None or not macro.size else cluster[: macro.size]
+
+    def _words(self, column: int) -> tuple[list[str], np.ndarray]:
+        """The different words in a column, and which of them every token has (int64 [T])."""
+        if column not in self._columns:
+            number = dict[str, int]()
+            try:
+                places = [
+                    number.setdefault(token[column], len(number)) for tokens in self._sentences for token in tokens
+                ]
+            except IndexError:
+                width = min(len(token) for tokens in self._sentences for token in tokens)
+                message = f"a template looks at column {column}; the tokens have {width}, counted from 0"
+                raise RecipeError(message, key="features.templates") from None
+            self._columns[column] = list(number), np.array(places, np.int64)
+        return self._columns[column]
+
+    def _text(self, text: str | None) -> int:
+        if text is None:
+            return -1
+        if text not in self._number:
+            self._number[text] = len(self._texts)
+            self._texts.append(text)
+        return self._number[text]

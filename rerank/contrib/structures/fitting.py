@@ -1,0 +1,333 @@
+"""From labelled sentences to a tagger: attributes, constraints, training; and ``rerank.tagger``."""
+
+import logging
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rerank.base.encoding import encoded
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import build
+from rerank.contrib.structures.attributes import TokenAttributes, TokenFeatures
+from rerank.contrib.structures.chain import Chains, chains_of
+from rerank.contrib.structures.checks import check_labels
+from rerank.contrib.structures.decoding import decode
+from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
+from rerank.contrib.structures.patterns import (
+    FUNCTIONS,
+    SIZED,
+    default_patterns,
+    read_clusters,
+    read_gazetteer,
+    read_patterns,
+    template_file,
+)
+from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, sentences_of, sequence_readers, slashed
+from rerank.contrib.structures.recipe import TaggingData, TaggingRecipe, TokenFeatureSettings
+from rerank.contrib.structures.tagger import Tagger, Tagging, token_features
+from rerank.contrib.structures.training import require_structured, train_chains
+from rerank.learn.base import Learner, Weights
+from rerank.learn.base_weight import make_learner
+from rerank.learn.trainer import Training
+from rerank.metrics.base import metrics
+from rerank.models.provenance import provenance
+from rerank.readers.skip_count import SkipCount
+from rerank.readers.streams import OutputStream, PathLike, read_in
+from rerank.recipes.loading import read_settings
+from rerank.recipes.settings import Settings, named
+from rerank.storage.strict_json import as_json
+
+log = logging.getLogger("rerank")
+# A file, or sentences whose tokens are rows that end with the label, as (word, tag).
+Labelled: TypeAlias = PathLike | Iterable[Sequence[Sequence[str]]]
+
+
+def sequence_reader(settings: str | Settings, key: str = "data.reader") -> SequenceReader:
+    """The reader that settings, or a name, describe."""
+    return build(sequence_readers, named(settings, "conll"), key)
+
+
+def read_split(data: TaggingData, split: str, count: SkipCount) -> list[TaggedSentence]:
+    """The labelled sentences of a split.
+
+    Raises
+    ------
+    DataError: a sentence that cannot be used, or none that can.
+    """
+    path = data.place(split)
+    found = list(sentences_of(read_in(data.encoding, sequence_reader(data.reader).read(path)), count))
+    if not found:
+        raise count.nothing(path)
+    return found
+
+
+def learner_of(recipe: TaggingRecipe) -> Learner:
+    """The learner of a recipe, one that can learn over structures."""
+    learner = make_learner(recipe.learner)
+    require_structured(learner)
+    return learner
+
+
+def label_metric(spec: Settings, labels: Collection[str]) -> LabelMetric:
+    """The metric that a recipe names or, for auto, that of spans where labels speak of these."""
+    made = build(
+        metrics, {"name": "spans" if has_spans(labels) else "tags"} if spec["name"] == "auto" else spec, "metric"
+    )
+    if not isinstance(made, LabelMetric):
+        raise RecipeError(f"{spec['name']} does not measure labels; expected spans, tags or auto", key="metric.name")
+    return made
+
+
+def token_features_of(settings: TokenFeatureSettings, width: int) -> TokenFeatures:
+    """The maker of attributes of tokens with this many columns; nothing is known yet."""
+    names = [*settings.clusters, *settings.gazetteers]
+    for name in names:
+        if not name.isalpha() or name in (*FUNCTIONS, *SIZED) or names.count(name) > 1:
+            message = f"found {name!r}; expected a name of letters of its own, by which templates call it"
+            raise RecipeError(message, key="features.clusters")
+    lines = list[str]()
+    for item in settings.templates:
+        if item == "default":
+            lines += default_patterns(width)
+        elif item == "B" or (item.startswith(("U", "B")) and ":" in item):
+            lines.append(item)
+        else:
+            lines += template_file(item)
+    clusters = {name: read_clusters(path) for name, path in settings.clusters.items()}
+    gazetteers = {name: read_gazetteer(path) for name, path in settings.gazetteers.items()}
+    functions = {name: token_features.get(path) for name, path in settings.functions.items()}
+    return TokenFeatures(read_patterns(lines, names), clusters, gazetteers, functions)
+
+
+def allowed_labels(labels: Sequence[str], how: str, sequences: Iterable[Sequence[str]]) -> np.ndarray:
+    """uint8 [K + 2, K]: which labels may follow which, begin (row K) and end (row K + 1); see ``constraints``."""
+    K = len(labels)
+    free = np.ones((K + 2, K), np.uint8)
+    if how == "none" or (how == "auto" and not has_spans(labels)):
+        forms = [span_form(label) for label in labels]
+        if how == "auto" and has_spans(forms):
+            given, form = next(pair for pair in zip(labels, forms, strict=True) if pair[0] != pair[1])
+            message = "the labels look like those of spans in another form, and are taken for tags: write %s for %s"
+            log.warning(f"{message}, or, if they are tags, set constraints: none and metric: tags", form, given)
+        return free
+    parts = [*map(parts_of, labels)]
+    closed = any(part in "ES" for part, _ in parts)  # BIOES: a span ends with E
+    allowed = free.copy()
+    for k, (part, kind) in enumerate([*parts, ("O", "")]):  # the start is like O
+        for j, (following, other) in enumerate(parts):
+            goes_on = following in "IE" and part in "BI" and kind == other
+            allowed[k, j] = goes_on if following in "IE" else not (closed and part in "BI")
+    allowed[K + 1] = [not (closed and part in "BI") for part, _ in parts]
+    if how == "auto":
+        number = {label: k for k, label in enumerate(labels)}
+        for sequence in sequences:
+            ids = [number[label] for label in sequence if label in number]
+            steps = [(K, ids[0]), *pairwise(ids), (K + 1, ids[-1])] if ids else []
+            if not all(allowed[step] for step in steps):
+                log.info("labels begin spans where they cannot in IOB2 or BIOES: any may follow any")
+                return free
+    return allowed
+
+
+def _chains(
+    found: TokenAttributes, sentences: Sequence[TaggedSentence], labels: Sequence[str], allowed: np.ndarray, count: int
+) -> Chains:
+    """Sentences as a learner sees them, labels that training does not have being unknown."""
+    number = {label: k for k, label in enumerate(labels)}
+    gold = np.array([number.get(label, -1) for sentence in sentences for label in sentence.labels], np.int32)
+    values = found.values if found.values.size else None
+    try:
+        return chains_of(
+            found.starts, found.rows, found.attributes, gold, allowed, attribute_count=count, values=values,
+            names=labels,
+        )  # fmt: skip
+    except DataError as error:
+        named = re.match("example ([0-9]+)(?:, |: )", error.message)
+        assert named is not None
+        place, rest = sentences[int(named[1]) - 1], error.message[named.end() :]
+        raise DataError(rest, path=place.path or None, line=place.line or None, list_id=place.id or None) from None
+
+
+def train_tagger(
+    recipe: TaggingRecipe, train: Sequence[TaggedSentence], dev: Sequence[TaggedSentence] | None = None
+) -> tuple[Tagger, Training]:
+    """Train a tagger by a recipe of a single run.
+
+    Raises
+    ------
+    DataError: sentences whose tokens have different columns, or labels that the constraints forbid.
+    """
+    learner, settings = learner_of(recipe), recipe.training
+    width = len(train[0].tokens[0])
+    for sentence in (*train, *(dev or ())):
+        if any(len(token) != width for token in sentence.tokens):
+            message = f"found tokens of other columns than the {width} of the first sentence"
+            raise DataError(message, path=sentence.path or None, line=sentence.line or None)
+    labels = tuple(sorted({label for sentence in train for label in sentence.labels}))
+    known = (sentence.labels for sentence in (*train, *(dev or ())))
+    allowed = allowed_labels(labels, recipe.constraints, known)
+    features = token_features_of(recipe.features, width)
+    found = features.learn([sentence.tokens for sentence in train], recipe.features.cutoff)
+    count = len(features.ids)
+    evaluate = None
+    if dev is not None:
+        held = _chains(features.extract([each.tokens for each in dev]), dev, labels, allowed, count)
+        metric, right = label_metric(recipe.metric, labels), [sentence.labels for sentence in dev]
+
+        def evaluate(weights: Weights) -> float:
+            names = [labels[k] for k in decode(held, weights.w)]
+            reference, rows = metric.of_sentences((names[a:b] for a, b in pairwise(held.starts)), right)
+            return float(metric.scores(rows.sum(axis=0), reference.sum(axis=0)))
+
+    training = train_chains(
+        learner,
+        _chains(found, train, labels, allowed, count),
+        evaluate=evaluate,
+        epochs=settings.epochs,
+        seed=recipe.seed,
+        shuffle=settings.shuffle,
+        predictor=settings.predictor,
+        patience=settings.patience,
+        average_after=settings.average_after,
+    )
+    about = provenance(learner=str(recipe.learner["name"]), seed=recipe.seed, epochs=training.epoch)
+    weights = _pruned(features, training.weights[settings.predictor].w.astype(np.float32), len(labels))
+    data, functions = recipe.model_dump(mode="json"), dict(recipe.features.functions)
+    return Tagger(data, about, features, labels, allowed, weights, width, functions), training
+
+
+def _pruned(features: TokenFeatures, weights: np.ndarray, K: int) -> np.ndarray:
+    """The weights without attributes that have none, which ``features`` forget."""
+    table = weights[K * K :].reshape(-1, K)
+    kept = np.asarray(table.any(axis=1))
+    features.ids = {text: j for j, text in enumerate(text for text, k in features.ids.items() if kept[k])}
+    return np.concatenate([weights[: K * K], table[kept].ravel()])
+
+
+def tagger(
+    train: Labelled,
+    dev: Labelled | None = None,
+    *,
+    reader: str | Mapping[str, Any] = "conll",
+    learner: str | Mapping[str, Any] = "perceptron",
+    templates: str | Sequence[str] = "default",
+    features: Mapping[str, Any] | None = None,
+    epochs: int | None = None,
+    seed: int = 1,
+    constraints: str = "auto",
+    training: Mapping[str, Any] | None = None,
+) -> Tagger:
+    """Train a tagger of words.
+
+    Parameters
+    ----------
+    train, dev: files, or lists of sentences, each a list of tokens ``(word, label)`` or, with more columns between
+        them, ``(word, tag, label)``. dev chooses the epoch.
+    reader: the format of files, by name or with options.
+    learner: by name or with parameters; maxent makes a CRF.
+    templates: "default", lines in the syntax of CRF++, or files of them.
+    features, training, constraints: further settings, as in recipes of ``task: tagging``.
+    epochs, seed: passes over the sentences, and their order.
+
+    Raises
+    ------
+    RecipeError: a setting that is unknown or has no such value. DataError: sentences that cannot be used.
+    """
+    settings = {
+        "name": "tagger",
+        "task": "tagging",
+        "seed": seed,
+        "data": {"reader": reader, "dev": None},
+        "features": {"templates": templates, **(features or {})},
+        "learner": learner,
+        "constraints": constraints,
+        "training": dict(training or {}) | ({} if epochs is None else {"epochs": epochs}),
+    }
+    recipe = read_settings(settings)
+    assert isinstance(recipe, TaggingRecipe)
+    return train_tagger(recipe, _given(train, reader), None if dev is None else _given(dev, reader))[0]
+
+
+def _given(given: Labelled, reader: str | Mapping[str, Any]) -> list[TaggedSentence]:
+    """Labelled sentences of a file, or of a program."""
+    if isinstance(given, str | os.PathLike):
+        read = sequence_reader(reader if isinstance(reader, str) else dict(reader), "reader").read(given)
+        sentences = list(sentences_of(read, SkipCount()))
+        check_labels(sentences, named(reader), os.fspath(given))
+    elif not isinstance(given, Iterable) or isinstance(given, Mapping):
+        raise DataError(f"found {given!r}; expected a file, or sentences with labels")
+    else:
+        sentences = []
+        for number, rows in enumerate(given, start=1):
+            tokens = list(rows) if isinstance(rows, Iterable) and not isinstance(rows, str) else [rows]
+            rows_of_texts = (isinstance(row, (tuple, list)) and len(row) > 1 for row in tokens)
+            if not all(rows_of_texts) or not all(isinstance(value, str) and value for row in tokens for value in row):
+                raise DataError(f"sentence {number}: found {tokens[:2]!r}; expected tokens such as ('woman', 'NN')")
+            if tokens:
+                labels = tuple(row[-1] for row in tokens)
+                sentences.append(TaggedSentence(tuple(tuple(row[:-1]) for row in tokens), labels, str(number)))
+    if not sentences:
+        raise DataError("found no sentences; expected some with labels")
+    return sentences
+
+
+Best = Iterator[tuple[TaggedSentence, list[Tagging]]]  # sentences with their best sequences
+
+
+def best_of(tagger: Tagger, batches: Iterable[Sequence[TaggedSentence]], n: int) -> Best:
+    """Sentences with their ``n`` best sequences."""
+    for batch in batches:
+        yield from zip(batch, tagger.nbest_many((sentence.tokens for sentence in batch), n), strict=True)
+
+
+def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds: int, n: int, epochs: int) -> Best:
+    """Sentences with their best sequences by a tagger that was trained, for this many epochs, on the other folds.
+
+    A fold is a run of sentences, so that documents fall into one or two.
+
+    Raises
+    ------
+    DataError: fewer sentences than folds.
+    """
+    if len(sentences) < folds:
+        raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each of the --folds")
+    shorter = recipe.changed({"training.epochs": epochs, "training.patience": None})
+    for fold in range(folds):
+        first, end = (len(sentences) * k // folds for k in (fold, fold + 1))
+        tagger, _ = train_tagger(shorter, [*sentences[:first], *sentences[end:]])
+        yield from best_of(tagger, [sentences[first:end]], n)
+
+
+def write_lists(out: OutputStream, best: Best) -> int:
+    """Write lists in JSON lines, which `task: ranking` and `rerank rank` read; returns how many.
+
+    A candidate's text is its words with their labels behind slashes, its answer the labels alone, its score the
+    tagger's; the reference is the text with the right labels, where these are known.
+
+    Ids that are not there, or are repeated, are replaced by places in the file, blanks in words by underscores.
+
+    Raises
+    ------
+    DataError: a label with a blank.
+    """
+    seen, number = set[str](), -1
+    for number, (sentence, taggings) in enumerate(best):
+        for label in {label for tagging in taggings for label in tagging.labels} | {*sentence.labels}:
+            if label.split() != [label]:
+                message = f"found the label {label!r}; behind a slash it may have no blanks"
+                raise DataError(message, path=sentence.path or None, line=sentence.line or None)
+        name = sentence.id if sentence.id and sentence.id not in seen else f"sentence {number}"
+        seen.add(name)
+        words = ["_".join(word.split()) for word in sentence.words]
+        references = {"references": [slashed(words, sentence.labels)]} if sentence.labels else {}
+        candidates = [
+            {"text": slashed(words, labels), "score": score, "answer": " ".join(labels)} for labels, score in taggings
+        ]
+        line = {"id": name, "source": " ".join(words), **references, "candidates": candidates}
+        out.write(encoded(f"{as_json(line)}\n"))
+        out.flush()
+    return number + 1

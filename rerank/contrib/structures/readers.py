@@ -1,0 +1,408 @@
+"""Sentences whose tokens have labels, as readers give them, and what happens to those that cannot be used.
+
+A sentence with a row of other columns than those before it, or without a label where one is expected, is an error or,
+with ``on_bad_list="skip"``, is left out and counted, as a list is: see ``rerank.readers.skip_count``.
+"""
+
+import logging
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+from rerank.base.encoding import decoded, encoded
+from rerank.base.errors import RecipeError
+from rerank.base.ranges import Checked, Range
+from rerank.base.registry import Registry
+from rerank.data.symbols import SymbolTable
+from rerank.readers.lines import LineReader
+from rerank.readers.problems import NUL, Problem
+from rerank.readers.skip_count import SkipCount, usable
+from rerank.readers.streams import PathLike, Writable, must_wait, open_stream, stream_name
+from rerank.readers.trees.treebank import read_trees
+from rerank.readers.trees.trees import TRACE, Trees, parse_brackets, without_features
+
+Token = tuple[str, ...]  # the columns of a token, the word first
+BATCH = 500  # sentences that are tagged together
+ADVICE = "fix or remove the sentence, or leave out such ones with --on-bad-list skip (in a recipe: data.on_bad_list)"
+
+
+@dataclass(frozen=True)
+class TaggedSentence:
+    """Tokens with their labels, none where these are not known.
+
+    raw: its lines, comments among them; places: which of these are its tokens, where a token has a line.
+    """
+
+    tokens: tuple[Token, ...]
+    labels: tuple[str, ...] = ()
+    id: str = ""
+    path: str = ""
+    line: int = 0
+    raw: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """The first column of every token."""
+        return [token[0] for token in self.tokens]
+
+
+class LineBlock(NamedTuple):
+    """Lines of a file that may be a sentence, the first of which is line ``line``."""
+
+    line: int
+    rows: list[str]
+
+
+class SequenceReader(Checked, ABC):
+    """A format of labelled sentences: a frozen dataclass whose fields are the options that a recipe can set."""
+
+    def read(self, path: PathLike, width: int | None = None) -> Iterator[TaggedSentence | Problem]:
+        """The sentences of ``path`` ("-": standard input), one at a time, bad ones in their places.
+
+        width: how many columns tokens have; sentences without any more have no labels. None: all have labels.
+        """
+        with open_stream(path) as stream:
+            lines, ordinal = LineReader(stream), 0
+            for block in self.blocks(lines):
+                try:
+                    if lines.nul and any("\0" in row for row in block.rows):
+                        raise Problem("nul", f"found {NUL}")
+                    sentence = self.sentence(block, str(ordinal), lines.path, width)
+                except Problem as problem:
+                    problem.advice = ADVICE
+                    yield problem.at(str(ordinal), lines.path, block.line)
+                    ordinal += 1
+                    continue
+                if sentence is not None:
+                    yield sentence
+                    ordinal += 1
+
+    def blocks(self, lines: LineReader) -> Iterator[LineBlock]:
+        """The parts of a file that are a sentence each: by default those between blank lines."""
+        for full, group in groupby(lines, lambda line: bool(line[1]) and not line[1].isspace()):
+            if full:
+                rows = list(group)
+                yield LineBlock(rows[0][0], [decoded(row) for _, row in rows])
+
+    @abstractmethod
+    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:
+        """The sentence of a block, None if it holds none; a ``Problem`` if it cannot be used."""
+
+    @abstractmethod
+    def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
+        """Write a sentence with these labels."""
+
+
+sequence_readers: Registry[type[SequenceReader]] = Registry("sequence_reader", SequenceReader)
+
+
+def sentences_of(items: Iterable[TaggedSentence | Problem], count: SkipCount) -> Iterator[TaggedSentence]:
+    """The usable ones of sentences; bad ones are errors, or counted in ``count``, as it says."""
+
+    def take(item: TaggedSentence | Problem, count: SkipCount) -> TaggedSentence | None:
+        if isinstance(item, Problem):
+            count.bad(item)
+            return None
+        count.lists += 1
+        return item
+
+    return usable(items, take, count)
+
+
+def as_they_come(sentences: Iterable[TaggedSentence], path: PathLike) -> Iterator[list[TaggedSentence]]:
+    """Sentences of ``path``, up to ``BATCH`` at a time, or those that there are before more can be read."""
+    batch = list[TaggedSentence]()
+    for sentence in sentences:
+        batch.append(sentence)
+        if len(batch) == BATCH or must_wait(path):
+            yield batch
+            batch = []
+    yield batch
+
+
+log = logging.getLogger("rerank")
+
+
+@dataclass(frozen=True)
+class SlashReader(SequenceReader):
+    """A sentence per line, its words with tags behind a slash: ``Words/NNS matter/VBP ./.``. A slash in a label has a
+    backslash before it, ``a/NP\\/N``; it is written and read so.
+
+    Parameters
+    ----------
+    mark: what stands between word and tag, as ``_``.
+    at: which of several marks does, those behind a backslash aside: ``last``, as in and/or/CC, or ``first``, as in
+        a/NP/N, where words have none.
+    """
+
+    labelled: ClassVar[bool] = True
+
+    mark: str = "/"
+    at: Literal["last", "first"] = "last"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.mark or self.mark.split() != [self.mark]:
+            raise RecipeError(f"found {self.mark!r}; expected a mark without blanks, as /", key="mark")
+
+    def blocks(self, lines: LineReader) -> Iterator[LineBlock]:
+        told, mark = not self.labelled, rf"(?<!\\){re.escape(self.mark)}"
+        for number, line in lines:
+            row = decoded(line)
+            if not told and (several := re.search(rf"\S+{mark}\S*{mark}\S+", row)):
+                told, (word, label) = True, parted(several[0], self.mark, self.at)
+                said = f"{several[0]} is read as {word} with the label {label}; the option at, last or first, chooses"
+                log.info("%s:%d: %s", lines.path, number, said)
+            if row and not row.isspace():
+                yield LineBlock(number, [row])
+
+    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
+        pairs = [parted(part, self.mark, self.at) for part in block.rows[0].split()]
+        for word, tag in pairs:
+            if not (word and tag):
+                found = f"found {(word + self.mark + tag if word else tag)[:40]!r}"
+                raise Problem("label", f"{found}; expected a word and a tag with {self.mark!r} between them")
+        tokens, tags = tuple((word,) for word, _ in pairs), tuple(tag for _, tag in pairs)
+        return TaggedSentence(tokens, tags, name, path, block.line)
+
+    def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
+        out.write(encoded(slashed(sentence.words, labels, self.mark, self.at) + "\n"))
+
+
+@dataclass(frozen=True)
+class WordReader(SlashReader):
+    """Lines of words without tags, to be tagged; ``mark`` is for what is written."""
+
+    labelled = False
+
+    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:
+        if width is None:
+            raise RecipeError("the reader words gives sentences without labels; these need some", key="data.reader")
+        return TaggedSentence(tuple((word,) for word in block.rows[0].split()), (), name, path, block.line)
+
+
+def slashed(words: Sequence[str], labels: Sequence[str], mark: str = "/", at: str = "last") -> str:
+    """Words with their labels, as a line has them."""
+    shown = labels if at == "first" else [label.replace(mark, f"\\{mark}") for label in labels]
+    return " ".join(f"{word}{mark}{label}" for word, label in zip(words, shown, strict=True))
+
+
+def parted(text: str, mark: str = "/", at: str = "last") -> tuple[str, str]:
+    """The word and the label of what ``slashed`` joins; without a mark, one of them is empty.
+
+    >>> parted("and/or/CC"), parted(r"a/NP\\/N"), parted("a/NP/N", at="first")
+    (('and/or', 'CC'), ('a', 'NP/N'), ('a', 'NP/N'))
+    """
+    if at == "first":
+        return text.partition(mark)[::2]
+    found = re.fullmatch(rf"(.+)(?<!\\){re.escape(mark)}(.+)", text, re.DOTALL) if "\\" in text else None
+    word, label = found.groups() if found else text.rpartition(mark)[::2]
+    return word, label.replace(f"\\{mark}", mark)
+
+
+DOCUMENT = "-DOCSTART-"
+
+
+@dataclass(frozen=True)
+class ConllReader(SequenceReader):
+    """Columns as in the shared tasks of CoNLL, a token per line:
+
+        Boeing   NNP  B-NP
+        's       POS  B-NP
+        747      CD   I-NP
+
+    An empty line ends a sentence, lines of -DOCSTART- and comments are passed over (https://www.clips.uantwerpen.be/
+    conll2000/chunking/). Whatever precedes the tag that is written behind them stays as it is.
+
+    Parameters
+    ----------
+    separator: the text between columns; null: any number of blanks and tabs.
+    label: the column of labels, a number from 1, or the last.
+    columns: those of tokens, numbers from 1, the word's first; empty: all but the label's.
+    comments: what a line that is no token begins with, as ``#``; null: every line is a token.
+    """
+
+    separator: str | None = None
+    label: Literal["last"] | Annotated[int, Range(1)] = "last"
+    columns: tuple[int, ...] = field(default=())
+    comments: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        super().__post_init__()
+        if "" in (self.separator, self.comments):
+            raise RecipeError("found an empty text; expected null, or one that lines hold", key="separator")
+        if not all(type(column) is int and column > 0 for column in self.columns):
+            raise RecipeError(f"found {list(self.columns)}; expected numbers of columns from 1", key="columns")
+
+    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:
+        rows, places = list[list[str]](), list[int]()
+        for place, line in enumerate(block.rows):
+            if self.comments is not None and line.startswith(self.comments):
+                continue
+            row = line.split(self.separator) if self.separator else line.replace("\t", " ").split(" ")
+            row = row if self.separator else [part for part in row if part]
+            if row[0] == DOCUMENT:
+                continue
+            if rows and len(row) != len(rows[0]):
+                advice = "; if it is a comment, say so with comments: '#'" if line.startswith("#") else ""
+                message = f"found {len(row)} columns, after {len(rows[0])} in the lines before{advice}"
+                raise Problem("columns", message, block.line + place)
+            rows.append(row)
+            places.append(place)
+        if not rows:
+            return None
+        count = len(rows[0])
+        label = count - 1 if self.label == "last" else self.label - 1
+        others = range(count) if count == width else [column for column in range(count) if column != label]
+        used = [column - 1 for column in self.columns] or others
+        labelled = label < count and label not in used
+        if not used or max(used) >= count or width not in (None, len(used)) or (width is None and not labelled):
+            more = f"{max([label + 1, *self.columns, 2])} or more"
+            wanted = more if width is None or self.columns else f"{width} or {width + 1}"
+            raise Problem("columns", f"found {count} columns; expected {wanted}", block.line + places[0])
+        tokens = tuple(tuple(row[column] for column in used) for row in rows)
+        labels = tuple(row[label] for row in rows) if labelled else ()
+        if not all(labels) or not all(token[0] for token in tokens):
+            raise Problem("columns", "found an empty column; expected a word and a label", block.line + places[0])
+        return TaggedSentence(tokens, labels, name, path, block.line, tuple(block.rows), tuple(places))
+
+    def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
+        rows = list(sentence.raw) or [" ".join(token) for token in sentence.tokens]
+        for place, label in zip(sentence.places or range(len(rows)), labels, strict=True):
+            rows[place] += (self.separator or ("\t" if "\t" in rows[place] else " ")) + label
+        out.write(encoded("\n".join([*rows, "", ""])))
+
+
+FIELDS = "id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"
+NONE = "_"  # an unspecified field
+_TOKEN, _OTHER = re.compile("[0-9]+"), re.compile(r"[0-9]+[-.][0-9]+")
+_FEATURE = re.compile(r"[A-Z][A-Za-z0-9]*(\[[a-z0-9]+\])?")
+
+
+@dataclass(frozen=True)
+class ConlluReader(SequenceReader):
+    """CoNLL-U, ten columns with tabs between them (https://universaldependencies.org/format.html):
+
+        # sent_id = weblog-1
+        1    Words    word    NOUN    NNS    Number=Plur    2    nsubj    _    _
+        2    matter   matter  VERB    VBP    _              0    root     _    _
+
+    Lines of multiword tokens (1-2) and of empty nodes (1.1) are no tokens, but are written back. The id of a sentence
+    is its ``sent_id``, if it has one.
+
+    Parameters
+    ----------
+    label: a field by name, as ``upos`` and ``xpos``, or a feature, as ``Case``, which is ``_`` for words without it.
+    columns: the fields or features that tokens have, the word first.
+    """
+
+    label: str = "upos"
+    columns: tuple[str, ...] = field(default=("form",))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        super().__post_init__()
+        for key, name in (("label", self.label), *(("columns", name) for name in self.columns)):
+            if not (isinstance(name, str) and (name in FIELDS or _FEATURE.fullmatch(name))):
+                raise RecipeError(f"found {name!r}; expected one of {', '.join(FIELDS)} or a feature, as Case", key=key)
+        if not self.columns:
+            raise RecipeError("expected the fields that tokens have, as [form]", key="columns")
+
+    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:
+        tokens, labels, places = list[tuple[str, ...]](), list[str](), list[int]()
+        for place, line in enumerate(block.rows):
+            if line.startswith("#"):
+                key, equals, value = line[1:].partition("=")
+                name = value.strip() if equals and key.strip() == "sent_id" and value.strip() else name
+                continue
+            fields = line.split("\t")
+            if len(fields) != len(FIELDS):
+                message = f"found {len(fields)} columns with tabs between them; expected {len(FIELDS)}"
+                raise Problem("columns", message, block.line + place)
+            if _OTHER.fullmatch(fields[0]):
+                continue
+            if not _TOKEN.fullmatch(fields[0]):
+                message = f"found the id {fields[0][:40]!r}; expected a number, as 3, 3-4 or 3.1"
+                raise Problem("id", message, block.line + place)
+            tokens.append(tuple(_value(fields, column) for column in self.columns))
+            labels.append(_value(fields, self.label))
+            places.append(place)
+        if not tokens:
+            return None
+        known = self.label not in FIELDS or NONE not in labels
+        if not known and width is None:
+            message = f"found a word without {self.label}; expected one for every word"
+            raise Problem("label", message, block.line + places[labels.index(NONE)])
+        raw = tuple(block.rows)
+        return TaggedSentence(tuple(tokens), tuple(labels) if known else (), name, path, block.line, raw, tuple(places))
+
+    def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
+        rows = list(sentence.raw)
+        for place, label in zip(sentence.places, labels, strict=True):
+            fields = rows[place].split("\t")
+            if self.label in FIELDS:
+                fields[FIELDS.index(self.label)] = label
+            else:
+                features = dict(part.partition("=")[::2] for part in fields[5].split("|") if part != NONE)
+                features |= {self.label: label}
+                kept = [f"{key}={features[key]}" for key in sorted(features, key=str.lower) if features[key] != NONE]
+                fields[5] = "|".join(kept) or NONE
+            rows[place] = "\t".join(fields)
+        out.write(encoded("\n".join([*rows, "", ""])))
+
+
+def _value(fields: Sequence[str], name: str) -> str:
+    """A field, or a feature of the sixth, of a word."""
+    if name in FIELDS:
+        return fields[FIELDS.index(name)]
+    return dict(part.partition("=")[::2] for part in fields[5].split("|")).get(name, NONE)
+
+
+@dataclass(frozen=True)
+class TaggedTrees(SequenceReader):
+    """Words of gold trees, without traces; what is written are words with labels behind a slash. Features, as in
+    ``DET##lemma=le##``, are no part of tags.
+
+    Parameters
+    ----------
+    label: ``tags``, those of the words; ``chunks``, B-NP, I-NP and O, the noun phrases that hold no other (as in
+        Ramshaw & Marcus 1995), with the tags as a second column of tokens.
+    """
+
+    label: Literal["tags", "chunks"] = "tags"
+
+    def read(self, path: PathLike, width: int | None = None) -> Iterator[TaggedSentence | Problem]:  # noqa: ARG002
+        place, symbols = stream_name(path), SymbolTable()
+        for ordinal, (text, line) in enumerate(read_trees(path)):
+            tokens, labels = self._found(parse_brackets([text], symbols, path=place, lines=[line]), symbols)
+            if tokens:
+                yield TaggedSentence(tuple(tokens), tuple(labels), str(ordinal), place, line)
+            else:
+                what = "found a tree without words"
+                yield Problem("tree", what, line, path=place, list_id=str(ordinal), advice=ADVICE)
+
+    def _found(self, trees: Trees, symbols: SymbolTable) -> tuple[list[Token], list[str]]:
+        """The tokens of a tree, and their labels."""
+        labels = [without_features(symbols.text(j)) for j in trees.label.tolist()]
+        size, start, end = trees.size.tolist(), trees.start.tolist(), trees.end.tolist()
+        leaves = [k for k, word in enumerate(trees.word.tolist()) if word >= 0 and labels[k] != TRACE]
+        words, tags = [symbols.text(int(trees.word[k])) for k in leaves], [labels[k] for k in leaves]
+        if self.label == "tags":
+            return [(word,) for word in words], tags
+        phrases = [k for k, label in enumerate(labels) if label.partition("-")[0] == "NP" and trees.word[k] < 0]
+        inside = dict[int, str]()
+        for k, following in pairwise([*phrases, len(labels)]):
+            if following >= k + size[k]:
+                inside |= {place: "I-NP" if place > start[k] else "B-NP" for place in range(start[k], end[k])}
+        return list(zip(words, tags, strict=True)), [inside.get(start[k], "O") for k in leaves]
+
+    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
+        raise Problem("tree", "expected a tree")
+
+    def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
+        out.write(encoded(slashed(sentence.words, labels) + "\n"))

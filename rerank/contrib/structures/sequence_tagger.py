@@ -1,0 +1,236 @@
+"""A tagger of sequences over dictionaries of attributes, as python-crfsuite and sklearn-crfsuite take them."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.contrib.structures.attributes import named_values
+from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of
+from rerank.contrib.structures.decoding import decode, k_best, marginals
+from rerank.contrib.structures.training import require_voters, train_chains, vote
+from rerank.learn.base import Learner
+from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
+from rerank.learn.rules.maxent import Maxent
+from rerank.learn.settings import Count, NotNegative
+
+ALGORITHMS = {"ap": "perceptron", "pa": "pa", "arow": "arow"}
+ITERATIONS = 100  # passes of these in CRFsuite
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+    """A tagger: it labels every token of a sequence, and knows which labels follow each other (a chain of first order).
+
+    X is a list of sequences, these are lists of tokens, and a token is a dict (or a list or set of texts): see
+    ``rerank.contrib.structures.attributes.named_values``. y has a list of labels for every sequence.
+
+    Parameters
+    ----------
+    learner: the name of a learner ("perceptron", "pa", "arow", "vrda", ...), a dict of its name and parameters as in
+        recipes ({"name": "vrda", "l1": 0.1}), or a learner. "maxent" makes a conditional random field: it finds the
+        optimum, with the penalty ``l2`` (1 by default), and has no epochs and no seed.
+    epochs: passes over the sequences, ≥ 1.
+    shuffle: visit the sequences in an order that is drawn again for every pass.
+    average: the predictor: "average", the mean of all weights by the sequences that they survived, "last", or "vote":
+        each of these weights has a vote for its best labels of a whole sequence, as often as it survived. That trains
+        again in ``predict``, and decodes X for every update: some 10,000 times the work of an average.
+    random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
+    algorithm: in place of ``learner`` and ``epochs``, what sklearn-crfsuite's CRF calls them: "lbfgs", a conditional
+        random field with the penalty c1·‖w‖₁ + c2·‖w‖², "l2sgd", whose optimum is found by the same way, "ap", "pa" or
+        "arow".
+    c1, c2: ≥ 0; the penalties of "lbfgs" and "l2sgd", 0 and 1 by default.
+    max_iterations: ≥ 1; of "lbfgs" at most, passes of the others; by default as ``maxent`` has it, and 100.
+    all_possible_transitions: True, as it always is: transitions that are not in the training set have weights too.
+
+    Attributes
+    ----------
+    classes_: the labels, sorted.
+    attributes_: {attribute: its number}, those of the training set.
+    transitions_: float64 [K, K], the weight of one label after another (from, to); state_: float64 [A, K], that of
+        an attribute with a label.
+    n_iter_: passes made.
+    """
+
+    learner: Any = "perceptron"
+    epochs: Count = 10
+    shuffle: bool = True
+    average: Literal["last", "average", "vote"] = "average"
+    random_state: Any = None
+    algorithm: Literal["lbfgs", "l2sgd", "ap", "pa", "arow"] | None = None
+    c1: NotNegative | None = None
+    c2: NotNegative | None = None
+    max_iterations: Count | None = None
+    all_possible_transitions: Literal[True] = True
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from sequences ``X`` with labels ``y``, from the start.
+
+        Raises
+        ------
+        ValueError: names the parameter, or the sequence and token (from 0), with what was found and what is expected.
+        """
+        check_parameters(self)
+        X, y = _sequences(X, "X"), _sequences(y, "y")
+        if len(X) != len(y):
+            raise ValueError(f"X has {len(X)} sequences and y has {len(y)}; expected labels for every sequence")
+        for i, (tokens, labels) in enumerate(zip(X, y, strict=True)):
+            if len(tokens) != len(labels):
+                raise ValueError(f"sequence {i} has {len(tokens)} tokens and {len(labels)} labels; expected as many")
+        different = {label for labels in y for label in labels}
+        if len({type(label) for label in different}) > 1 or any(label != label for label in different):
+            raise ValueError(f"found labels that cannot be sorted, {list(different)[:3]!r}; expected texts")
+        classes = sorted(different)
+        if not classes:
+            raise ValueError("found no tokens; expected at least one sequence with tokens and labels")
+        with as_value_errors(type(self).__name__):
+            learner, epochs = self._asked()
+            if self.average == "vote":
+                require_voters(learner)
+            known: dict[str, int] = {}
+            chains = _chains(X, y, classes, known, new=True)
+            how: dict[str, Any] = {"epochs": epochs, "shuffle": bool(self.shuffle), "seed": seed_of(self.random_state)}
+            predictor = "last" if self.average == "last" else "average"
+            training = train_chains(learner, chains, predictor=predictor, **how)
+        self._voters = (learner, chains, how) if self.average == "vote" else None
+        K = len(classes)
+        self.classes_, self.attributes_, self.n_iter_ = classes, known, training.epoch
+        self._weights = training.weights[predictor].w
+        self._probable = isinstance(learner, Maxent)
+        self.transitions_, self.state_ = self._weights[: K * K].reshape(K, K), self._weights[K * K :].reshape(-1, K)
+        return self
+
+    def _asked(self) -> tuple[Learner, int]:
+        """The learner and its passes, however they are named. Raises RecipeError."""
+        field, passes = self.algorithm in ("lbfgs", "l2sgd"), self.max_iterations
+        for key, allowed, where in (
+            ("c1", field, "the algorithms lbfgs and l2sgd"),
+            ("c2", field, "the algorithms lbfgs and l2sgd"),
+            ("max_iterations", self.algorithm is not None, "algorithm"),
+        ):
+            if (value := getattr(self, key)) is not None and not allowed:
+                raise RecipeError(f"{key}={value!r} is a parameter of {where}; learner has others", key=key)
+        given, epochs = self.learner, int(self.epochs)
+        if field:
+            l2 = 2.0 * float(1.0 if self.c2 is None else self.c2)
+            given = {"name": "maxent", "l1": float(self.c1 or 0.0), "l2": l2}
+            given |= {} if passes is None else {"iterations": int(passes)}
+        elif self.algorithm is not None:
+            given, epochs = ALGORITHMS[self.algorithm], int(passes or ITERATIONS)
+        return learner_of(given)[0], epochs
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """{(label, the next one): weight}, of weights that are not 0."""
+        return self._named(self.transitions_, self.classes_)
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float]:
+        """{(attribute, label): weight}, of weights that are not 0."""
+        return self._named(self.state_, list(self.attributes_))
+
+    def _named(self, weights: np.ndarray, rows: Sequence[Any]) -> dict[tuple[Any, Any], float]:
+        check_is_fitted(self)
+        places = np.argwhere(weights).tolist()
+        return {(rows[x], self.classes_[y]): float(weights[x, y]) for x, y in places}
+
+    def predict(self, X: Any) -> list[list[Any]]:
+        """The best labels of every sequence."""
+        chains = self._read(X)
+        if self._voters is None:
+            labels = decode(chains, self._weights)
+        else:
+            learner, trained, how = self._voters
+            labels = vote(learner, trained, chains, **how)
+        return [[self.classes_[label] for label in each] for each in _parted(chains, labels)]
+
+    def predict_n_best(self, X: Any, n: int) -> list[list[tuple[float, list[Any]]]]:
+        """For every sequence up to n (score, labels), the best ones, best first; not of a vote."""
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+            raise ValueError(f"n={n!r}; expected a whole number from 1")
+        chains = self._read(X)
+        if self._voters is not None:
+            raise ValueError('average="vote" has no scores; expected "average" or "last" for the n best')
+        scores, labels = k_best(chains, self._weights, n)
+        found = zip(scores, *(_parted(chains, row) for row in labels), strict=True)
+        return [
+            [(float(s), [self.classes_[y] for y in row]) for s, row in zip(score, rows, strict=True) if s > -math.inf]
+            for score, *rows in found
+        ]
+
+    def predict_marginals(self, X: Any) -> list[list[dict[Any, float]]]:
+        """For every token {label: its probability}; of "maxent" alone, whose scores are logarithms of probabilities."""
+        chains = self._read(X)
+        if not self._probable:
+            raise ValueError("only the learner maxent, or the algorithm lbfgs or l2sgd, has probabilities")
+        found = _parted(chains, marginals(chains, self._weights))
+        return [[dict(zip(self.classes_, token, strict=True)) for token in tokens.tolist()] for tokens in found]
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of the tokens whose label is right."""
+        pairs = list(zip(self.predict(X), y, strict=True))
+        right = sum(a == b for found, labels in pairs for a, b in zip(found, labels, strict=True))
+        return float(right / max(1, sum(len(found) for found, _ in pairs)))
+
+    def _read(self, X: Any) -> Chains:
+        check_is_fitted(self)
+        with as_value_errors(type(self).__name__):
+            return _chains(_sequences(X, "X"), None, self.classes_, self.attributes_, new=False)
+
+
+def _sequences(given: Any, name: str) -> list[list[Any]]:
+    """``X`` or ``y`` as lists."""
+    if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
+        raise ValueError(f"found {given!r} for {name}; expected a list of sequences")
+    what = "a list of tokens, each a dict" if name == "X" else "a list of labels"
+    made = list(given)
+    for i, sequence in enumerate(made):
+        if not isinstance(sequence, Iterable) or isinstance(sequence, (str, Mapping)):
+            raise ValueError(f"sequence {i} of {name} is {sequence!r}; expected {what}")
+    return [list(sequence) for sequence in made]
+
+
+def _parted(chains: Chains, rows: np.ndarray) -> list[np.ndarray]:
+    """The rows of each sequence."""
+    return [rows[first:end] for first, end in pairwise(chains.starts.tolist())]
+
+
+def _chains(X: list[Any], y: Any, classes: Sequence[Any], known: dict[str, int], *, new: bool) -> Chains:
+    """Sequences as arrays; with ``new``, attributes that are not ``known`` are added, else they are left out."""
+    ids: list[int] = []
+    values: list[float] = []
+    rows = [0]
+    for i, tokens in enumerate(X):
+        for t, token in enumerate(tokens):
+            if type(token) is list and set(map(type, token)) <= {str} and len(set(token)) == len(token):
+                if new:
+                    ids += [known.setdefault(name, len(known)) for name in token]
+                else:
+                    ids += [known[name] for name in token if name in known]
+                values += [1.0] * (len(ids) - len(values))
+                rows.append(len(ids))
+                continue
+            where = f"sequence {i}, token {t}"
+            try:
+                found = list(named_values(token, where))
+            except RecursionError:
+                raise DataError(f"{where}: found a dict or list that holds itself, or too many in each other") from None
+            for name, value in found:
+                number = known.setdefault(name, len(known)) if new else known.get(name, UNKNOWN)
+                if number >= 0:
+                    ids.append(number)
+                    values.append(value)
+            rows.append(len(ids))
+    place = {label: number for number, label in enumerate(classes)}
+    x = np.array(values, np.float32)
+    return chains_of(
+        np.cumsum([0, *map(len, X)]), np.array(rows), np.array(ids, np.uint32),
+        None if y is None else np.array([place[label] for labels in y for label in labels], np.int32), len(classes),
+        attribute_count=len(known), values=None if (x == 1.0).all() else x,
+    )  # fmt: skip

@@ -1,0 +1,373 @@
+"""The course of a recipe of tagging: taggers, the best on dev, what it gets right, its best sequences reranked."""
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank import __version__
+from rerank.base.errors import ModelError, RecipeError
+from rerank.contrib.structures.checks import check_labels
+from rerank.contrib.structures.fitting import (
+    best_of,
+    jackknifed,
+    label_metric,
+    learner_of,
+    read_split,
+    sequence_reader,
+    token_features_of,
+    train_tagger,
+    write_lists,
+)
+from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_by_label, counts_by_type
+from rerank.contrib.structures.readers import TaggedSentence
+from rerank.contrib.structures.recipe import TaggingRecipe
+from rerank.contrib.structures.tagger import Tagger
+from rerank.kernels.sources import COMPILATION
+from rerank.learn.folds import FOLDS
+from rerank.readers.skip_count import SkipCount
+from rerank.readers.streams import open_output
+from rerank.recipes.loading import read_settings
+from rerank.recipes.recipe import Single, TaskRecipe
+from rerank.recipes.settings import changed
+from rerank.runs.compared import Compared
+from rerank.runs.report import headline, list_tables
+from rerank.runs.report.html import PageSection, report
+from rerank.runs.report.numbers import count, fixed
+from rerank.runs.report.table import TextTable
+from rerank.runs.stages import Metrics, Stages, Steps, code_of
+from rerank.storage.files import write_text
+from rerank.storage.outputs import RUNS, output_file
+from rerank.storage.strict_json import as_json
+
+SOURCES = (  # what results depend on
+    *COMPILATION, "data", "kernels/by_type.py", "learn", "metrics", "readers", str(Path(__file__).parent),
+)  # fmt: skip
+FEWEST_CROSSED = 4 * FOLDS  # sentences, without others to test on, from which on they are cross-validated
+CONTEXT = 4  # words on either side of an error
+
+
+def write_page(
+    path: Path,
+    recipe: TaggingRecipe,
+    metrics: Mapping[str, Any],
+    seconds: float,
+    metric: LabelMetric,
+    sentences: Mapping[str, Sequence[TaggedSentence]],
+    guessed: Mapping[str, Sequence[Sequence[str]]],
+) -> None:
+    """Write the report to ``path``; sentences, guessed: those of every test split, and the labels they were given."""
+    pairs = {split: (sentences[split], guessed[split]) for split in sentences}
+    base = "The base gives every word its most frequent label in training."
+    if recipe.rerank is not None:
+        base += " Reranked are the best sequences of labels; their own report is in rerank/report.html."
+    sections = [
+        PageSection("Results", [base, *(headline.results_on_page(metrics, split) for split in sentences)]),
+        PageSection("Labels", [label_table(split, metric, *each) for split, each in pairs.items()]),
+        PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
+        PageSection("Training", [list_tables.training_table(metrics)]),
+        PageSection("Data", [sizes_table(metrics["corpora"])]),
+    ]
+    summary = headline.headline(metrics)
+    text = report(metrics, sections, recipe=recipe.as_yaml(), seconds=seconds, about=recipe.about, summary=summary)
+    write_text(path, text)
+
+
+def sizes_table(corpora: Mapping[str, Any]) -> TextTable:
+    """The sizes of the splits."""
+    rows = [
+        {
+            "split": split,
+            **{key: count(entry[key]) for key in ("sentences", "tokens", "labels")},
+            "left out": count(sum(entry["skipped"].values())),
+        }
+        for split, entry in corpora.items()
+    ]
+    return TextTable.of("Sentences", rows)
+
+
+def label_table(
+    split: str, metric: LabelMetric, sentences: Sequence[TaggedSentence], guessed: Sequence[Sequence[str]]
+) -> TextTable:
+    """Precision, recall and F1 by label, or by type of span, the most frequent first."""
+    spans = isinstance(metric, SpanScore)
+    counts = (counts_by_type if spans else counts_by_label)(guessed, [sentence.labels for sentence in sentences])
+    rows = [
+        {
+            "type" if spans else "label": name,
+            "P": fixed(100 * correct / max(found, 1)),
+            "R": fixed(100 * correct / max(right, 1)),
+            "F1": fixed(200 * correct / max(found + right, 1)),
+            "correct": count(correct),
+            "found": count(found),
+            "right": count(right),
+        }
+        for name, (correct, found, right) in sorted(counts.items(), key=lambda item: -item[1][2])
+    ]
+    return TextTable.of(f"{split}, by {'type of span' if spans else 'label'}", rows)
+
+
+def error_table(
+    split: str, sentences: Sequence[TaggedSentence], guessed: Sequence[Sequence[str]], most: int
+) -> TextTable:
+    """The first wrong label of the first sentences that have one, with the words around it."""
+    rows = list[dict[str, str]]()
+    for sentence, labels in zip(sentences, guessed, strict=True):
+        wrong = [i for i, (label, right) in enumerate(zip(labels, sentence.labels, strict=True)) if label != right]
+        if wrong and len(rows) < most:
+            i, words = wrong[0], sentence.words
+            context = [*words[max(i - CONTEXT, 0) : i], f"[{words[i]}]", *words[i + 1 : i + 1 + CONTEXT]]
+            row = {"sentence": sentence.id, "words": " ".join(context), "right": sentence.labels[i]}
+            rows.append(row | {"found": labels[i], "wrong labels": count(len(wrong))})
+    return TextTable.of(f"{split}, in context", rows, texts=4)
+
+
+log = logging.getLogger("rerank")
+LISTS, SECOND = "lists", "rerank"  # folders: the lists of the second stage, and its results
+
+
+@dataclass
+class TaggingRun:
+    """A trained tagger, with what was evaluated of it."""
+
+    single: Single[Any]
+    tagger: Tagger
+    dev: float | None = None
+    splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    significance: dict[str, dict[str, Any]] = field(default_factory=dict)
+    guessed: dict[str, list[list[str]]] = field(default_factory=dict)
+
+    def entry(self) -> dict[str, Any]:
+        """The run in metrics.json."""
+        recipe = self.single.recipe
+        return {
+            "name": self.single.name, "seed": recipe.seed, "learner": recipe.learner, "dev": self.dev,
+            "training": self.tagger.about["training"], "splits": self.splits, "significance": self.significance,
+        }  # fmt: skip
+
+
+class TaggingSteps(Steps[TaggingRecipe]):
+    """The steps for labelled sentences; sentences: those of every split."""
+
+    results = ("model", LISTS)
+    singles: list[Single[Any]]
+
+    def check(self) -> None:
+        recipe, data = self.recipe, self.recipe.data
+        self.singles = recipe.expand()
+        sequence_reader(data.reader)
+        for single in self.singles:
+            learner_of(single.recipe)
+            token_features_of(single.recipe.features, 1)
+            training = single.recipe.training
+            if training.average_after >= training.epochs:
+                message = f"found {training.average_after}; expected less than the {training.epochs} epochs"
+                raise RecipeError(message, key="training.average_after")
+        label_metric(recipe.metric, ())
+        self.splits = tuple(dict.fromkeys([*data.train, *([data.dev] if data.dev else []), *data.tests]))
+        self.files = [data.place(split) for split in self.splits]
+        for path in self.files:
+            self.inputs.open(path, others=[])
+        self.code = code_of(recipe, SOURCES)
+        self.size, self.predictions = {"splits": len(data.tests)}, [f"{split}.txt" for split in data.tests]
+        self.sentences, self.skipped = dict[str, list[TaggedSentence]](), dict[str, SkipCount]()
+        self.runs = list[TaggingRun]()
+        self.metric: LabelMetric | None = None
+
+    def extract(self) -> dict[str, int]:
+        data = self.recipe.data
+        for split in self.splits:
+            count = self.skipped[split] = SkipCount(data.on_bad_list)
+            self.sentences[split] = read_split(data, split, count)
+            count.warn()
+            if split in data.train:
+                check_labels(self.sentences[split], data.reader, data.place(split))
+        self.train_sentences = [sentence for split in data.train for sentence in self.sentences[split]]
+        labels = {label for sentence in self.train_sentences for label in sentence.labels}
+        self.metric = label_metric(self.recipe.metric, labels)
+        return {"sentences": sum(map(len, self.sentences.values()))}
+
+    def counts(self) -> dict[str, Any]:
+        return {
+            split: {
+                "sentences": len(sentences),
+                "tokens": sum(len(sentence.tokens) for sentence in sentences),
+                "labels": len({label for sentence in sentences for label in sentence.labels}),
+                "skipped": dict(self.skipped[split].reasons),
+            }
+            for split, sentences in self.sentences.items()
+        }
+
+    def train(self, work: Stages) -> dict[str, int]:
+        dev = self.recipe.data.dev
+        for single in self.singles:
+            tagger = self._trained(single)
+            run = TaggingRun(single, tagger)
+            if dev is not None:
+                rows, reference = self._rows(dev, self._guess(run, dev))
+                run.dev = float(self.metric_used.scores(rows.sum(axis=0), reference.sum(axis=0)))
+                log.info("%s: %s on %s", single.name, self.metric_used.text(run.dev), dev)
+            self.runs.append(run)
+            work.append({"run": single.name, "seed": single.recipe.seed, **line} for line in tagger.about["history"])
+        return {"results": len(self.runs)}
+
+    def _trained(self, single: Single[Any]) -> Tagger:
+        """The tagger of a single run, unless it is kept already."""
+        recipe, dev = single.recipe, self.recipe.data.dev
+        settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "rerank", "examples"})
+        known = [__version__, self.code, [self.inputs.digest(path) for path in self.files], settings]
+        key = hashlib.sha256(as_json(known).encode()).hexdigest()
+        place = output_file(self.directory, RUNS, key)
+        try:
+            return Tagger.load(place, trust=True)
+        except ModelError:
+            tagger, training = train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
+            seconds = sum(line.get("seconds", 0.0) for line in training.history)
+            tagger.about["history"] = training.history
+            tagger.about["training"] = {
+                "learner": recipe.learner["name"], "epochs": training.epoch, "seconds": round(seconds, 3),
+                "attributes": len(tagger.features.ids), "nonzero_weights": int(np.count_nonzero(tagger.weights)),
+                "mistakes": [line["mistakes"] for line in training.history if "mistakes" in line],
+            }  # fmt: skip
+            tagger.save(place)
+            return tagger
+
+    @property
+    def metric_used(self) -> LabelMetric:
+        """The metric, once labels are known."""
+        assert self.metric is not None
+        return self.metric
+
+    @property
+    def chosen(self) -> TaggingRun:
+        """The run that is best on dev, the first of equals."""
+        return max(self.runs, key=lambda run: 0.0 if run.dev is None else run.dev)
+
+    def model(self) -> Tagger:
+        return self.chosen.tagger
+
+    def evaluate(self) -> Metrics:
+        recipe, metric, chosen, data = self.recipe, self.metric_used, self.chosen, self.recipe.data
+        usual = majority(self.train_sentences)
+        self.selections = dict[str, Compared]()
+        for split in data.tests if self.tests else ():
+            self._measure(split, self.runs, [_labelled(usual, sentence) for sentence in self.sentences[split]])
+        alone = self.tests and not data.tests and len(data.train) == 1
+        if crossed := alone and len(self.train_sentences) >= FEWEST_CROSSED:
+            self._measure(data.train[0], [chosen], self._cross_validated())
+        entry = chosen.entry()
+        return self.head(recipe.run_seeds[0], metric.signature) | {
+            "measure": metric.primary, "predictor": recipe.training.predictor, "corpora": self.counts(),
+            "dev_split": data.dev, "chosen": {"name": entry["name"], "seed": entry["seed"]},
+            "training": entry["training"], "splits": entry["splits"], "significance": entry["significance"],
+            "signatures": {split: {metric.primary: metric.signature} for split in entry["splits"]},
+            "runs": [run.entry() for run in self.runs], "folds": FOLDS if crossed else None,
+        }  # fmt: skip
+
+    def _measure(self, split: str, runs: Sequence[TaggingRun], usual: list[list[str]]) -> None:
+        """Measure runs on a split, whose words have the ``usual`` labels as the base."""
+        metric, used, settings = self.metric_used, self.recipe.training.predictor, self.recipe.significance
+        base, reference = self._rows(split, usual)
+        for run in runs:
+            rows = {"base": base, used: self._rows(split, self._guess(run, split))[0]}
+            ids = [each.id for each in self.sentences[split]]
+            how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": self.recipe.seed}
+            found = Compared(metric, reference, rows, ids=ids, **how)
+            run.splits[split], run.significance[split] = found.reports(), found.significance()
+            if run is self.chosen:
+                self.selections[split] = found
+
+    def _cross_validated(self) -> list[list[str]]:
+        """Label sections of the training sentences by taggers, like the chosen one, of all other sections; returns the
+        usual labels there."""
+        every, chosen, usual = self.train_sentences, self.chosen, list[list[str]]()
+        log.info("cross-validation: %d sections of the sentences", FOLDS)
+        epochs = int(chosen.tagger.about["training"]["epochs"])
+        found = jackknifed(chosen.single.recipe, every, FOLDS, 1, epochs)
+        chosen.guessed[self.recipe.data.train[0]] = [list(best[0].labels) for _, best in found]
+        for fold in range(FOLDS):
+            first, end = (len(every) * k // FOLDS for k in (fold, fold + 1))
+            known = majority([*every[:first], *every[end:]])
+            usual += [_labelled(known, sentence) for sentence in every[first:end]]
+        return usual
+
+    def predict(self) -> None:
+        """Words with the labels of the chosen tagger, in the format of the files, and the rows of statistics."""
+        reader = sequence_reader(self.recipe.data.reader)
+        for split in self.recipe.data.tests:
+            with open_output(output_file(self.directory, "predictions", f"{split}.txt")) as out:
+                for sentence, labels in zip(self.sentences[split], self._guess(self.chosen, split), strict=True):
+                    reader.write(out, sentence, labels)
+            self.selections[split].save(output_file(self.directory, "predictions", f"{split}.selections.npz"))
+
+    def second(self) -> tuple[TaskRecipe, Path] | None:
+        """The ranking of the best sequences, whose lists are written here."""
+        stage, data, chosen = self.recipe.rerank, self.recipe.data, self.chosen
+        if stage is None or not self.tests:
+            return None
+        place = output_file(self.directory, LISTS)
+        place.mkdir(exist_ok=True)
+        epochs = int(chosen.tagger.about["training"]["epochs"])
+        with open_output(place / "train.jsonl.gz") as out:
+            write_lists(out, jackknifed(chosen.single.recipe, self.train_sentences, stage.folds, stage.n, epochs))
+        others = dict.fromkeys([*([data.dev] if data.dev else []), *data.tests])
+        for split in others:
+            with open_output(place / f"{split}.jsonl.gz") as out:
+                write_lists(out, best_of(chosen.tagger, [self.sentences[split]], stage.n))
+        settings = {
+            "name": f"{self.recipe.name}-rerank", "task": "ranking", "seed": chosen.single.recipe.seed,
+            "metric": {"name": self.metric_used.name}, "features": {"set": "labels"},
+            "data": {"root": str(place), "nbest": "{root}/{split}.jsonl.gz", "reader": "jsonl", "sources": None,
+                     "references": None, "dev": data.dev, "tests": list(data.tests)},
+            "decode": {"kinds": []},
+        }  # fmt: skip
+        return read_settings(changed(settings, stage.recipe)), output_file(self.directory, SECOND)
+
+    def add_second(self, found: Metrics, results: Metrics) -> None:
+        """Put the results of the ranking beside those of the tagger."""
+        predictor = results.get("predictor", "average")
+        for split, systems in results["splits"].items():
+            tests = results["significance"].get(split, {})
+            found["splits"][split] |= {"oracle": systems["oracle"], "reranked": systems[predictor]}
+            found["significance"][split]["reranked_vs_tagger"] = tests.get(f"{predictor}_vs_base")
+
+    def curve(self) -> dict[str, Any]:
+        return {}
+
+    def report(self, metrics: Metrics, seconds: float) -> None:
+        crossed = [split for split in self.recipe.data.train if split in self.chosen.splits]
+        guessed = {split: self._guess(self.chosen, split) for split in [*self.recipe.data.tests, *crossed]}
+        sentences = {split: self.sentences[split] for split in guessed}
+        write_page(self.directory / "report.html", self.recipe, metrics, seconds, self.metric_used, sentences, guessed)
+
+    def _guess(self, run: TaggingRun, split: str) -> list[list[str]]:
+        if split not in run.guessed:
+            run.guessed[split] = list(run.tagger.tag_many(sentence.tokens for sentence in self.sentences[split]))
+        return run.guessed[split]
+
+    def _rows(self, split: str, guessed: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of guesses for a split, float64 [L, K], and of what is right, float64 [L, R]."""
+        reference, rows = self.metric_used.of_sentences(guessed, (each.labels for each in self.sentences[split]))
+        return rows, reference
+
+
+def _labelled(usual: Mapping[str, str], sentence: TaggedSentence) -> list[str]:
+    """The usual label of each word."""
+    return [usual.get(word, usual[""]) for word in sentence.words]
+
+
+def majority(sentences: Sequence[TaggedSentence]) -> dict[str, str]:
+    """The most frequent label of every word, the first of equals, and of all words under ""."""
+    counts = dict[str, Counter[str]]()
+    for sentence in sentences:
+        for word, label in zip(sentence.words, sentence.labels, strict=True):
+            counts.setdefault(word, Counter())[label] += 1
+    every = Counter[str]()
+    for labels in counts.values():
+        every.update(labels)
+    return {word: labels.most_common(1)[0][0] for word, labels in (*counts.items(), ("", every))}

@@ -1,0 +1,294 @@
+"""A tagger: the best labels of words, the best k, how probable each is, and why.
+
+Its folder has the weights that are not 0 (``columns.npy``, int64, and ``values.npy``, float32; columns as in
+``rerank.contrib.structures.chain``), the texts of the attributes in their order with what its templates look up
+(``lexicons.json``), and ``model.json``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from rerank.base.errors import DataError
+from rerank.base.ranges import Range
+from rerank.base.registry import Registry
+from rerank.contrib.structures.attributes import Own, TokenFeatures
+from rerank.contrib.structures.chain import Chains, chains_of
+from rerank.contrib.structures.decoding import decode, k_best, marginals
+from rerank.contrib.structures.patterns import Gazetteer, read_patterns
+from rerank.contrib.structures.readers import BATCH, Token
+from rerank.models.model import (
+    FORMAT_VERSION,
+    HEADER,
+    ModelRoute,
+    check_files,
+    header_digest,
+    read_header,
+    stored_model,
+)
+from rerank.models.provenance import Provenance, Trust, require_trusted_parts
+from rerank.readers.given.nbest import GivenError
+from rerank.recipes.settings import Section
+from rerank.storage.arrays import read_array, save_arrays
+from rerank.storage.files import digest, new_directory
+from rerank.storage.strict_json import as_json, read_object
+
+LEXICONS = "lexicons.json"
+MOST_SENTENCES = 100_000  # of a request
+MOST_STEPS = 20_000_000  # words times labels times sequences of a sentence, of 16 bytes each
+Words: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # words, or tokens with several columns
+
+token_features: Registry[Own] = Registry("token_feature")  # users' functions
+
+
+class TaggerHeader(BaseModel):
+    """The content of ``model.json``. functions: users' functions, import paths by name; width: columns of tokens."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    version: int
+    settings: dict[str, Any]
+    about: Provenance
+    labels: Annotated[list[str], Field(min_length=1)]
+    forbidden: list[list[int]]
+    patterns: list[str]
+    functions: dict[str, str]
+    width: Annotated[int, Field(ge=1)]
+    files: dict[Annotated[str, Field(pattern=r"^(columns|values)\.npy$|^lexicons\.json$")], str]
+    digest: str
+
+
+class TagRequest(Section):
+    """Sentences to tag, of words or of tokens with several columns. n: so many sequences of labels of each, with their
+    scores."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    sentences: list[list[str] | list[list[str]]] = Field(min_length=1, max_length=MOST_SENTENCES)
+    n: Annotated[int, Range(1, 1000)] | None = None
+
+
+class Tagging(NamedTuple):
+    """Labels of a sentence, with their score."""
+
+    labels: list[str]
+    score: float
+
+
+class Reason(NamedTuple):
+    """An argument for the best labels at a place, and against the second best: a transition or an attribute, by name.
+
+    amount: what it adds to the difference of their scores.
+    """
+
+    place: int
+    name: str
+    amount: float
+
+
+@dataclass(frozen=True)
+class Tagger:
+    """A model that tags words. Threads may share it.
+
+    settings: the recipe it was trained by; about: provenance; features: what makes attributes of tokens; labels: K of
+    them; allowed: uint8 [K + 2, K], see ``Chains``; weights: float32 [D]; width: columns of tokens; functions: the
+    import paths of users' functions, by name.
+    """
+
+    use: ClassVar[str] = "tags words"
+    command: ClassVar[str] = "rerank tag"
+
+    settings: dict[str, Any]
+    about: dict[str, Any]
+    features: TokenFeatures
+    labels: tuple[str, ...]
+    allowed: np.ndarray
+    weights: np.ndarray
+    width: int = 1
+    functions: dict[str, str] | None = None
+
+    @staticmethod
+    def load(directory: Path | str, trust: Trust = False) -> "Tagger":
+        """Read what ``save`` wrote, from a directory or by URL; trust: see ``rerank.load``.
+
+        Raises
+        ------
+        ModelError: no tagger, damaged, or it names code that is not trusted.
+        """
+        source = str(directory)
+        with stored_model(source, TaggerHeader) as place:
+            header = read_header(place, TaggerHeader)
+            check_files(place, header["files"])
+            parts = ((f"features.functions.{name}", path) for name, path in header["functions"].items())
+            require_trusted_parts(parts, trust, source)
+            lexicons = read_object(place / LEXICONS)
+            gazetteers = {name: Gazetteer(kinds) for name, kinds in lexicons["gazetteers"].items()}
+            known = *lexicons["clusters"], *gazetteers
+            ids = {name: j for j, name in enumerate(lexicons["attributes"])}
+            functions = {name: token_features.get(path) for name, path in header["functions"].items()}
+            patterns = read_patterns(header["patterns"], known)
+            features = TokenFeatures(patterns, lexicons["clusters"], gazetteers, functions, ids)
+            K = len(header["labels"])
+            allowed, weights = np.ones((K + 2, K), np.uint8), np.zeros(K * (K + len(ids)), np.float32)
+            for before, after in header["forbidden"]:
+                allowed[before, after] = 0
+            columns, values = read_array(place / "columns.npy", np.int64, 1), read_array(place / "values.npy", "f4", 1)
+            if columns.size and not 0 <= columns.min() <= columns.max() < weights.size:
+                raise ValueError(f"columns.npy has a column that is not among {weights.size}")
+            if not np.isfinite(values).all():
+                raise ValueError("values.npy holds weights that are not finite")
+            weights[columns] = values
+            about, labels = dict(header["about"]), tuple(header["labels"])
+            return Tagger(
+                header["settings"], about, features, labels, allowed, weights, header["width"], header["functions"]
+            )
+
+    def save(self, directory: Path | str) -> None:
+        """Write the model; it appears under its name only when complete."""
+        features = self.features
+        columns = np.flatnonzero(self.weights)
+        lexicons = {
+            "attributes": list(features.ids),
+            "clusters": features.clusters,
+            "gazetteers": {name: gazetteer.kinds for name, gazetteer in features.gazetteers.items()},
+        }
+        with new_directory(directory) as new:
+            save_arrays(new, {"columns": columns, "values": self.weights[columns]})
+            (new / LEXICONS).write_text(as_json(lexicons))
+            header = {
+                "version": FORMAT_VERSION,
+                "settings": self.settings,
+                "about": self.about,
+                "labels": list(self.labels),
+                "forbidden": np.argwhere(self.allowed == 0).tolist(),
+                "patterns": [pattern.line for pattern in features.patterns],
+                "functions": self.functions or {},
+                "width": self.width,
+                "files": {path.name: digest(path) for path in sorted(new.iterdir())},
+            }
+            header["digest"] = header_digest(header)
+            (new / HEADER).write_text(as_json(header, indent=1))
+
+    def tag(self, tokens: Words) -> list[str]:
+        """The best labels of a sentence: words, or tokens with as many columns as in training.
+
+        Raises
+        ------
+        DataError: tokens with other columns, or so few that no labels are allowed.
+        """
+        return next(self.tag_many([tokens]))
+
+    def tag_many(self, sentences: Iterable[Words]) -> Iterator[list[str]]:
+        """``tag`` of many sentences, in their order, made while they are asked for."""
+        for chains in self._batches(sentences):
+            for labels in np.split(decode(chains, self.weights), chains.starts[1:-1]):
+                yield self._named(labels)
+
+    def nbest(self, tokens: Words, k: int = 20) -> list[Tagging]:
+        """The ``k`` best sequences of labels, best first, fewer if there are no more; see ``tag``."""
+        return next(self.nbest_many([tokens], k))
+
+    def nbest_many(self, sentences: Iterable[Words], k: int = 20) -> Iterator[list[Tagging]]:
+        """``nbest`` of many sentences, in their order, made while they are asked for."""
+        for chains in self._batches(sentences):
+            scores, labels = k_best(chains, self.weights, k)
+            for i, (first, end) in enumerate(zip(chains.starts, chains.starts[1:], strict=False)):
+                there = np.flatnonzero(np.isfinite(scores[i]))
+                yield [Tagging(self._named(labels[r, first:end]), float(scores[i, r])) for r in there]
+
+    def marginals(self, tokens: Words) -> np.ndarray:
+        """float64 [tokens, K]: how probable each of ``labels`` is, where a sequence is as e to the power of its score.
+
+        Of models of maxent (CRFs) these are what they were trained for; other scores are of any scale.
+        """
+        return marginals(self.chains([tokens]), self.weights)
+
+    def explain(self, tokens: Words) -> list[Reason]:
+        """The features that decided between the best labels and the second best, the largest first; the sum is the
+        difference of their scores."""
+        chains = self.chains([tokens])
+        _, found = k_best(chains, self.weights, 2)
+        K, names = len(self.labels), self._attribute_names
+        reasons = dict[tuple[int, str], float]()
+        if (found[1] < 0).any():
+            return []
+        for labels, sign in zip(found, (1.0, -1.0), strict=True):
+            for t, label in enumerate(labels.tolist()):
+                if t:
+                    before = int(labels[t - 1])
+                    key = t, f"{self.labels[before]} → {self.labels[label]}"
+                    reasons[key] = reasons.get(key, 0.0) + sign * float(self.weights[before * K + label])
+                for e in range(chains.rows[t], chains.rows[t + 1]):
+                    j, value = int(chains.attributes[e]), float(chains.values[e]) if chains.values.size else 1.0
+                    key = t, f"{names[j]} {self.labels[label]}"
+                    reasons[key] = reasons.get(key, 0.0) + sign * value * float(self.weights[K * K + j * K + label])
+        made = [Reason(place, name, amount) for (place, name), amount in reasons.items() if amount]
+        return sorted(made, key=lambda reason: -abs(reason.amount))
+
+    def routes(self) -> dict[str, ModelRoute]:
+        """What a service answers."""
+        return {"/tag": ModelRoute(TagRequest, answer_tags)}
+
+    def health(self) -> dict[str, Any]:
+        """What a service says of its model."""
+        return {"task": "tagging", "labels": self.labels}
+
+    def warm_up(self) -> None:
+        """Tag a word, so that the first request need not wait for compiled code."""
+        token = ["a"] * self.width
+        self.tag([token])
+        self.nbest([token], 2)
+
+    def chains(self, sentences: Sequence[Words]) -> Chains:
+        """Sentences as the learner sees them, without their labels."""
+        found = self.features.extract([self._rows(tokens, i) for i, tokens in enumerate(sentences, start=1)])
+        return chains_of(
+            found.starts, found.rows, found.attributes, None, self.allowed,
+            attribute_count=len(self.features.ids), values=found.values if found.values.size else None,
+            names=self.labels,
+        )  # fmt: skip
+
+    def _rows(self, tokens: Words, number: int) -> list[Token]:
+        """Tokens as rows of columns, a word being one with a single column."""
+        expected = "a word" if self.width == 1 else f"{self.width} columns"
+        if not isinstance(tokens, Iterable) or isinstance(tokens, (str, Mapping)):
+            raise DataError(f"sentence {number}: found {tokens!r}; expected a list of words or tokens")
+        rows = list[Token]()
+        for token in tokens:
+            row = (token,) if isinstance(token, str) else tuple(token) if isinstance(token, (list, tuple)) else ()
+            if len(row) != self.width or not all(isinstance(text, str) for text in row):
+                raise DataError(f"sentence {number}: found {token!r}; expected {expected} for every token")
+            rows.append(row)
+        return rows
+
+    @cached_property
+    def _attribute_names(self) -> list[str]:
+        return list(self.features.ids)
+
+    def _named(self, labels: np.ndarray) -> list[str]:
+        return [self.labels[label] for label in labels.tolist()]
+
+    def _batches(self, sentences: Iterable[Words]) -> Iterator[Chains]:
+        given = iter(sentences)
+        while batch := list(islice(given, BATCH)):
+            yield self.chains(batch)
+
+
+def answer_tags(model: Tagger, asked: TagRequest, limits: Any) -> tuple[dict[str, Any], int]:
+    """The labels of sentences, or their best sequences of labels, and how many sentences there are."""
+    for i, sentence in enumerate(asked.sentences):
+        if len(sentence) > limits.words:
+            raise GivenError(f"found {len(sentence):,} words; at most {limits.words:,} are tagged", f"sentences[{i}]")
+        if len(sentence) * len(model.labels) * (asked.n or 1) > MOST_STEPS:
+            message = f"{asked.n} sequences of labels of {len(sentence):,} words take too much room; ask for fewer"
+            raise GivenError(message, f"sentences[{i}]")
+    if asked.n is None:
+        return {"labels": list(model.tag_many(asked.sentences))}, len(asked.sentences)
+    found = [[tagging._asdict() for tagging in best] for best in model.nbest_many(asked.sentences, asked.n)]
+    return {"nbest": found}, len(asked.sentences)

@@ -1,0 +1,253 @@
+"""Training over chains: epochs in a seeded order, and the best of them by what is measured after each.
+
+To a learner, an example is a list of two: the right labels y* with the features φ(y*) − φ(y'), and the rival y' with
+none. It is handed to the learner's own pass over lists, so that updates, averages and counts are those of lists. Where
+the best labels are the right ones, the list has nothing else in it.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.interrupts import check, deferred
+from rerank.contrib.structures.chain import ChainRoom, Chains, entries_of, room_for
+from rerank.contrib.structures.crf import solve_chains
+from rerank.contrib.structures.decoding import best_labels, decode_all, differing_columns
+from rerank.kernels.by_type import ByType
+from rerank.kernels.compile import kernel, kernel_of
+from rerank.learn.base import Learner, State, Weights
+from rerank.learn.contract import accepted
+from rerank.learn.losses import Cost
+from rerank.learn.pairs import ORACLES
+from rerank.learn.predictor import SEEN, SURVIVED, UPDATES, sums_of
+from rerank.learn.rules.maxent import Maxent
+from rerank.learn.trainer import EvaluationHooks, Training, TrainingState, epoch_order
+from rerank.learn.workspace import ListArrays, Scratch, parts, stats_of
+
+
+class PassOfLearner(ByType):
+    """A function whose body is the pass over lists of the learner whose settings come last."""
+
+    def body_of(self, kinds: list[Any]) -> Any:
+        passes = kinds[-1].owner.passes
+        return getattr(passes, "function", passes)
+
+
+@PassOfLearner
+def learn_from_list(
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: None, tally: np.ndarray,
+    params: Any,
+) -> None:  # fmt: skip
+    """Pass over ``order`` and learn, as the learner does."""
+
+
+@kernel
+def chain_pass(
+    order: np.ndarray, state: Any, sums: Any, pair: ListArrays, scratch: Scratch, log: None, tally: np.ndarray,
+    room: ChainRoom, chains: Chains, tilt: float, params: Any,
+) -> None:  # fmt: skip
+    """Pass over the examples ``order``: find the rival of each, and learn from the pair; ``pair`` is scratch space.
+
+    tilt: what a wrong label counts in the search for the rival.
+    """
+    for at in range(order.shape[0]):
+        i = order[at]
+        best_labels(state, tilt, i, room, chains)
+        count, cost = differing_columns(pair, i, room, chains)
+        pair.lists[1] = 2 if count >= 0 else 1
+        pair.rows[1] = pair.rows[2] = max(count, 0)
+        pair.gain[1], pair.weight[0] = -cost, chains.weight[i]
+        learn_from_list(pair, pair.oracle, state, sums, scratch, log, tally, params)
+
+
+class PairSpace(NamedTuple):
+    """A list of two for kernels to fill, and scratch space for what learners make of it."""
+
+    data: ListArrays
+    scratch: Scratch
+
+
+def pair_for(entries: int) -> PairSpace:
+    """A list of two that differ in up to this many columns."""
+    lists, oracle, base = np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(2)
+    data = ListArrays(
+        lists=lists, rows=np.zeros(3, np.int64), columns=np.empty(entries, np.uint32), values=np.empty(entries),
+        base=base, gain=np.zeros(2), weight=np.ones(1), oracle=oracle, pairs=ORACLES, free=0,
+    )  # fmt: skip
+    column, value, extra = np.empty(entries + 1, np.uint32), np.empty(entries + 1), np.empty(entries + 1)
+    scratch = Scratch(
+        np.empty(2), np.empty(2, np.int64), np.empty(2), column, value, extra, np.empty((0, 3)), np.empty(0, np.int64),
+        np.zeros(1, np.int64),
+    )  # fmt: skip
+    return PairSpace(data, scratch)
+
+
+POINTS = 20  # points of the curves of an epoch
+
+
+def require_structured(learner: Learner) -> None:
+    """Refuse a learner that cannot learn over outputs too many to list."""
+    reason = ""
+    if isinstance(learner, Maxent):
+        return
+    if learner.batch:
+        reason = "it looks at every candidate of a list at once, and outputs are too many to list"
+    elif learner.dual:
+        reason = "it keeps a variable for every candidate, and outputs are too many to list"
+    elif not learner.pairwise:
+        reason = f"its loss {getattr(learner, 'loss', '')} sums over all outputs; take the learner maxent, which does"
+    if reason:
+        raise RecipeError(f"the learner {learner.name!r} cannot train over structures: {reason}", key="learner")
+
+
+def train_chains(
+    learner: Learner,
+    chains: Chains,
+    *,
+    evaluate: Callable[[Weights], float] | None = None,
+    epochs: int = 10,
+    seed: int = 0,
+    shuffle: bool = True,
+    predictor: str = "average",
+    patience: int | None = None,
+    average_after: int = 0,
+) -> Training:
+    """Train for ``epochs`` passes over ``chains`` and keep the best by ``evaluate``, without one the last.
+
+    ``maxent`` finds its optimum in place of epochs. Arguments are those of ``rerank.learn.trainer.train``; the weights
+    of the result are ``training.weights[predictor].w``. average_after: after this many epochs the average begins anew,
+    without the predictors before; with a threshold that leaves few weights other than 0 in it.
+
+    Raises
+    ------
+    RecipeError: the learner needs all outputs, or cannot keep a state for this many columns.
+    DataError: a token of ``chains`` has no label.
+    """
+    require_structured(accepted(learner))
+    if (chains.gold < 0).any():
+        i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
+        raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
+    hooks = EvaluationHooks(predictor, None, evaluate, None, None)
+    lists: Any = chains  # of this many columns
+    progress = TrainingState.begin(learner, lists, None)
+    last = progress.epoch + epochs
+    if isinstance(learner, Maxent):
+        progress.solve(lambda: solve_chains(learner, chains, progress.state), chains.attributes.size, hooks)
+        last = progress.epoch
+    visitor = ChainVisitor(learner, chains)
+    with deferred():
+        while progress.epoch < last and not progress.stopped(patience):
+            if average_after and progress.epoch == average_after:
+                sums_of(progress.state)[:] = 0.0
+                progress.state.numbers[SURVIVED], progress.state.counts[SEEN] = 0.0, 0
+            order = epoch_order(chains.example_count, seed, progress.epoch, shuffle)
+            start = time.perf_counter()
+            progress.stats = visitor.epoch(order, progress.state)
+            progress.seconds, progress.nonzeros = time.perf_counter() - start, chains.attributes.size
+            progress.finish_epoch(hooks)
+            check()
+    return progress.training
+
+
+class ChainVisitor:
+    """A learner's passes over chains, with the scratch space for them."""
+
+    def __init__(self, learner: Learner, chains: Chains) -> None:
+        self.learner, self.params = learner, learner.settings()
+        self.chains: Any = chains  # a corpus of this many columns to the learner
+        self.room, self.pair = room_for(chains), pair_for(entries_of(chains))
+
+    def epoch(self, order: np.ndarray, state: State) -> list[Any]:
+        """Pass over the examples ``order`` (int64) once and update ``state``; see ``Learner.epoch``."""
+        sums = self.learner.begin(self.chains, order.size, state)
+        stats = []
+        for part in parts(order, POINTS):
+            stats.append(stats_of(self.visit(part, state, sums), 0))
+        self.learner.finish(state, sums)
+        stats[-1] = stats[-1]._replace(nonzero_weights=self.learner.nonzero_weights(state))
+        return stats
+
+    def visit(self, order: np.ndarray, state: State, sums: Any) -> np.ndarray:
+        """A part of an epoch, between ``begin`` and ``finish``; returns a tally."""
+        self.room.stamp[0] = -1  # other transitions than those of an earlier state
+        kind: Any = type(self.learner)
+        kernel, tally = kernel_of(chain_pass, kind, self.learner.loss_type()), np.zeros(6)
+        tilt = float(issubclass(self.learner.loss_type(), Cost))
+        kernel(order, state, sums, *self.pair, None, tally, self.room, self.chains, tilt, self.params)
+        return tally
+
+
+def vote(
+    learner: Learner, chains: Chains, test: Chains, *, epochs: int = 10, seed: int = 0, shuffle: bool = True
+) -> np.ndarray:
+    """int32 [T]: labels of ``test`` by all predictors of a training on ``chains`` (Freund & Schapire 1999).
+
+    The k-th predictor votes for one whole sequence of labels of every example, with as many votes as it survived
+    examples; a label by itself has none. Of sequences with equally many, the first in the order of labels wins.
+
+    It costs a training, and for every predictor, that is, every update, an argmax of all of ``test``: some 10,000 times
+    as much as the average where 10,000 updates were made. Nothing is kept of a predictor but its votes. Take the
+    average where that is too much.
+
+    Raises
+    ------
+    RecipeError: see ``train_chains``.
+    """
+    require_voters(learner)
+    visitor, state = ChainVisitor(learner, chains), learner.init(chains.width)
+    ballot, seen = Ballot(test), 0
+    ballot.enter(state, seen)
+    for epoch in range(epochs):
+        order = epoch_order(chains.example_count, seed, epoch, shuffle)
+        sums = learner.begin(visitor.chains, order.size, state)
+        for at in range(order.size):
+            before = state.counts[UPDATES]
+            visitor.visit(order[at : at + 1], state, sums)
+            if state.counts[UPDATES] != before:
+                ballot.enter(state, seen)
+            seen += 1
+        learner.finish(state, sums)
+    return ballot.winners(seen)
+
+
+def require_voters(learner: Learner) -> None:
+    """Refuse a learner that has but one predictor, or cannot learn over structures."""
+    require_structured(learner)
+    if learner.batch:
+        message = f"the learner {learner.name!r} has one predictor; expected one that learns online"
+        raise RecipeError(message, key="learner")
+
+
+class Ballot:
+    """The votes for the sequences of each example."""
+
+    def __init__(self, test: Chains) -> None:
+        self.test, self.room, self.lengths = test, room_for(test), np.diff(test.starts)
+        self.labels = np.zeros(test.rows.size - 1, np.int32)  # of the current predictor
+        self.since = np.zeros(test.example_count, np.int64)  # how many examples had been seen when it first said so
+        self.votes = [Counter[tuple[int, ...]]() for _ in range(test.example_count)]
+
+    def enter(self, state: State, seen: int) -> None:
+        """A new predictor, made on the example after the first ``seen``, which it survives."""
+        labels = np.empty_like(self.labels)
+        self.room.stamp[0] = -1
+        decode_all(self.test, state, self.room, labels)
+        example = np.repeat(np.arange(self.lengths.size), self.lengths)
+        self._count(np.unique(example[labels != self.labels]), seen)
+        self.labels = labels
+
+    def _count(self, examples: np.ndarray, seen: int) -> None:
+        for i in examples:
+            sequence = tuple(self.labels[self.test.starts[i] : self.test.starts[i + 1]].tolist())
+            self.votes[i][sequence] += seen - int(self.since[i])
+            self.since[i] = seen
+
+    def winners(self, seen: int) -> np.ndarray:
+        """int32 [T]: the sequences with the most votes after ``seen`` examples."""
+        self._count(np.arange(self.lengths.size), seen)
+        best = [min(votes, key=lambda sequence: (-votes[sequence], sequence)) for votes in self.votes]
+        return np.array([label for sequence in best for label in sequence], np.int32)

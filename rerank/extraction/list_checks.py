@@ -1,0 +1,186 @@
+"""Checks of what lists were taken for, and which lists are of the same inputs.
+
+While a check fails, nothing is claimed of lists; naming the role in question, as ``--roles reference=reference``, lifts
+it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice, pairwise
+
+import numpy as np
+
+from rerank.base.encoding import decoded, encoded
+from rerank.metrics.base import Metric
+from rerank.metrics.bleu import Bleu
+from rerank.metrics.text import Form, NormalizingMetric, normalized
+from rerank.metrics.wer import Wer
+from rerank.readers.base import Reader
+from rerank.readers.lines import whole_number
+from rerank.readers.lists import Lists
+from rerank.readers.several import format_of
+
+LOOK, MANY = 1000, 10_000  # lists, the first, and their candidates that are looked at
+LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
+NEARLY = 0.9  # of lists
+UNSUITED = "which words do not measure"
+WRITTEN = "of the references' tokens,"  # what the check says that references are written as candidates are
+REFERENCE = "reference"
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff]")  # letters of scripts without blanks
+_CODE = re.compile(r"^\s*(select\b.*\bfrom\b|(def|class|import) \w)|[;{]\s*$|^\s*(public|static|return|#include)\b",
+                   re.IGNORECASE | re.MULTILINE)  # fmt: skip
+# Molecules: atoms, rings and branches; a letter before a bond, a ring or a branch tells them from words and numbers.
+_ATOMS = re.compile(r"(?:\[[^\]\s]+\]|Br|Cl|[BCNOPSFIHbcnops]|[-=#$:/\\().~>+*]|%\d\d|\d)+")
+_BOND = re.compile(r"[A-Za-z\])][\d=#(]")
+_GRAPH = re.compile(r"^\s*\(\s*\S+\s*(/|\(|:\w)|:ARG\d")
+
+Sides = Sequence[tuple[list[str], str]]  # the candidates, the base's choice first, and the reference of each list
+Way = tuple[str, Callable[[str], str], str]  # of writing both sides: its name, what it does, and what to do about it
+Inputs = dict[str, list[str]]  # the ids that are more than places, and the sources
+
+
+def joined(text: str) -> str:
+    """A text whose words are in pieces (``@@``, ``##``, ``▁``), with these joined."""
+    text = "".join(text.split()).replace("▁", " ") if "▁" in text else text
+    return re.sub(r"@@( |$)| ##|</s>", "", text)
+
+
+NORMAL: tuple[tuple[str, dict[Form, bool]], ...] = (
+    ("without capitals", {"case": True}),
+    ("without punctuation marks", {"marks": True}),
+    ("without capitals and punctuation marks", {"case": True, "marks": True}),
+    ("in Unicode's form NFKC", {"nfkc": True}),
+)
+
+
+_ENDS: Mapping[str, slice] = {
+    "without the first token of each reference (an id?)": slice(1, None),
+    "without the last token of each reference (an id, or the name of a database?)": slice(-1),
+}
+
+
+def _ways(metric: Metric | None, *, unspaced: bool) -> Iterator[Way]:
+    """The ways to write both sides that may make up for what is lacking."""
+    for what, forms in NORMAL:
+        how = "write both in one way"
+        if isinstance(metric, NormalizingMetric):
+            chosen = ", ".join(f"{form}: true" for form, yes in {**metric.normalize, **forms}.items() if yes)
+            how = f"set the metric's normalize: {{{chosen}}} (--option 'normalize={{{chosen}}}')"
+        elif hasattr(metric, "lowercase") and "case" in forms:
+            how = "set the metric's lowercase: true (--option lowercase=true)"
+            how += "; bring lists and references to this form" * (len(forms) > 1)
+        yield what, partial(normalized, forms=forms), how
+    yield "with word pieces joined", joined, "join them in the lists, or let the decoder write words"
+    if unspaced and isinstance(metric, Wer | Bleu):
+        how = "no blanks tell words apart: set metric: cer"
+        yield "by characters", lambda text: " ".join("".join(text.split())), how
+
+
+def doubts_of_lists(
+    lists: Iterable[Lists], metric: Metric | None = None, roles: Mapping[str, str] | None = None
+) -> list[str]:
+    """A sentence for every check that the first lists fail: numbers that are not used, references that are written in
+    another way, or that a metric of words does not suit.
+
+    metric: what is measured, where that is known. roles: those that the user has named.
+    """
+    few, size = list[Lists](), 0
+    for nbest in islice(lists, LOOK // 2):
+        if not nbest.of_trees and len(nbest) and size < MANY:
+            few.append(nbest)
+            size += len(nbest)
+    found = [_unused(few[0])] if few else []
+    if REFERENCE not in (roles or {}).values() and not (metric is not None and metric.measured):
+        sides = [([*map(decoded, [nbest.texts[nbest.base.argmax()], *nbest.texts])], decoded(nbest.references[0]))
+                 for nbest in few if nbest.references]  # fmt: skip
+        found += doubts_of_references(sides, metric)
+    return [line for line in found if line]
+
+
+def doubts_of_references(sides: Sides, metric: Metric | None = None) -> list[str]:
+    """``doubts_of_lists`` on references alone, each beside the texts that are compared with it."""
+    words = metric is None or metric.name not in ("cer", "match")
+    found = [_written(sides, metric), _unsuited([right for _, right in sides]) if words else ""]
+    return [line for line in found if line]
+
+
+def _unused(nbest: Lists) -> str:
+    if nbest.roles is None or not nbest.roles.doubtful:
+        return ""
+    shown = "; ".join(f"{key!r} ({nbest.roles.unused[key]})" for key in nbest.roles.doubtful)
+    advice = f"Say what they are: --roles {nbest.roles.doubtful[0]}=column, or unused."
+    return f"Numbers that differ within lists are not used: {shown}. {advice}"
+
+
+def _written(sides: Sides, metric: Metric | None) -> str:
+    """What makes up for at least half of the tokens of references that no candidate has."""
+    forms: dict[Form, bool] = {"case": getattr(metric, "lowercase", False), **getattr(metric, "normalize", {})}
+    cut = isinstance(metric, Bleu) and metric.tokenize != "none"
+
+    def tokens(text: str) -> list[str]:
+        """Those that the metric compares."""
+        text = normalized(text, forms)
+        return (decoded(metric.prepared([encoded(text)])[0]) if cut and isinstance(metric, Bleu) else text).split()
+
+    def lacking(change: Callable[[str], str] = str, part: slice = slice(None)) -> np.ndarray:
+        """The shares of the tokens of references that no candidate of their list has, and that the first one lacks."""
+        counts = np.zeros(3)
+        for texts, right in sides:
+            first, *rest = ({*tokens(change(text))} for text in texts)
+            needed, had = tokens(change(right))[part], first.union(*rest)
+            counts += [sum(one not in had for one in needed), sum(one not in first for one in needed), len(needed)]
+        return np.asarray(counts[:2] / max(counts[2], 1))
+
+    if (before := lacking()).max() < LACKING:
+        return ""
+    unspaced = 2 * sum(UNSPACED.search(right) is not None for _, right in sides) > len(sides) and not cut
+    ways = [(lacking(change), what, how) for what, change, how in _ways(metric, unspaced=unspaced)]
+    more = [len(right.split()) - sum(len(text.split()) for text in texts) / len(texts) for texts, right in sides]
+    if sum(more) > len(more) / 2:  # an id is a token that candidates do not have
+        ways += [(lacking(part=part), what, "take it out") for what, part in _ENDS.items()]
+    for k, whose in enumerate(("No candidate has", "The base's choices lack")):
+        least = min(after[k] for after, *_ in ways)
+        after, what, how = next(way for way in ways if way[0][k] <= least + LACKING * before[k])
+        if before[k] >= LACKING and after[k] <= before[k] / 2:
+            said = f"{whose} {100 * before[k]:.0f} % {WRITTEN} {what} {100 * after[k]:.0f} %: {how}"
+            return f"{said}, or say that they are as they should be: --roles reference={REFERENCE}."
+    return ""
+
+
+def _unsuited(references: Sequence[str]) -> str:
+    """Why a metric of words does not suit references."""
+    if not references:
+        return ""
+    bonds = sum(_BOND.search(text.replace(" ", "")) is not None for text in references)
+    kinds = {
+        "are code": lambda text: _CODE.search(text) is not None,
+        "are graphs in brackets": lambda text: _GRAPH.search(text) is not None,
+        "are chemical strings (SMILES)": lambda text: bonds > 0 and _ATOMS.fullmatch(text.replace(" ", "")) is not None,
+        "have one token each": lambda text: len(text.split()) == 1 and not UNSPACED.search(text),
+    }
+    what = next((what for what, is_so in kinds.items() if sum(map(is_so, references)) > NEARLY * len(references)), "")
+    if not what:
+        return ""
+    advice = "measure what is right as a whole (--metric match), a gain of each candidate (gain), or cer"
+    return f"The references {what}, {UNSUITED}; {advice}; or say --roles reference={REFERENCE}."
+
+
+def inputs_of(reader: Reader, lists: Iterable[Lists]) -> Inputs:
+    """The "ids" and "sources" of the first of ``lists``, which ``reader`` reads. Whole numbers that rise one by one, or
+    count the inputs of a file, are places; keys of runs never are."""
+    good = [nbest for nbest in islice(lists, LOOK) if nbest.problem is None]
+    numbers = [whole_number(nbest.id) for nbest in good]
+    rising = all(b is not None and a is not None and b == a + 1 for a, b in pairwise(numbers)) and numbers[:1] != [None]
+    placed = (rising or reader.order == "file") and getattr(format_of(reader), "form", "") != "trec"
+    sources = {decoded(source) for nbest in good if (source := getattr(nbest, "source", None))}
+    return {"ids": [] if placed else sorted({nbest.id for nbest in good}), "sources": sorted(sources)}
+
+
+def shared(one: Inputs, other: Inputs) -> str:
+    """What two files have in common: at least half of the "ids", or the "sources", of either; empty if nothing."""
+    for what in ("ids", "sources"):
+        both, most = len({*one[what]} & {*other[what]}), max(len(one[what]), len(other[what]))
+        if most > 1 and 2 * both >= most:
+            return what
+    return ""

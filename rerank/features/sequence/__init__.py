@@ -1,1 +1,0 @@
-"""Attributes of the tokens of a sentence, and features of whole label sequences."""

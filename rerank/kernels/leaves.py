@@ -1,0 +1,129 @@
+"""What numba does for ``compile``: imported with the first kernel that is called, as it takes longer than numpy."""
+
+import gc
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba.core import cgutils as _cgutils
+from numba.core import event as _event
+from numba.core import types as _types
+
+# Where numba looks first for what indexing gives: after its declarations of strings, dicts and lists, which its cache
+# would have imported before, every line that indexes an array would try those in vain.
+from numba.core.typing import arraydecl as _arraydecl  # noqa: F401
+from numba.core.typing.templates import builtin_registry
+from numba.extending import intrinsic, models, register_model
+
+from rerank.kernels.directory import config, seal, state_directory
+
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+# What would take Python's arguments apart would be most of a leaf with a large state.
+LEAF = OPTIONS | {"no_cpython_wrapper": True}
+cgutils: Any = _cgutils  # it has no types
+event: Any = _event
+types: Any = _types  # typed in part
+_naming = threading.Lock()
+
+
+class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
+    """The functions that kernels call: functions that are compiled once for arguments of the same types, whoever calls.
+
+    Constants are no types of their own, and what was read from an array of int32 is taken as an int64. What takes a
+    tuple of arrays is inlined: a call would hand over each of them, of a corpus or a state, in pieces, list by list.
+    """
+
+    def __init__(self, function: Callable[..., Any], pick: Callable[..., Any]) -> None:
+        self.called, self.inlined = cache(numba.njit(**LEAF)), cache(numba.njit(**LEAF, forceinline=True))
+        self.pick = pick
+        self.entries: dict[Any, Any] = {}
+        super().__init__(f"{function.__module__}.{function.__qualname__} at {id(function):x}")
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        args = [types.unliteral(kind) for kind in args]
+        args = [types.int64 if kind == types.int32 else kind for kind in args]
+        takes_tuple = any(isinstance(kind, types.NamedTuple) for kind in args)
+        leaf = types.Dispatcher((self.inlined if takes_tuple else self.called)(self.pick(*args)))
+        signature = leaf.get_call_type(context, args, kws)
+        self.entries[signature.args] = leaf.get_impl_key(signature)
+        return signature
+
+    def get_call_signatures(self) -> tuple[list[Any], bool]:
+        return [], True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        return self.entries[sig.args]
+
+
+register_model(Leaf)(models.OpaqueModel)
+
+
+def compiled(function: Callable[..., Any], state: str | None) -> Any:
+    """``function`` as Python calls it: compiled for the types that it is called with, and kept with a state."""
+    with _naming:  # threads of a program share what names the directory
+        before = config.CACHE_DIR
+        directory = state and state_directory(state)
+        try:
+            config.CACHE_DIR = directory or before
+            made = numba.njit(**OPTIONS, cache=bool(directory))(function)
+            if directory:
+                seal(made)
+            return made
+        finally:
+            config.CACHE_DIR = before
+
+
+class _Compiling(event.Listener):  # type: ignore[misc]
+    """Shows when kernels are compiled, each with those that it calls.
+
+    A compiler leaves little garbage among many objects, and looking for it takes a tenth of the time, so Python's
+    collector waits.
+    """
+
+    depth = 0
+    collects = False  # Python, apart from this
+
+    def on_start(self, _: Any) -> None:
+        from rerank.base.progress import Compilation  # rich: only where something is shown
+
+        self.depth += 1
+        if self.depth == 1:
+            self.collects = gc.isenabled()
+            gc.disable()
+            Compilation.begin()
+
+    def on_end(self, _: Any) -> None:
+        from rerank.base.progress import Compilation
+
+        self.depth -= 1
+        if self.depth == 0:
+            Compilation.end()
+            if self.collects:
+                gc.enable()
+
+
+event.register("numba:compile", _Compiling())
+
+
+def _generate_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """The instructions of ``prefetch``."""
+    data = context.make_array(signature.args[0])(context, builder, arguments[0])
+    stride = cgutils.unpack_tuple(builder, data.strides)[0]
+    address = builder.add(builder.ptrtoint(data.data, ir.IntType(64)), builder.mul(stride, arguments[1]))
+    pointer, number = builder.inttoptr(address, ir.IntType(8).as_pointer()), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    builder.call(function, [pointer, number(0), number(3), number(1)])  # to read, into all caches, data
+    return context.get_dummy_value()
+
+
+@intrinsic
+def _prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - numba counts the arguments
+    """What kernels do for ``compile.Prefetch``."""
+    return types.void(array, types.intp), _generate_prefetch
+
+
+PREFETCH = next(kind for value, kind in builtin_registry.globals if value is _prefetch)  # its type, as numba has it

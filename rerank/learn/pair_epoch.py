@@ -1,0 +1,65 @@
+"""An epoch of learners that learn from difference vectors z = φ(y*) − φ(y'), of several rivals in turn."""
+
+from typing import Any
+
+import numpy as np
+
+from rerank.kernels.compile import kernel
+from rerank.learn.hooks import SKIP, UPDATE, update_pair
+from rerank.learn.judge import difference, look_ahead
+from rerank.learn.log import LogBuffers, record
+from rerank.learn.losses import asked, costliest
+from rerank.learn.pairs import compares_oracle, pick, pick_next
+from rerank.learn.predictor import ALIVE, beta, close, look_up, score, survive
+from rerank.learn.workspace import LISTS, LOSS, MISTAKES, SKIPPED, ListArrays, Scratch, count_update
+
+
+@kernel
+def pair_epoch(
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers | None,
+    tally: np.ndarray, params: Any,
+) -> None:  # fmt: skip
+    """Pass over ``order``: learn from the differences of y* and its ``params.top`` best rivals in turn.
+
+    Mistakes are judged by scores, or by margins where a learner judges after its update. A list of two needs no scores.
+    """
+    for at in range(order.shape[0]):
+        look_ahead(data, order, at)
+        look_up(data, order, at, state.cells)
+        i = order[at]
+        first, last, survived = data.lists[i], data.lists[i + 1], state.counts[ALIVE]
+        scores, gain, oracle = scratch.scores[: last - first], data.gain[first:last], data.oracle[i] - first
+
+        two = last - first == 2 and compares_oracle(data.pairs)
+        two, mistake = two and not (params.any_ties and gain[0] == gain[1]), False
+        if two:
+            star, rival = oracle, 1 - oracle
+        else:
+            score(data, i, state, sums, beta(state, params.base, params.base_rate), scratch.scores)
+            star, rival = pick(scores, gain, oracle, params.any_ties, i, data.pairs)
+            if rival >= 0:
+                mistake = not scores[star] > scores[rival]
+                rival = costliest(data, i, scratch.scores, scratch.scores, params.any_ties, rival, params.loss)
+        tally[LISTS] += 1
+        for number in range(params.top):
+            if rival < 0:
+                break
+            margin = asked(data.pairs.tilt * (gain[star] - gain[rival]), params.loss)
+            count = difference(data, first + star, first + rival, params.base_rate, state.cells.shape[0] - 1, scratch)
+            fixed = params.base * (data.base[first + star] - data.base[first + rival])
+            lesson = update_pair(state, sums, scratch, count, fixed, margin, data.weight[i], params)
+            if number == 0:
+                tally[LOSS] += lesson.loss
+                tally[MISTAKES] += not lesson.m > 0.0 if two or params.judges_after_update else mistake
+            tally[SKIPPED] += lesson.done == SKIP
+            if lesson.done == UPDATE:
+                if log is not None:
+                    record(log, i, scratch.who, scratch.a, 2, lesson.rate, survived)
+                count_update(tally, lesson.norm)
+                close(state)
+                survived = 0
+            if two:
+                break
+            if number + 1 < params.top:
+                star, rival = pick_next(scores, gain, oracle, params.any_ties, i, star, rival, data.pairs)
+        survive(state)

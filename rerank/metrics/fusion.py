@@ -1,0 +1,437 @@
+"""The brackets of a list's trees: how many any two share, and one tree of many, of the brackets that enough have.
+
+Sagae & Lavie (2006) and Choe, McClosky & Charniak (2015): a bracket is kept if the trees that have it weigh more than a
+threshold of one half or more. Any two such brackets are in one tree together, so that no two cross and the outcome is
+a tree, though perhaps none of the list.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.base.interrupts import check
+from rerank.data.symbols import SymbolTable, mix
+from rerank.kernels.compile import kernel
+from rerank.metrics.pairwise import Items, shared
+from rerank.metrics.parseval import EMPTY_TAG, Parseval
+from rerank.metrics.parseval_kernel import (
+    DELETED_BRACKET,
+    EMPTY,
+    BracketLabels,
+    Sentence,
+    count_kept,
+    read_brackets,
+    read_words,
+    workspace,
+)
+from rerank.readers.lists import ROOTS
+from rerank.readers.trees.trees import FOREST, Trees, picked
+
+LEAST = 0.5  # the smallest threshold
+ROUNDING = 1e-9  # of a weight: the brackets kept have this much more than the threshold, so that no two can cross
+
+
+class Brackets(NamedTuple):
+    """B different brackets and which every tree has, in preorder: those of tree t are bracket[first[t]:first[t + 1]].
+
+    A bracket that a tree repeats is another one; ``copy`` is how many equal ones are above it.
+    """
+
+    first: np.ndarray  # int64 [T + 1]
+    bracket: np.ndarray  # int32 [n]
+    label: np.ndarray  # int32 [B], as are the next three
+    start: np.ndarray
+    end: np.ndarray
+    copy: np.ndarray
+
+
+@kernel
+def _find(slot: np.ndarray, found: Brackets, label: int, start: int, end: int, copy: int) -> int:
+    """The place in the hash table ``slot`` of a bracket's number, or the free one (-1) where it belongs."""
+    h = mix((np.uint64(label) << np.uint64(32)) ^ np.uint64(copy))
+    h = mix(h ^ (np.uint64(start) << np.uint64(32)) ^ np.uint64(end))
+    mask = slot.shape[0] - 1
+    at = np.int64(h & np.uint64(mask))
+    while slot[at] >= 0:
+        b = slot[at]
+        if found.start[b] == start and found.end[b] == end and found.label[b] == label and found.copy[b] == copy:
+            break
+        at = (at + 1) & mask
+    return int(at)
+
+
+@kernel
+def _number_brackets(
+    trees: Trees, used: np.ndarray, table: BracketLabels, keep: np.ndarray, space: Sentence, slot: np.ndarray,
+    last: np.ndarray, out: Brackets,
+) -> int:  # fmt: skip
+    """Fill ``out``; returns B. slot: -1s; last: int32 scratch, as long as ``out.label``, the last tree of a bracket."""
+    B, at = 0, 0
+    for t in range(used.shape[0]):
+        out.first[t] = at
+        if not used[t]:
+            continue
+        words = read_words(trees, t, table, space)
+        if keep.shape[0]:
+            for k in range(words):
+                space.keep[k] = keep[k]
+        count_kept(trees, t, table, space)
+        for b in range(read_brackets(trees, t, table, space)):
+            label, start, end, copy = space.label[b], space.start[b], space.end[b], 0
+            place = _find(slot, out, label, start, end, copy)
+            while slot[place] >= 0 and last[slot[place]] == t:
+                copy += 1
+                place = _find(slot, out, label, start, end, copy)
+            if slot[place] < 0:
+                slot[place] = B
+                out.label[B], out.start[B], out.end[B], out.copy[B] = label, start, end, copy
+                B += 1
+            last[slot[place]], out.bracket[at] = t, slot[place]
+            at += 1
+    out.first[used.shape[0]] = at
+    return B
+
+
+def brackets_of(trees: Trees, used: np.ndarray, table: BracketLabels, keep: np.ndarray | None = None) -> Brackets:
+    """The brackets of the trees ``used`` (bool [T]); keep (bool [W]): which words count, by default each tree's own."""
+    most = int(np.count_nonzero(trees.word < 0))
+    bracket, last, *columns = np.empty((6, most), np.int32)
+    found = Brackets(np.zeros(used.size + 1, np.int64), bracket, *columns)
+    keep = np.zeros(0, np.bool_) if keep is None else keep
+    slot = np.full(2 << most.bit_length(), -1, np.int32)
+    B = _number_brackets(trees, used, table, keep, workspace(trees, trees).test, slot, last, found)
+    return Brackets(found.first, bracket[: found.first[-1]], *(column[:B] for column in columns))
+
+
+@kernel
+def _read_leaves(
+    trees: Trees, table: BracketLabels, space: Sentence, counts: np.ndarray, leaves: np.ndarray, keep: np.ndarray
+) -> None:
+    """The numbers of words, their nodes, and which their own tags keep; words beyond the room are only counted."""
+    for t in range(counts.shape[0]):
+        counts[t] = read_words(trees, t, table, space)
+        for k in range(min(counts[t], leaves.shape[1])):
+            leaves[t, k], keep[t, k] = space.node[k], space.keep[k]
+
+
+def words_of(trees: Trees, table: BracketLabels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The words of T trees that are no traces, W at most: how many (int64 [T]), their nodes (int64 [T, W], -1 after the
+    last), and which of them their own tags keep (bool [T, W])."""
+    T, leaves = trees.first.size - 1, np.concatenate([[0], np.cumsum(trees.word >= 0)])
+    most = int(np.diff(leaves[trees.first]).max(initial=0))
+    words = np.zeros(T, np.int64), np.full((T, most), -1, np.int64), np.zeros((T, most), np.bool_)
+    _read_leaves(trees, table, workspace(trees, trees).test, *words)
+    return words
+
+
+def crossing(found: Brackets, chosen: np.ndarray) -> np.ndarray:
+    """bool [n, B]: which brackets share words with each of the ``chosen`` (int [n]), though neither holds the other."""
+    start, end = found.start[chosen][:, None], found.end[chosen][:, None]
+    starts_within, ends_within = (start < found.start) & (found.start < end), (start < found.end) & (found.end < end)
+    return np.asarray((starts_within & (end < found.end)) | (ends_within & (found.start < start)))
+
+
+@kernel
+def _heaviest(labels: np.ndarray, used: np.ndarray, weights: np.ndarray, sums: np.ndarray) -> int:
+    """The first of those ``used`` whose label has the most weight; ``sums`` (float64 [T]) is scratch."""
+    best = -1
+    for t in range(labels.shape[0]):
+        if used[t]:
+            same = 0
+            while not used[same] or labels[same] != labels[t]:
+                same += 1
+            sums[t] = 0.0
+            sums[same] += weights[t]
+    for t in range(labels.shape[0]):
+        if used[t] and (best < 0 or sums[t] > sums[best] + ROUNDING):
+            best = t
+    return best
+
+
+@kernel
+def _above(found: Brackets, weights: np.ndarray, upper: int, lower: int) -> float:
+    """The weight of trees that have bracket ``upper`` above ``lower``, less that of those with it below."""
+    total = 0.0
+    for t in range(weights.shape[0]):
+        seen = -1
+        for i in range(found.first[t], found.first[t + 1]):
+            if found.bracket[i] == upper or found.bracket[i] == lower:
+                if seen >= 0:
+                    total += weights[t] if seen == upper else -weights[t]
+                seen = found.bracket[i]
+    return total
+
+
+@kernel
+def _choose(
+    found: Brackets, order: np.ndarray, total: np.ndarray, weights: np.ndarray, threshold: float, kept: np.ndarray
+) -> int:
+    """Brackets of more weight than ``threshold`` in preorder → ``kept``; of equal spans first what is above in most."""
+    count = 0
+    for i in range(order.shape[0]):
+        b = order[i]
+        if not total[b] > threshold + ROUNDING:
+            continue
+        at = count
+        while at > 0 and found.start[kept[at - 1]] == found.start[b] and found.end[kept[at - 1]] == found.end[b]:
+            if not _above(found, weights, b, kept[at - 1]) > ROUNDING:
+                break
+            kept[at] = kept[at - 1]
+            at -= 1
+        kept[at] = b
+        count += 1
+    return count
+
+
+@kernel
+def _open(out: Trees, node: int, parent: int, label: int, start: int) -> None:
+    """Begin a node of a tree."""
+    out.label[node], out.word[node], out.parent[node], out.start[node] = label, -1, parent, start
+
+
+@kernel
+def _whole(found: Brackets, total: np.ndarray, words: int) -> int:
+    """The label of the heaviest bracket over all words, the first of equal ones; -1 if there is none."""
+    best = -1
+    for b in range(total.shape[0]):
+        if found.start[b] == 0 and found.end[b] == words and (best < 0 or total[b] > total[best] + ROUNDING):
+            best = b
+    return -1 if best < 0 else int(found.label[best])
+
+
+@kernel
+def _build(
+    found: Brackets, kept: np.ndarray, count: int, root: int, tags: np.ndarray, words: np.ndarray, node: int, out: Trees
+) -> int:
+    """Write the tree of ``count`` brackets in preorder from ``node`` on; returns the node after it."""
+    W, current, b = words.shape[0], -1, 0
+    if root >= 0:
+        _open(out, node, -1, root, 0)
+        out.end[node] = W
+        current, node = node, node + 1
+    for w in range(W):
+        while b < count and found.start[kept[b]] == w:
+            _open(out, node, current, found.label[kept[b]], w)
+            out.end[node] = found.end[kept[b]]
+            current, node, b = node, node + 1, b + 1
+        _open(out, node, current, tags[w], w)
+        out.word[node], out.end[node], out.size[node] = words[w], w + 1, 1
+        node += 1
+        while current >= 0 and out.end[current] == w + 1:
+            out.size[current] = node - current
+            current = out.parent[current]
+    return node
+
+
+@kernel
+def _fuse_trees(
+    found: Brackets, order: np.ndarray, used: np.ndarray, roots: np.ndarray, tags: np.ndarray, words: np.ndarray,
+    weights: np.ndarray, total: np.ndarray, thresholds: np.ndarray, sums: np.ndarray, chosen: np.ndarray,
+    kept: np.ndarray, out: Trees,
+) -> None:  # fmt: skip
+    """A tree for each of A weightings (float64 [A, T]) and each of H thresholds: A · H trees → ``out``.
+
+    order: int64 [B], brackets by start and falling end; roots: int32 [T], the label of every tree's root if it is no
+    bracket, else -1; tags: int32 [W, T]; words: int32 [W]; total: float64 [A, B], the weight of every bracket; sums
+    (float64 [T]), chosen (int32 [W]) and kept (int32 [B]) are scratch.
+    """
+    node, W = 0, words.shape[0]
+    for a in range(weights.shape[0]):
+        for w in range(W):
+            chosen[w] = tags[w, _heaviest(tags[w], used, weights[a], sums)]
+        root = roots[_heaviest(roots, used, weights[a], sums)]
+        for h in range(thresholds.shape[0]):
+            out.first[a * thresholds.shape[0] + h] = node
+            count = _choose(found, order, total[a], weights[a], thresholds[h], kept)
+            top = root
+            if top < 0 and not (count and found.start[kept[0]] == 0 and found.end[kept[0]] == W):
+                top = _whole(found, total[a], W)
+            node = _build(found, kept, count, top, chosen, words, node, out)
+    out.first[weights.shape[0] * thresholds.shape[0]] = node
+
+
+class VotedBracket(NamedTuple):
+    """A bracket, the weight behind it, and which candidates have it (places in the list)."""
+
+    label: str
+    start: int  # its first word, from 0
+    end: int  # one past its last
+    weight: float
+    candidates: list[int]
+    by: tuple[tuple[str, float], ...] = ()  # where that is learned: the columns that made it so, the largest first
+
+    def as_object(self) -> dict[str, Any]:
+        """The bracket as commands show it: words and candidates counted from 1."""
+        words = {"first_word": self.start + 1, "last_word": self.end}
+        votes = {"probability": self.weight, "candidates": [y + 1 for y in self.candidates]}
+        return {"label": self.label} | words | votes | ({"by": dict(self.by)} if self.by else {})
+
+
+class Fusion:
+    """The trees of a list (T candidates) for fusion.
+
+    Traces are left out. A candidate with other words than the first that has any, such as a failed parse, does not take
+    part: ``left_out`` says how many do not, ``used`` (bool [T]) which do. Of W words (``words``, int32 [W]), ``tags``
+    (int32 [W, T]) has the symbols of their tags.
+    """
+
+    def __init__(self, trees: Trees, symbols: SymbolTable) -> None:
+        self._trees, self.symbols = trees, symbols
+        self._table = _plain_table(symbols)
+        T, (counts, leaves, _) = trees.first.size - 1, words_of(trees, self._table)
+        full = np.flatnonzero(counts)
+        self.used = np.zeros(T, np.bool_)
+        self.words, self.tags = np.zeros(0, np.int32), np.zeros((0, T), np.int32)
+        if full.size:
+            W = int(counts[full[0]])
+            leaves = leaves[:, :W]
+            self.words = trees.word[leaves[full[0]]]
+            self.used = (counts == W) & (trees.word[leaves] == self.words).all(axis=1)
+            self.tags = np.ascontiguousarray(trees.label[leaves].T)
+        top = trees.label[trees.first[:-1]]
+        is_root = (self._table.flags[top] & DELETED_BRACKET != 0) & (trees.word[trees.first[:-1]] < 0)
+        self._roots = np.where(is_root, top, -1).astype(np.int32)
+
+    @property
+    def left_out(self) -> int:
+        """The number of candidates with other words, or none."""
+        return int(self.used.size - np.count_nonzero(self.used))
+
+    @cached_property
+    def brackets(self) -> Brackets:
+        """Their B brackets, over words that are no traces."""
+        return brackets_of(self._trees, self.used, self._table)
+
+    def place_of(self, tree: Trees, scores: np.ndarray) -> int | None:
+        """The candidate that a fused tree is, of equal ones the one with the best score (float64 [T]); None: none."""
+        n, first = tree.label.size, self._trees.first
+        alike = np.flatnonzero(np.diff(first) == n)
+        nodes = first[alike, None] + np.arange(n)
+        for name in ("label", "word", "size"):
+            same = (getattr(self._trees, name)[nodes] == getattr(tree, name)).all(axis=1)
+            alike, nodes = alike[same], nodes[same]
+        return int(alike[np.argmax(scores[alike])]) if alike.size else None
+
+    def weights(self, weights: np.ndarray) -> np.ndarray:
+        """float64 [A, B]: the weight of every bracket under weights (float64 [A, T]) of the candidates."""
+        brackets, sizes = self.brackets, np.diff(self.brackets.first)
+        B = brackets.label.size
+        return np.stack([np.bincount(brackets.bracket, np.repeat(row, sizes), B) for row in weights])
+
+    def normalised(self, weights: np.ndarray) -> np.ndarray:
+        """float64 [A, T]: weights of the candidates that take part, with sum 1; 0 for the others."""
+        taken = np.where(self.used, weights, 0.0)
+        return np.asarray(taken / taken.sum(axis=1, keepdims=True))
+
+    def trees(self, weights: np.ndarray, thresholds: np.ndarray, judged: np.ndarray | None = None) -> Trees:
+        """The A · H trees of A weightings (float64 [A, T], any positive sum) and H thresholds, in this order.
+
+        judged: the probabilities of all brackets (float64 [A, B]), in place of the weight of the trees that have them.
+        As two that cross can both be probable, the more probable stays, whatever the threshold.
+        """
+        least = LEAST if judged is None else 0.0
+        if not (thresholds >= least).all() or not (thresholds < 1).all():
+            raise DataError(f"found the threshold {thresholds.min():g}; expected one from {least} to below 1")
+        if not self.used.any():
+            raise DataError("no candidate has words")
+        weights, brackets = self.normalised(weights), self.brackets
+        total = self.weights(weights) if judged is None else np.stack([self.without_crossing(row) for row in judged])
+        W, B, number = self.words.size, brackets.label.size, weights.shape[0] * thresholds.size
+        longest = int(np.diff(brackets.first).max(initial=0))
+        most = min(B, 2 * longest) if judged is None else B  # of kept brackets, twice the mean of a tree at most
+        room = number * (W + 1 + most)
+        out = Trees(np.zeros(number + 1, np.int64), *(np.empty(room, np.int32) for _ in range(6)))
+        order = np.lexsort((-brackets.end, brackets.start))
+        scratch = np.empty(self.used.size), np.empty(W, np.int32), np.empty(B, np.int32)
+        _fuse_trees(
+            brackets, order, self.used, self._roots, self.tags, self.words, weights, total, thresholds, *scratch, out
+        )
+        return Trees(out.first, *(array[: out.first[-1]] for array in out[1:]))
+
+    def without_crossing(self, judged: np.ndarray) -> np.ndarray:
+        """Probabilities of brackets (float64 [B]), 0 for those that cross a more probable one that stays."""
+        total, dropped = np.array(judged), np.zeros(judged.size, np.bool_)
+        for b in np.argsort(-total, kind="stable"):
+            if dropped[b]:
+                total[b] = 0.0
+            else:
+                check()
+                dropped |= crossing(self.brackets, b[None])[0]
+        return total
+
+    def votes(
+        self, weights: np.ndarray, judged: np.ndarray | None = None,
+        by: Sequence[tuple[tuple[str, float], ...]] | None = None,
+    ) -> list[VotedBracket]:  # fmt: skip
+        """Every bracket with the candidates that have it, the heaviest first; ``weights``: float64 [T].
+
+        judged: probabilities of the brackets (float64 [B]) in place of weights; by: what made each so probable.
+        """
+        brackets, normalised = self.brackets, self.normalised(weights[None])
+        owner = np.repeat(np.arange(self.used.size), np.diff(brackets.first))
+        order, total = np.argsort(brackets.bracket, kind="stable"), self.weights(normalised)[0]
+        total = total if judged is None else judged
+        ends = np.cumsum(np.bincount(brackets.bracket, minlength=total.size))
+        groups = np.split(owner[order], ends)[: total.size]  # none where no tree has a bracket
+        columns = brackets.label, brackets.start, brackets.end, total
+        votes = [
+            VotedBracket(self.symbols.text(int(label)), int(start), int(end), float(weight), members.tolist(), own_by)
+            for label, start, end, weight, members, own_by in zip(
+                *columns, groups, by or [()] * total.size, strict=True
+            )
+        ]
+        return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))
+
+
+def _plain_table(symbols: SymbolTable) -> BracketLabels:
+    """Symbols as they are: traces are no words, and labels of roots no brackets."""
+    known = [symbols.intern(text) for text in (EMPTY_TAG, FOREST, *ROOTS)]
+    flags = np.zeros(len(symbols), np.uint8)
+    flags[known[0]], flags[known[1:]] = EMPTY, DELETED_BRACKET
+    same = np.arange(len(symbols), dtype=np.int32)
+    return BracketLabels(flags, same, same, same)
+
+
+def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:
+    """float64 [T, T]: the gain of tree y if tree r were the reference.
+
+    Trees with the same words are compared by the brackets that they share; for the rare lists where some have no words,
+    or where quotes decide what is punctuation (``evalb``), each tree is made the reference in turn.
+    """
+    table, T = metric.table(symbols), trees.first.size - 1
+    counts, leaves, keep = words_of(trees, table)
+    identity = np.where(leaves >= 0, table.word[trees.word[leaves]], -1)
+    group = _groups(identity)
+    pattern = _groups(np.column_stack([group, keep]))
+    if not counts.all() or (metric.punctuation == "evalb" and pattern.max(initial=0) > group.max(initial=0)):
+        one_by_one = np.zeros((T, T))
+        for t in range(T):
+            check()
+            reference, rows = metric.stats(picked(trees, [t]), trees, symbols)
+            one_by_one[:, t] = metric.gain(rows, reference)
+        return one_by_one
+    gains, by_reference = np.zeros((T, T)), metric.punctuation == "reference"
+    kinds = pattern if by_reference else group
+    for k in range(int(kinds.max(initial=-1)) + 1):
+        references = np.flatnonzero(kinds == k)
+        first = references[0]
+        used = group == group[first]
+        brackets = brackets_of(trees, used, table, keep[first, : counts[first]] if by_reference else None)
+        members, size = np.flatnonzero(used), np.diff(brackets.first)
+        owner = np.repeat(np.arange(members.size, dtype=np.int32), size[members])
+        items = Items(brackets.bracket.astype(np.uint64), owner, np.zeros(owner.size, np.int8))
+        (matched,) = shared(items, members.size, 1)
+        both = size[members][:, None] + size[members][None, :]
+        f = np.where(both > 0, 2.0 * matched / np.maximum(both, 1), 1.0)
+        gains[np.ix_(members, references)] = f[:, np.searchsorted(members, references)]
+    return gains
+
+
+def _groups(rows: np.ndarray) -> np.ndarray:
+    """int64 [T]: which rows are equal: those with the same number. Most often all are, and nothing needs sorting."""
+    if (rows == rows[:1]).all():
+        return np.zeros(len(rows), np.int64)
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)

@@ -1,0 +1,261 @@
+"""An ordered, lazy map over tasks: one window of futures, whoever computes them; no result depends on who does.
+
+Workers are processes of this machine (by loky) or those of a Dask cluster.
+"""
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import BrokenExecutor, CancelledError, wait
+from contextlib import ExitStack
+from importlib import import_module
+from itertools import chain, islice
+from pathlib import Path
+from textwrap import shorten
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from rerank.base.errors import RecipeError, RerankError, RunError, UnforeseenError, Warnings, collected_warnings
+from rerank.base.interrupts import deferred, held_back
+from rerank.base.ranges import Range
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+PATIENCE = 5.0  # seconds: starting workers takes two or three, and memory
+ANY = "127.0.0.1:0"  # a port that is free
+SECONDS = 10  # within which a scheduler and the first of its workers must answer
+LIBRARIES = ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR", "NUMBA")
+THREADS = {f"{library}_NUM_THREADS": "1" for library in LIBRARIES}  # there are as many workers as cores
+
+
+class Engine:
+    """Carries out tasks, by the workers of ``pool`` or in this process; a context manager, which frees the workers.
+
+    patience: seconds of work in this process before there are workers. workers: how many tasks that need much memory
+    are done at once; with patience, one. No result depends on any of this.
+    """
+
+    def __init__(self, pool: Any = None, patience: float = 0.0) -> None:
+        self._pool, self._patience = pool, patience
+        self.workers: int = 1 if pool is None or patience else pool.workers
+
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
+        """The results of ``function`` on ``tasks``, in their order; what it raises comes in place of its result.
+
+        function: defined at module level, and pure: a task whose worker dies is carried out again. tasks: small values
+        that can be pickled, with data given by path; at most 2 · workers + 1 are drawn ahead of the results.
+
+        Raises
+        ------
+        RunError: workers die repeatedly, or cannot be reached.
+        """
+        from rerank.base.progress import Compilation  # rich: only where there is work
+
+        pool, rest, spent = self._pool, iter(tasks), 0.0
+        while (pool is None or spent < self._patience) and (drawn := list(islice(rest, 1))):
+            begun = time.monotonic() - Compilation.seconds  # compiling is soon over
+            result = function(*drawn)
+            spent += time.monotonic() - Compilation.seconds - begun
+            yield result
+        start = list(islice(rest, 2))
+        if len(start) < 2:  # a single task is not worth a worker
+            yield from map(function, start)
+            return
+        self._patience = 0.0  # now there are workers
+        window = deque[Any]()
+        try:
+            for task in chain(start, rest):
+                with deferred():  # an interrupt meanwhile would leave half a future, or half a worker
+                    window.append((task, pool.submit(carry_out, function, task)))
+                if len(window) > 2 * pool.workers:
+                    yield _first(window, pool, function)
+            while window:
+                yield _first(window, pool, function)
+        finally:
+            for _, future in window:
+                future.cancel()
+
+    def expect_long(self) -> None:
+        """Have workers take over without further patience."""
+        self._patience = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(kill_workers=kind is not None)
+
+
+def _first(window: deque[Any], pool: Any, function: Callable[[Any], Any]) -> Any:
+    """Take the first task out of ``window``, log its warnings, and return its result; where its worker has died, it is
+    tried again by itself: then no other can be to blame."""
+    task, future = window.popleft()
+    for left in reversed(range(pool.tries)):
+        try:
+            result, warnings = future.result()
+        except pool.death:
+            if left:
+                wait([other for _, other in window])
+                with deferred():
+                    future = pool.submit(carry_out, function, task)
+        except (CancelledError, OSError):  # those of tasks are wrapped
+            raise RunError("the Dask scheduler is gone; start it again and continue with --resume") from None
+        else:
+            for level, message in warnings:
+                logging.getLogger("rerank").log(level, "%s", message)
+            return result
+    raise RunError(
+        f"a worker died 3 times over the same work, {shorten(str(task), 100)}; most often memory runs out: "
+        f"take fewer workers than {pool.workers} (`--workers`), or smaller shards (`data.shard_size`)"
+    )
+
+
+class Processes:
+    """``workers`` processes, started with the first task, and all of them anew when one has died."""
+
+    death, tries = BrokenExecutor, 3
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._executor: Any = None
+
+    def submit(self, *call: Any) -> Any:
+        """A future of ``call``, a function and its arguments."""
+        from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
+        with held_back():
+            try:
+                if self._executor is not None:
+                    return self._executor.submit(*call)
+            except BrokenExecutor:
+                self.shutdown(kill_workers=True)
+            own = (os.getpid(),)
+            self._executor = ProcessPoolExecutor(self.workers, initializer=become_worker, initargs=own, env=THREADS)
+            return self._executor.submit(*call)
+
+    def shutdown(self, kill_workers: bool) -> None:
+        """Free the workers."""
+        from joblib.externals.loky.backend.utils import kill_process_tree
+
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            # By loky itself they would live on where some task is cancelled, and the program wait for them for ever.
+            for worker in list(executor._processes.values()) if kill_workers else ():
+                kill_process_tree(worker)
+            executor.shutdown()
+
+
+class Dask:
+    """The workers of the scheduler at ``address``, as many as it has threads, or ``workers`` processes of this machine.
+
+    They need this package, and the files of the run under the same paths.
+    """
+
+    tries = 1  # the scheduler tries again itself
+
+    def __init__(self, workers: int, address: str | None) -> None:
+        try:
+            dask, distributed = import_module("dask"), import_module("distributed")
+        except ImportError:
+            message = "the package distributed is not installed; install rerank[dask]"
+            raise RecipeError(message, key="engine.name") from None
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # an error says what is lost
+        settings = {"distributed.scheduler.allowed-failures": 2, "distributed.nanny.pre-spawn-environ": THREADS}
+        # Without a limit of memory: pages of memory-mapped corpora would count, and make workers pause.
+        local = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": None, "silence_logs": logging.CRITICAL}
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()  # which would let interrupts through again
+        try:
+            if address:  # a client that reaches nobody is not always willing to end
+                place = distributed.comm.parse_host_port(address.rpartition("://")[2])
+                socket.create_connection(place, SECONDS).close()
+            with ExitStack() as opened, dask.config.set(settings), held_back():
+                cluster = address or opened.enter_context(distributed.LocalCluster(dashboard_address=ANY, **local))
+                client = opened.enter_context(distributed.Client(cluster, timeout=SECONDS, set_as_default=False))
+                client.wait_for_workers(1, timeout=SECONDS)
+                self.workers, self.death = sum(client.nthreads().values()), distributed.KilledWorker
+                self.submit, self._opened = client.get_executor(pure=False).submit, opened.pop_all()
+        # MemoryError: something else answers. AssertionError: the client's loop did not start in 10 s.
+        except (OSError, ValueError, MemoryError, AssertionError) as error:
+            said = f"no Dask scheduler with workers answers ({str(error) or 'its client did not start in time'})"
+            raise RunError(f"{address}: {said}; start it, or correct --address") from None
+
+    def shutdown(self, kill_workers: bool) -> None:  # noqa: ARG002 - nobody waits for their tasks
+        """Free the workers."""
+        self._opened.close()
+
+
+def carry_out(function: Callable[[Any], Any], task: Any) -> tuple[Any, Warnings]:
+    """``function(task)``, and the warnings that it logs: the run's own process shows them, in the order of tasks."""
+    from rerank.base.progress import console  # rich: only where there is work
+
+    console.quiet = True  # the run's own process shows progress
+    try:
+        with collected_warnings() as warnings:
+            return function(task), warnings
+    except RerankError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise UnforeseenError.of(error) from None
+
+
+def check_visible(directory: Path | str) -> None:
+    """Raise a RunError if this worker does not see a directory of the run, or no longer, as nobody waits for it."""
+    if not Path(directory).is_dir():
+        who = f"the worker {socket.gethostname()}, process {os.getpid()},"
+        raise RunError(f"{directory}: {who} does not see this folder; give all machines the same one under this path")
+
+
+def become_worker(parent: int) -> None:
+    """Set up a worker process on this machine: it ends with its ``parent`` (a process id) and not before."""
+    from joblib.externals.loky import process_executor
+
+    # loky replaces workers that grow, and counts pages of memory-mapped corpora as growth.
+    process_executor._USE_PSUTIL = False
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+class EngineSettings(BaseModel):
+    """name: local (this process), processes (on this machine), dask (on a cluster, or on this machine); auto is this
+    process, and processes for work that turns out to be long.
+
+    workers: how many work at once, all cores by default; a running cluster brings its own. address: that of a running
+    Dask scheduler.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Literal["auto", "local", "processes", "dask"] = "auto"
+    workers: Annotated[int, Range(1, 1024)] | None = None
+    address: str | None = None
+
+
+def open_engine(settings: EngineSettings) -> Engine:
+    """The engine of ``settings``, to be used as a context manager."""
+    name, workers = settings.name, settings.workers
+    if settings.address is not None and name != "dask":
+        raise RecipeError(f"the engine {name} has no address; use dask", key="engine.address")
+    if name == "local" and workers not in (None, 1):
+        message = f"found {workers}, but the engine local is this process alone; use processes"
+        raise RecipeError(message, key="engine.workers")
+    from rerank.kernels.threads import cores  # numba: only where there is work
+
+    workers = workers or cores()
+    if name == "local" or (name == "auto" and workers == 1):
+        return Engine()
+    if name == "dask":
+        return Engine(Dask(workers, settings.address))
+    return Engine(Processes(workers), patience=PATIENCE if name == "auto" else 0.0)

@@ -1,0 +1,533 @@
+"""Lists of candidates as their reader gives them, and candidates as users see them."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
+
+import numpy as np
+
+from rerank.base.encoding import decoded, encoded
+from rerank.base.errors import DataError
+from rerank.data.corpus import offsets
+from rerank.data.symbols import SymbolTable
+from rerank.readers.problems import Problem
+from rerank.readers.trees.trees import TRACE, Trees, parse_brackets, to_nltk
+from rerank.readers.trees.words import bracket_advice, normal_text
+
+if TYPE_CHECKING:
+    import nltk  # takes a second and 95 MB: only where a user asks for its trees
+
+NOTHING: Mapping[str, float] = {}
+MOST = 1 << 11  # lists in a block
+
+PRETERMINAL = re.compile(r"\(\s*([^\s()]*)\s+([^\s()]+)\s*\)")
+
+
+class Candidate:
+    """A candidate: a text or a tree, and the numbers that are known of it.
+
+    Parameters
+    ----------
+    text: the text; for a parse, its tree in brackets.
+    score: the base score, the generator's own; higher is better. None if there is none.
+    columns: numbers by name that every candidate has, such as the scores of other models.
+    features: numbers by name that few candidates have (sparse features); the others have 0.
+    tree: in place of the text, a parse as an ``nltk.Tree`` or in brackets.
+    segmentation: which words of the source gave which words of the text, ``5-7=5 8=6-7``; None if that is unknown.
+    alignment: which words of source and text belong together, ``0-0 2-1``; None if that is unknown.
+    answer: what the text comes to, such as ``42``: candidates with equal answers vote together; None or empty if it has
+        none.
+
+    Raises
+    ------
+    TypeError: both a text and a tree, or neither.
+    """
+
+    def __init__(
+        self,
+        text: str | None = None,
+        score: float | None = None,
+        columns: Mapping[str, float] = NOTHING,
+        features: Mapping[str, float] = NOTHING,
+        *,
+        tree: "nltk.Tree | str | None" = None,
+        segmentation: str | None = None,
+        alignment: str | None = None,
+        answer: str | None = None,
+    ) -> None:
+        if (text is None) == (tree is None):
+            raise TypeError("expected a text or a tree" + ("" if text is None else ", found both"))
+        self.text = str(tree) if text is None else text  # bytes that are not UTF-8 are surrogate escapes
+        self.score, self.columns, self.features = score, columns, features
+        self.segmentation, self.alignment, self.answer = segmentation, alignment, answer
+
+    @property
+    def tokens(self) -> list[str]:
+        """The words of the tree, without traces; of a text, what is between white space."""
+        if self.text.lstrip().startswith("("):
+            return [word for tag, word in PRETERMINAL.findall(self.text) if tag != TRACE]
+        return self.text.split()
+
+    @property
+    def tree(self) -> "nltk.Tree":
+        """The parse tree.
+
+        Raises
+        ------
+        DataError: the text is not a tree, or the tree is too deep for nltk.
+        """
+        symbols = SymbolTable()
+        return to_nltk(parse_brackets([encoded(self.text)], symbols), 0, symbols)
+
+    def __repr__(self) -> str:
+        numbers = {"score": self.score, "columns": dict(self.columns), "features": dict(self.features)}
+        shown = "".join(f", {name}={value!r}" for name, value in numbers.items() if value or value == 0.0)
+        return f"Candidate({self.text!r}{shown})"
+
+
+ROOTS = ("", "TOP", "S1", "ROOT")  # labels of roots, which say nothing
+
+T = TypeVar("T")
+
+_NOTHING = [[label.encode()] for label in ROOTS if label]
+
+
+class ListCandidate(Candidate):
+    """A candidate of the list ``nbest``, made when asked for. ``index`` is its place there, from 0."""
+
+    def __init__(self, nbest: "Lists", index: int) -> None:
+        self.nbest, self.index = nbest, index
+
+        def part(texts: Sequence[bytes | None] | None) -> str | None:
+            return None if texts is None or (text := texts[index]) is None else decoded(text)
+
+        super().__init__(decoded(nbest.written(index)), float(nbest.base[index]), answer=part(nbest.answers))
+        self.segmentation = part(nbest.segmentation)
+        self.alignment = None if nbest.ended else part(nbest.alignment)  # ends of sentences would be words
+        named, values = nbest.named(), self.scores.tolist()
+        self.columns = {name: values[k] for k, name in enumerate(named.names) if k != named.column}
+        if (sparse := nbest.sparse) is not None:
+            span = slice(int(sparse.first[index]), int(sparse.first[index + 1]))
+            self.features = dict(zip(map(decoded, sparse.names[span]), sparse.values[span].tolist(), strict=True))
+
+    @property
+    def scores(self) -> np.ndarray:
+        """float64 [K]: all scores that the file gives."""
+        return np.asarray(self.nbest.scores[self.index])
+
+    @property
+    def named_scores(self) -> dict[str, float]:
+        """The scores by the names of their columns."""
+        return dict(zip(self.nbest.named().names, self.scores.tolist(), strict=True))
+
+    @property
+    def tokens(self) -> list[str]:
+        """The words of a tree, without traces; of a text, what is between ASCII white space, as in the built-in
+        templates."""
+        if self.nbest.of_trees:
+            return [word for tag, word in PRETERMINAL.findall(self.text) if tag != TRACE]
+        return [decoded(word) for word in self.nbest.texts[self.index].split()]
+
+    @property
+    def source(self) -> str | None:
+        """The input of a text, if it is known."""
+        return None if self.nbest.source is None else decoded(self.nbest.source)
+
+    @property
+    def tree(self) -> "nltk.Tree":
+        nbest, line = self.nbest, self.nbest.lines[self.index]
+        try:
+            return super().tree
+        except DataError as error:
+            raise DataError(error.message, path=nbest.path, line=line, list_id=nbest.id) from None
+
+
+class Candidates(Sequence[ListCandidate]):
+    """The candidates of a list as a sequence; each is made when asked for."""
+
+    def __init__(self, nbest: "Lists") -> None:
+        self.nbest = nbest
+
+    def __len__(self) -> int:
+        return len(self.nbest.texts)
+
+    @overload
+    def __getitem__(self, index: int) -> ListCandidate: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ListCandidate]: ...
+    def __getitem__(self, index: int | slice) -> ListCandidate | list[ListCandidate]:
+        places = range(len(self))[index]
+        return ListCandidate(self.nbest, places) if isinstance(places, int) else [self[i] for i in places]
+
+
+class SparseScores(NamedTuple):
+    """Named values of candidates that most candidates do not have."""
+
+    first: np.ndarray  # int64 [N + 1]: those of candidate y are first[y]..first[y + 1]
+    names: list[bytes]  # one per entry
+    values: np.ndarray  # float64, one per entry
+
+    def some(self, places: Sequence[int]) -> "SparseScores":
+        """The values of the candidates at ``places``."""
+        spans = [range(int(self.first[i]), int(self.first[i + 1])) for i in places]
+        flat = [entry for one in spans for entry in one]
+        return SparseScores(offsets(list(map(len, spans))), [self.names[entry] for entry in flat], self.values[flat])
+
+    def part(self, begin: int, end: int) -> "SparseScores | None":
+        """The values of the candidates from ``begin`` to ``end``; None if they have none."""
+        first = self.first[begin : end + 1]
+        own = slice(int(first[0]), int(first[-1]))
+        return SparseScores(first - own.start, self.names[own], self.values[own]) if own.stop > own.start else None
+
+
+# What each list may have, and what it has otherwise.
+OF_LIST: Mapping[str, Any] = {
+    "source": None, "references": (), "gold": None, "unlisted": (), "missing": None, "raw": None, "bad": (),
+    "duplicates": 0, "absent": {}, "problem": None,
+}  # fmt: skip
+OF_CANDIDATES = "texts", "lines", "scores", "given", "answers", "segmentation", "alignment"  # N values each
+
+
+def _besides(name: str) -> Any:
+    """What a list alone has under a name in ``sides``."""
+
+    def value(lists: "Lists") -> Any:
+        values = lists.sides.get(name)
+        return OF_LIST[name] if values is None else values[0]
+
+    return property(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """L whole lists of N candidates in all, as a file or a program has them: the one form between these and a corpus.
+
+    | field        | type                   | meaning |
+    |--------------|------------------------|---------|
+    | ids          | L str                  | their names |
+    | path         | str                    | the file |
+    | starts       | L ints                 | the lines where they begin |
+    | texts        | list of N bytes        | the candidates as they are compared, without white space around them |
+    | lines        | N ints                 | the line of every text |
+    | scores       | float64 [N, K]         | the scores of every candidate, in the file's order |
+    | first        | int64 [L + 1]          | candidates of list i are first[i]..first[i + 1] |
+    | column       | int                    | which of the K is the base score |
+    | form         | str                    | the variant of the format, for writing it back |
+    | of_trees     | bool                   | whether the candidates are trees |
+    | names        | tuple of K str         | the names of the score columns; empty where the format has none |
+    | sources      | mapping                | the columns of each source, if there are several |
+    | others       | tuple of str           | sparse features that look like columns but were not asked for |
+    | unscored     | bool                   | whether all base scores are 0 because there are none |
+    | ended        | bool                   | whether alignments may name the end of a sentence, after its last word |
+    | roles        | Roles or None          | what keys were taken for, where that had to be found |
+    | sparse       | SparseScores or None   | sparse features that the file holds |
+    | segmentation | list of N bytes        | derivations, ``source span=target span ...``, or None |
+    | alignment    | list of N bytes        | word alignments, ``source-target ...``; or None |
+    | answers      | list of N bytes        | what candidates come to, None for one without; or None |
+    | given        | list of N bytes        | the candidates as the file has them; None if all are the ``texts`` |
+    | sides        | mapping of L values    | what each list has besides, by name |
+
+    Of a list alone, the names in ``sides`` are attributes too, as are its ``id`` and ``line``:
+
+    | name         | type                   | meaning |
+    |--------------|------------------------|---------|
+    | source       | bytes or None          | the input, if it is known |
+    | references   | tuple of bytes         | references, if they are known |
+    | gold         | GoldText or None       | the gold tree, if it is known |
+    | unlisted     | tuple of floats        | grades of documents that should be in the list, but are not |
+    | missing      | Problem or None        | why an empty list takes the place of one that should be there |
+    | raw          | any                    | what the reader needs to write it back; has ``some`` if by candidate |
+    | bad          | Problems               | candidates that were left out |
+    | duplicates   | int                    | candidates that repeat an earlier one (or did, where they are dropped) |
+    | absent       | mapping                | how many values are 0 because they are missing, by column |
+    | problem      | Problem or None        | why the list was left out, which has no candidates here then |
+    """
+
+    ids: Sequence[str]
+    path: str
+    starts: Sequence[int]
+    texts: list[bytes]
+    lines: Sequence[int]
+    scores: np.ndarray
+    first: np.ndarray
+    column: int = 0
+    form: str = ""
+    of_trees: bool = False
+    names: tuple[str, ...] = ()
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+    unscored: bool = False
+    ended: bool = False
+    roles: Any = None
+    sparse: SparseScores | None = None
+    segmentation: list[bytes] | None = None
+    alignment: list[bytes] | None = None
+    answers: Sequence[bytes | None] | None = None
+    given: Sequence[bytes] | None = None
+    sides: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    source, references, gold, unlisted = map(_besides, ("source", "references", "gold", "unlisted"))
+    missing, raw, bad, duplicates = map(_besides, ("missing", "raw", "bad", "duplicates"))
+    absent, problem = _besides("absent"), _besides("problem")
+
+    @staticmethod
+    def one(
+        id: str, path: str, line: int, texts: list[bytes], lines: Sequence[int], scores: np.ndarray, column: int = 0,
+        **fields: Any,
+    ) -> "Lists":  # fmt: skip
+        """A list alone; ``fields`` are others, and what it has besides."""
+        sides = {key: (fields.pop(key),) for key in OF_LIST.keys() & fields.keys()}
+        first = np.array([0, len(texts)])
+        return Lists([id], path, [line], texts, lines, scores, first, column, sides=sides, **fields)
+
+    @staticmethod
+    def of(problem: Problem) -> "Lists":
+        """A list that is left out because of a problem."""
+        return Lists.one(problem.id, problem.path or "", problem.line or 0, [], [], np.zeros((0, 1)), problem=problem)
+
+    def __len__(self) -> int:
+        """The number of candidates."""
+        return len(self.texts)
+
+    @property
+    def list_count(self) -> int:
+        """The number of lists."""
+        return len(self.ids)
+
+    @property
+    def id(self) -> str:
+        """The name of a list alone."""
+        return self.ids[0]
+
+    @property
+    def line(self) -> int:
+        """The line where a list alone begins."""
+        return self.starts[0]
+
+    def side(self, name: str) -> Sequence[Any]:
+        """What each list has under a name."""
+        values = self.sides.get(name)
+        return [OF_LIST[name]] * self.list_count if values is None else values
+
+    def parts(self) -> Iterator["Lists"]:
+        """The lists in blocks of at most ``MOST``."""
+        for first in range(0, self.list_count, MOST):
+            yield self.part(first, min(first + MOST, self.list_count))
+
+    def part(self, first: int, last: int) -> "Lists":
+        """Lists first..last - 1."""
+        begin, end = self.first[[first, last]].tolist()
+        values = {name: getattr(self, name) for name in OF_CANDIDATES}
+        cut = {name: value[begin:end] for name, value in values.items() if value is not None}
+        return self._with(
+            ids=self.ids[first:last], starts=self.starts[first:last], first=self.first[first : last + 1] - begin,
+            sides={key: of_list[first:last] for key, of_list in self.sides.items()},
+            sparse=self.sparse and self.sparse.part(begin, end), **cut,
+        )  # fmt: skip
+
+    def each(self) -> Iterator["Lists"]:
+        """The lists one by one."""
+        if self.list_count == 1:
+            yield self
+            return
+        for i in range(self.list_count):
+            one = self.part(i, i + 1)
+            given, answers = None if one.given == one.texts else one.given, one.answers and answers_of(one.answers)
+            yield one._with(given=given, answers=answers)
+
+    def written(self, place: int) -> bytes:
+        """The text of a candidate as the file has it, with the white space around it."""
+        return (self.texts if self.given is None else self.given)[place]
+
+    @property
+    def base(self) -> np.ndarray:
+        """float64 [N]: the base score, the generator's own; higher is better."""
+        return np.asarray(self.scores[:, self.column])
+
+    @property
+    def by_source(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns of every source; the name of a single source is its format, or ``parses``."""
+        return self.sources or {"parses" if self.of_trees else self.form or "lists": self.names}
+
+    def named(self) -> "Lists":
+        """With names for the score columns. Where the format has none the base score is ``score``, and any other
+        ``number_2`` if it is the second of its line."""
+        if self.names:
+            return self
+        columns = range(self.scores.shape[1])
+        return self._with(names=tuple("score" if k == self.column else f"number_{k + 1}" for k in columns))
+
+    def alike(self, *, normal: bool = False) -> Sequence[bytes]:
+        """A text for every candidate; of trees, equal for equal ones: white space and the label of the root do not
+        count, nor, in normal form, does the way of writing words."""
+        if not self.of_trees:
+            return self.texts
+        return list(map(_plain_tree, map(normal_text, self.texts) if normal else self.texts))
+
+    @property
+    def candidates(self) -> Candidates:
+        """The candidates of a list alone as objects, each made when asked for."""
+        return Candidates(self)
+
+    def some(self, places: Sequence[int], **changes: Any) -> "Lists":
+        """A list alone with the candidates at ``places``, in that order; ``changes`` are other fields of the list."""
+        kept: dict[str, Any] = {"scores": self.scores[list(places)], "sparse": self.sparse and self.sparse.some(places)}
+        for name in ("texts", "lines", "given", "answers", "segmentation", "alignment"):
+            if (values := getattr(self, name)) is not None:
+                kept[name] = [values[i] for i in places]
+        if hasattr(raw := self.raw, "some"):
+            kept["raw"] = raw.some(places)
+        return self.changed(**kept, **changes)
+
+    def changed(self, **changes: Any) -> "Lists":
+        """With other values of some fields or, of a list alone, of what it has besides: ``dataclasses.replace`` in a
+        tenth of its time."""
+        besides = {key: (changes.pop(key),) for key in OF_LIST.keys() & changes.keys()}
+        if besides:
+            changes["sides"] = {**self.sides, **besides}
+        if "id" in changes:
+            changes["ids"] = [changes.pop("id")]
+        if "texts" in changes and len(changes["texts"]) != len(self.texts):
+            changes["first"] = np.array([0, len(changes["texts"])])
+        return self._with(**changes)
+
+    def _with(self, **fields: Any) -> "Lists":
+        copy = object.__new__(Lists)
+        vars(copy).update(vars(self), **fields)
+        return copy
+
+    def without_raw(self) -> "Lists":
+        """The lists without what is needed only to write them back."""
+        return self._with(sides={key: values for key, values in self.sides.items() if key != "raw"})
+
+    @property
+    def places(self) -> list[int]:
+        """The place of every candidate among all of the list in the file, bad ones included (unless duplicates are
+        dropped)."""
+        left = {problem.place for problem in self.bad}
+        return [place for place in range(len(self) + len(left)) if place not in left]
+
+    @property
+    def size(self) -> int | None:
+        """The number of candidates in the file, bad ones included (unless duplicates are dropped); None if a list that
+        was left out does not tell."""
+        return self.problem.size if self.problem is not None else len(self) + len(self.bad)
+
+    def fault(self, problem: Problem, size: int | None = None) -> Problem:
+        """A problem as that of a list alone, with its place."""
+        return problem.at(self.id, self.path, self.line, size=size)
+
+    def left_out(self, problem: Problem, size: int | None = None) -> "Lists":
+        """The list as one that is left out because of a problem."""
+        return Lists.of(self.fault(problem, size))
+
+    def without(self, problems: Mapping[int, Problem]) -> "Lists":
+        """The list without the candidates that have problems (by place in this list), which is left out if none is
+        left."""
+        if not problems:
+            return self
+        places, entries = self.places, sorted(problems.items())
+        new = [problem.at(self.id, self.path, self.lines[i], places[i]) for i, problem in entries]
+        every = (*self.bad, *new)
+        if len(problems) == len(self):
+            return self.left_out(every[0], len(every))
+        return self.some([i for i in range(len(self)) if i not in problems], bad=every)
+
+    def repeated(self, duplicates: Literal["keep", "drop"]) -> "Lists":
+        """The list with its repeated candidates counted and, under "drop", without them; those without a text, such as
+        rows of numbers alone, repeat nothing."""
+        count = repeats_of(self.texts)
+        if not count or duplicates == "keep":
+            return self.changed(duplicates=count) if count else self
+        first: dict[bytes | int, int] = {}
+        for place, text in enumerate(self.texts):
+            first.setdefault(text or place, place)
+        return self.some(list(first.values()), duplicates=count)
+
+    def opened(self, look: Callable[["Lists"], T]) -> tuple["Lists", T]:
+        """The list and what ``look`` finds in it, without the candidates that have a Problem of their own; a Problem if
+        all have one."""
+        try:
+            return self, look(self)
+        except Problem as whole:
+            problems = {}
+            for place in range(len(self)):
+                try:
+                    look(self.some([place]))
+                except Problem as problem:
+                    problems[place] = problem
+            if not problems:
+                raise whole from None
+        return self.without(problems).sound().opened(look)
+
+    def sound(self) -> "Lists":
+        """The list; a Problem if it was left out."""
+        if self.problem is not None:
+            raise self.problem
+        return self
+
+    def parsed(self, symbols: SymbolTable) -> Trees:
+        """All candidates parsed, or a Problem ("brackets"); new labels and words are added to ``symbols``."""
+        try:
+            return parse_brackets(self.texts, symbols, path=self.path, lines=self.lines, list_id=self.id)
+        except DataError as error:
+            message = error.message + next(filter(None, map(bracket_advice, self.texts)), "")
+            raise Problem("brackets", message, error.line, path=self.path, list_id=self.id) from None
+
+
+def answers_of(texts: Sequence[bytes | None]) -> list[bytes | None] | None:
+    """The answers of all candidates, None for those with an empty one; None if no candidate has any."""
+    return [text or None for text in texts] if any(texts) else None
+
+
+def numbered(nbest: Lists) -> np.ndarray:
+    """int32 [N]: the answers of a list as numbers, equal for equal ones; -1 for none."""
+    numbers: dict[bytes | None, int] = {None: -1}
+    answers = nbest.answers or [None] * len(nbest)
+    return np.array([numbers.setdefault(answer, len(numbers) - 1) for answer in answers], np.int32)
+
+
+def plain_texts(texts: Sequence[Any]) -> list[bytes] | None:
+    """Texts in UTF-8, as they stand; None if one is no text, or has what UTF-8 or a list has not."""
+    try:
+        held = "\0".join(texts).encode().split(b"\0")
+    except (TypeError, UnicodeEncodeError):
+        return None
+    return held if len(held) == len(texts) else None
+
+
+def stripped(given: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
+    """The ``texts`` of a list, and those that are ``given`` where any is not the same."""
+    texts = list(map(bytes.strip, given))  # what has no white space around it is not copied
+    return texts, None if texts == given else given
+
+
+def repeats_of(texts: Sequence[bytes]) -> int:
+    """The number of texts that repeat an earlier one; those that are empty, as of rows of numbers alone, repeat
+    nothing."""
+    different = set(texts)
+    return len(texts) - len(different) - (max(0, texts.count(b"") - 1) if b"" in different else 0)
+
+
+def _plain_tree(text: bytes) -> bytes:
+    """A tree with a space between its brackets, labels and words, and without a label of its root that says nothing."""
+    tokens = text.replace(b"(", b" ( ").replace(b")", b" ) ").split()
+    return b" ".join([b"(", *tokens[2:]] if tokens[1:2] in _NOTHING else tokens)
+
+
+def first_filled(items: Iterable[Lists]) -> tuple[Lists | None, Iterator[Lists]]:
+    """The first lists among which one has candidates, None if none has; and all ``items``, which are gone through
+    once."""
+    ahead, rest = list[Lists](), iter(items)
+    for lists in rest:
+        ahead.append(lists)
+        if len(lists):
+            return lists, chain(ahead, rest)
+    return None, iter(ahead)
+
+
+def one_by_one(items: Iterable[Lists]) -> Iterator[Lists]:
+    """The lists of a stream one by one."""
+    return chain.from_iterable(lists.each() for lists in items)

@@ -1,1 +1,0 @@
-"""Files of sentences whose tokens have labels."""

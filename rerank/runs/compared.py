@@ -1,0 +1,223 @@
+"""What choices from the same lists are worth, and whether they differ: the one table of scores, intervals and p.
+
+``rerank run``, ``vote``, ``weigh``, ``evaluate`` and ``compare`` print this, and their JSON holds it.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.extraction.content import metric_of
+from rerank.metrics.base import Metric, TestName
+from rerank.metrics.significance import Significance, compare, score_interval
+from rerank.recipes.loading import load_recipe
+from rerank.runs.report.table import TextTable
+from rerank.storage.arrays import DAMAGE, read_archive
+from rerank.storage.files import new_file
+from rerank.storage.strict_json import as_json
+
+FILE = "{}.selections.npz"  # in a run's predictions, by the split
+
+
+class Scored(NamedTuple):
+    """A score, its interval, and the test against another choice, None where there is nothing to test."""
+
+    score: float
+    interval: tuple[float, float]
+    test: Significance | None
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Choices from the same L lists by name, as the statistics of what they choose.
+
+    reference: float64 [L, R]; rows: by name, float64 [L, K]; against: the row that the others are tested against;
+    oracles: rows that nobody can choose, which are not tested; test, samples, seed: of significance. ids: of the lists;
+    path: the file that all this was read from.
+    """
+
+    metric: Metric
+    reference: np.ndarray
+    rows: dict[str, np.ndarray]
+    against: str = "base"
+    oracles: tuple[str, ...] = ("oracle",)
+    test: TestName = "approximate_randomization"
+    samples: int = 10_000
+    seed: int = 1
+    ids: list[str] = field(default_factory=list)
+    path: str | None = None
+
+    def score(self, name: str) -> float:
+        """The score of a row."""
+        return float(self.metric.scores(self.rows[name].sum(axis=0), self.reference.sum(axis=0)))
+
+    def report(self, name: str) -> dict[str, float]:
+        """All measures of a row."""
+        return self.metric.report(self.rows[name].sum(axis=0), self.reference.sum(axis=0))
+
+    def reports(self) -> dict[str, dict[str, float]]:
+        """All measures of every row."""
+        return {name: self.report(name) for name in self.rows}
+
+    def tested(self, name: str, other: str) -> Significance:
+        """The test of a row against another; the difference is the score of the first less that of the other."""
+        a, b = self.rows[name], self.rows[other]
+        return compare(self.metric, a, b, self.reference, test=self.test, samples=self.samples, seed=self.seed)
+
+    def significance(self, pairs: Iterable[tuple[str, str]] | None = None) -> dict[str, dict[str, Any]]:
+        """The tests of pairs, by default of every row that can be, as metrics.json has them: under ``a_vs_b``."""
+        apart = self.against, *self.oracles
+        usual = ((name, self.against) for name in self.rows if name not in apart)
+        return {f"{a}_vs_{b}": self.tested(a, b).as_dict() for a, b in (usual if pairs is None else pairs)}
+
+    def alike(self, names: Iterable[str]) -> dict[str, str]:
+        """Those of ``names`` that choose the same in every list as one before them, and the first that does."""
+        first = dict[bytes, str]()
+        same = {name: first.setdefault(self.rows[name].tobytes(), name) for name in names}
+        return {name: other for name, other in same.items() if name != other}
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """The 95 % interval of a row's score, by the bootstrap over lists."""
+        return score_interval(self.metric, self.rows[name], self.reference, samples=self.samples, seed=self.seed)
+
+    @cached_property
+    def scored(self) -> dict[str, Scored]:
+        """Every row with its interval and test."""
+        apart = self.against, *self.oracles
+        tests = {name: None if name in apart else self.tested(name, self.against) for name in self.rows}
+        return {name: Scored(self.score(name), self.interval(name), test) for name, test in tests.items()}
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """The rows as JSON."""
+        return [
+            {"name": name, "score": score, "interval": interval, "difference": test and test.difference,
+             "p": test and test.p}
+            for name, (score, interval, test) in self.scored.items()
+        ]  # fmt: skip
+
+    def table(self, caption: str, note: str, *, heading: str, doubt: str) -> TextTable:
+        """The table, without rows that choose the same in every list as one before them, which are named below it.
+
+        heading: of the scores; doubt: what speaks against claims: then there is no p.
+        """
+        written, signed, lines = self.metric.text, self.metric.signed, list[dict[str, str]]()
+        alike = self.alike(name for name in self.rows if name not in self.oracles)
+        for name, (score, interval, test) in self.scored.items():
+            if name in alike:
+                continue
+            line = {"chosen by": name, heading: written(score)}
+            line["95 % interval"] = " to ".join(map(written, interval))
+            line[f"Δ {self.against.removesuffix(' vote')}"] = "" if test is None else signed(test.difference)
+            lines.append(line | {"p": "" if test is None or doubt else f"{test.p:.2g}"})
+        same = ", ".join(f"{name} as {other}" for name, other in alike.items())
+        every = doubt, note, f"The same choice in every list: {same}." if same else ""
+        return TextTable.of(caption, lines, note=" ".join(filter(None, every)))
+
+    def save(self, path: Path) -> None:
+        """Write the rows as an .npz without objects; it appears under its name only when complete."""
+        header = as_json({"ids": self.ids, "signature": self.metric.signature})
+        arrays: dict[str, Any] = {f"rows_{name}": rows for name, rows in self.rows.items()}
+        with new_file(path) as new, new.open("wb") as stream:
+            text = np.frombuffer(header.encode(), np.uint8)
+            np.savez_compressed(stream, header=text, reference=self.reference, **arrays)
+
+    @staticmethod
+    def of_run(directory: Path, split: str) -> "Compared":
+        """What a run has chosen from the lists of a test split; refused if its recipe names another metric."""
+        metric, path = metric_of(load_recipe(directory / "recipe.yaml")), directory / "predictions" / FILE.format(split)
+        try:
+            arrays = read_archive(path)
+            header = json.loads(arrays.pop("header").tobytes())
+            ids, signature = [str(name) for name in header["ids"]], str(header["signature"])
+            for name, array in arrays.items():
+                if array.dtype != np.float64 or array.ndim != 2 or len(array) != len(ids):
+                    raise ValueError(f"{name} is {array.dtype} {array.shape}; expected float64 ({len(ids)}, any)")
+            reference = arrays.pop("reference")
+            rows = {name.removeprefix("rows_"): array for name, array in arrays.items()}
+            widths = {array.shape[1] for array in rows.values()}
+            if len(widths) > 1:
+                raise ValueError("its selections have statistics of different kinds")
+        except FileNotFoundError:
+            raise DataError("no such file; has the run finished?", path=str(path)) from None
+        except DAMAGE as error:
+            raise DataError(f"damaged: {error}; run the recipe again", path=str(path)) from None
+        fits = widths <= {len(metric.columns)} and reference.shape[1] == len(metric.reference_columns)
+        if signature != metric.signature or not fits:
+            message = f"scored by {signature}, but the run's recipe.yaml measures {metric.signature}; "
+            raise DataError(f"{message}the files are of different runs: run the recipe again", path=str(path))
+        return Compared(metric, reference, rows, ids=ids, path=str(path))
+
+
+def aligned(a: Compared, b: Compared, name_a: str, name_b: str, by: Literal["id", "order"] = "id") -> None:
+    """Refuse to compare ``name_a`` of ``a`` with ``name_b`` of ``b`` unless they choose from the same lists.
+
+    by: whether lists of the same id are the same, or lists of the same place, as in two formats.
+    """
+    if a.metric.signature != b.metric.signature:
+        message = f"the runs were scored differently: {a.metric.signature} and {b.metric.signature}"
+        raise DataError(message, path=b.path)
+    if len(a.ids) != len(b.ids):
+        message = f"{len(b.ids):,} test lists, but the other run has {len(a.ids):,}; compare runs over the same data"
+        raise DataError(message, path=b.path)
+    if not np.array_equal(a.reference, b.reference):
+        raise DataError("the test lists differ in their references from those of the other run", path=b.path)
+    if by == "id" and (other := next(((i, j) for i, j in zip(a.ids, b.ids, strict=True) if i != j), None)):
+        message = f"the list {other[1]!r} where the other run has {other[0]!r}: if the runs have the same lists in "
+        raise DataError(f"{message}different formats, compare them --by order", path=b.path)
+    for name, each in ((name_a, a), (name_b, b)):
+        if name not in each.rows:
+            message = f"no predictor {name!r} in the run; it has {', '.join(sorted(each.rows))}"
+            message += " (run it with training.vote: true)" if name == "voted" else ""
+            raise DataError(message, path=each.path)
+
+
+def compare_runs(
+    a: Path,
+    b: Path,
+    predictor: str | None,
+    test: TestName,
+    samples: int,
+    seed: int,
+    by: Literal["id", "order"] = "id",
+) -> list[tuple[str, dict[str, Any]]]:
+    """Significance of run ``a`` against run ``b`` for every test split that both have: (split, result).
+
+    predictor: of both; None: the one that the model of either run decides by. by: see ``aligned``.
+    """
+    first, second = (_read_results(path / "metrics.json") for path in (a, b))
+    splits = [split for split in first["splits"] if split in second["splits"]]
+    if not splits:
+        message = f"the runs share no test split: {list(first['splits'])} and {list(second['splits'])}"
+        raise DataError(message, path=f"{a}, {b}")
+    name_a, name_b = (str(predictor or results.get("predictor", "average")) for results in (first, second))
+    results = []
+    for split in splits:
+        ours, theirs = Compared.of_run(a, split), Compared.of_run(b, split)
+        aligned(ours, theirs, name_a, name_b, by)
+        rows = {"A": ours.rows[name_a], "B": theirs.rows[name_b]}
+        both = Compared(ours.metric, ours.reference, rows, "B", test=test, samples=samples, seed=seed)
+        about = {"measure": both.metric.primary, "lower_is_better": both.metric.lower_is_better, "metric": both.metric}
+        about |= {
+            "predictors": [name_a, name_b],
+            "a": both.score("A"),
+            "b": both.score("B"),
+            "signature": both.metric.signature,
+        }
+        results.append((split, about | both.tested("A", "B").as_dict()))
+    return results
+
+
+def _read_results(path: Path) -> dict[str, Any]:
+    try:
+        results = dict(json.loads(path.read_text(encoding="utf-8")))
+        if not isinstance(results["splits"], dict):
+            raise TypeError("its splits are not a mapping")
+        return results
+    except DAMAGE as error:
+        raise DataError(f"no results of a run here: {error}", path=str(path)) from None

@@ -1,0 +1,209 @@
+"""What a service takes on: so many requests at a time, bodies that arrive, work that somebody waits for."""
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from inspect import isawaitable
+from threading import Event
+from typing import Any
+
+import pytest
+from programs import PATIENCE
+from service import sample_model, samples
+
+import rerank
+from rerank.base.interrupts import Deadline, GivenUpError, check
+
+pytest.importorskip("starlette")
+pytest.importorskip("prometheus_client")
+import numpy as np
+from starlette.applications import Starlette
+
+from rerank.contrib.serve import Limits
+from rerank.contrib.serve import app as service
+
+BODY = json.dumps({"candidates": samples(np.random.default_rng(3))}).encode()
+WHOLE = {"type": "http.request", "body": BODY, "more_body": False}
+GONE = {"type": "http.disconnect"}
+LIMITS = Limits(seconds=PATIENCE)
+HEADERS = {"host": "localhost", "content-type": "application/json"}
+
+SEEN: list[str | None] = []
+
+
+@rerank.feature
+def second(candidate: rerank.Candidate, nbest: rerank.NBest) -> dict[str, float]:
+    """The length of what every candidate has after a bar."""
+    SEEN.append(nbest.source)
+    return {"second": float(len(candidate.text.split("|")[1]))}
+
+
+@pytest.fixture(scope="module")
+def model() -> rerank.Reranker:
+    return sample_model()
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as found:
+        yield found
+
+
+async def ask(
+    app: Starlette, *messages: Any, headers: dict[str, str] = HEADERS, server: str = "::1"
+) -> tuple[int, str]:
+    """The status and the body of the answer to a request whose client says ``messages`` and then nothing."""
+    said, sent = iter(messages), list[Any]()
+
+    async def receive() -> Any:
+        message = next(said, None) or asyncio.Event().wait()
+        return await message if isawaitable(message) else message
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/rank", "query_string": b"", "root_path": ""}
+    scope["server"] = server, 8000
+    scope["headers"] = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await app(scope, receive, send)
+    return sent[0]["status"], b"".join(each.get("body", b"") for each in sent).decode()
+
+
+def test_a_body_that_does_not_arrive(
+    model: rerank.Reranker, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "PATIENCE", 0.01)
+    app = service.make_app(model, limits=LIMITS, threads=1, pool=pool)
+    assert asyncio.run(ask(app)) == (408, '{"error":"the body did not arrive in 0.01 seconds"}')
+    assert asyncio.run(ask(app, {**WHOLE, "more_body": True}))[0] == 408
+    assert asyncio.run(ask(app, WHOLE))[0] == 200
+
+
+def test_slow_bodies_take_no_place(
+    model: rerank.Reranker, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "UNDER_WAY", 1)
+    app = service.make_app(model, limits=LIMITS, threads=1, pool=pool)
+
+    async def crowd() -> int:
+        stalled = [asyncio.create_task(ask(app, {**WHOLE, "more_body": True})) for _ in range(5)]
+        await asyncio.sleep(0)
+        status, _ = await ask(app, WHOLE)
+        for task in stalled:
+            task.cancel()
+        await asyncio.wait(stalled)
+        return status
+
+    assert asyncio.run(crowd()) == 200
+
+
+class Work:
+    """In place of ``answer``: it has ``begun``, and goes on until it is stopped, or may ``end``."""
+
+    def __init__(self) -> None:
+        self.begun, self.end, self.stopped = Event(), Event(), Event()
+
+    def __call__(self, *given: Any) -> tuple[str, int]:
+        deadline: Deadline = given[3]
+        self.begun.set()
+        try:
+            with deadline.held():
+                while not self.end.wait(0.001):
+                    check()
+        except GivenUpError:
+            self.stopped.set()
+            raise
+        return "{}", 0
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    own = Work()
+    monkeypatch.setattr(service, "answer", own)
+    return own
+
+
+def test_more_requests_than_it_holds(
+    model: rerank.Reranker, pool: ThreadPoolExecutor, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "UNDER_WAY", 2)
+    app = service.make_app(model, limits=LIMITS, threads=1, pool=pool)
+
+    async def crowd() -> list[tuple[int, str]]:
+        waiting = [asyncio.create_task(ask(app, WHOLE)) for _ in range(2)]
+        await asyncio.to_thread(work.begun.wait)
+        refused = await ask(app, WHOLE)
+        work.end.set()
+        return [refused, *[await task for task in waiting], await ask(app, WHOLE)]
+
+    refused, *others = asyncio.run(crowd())
+    assert refused == (503, '{"error":"too many requests at a time; try again"}')
+    assert others == [(200, "{}")] * 3
+
+
+@pytest.mark.parametrize("how", ["gone", "cancelled", "too long"])
+def test_work_that_nobody_waits_for_stops(
+    how: str, model: rerank.Reranker, pool: ThreadPoolExecutor, work: Work
+) -> None:
+    limits = LIMITS._replace(seconds=0.01) if how == "too long" else LIMITS
+    app = service.make_app(model, limits=limits, threads=1, pool=pool)
+
+    async def leave() -> tuple[int, str]:
+        async def go() -> dict[str, Any]:
+            await asyncio.to_thread(work.begun.wait)
+            return GONE
+
+        asked = asyncio.create_task(ask(app, WHOLE, *([go()] if how == "gone" else ())))
+        await asyncio.to_thread(work.begun.wait)
+        if how == "cancelled":
+            asked.cancel()
+        return await asked
+
+    said = {
+        "gone": "",
+        "cancelled": "the service is shutting down",
+        "too long": "ranking took longer than 0.01 seconds",
+    }[how]
+    assert asyncio.run(leave()) == (400 if how == "gone" else 503, said and f'{{"error":"{said}"}}')
+    assert work.stopped.wait(PATIENCE)
+
+
+def test_work_that_nobody_waits_for_is_not_done(
+    model: rerank.Reranker, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+
+    def answer(*given: Any) -> tuple[str, int]:
+        done.append(given)
+        return "{}", 0
+
+    monkeypatch.setattr(service, "answer", answer)
+    app = service.make_app(model, limits=LIMITS, threads=1, pool=pool)
+    assert asyncio.run(ask(app, WHOLE, GONE))[0] == 400
+    assert done == []
+    assert asyncio.run(ask(app, WHOLE)) == (200, "{}")
+    assert len(done) == 1
+
+
+def test_the_address_that_is_called_is_a_name(model: rerank.Reranker, pool: ThreadPoolExecutor) -> None:
+    app = service.make_app(model, limits=LIMITS, threads=1, pool=pool, hosts=["0.0.0.0"])
+    for server in ("10.1.2.3", "::ffff:10.1.2.3"):
+        for host, status in (("10.1.2.3:8000", 200), ("10.1.2.4:8000", 421)):
+            assert asyncio.run(ask(app, WHOLE, headers={**HEADERS, "host": host}, server=server))[0] == status
+
+
+def test_a_model_that_cannot_rank_the_list_for_trial(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
+    monkeypatch.setattr(sys.modules[__name__], "SEEN", seen := [])
+    lists = [rerank.NBest(str(i), [("a|b", 1.0), ("b|aa", 0.0)], source="a", gains=[0.0, 1.0]) for i in range(6)]
+    model = rerank.fit(lists, features=[second], epochs=1)
+    seen.clear()
+    service.warm_up(model)
+    assert seen == ["a"]
+    assert "the first request will wait for code to be compiled" in caplog.text
+    assert model.rank([("a|b", 0.0)], "a").best == ("a|b", 0.0)
