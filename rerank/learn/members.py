@@ -54,8 +54,8 @@ class Mixture:
     """The members of a model, and the reasons for them.
 
     penalties: of what may be learned, by columns, the better first. lists: how many were held out; base, score: of the
-    base and of the sum there, as the metric has them. tried: every setting of maxent; held: the scores of all
-    candidates held out, the last of the lists (float64 [N']).
+    base and of the sum there, as the metric has them; beaten: does the sum ever choose otherwise than the base? tried:
+    every setting of maxent; held: the scores of all candidates held out, the last of the lists (float64 [N']).
     """
 
     penalties: Mapping[Columns, float]
@@ -63,13 +63,9 @@ class Mixture:
     lists: int = 0
     base: float = 0.0
     score: float = 0.0
+    beaten: bool = True
     tried: tuple[FoldTrial, ...] = ()
     held: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
-
-    @property
-    def beaten(self) -> bool:
-        """Whether there is more to the model than the base score."""
-        return any(member.factor and member.name != "base" for member in self.members) or not self.members
 
     def learned(self) -> dict[Columns, float]:
         """The columns to learn from on all lists, each with its penalty: one kind at least."""
@@ -145,14 +141,19 @@ def mixture(
     members = weighed(members, lists, metric, reference)
     common = min(len(member.rows) for member in members if member.factor)
     last = section(lists, lists.list_count - common, lists.list_count)
-    held = np.sum([m.factor * m.scores[m.scores.size - last.candidate_count :] for m in members if m.factor], axis=0)
-    scale = likely_scale(last, held, targets, any_ties=any_ties)
+    kept = [member for member in members if member.factor]
+    held = np.sum([m.factor * m.scores[m.scores.size - last.candidate_count :] for m in kept], axis=0)
+    alone = len(kept) == 1 and kept[0].weights is None  # then its scores mean what they were learned for
+    scale = 1.0 / kept[0].factor if alone else likely_scale(last, held, targets, any_ties=any_ties)
     pieces = iter(np.split(scale * held, np.cumsum([part.candidate_count for _, part in parts(last)])[:-1]))
     rows = scored_rows(last, metric, lambda _: next(pieces))
     sign = -1.0 if metric.lower_is_better else 1.0
     shown = tuple(replace(one, score=sign * one.score, factor=scale * one.factor) for one in members)
-    together, alone = (sign * score_of(of, reference, metric) for of in (rows, base[len(base) - common :]))
-    return Mixture(penalties, shown, common, alone, together, every, scale * held)
+    of_base = base[len(base) - common :]
+    return Mixture(
+        penalties, shown, common, sign * score_of(of_base, reference, metric), sign * score_of(rows, reference, metric),
+        not np.array_equal(rows, of_base), every, scale * held,
+    )  # fmt: skip
 
 
 def best_column(corpus: Corpus, metric: Metric) -> list[Member]:
