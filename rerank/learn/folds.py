@@ -1,16 +1,14 @@
-"""The data that maxent learns from, and with which penalty: cross-validation over the training lists.
+"""The penalty that maxent learns with, from dense columns and from all: cross-validation over the training lists.
 
 The lists (of dense columns alone, the last ENOUGH) are cut into FOLDS sections of neighbours (lists of one document
 stay together), each of which is held out in turn. Dense columns alone are tried with every penalty, all columns with
-the smaller ones, from the largest down to the first that brings nothing. Dense columns alone are taken unless all
-columns are better by more than one standard error of the difference (Breiman et al. 1984, section 3.4.3), and the base
-score alone unless they are by half of one.
+the smaller ones, from the largest down to the first that brings nothing. What the model is made of: see ``members``.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -21,22 +19,14 @@ from rerank.learn.predictor import State, copy_state
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, candidate_scores, weighed_rows
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import base_rows
-from rerank.metrics.significance import compare
 
 FOLDS = 5
-# The largest is best on one of five sets of 50 to 3,703 lists; a larger one would at times be chosen by chance.
-PENALTIES = (1e3, 100.0, 10.0, 1.0)
+PENALTIES = (1e5, 1e4, 1e3, 100.0, 10.0, 1.0)
 SPARSE_PENALTIES = (100.0, 10.0, 1.0)  # with all columns, where not all are dense
 FEW = 10.0  # the penalty where there is only one list
 ENOUGH = 10_000  # lists, the last ones, for a choice among dense columns: their few weights need no more
 BUDGET = 2e7  # nonzeros of all columns in all folds together: with more, fewer folds are held out, one at least
 HURRY = 40  # iterations in a fold with columns that are not dense
-ONE_ERROR, SAMPLES = 0.6827, 1000  # the middle of a normal distribution within ±1 deviation; bootstrap samples
-# In standard errors, what the base score has to be beaten by. With 0, noise of 3,703 transcripts was learned from; with
-# 1, nothing where it had won .2 to 1 points on re-splits of samples of language models.
-AHEAD = 0.5
-
 FOLD_TOLERANCE = 1e-5  # of what is learned in folds, which is thrown away: relative to the loss
 
 Columns = Literal["dense", "all"]
@@ -44,8 +34,8 @@ Columns = Literal["dense", "all"]
 
 @dataclass(frozen=True)
 class FoldTrial:
-    """A setting, its score on the lists held out, the statistics of what it selects there (float64 [L', K]), and the
-    scores of all candidates there (float64 [N'])."""
+    """A setting, its score on the lists held out (higher is better), the statistics of what it selects there (float64
+    [L', K]), and the scores of all candidates there (float64 [N'])."""
 
     columns: Columns
     l2: float
@@ -54,52 +44,12 @@ class FoldTrial:
     scores: np.ndarray
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The choice of cross-validation, and its reasons.
-
-    lists: how many were held out; base, score: of the base and of what was chosen there; other: of the columns that
-    were not, if they were tried, and error the standard error of the difference; beaten: is the base, by AHEAD
-    standard errors? tried: every setting that was; held: the scores of all candidates held out, the last of the lists
-    (float64 [N']).
-    """
-
-    columns: Columns
-    l2: float
-    lists: int = 0
-    base: float = 0.0
-    score: float = 0.0
-    other: float | None = None
-    error: float = 0.0
-    beaten: bool = True
-    tried: tuple[FoldTrial, ...] = ()
-    held: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
-
-    def text(self, metric: Metric) -> str:
-        """The choice, for the log."""
-        named = {"dense": "dense columns alone", "all": "all columns"}
-        shown = [f"{named[self.columns]}, l2 {self.l2:g}"]
-        if self.lists:
-            shown.append(f"{metric.text(self.score)} on {self.lists} training lists held out in turn")
-            shown.append(f"base {metric.text(self.base)}")
-        if self.other is not None:
-            other = named["all" if self.columns == "dense" else "dense"]
-            shown.append(f"{other} {metric.text(self.other)}, standard error {metric.text(self.error)}")
-        return "; ".join(shown)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The entry ``columns`` of ``training`` in metrics.json."""
-        tried = [{"columns": trial.columns, "l2": trial.l2, "score": trial.score} for trial in self.tried]
-        kept = "columns", "l2", "lists", "base", "score", "other", "error", "beaten"
-        return {key: getattr(self, key) for key in kept} | {"tried": tried}
-
-
 def with_base_column(learner: Maxent, lists: Corpora) -> Maxent:
     """``learner`` with the base score as one more dense column, in units of its deviation within ``lists``."""
     return replace(learner, base=0.0, base_rate=base_unit(lists) or 1.0)
 
 
-def choose(
+def trials(
     learner: Maxent,
     lists: Corpora,
     metric: Metric,
@@ -107,8 +57,10 @@ def choose(
     start: State | None = None,
     *,
     any_ties: bool,
-) -> Choice:
-    """The columns and the penalty for ``learner``, as far as it leaves them open.
+) -> dict[Columns, list[FoldTrial]]:
+    """All settings that were tried for ``learner``, as far as it leaves them open, by columns.
+
+    A single list has nothing to hold out.
 
     targets: the oracles of lists (int64 [L]); start: where every fold starts from, by default 0; any_ties: see
     ``Learner.epoch``.
@@ -118,16 +70,11 @@ def choose(
     kinds: list[Columns] = ["dense"] if several and learner.columns != "all" else []
     kinds += ["all"] if not several or learner.columns != "dense" else []
     if lists.list_count < 2:
-        return Choice(kinds[0], FEW if learner.l2 is None else learner.l2)
-    sign = -1.0 if metric.lower_is_better else 1.0
+        l2 = FEW if learner.l2 is None else learner.l2
+        return {kinds[0]: [FoldTrial(kinds[0], l2, 0.0, np.zeros((0, len(metric.columns))), np.zeros(0))]}
     reference = reference_rows(lists)
-
-    def score_of(rows: np.ndarray) -> float:
-        """The score on the last lists, as many as have rows; higher is better."""
-        return sign * float(metric.scores(rows.sum(axis=0), reference[-len(rows) :].sum(axis=0)))
-
-    trials: dict[Columns, list[FoldTrial]] = {kind: [] for kind in kinds}
-    for kind, tried in trials.items():
+    made_of: dict[Columns, list[FoldTrial]] = {kind: [] for kind in kinds}
+    for kind, tried in made_of.items():
         corpus = dense_alone(latest(lists)) if kind == "dense" else lists
         if corpus.free == corpus.width:
             corpus = latest(corpus)
@@ -142,29 +89,21 @@ def choose(
                 rows.append(weighed_rows(apart, made.last(state), metric))
                 scored.append(candidate_scores(apart, made.last(state)))
             both = np.concatenate(rows), np.concatenate(scored)
-            tried.append(FoldTrial(kind, l2, score_of(both[0]), *both))
+            tried.append(FoldTrial(kind, l2, score_of(both[0], reference, metric), *both))
             if slow and len(tried) > 1 and tried[-1].score <= tried[-2].score:
                 break
-    base = base_rows(lists, metric)
+    return made_of
 
-    def ahead(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-        """The lead of one selection over another on the last lists, which both have, and its standard error."""
-        size = min(len(one), len(other))
-        how: dict[str, Any] = {"test": "paired_bootstrap", "samples": SAMPLES, "confidence": ONE_ERROR}
-        test = compare(metric, one[-size:], other[-size:], reference[-size:], **how)
-        return sign * test.difference, (test.high - test.low) / 2
 
-    best = [max(tried, key=lambda each: each.score) for tried in trials.values()]
-    chosen, other, error = best[0], None, 0.0
-    if len(best) > 1:
-        lead, error = ahead(best[1].rows, best[0].rows)
-        chosen, other = best[lead > error], sign * best[lead <= error].score
-    lead, unsure = ahead(chosen.rows, base)
-    base_score, score = sign * score_of(base[-len(chosen.rows) :]), sign * chosen.score
-    shown = tuple(replace(each, score=sign * each.score) for tried in trials.values() for each in tried)
-    beaten = lead > 0 and lead >= AHEAD * unsure
-    held = len(chosen.rows)
-    return Choice(chosen.columns, chosen.l2, held, base_score, score, other, error, beaten, shown, chosen.scores)
+def best_trial(trials: Sequence[FoldTrial]) -> FoldTrial:
+    """The one of the highest score, with the larger penalty of equals."""
+    return max(trials, key=lambda trial: trial.score)
+
+
+def score_of(rows: np.ndarray, reference: np.ndarray, metric: Metric) -> float:
+    """The score on the last lists, as many as have ``rows``; higher is better."""
+    score = float(metric.scores(rows.sum(axis=0), reference[len(reference) - len(rows) :].sum(axis=0)))
+    return -score if metric.lower_is_better else score
 
 
 def latest(lists: Corpora) -> Corpora:

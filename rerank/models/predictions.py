@@ -11,7 +11,7 @@ from rerank.data.shards import Corpora, reference_rows
 from rerank.features.dense import dense_alone
 from rerank.features.table import Table
 from rerank.learn.base import Weights
-from rerank.learn.folds import choose, latest, padded, with_base_column
+from rerank.learn.folds import best_trial, latest, padded, trials, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.metrics.base import Metric
@@ -44,11 +44,11 @@ def dense_line(corpus: Corpora, table: Table, metric: Metric) -> DenseLine | Non
         return None
     lists = dense_alone(latest(corpus))
     learner = with_base_column(Maxent(columns="dense"), lists)
-    chosen = choose(learner, lists, metric, oracles, any_ties=True)
-    learner, state = replace(learner, l2=chosen.l2), learner.init(lists.width)
+    (tried,) = trials(learner, lists, metric, oracles, any_ties=True).values()
+    learner, state = replace(learner, l2=best_trial(tried).l2), learner.init(lists.width)
     learner.solve(lists, oracles(lists), state, any_ties=True)
     weights = padded(learner.last(state), corpus.width)
     raw = one_base(raw_weights(weights, table), table)
     columns = [j for j in range(corpus.free) if j != table.base_column]
     named = {"base": raw.base, **{table.name(j): float(raw.w[j]) for j in columns}}
-    return DenseLine(weights, {"lists": lists.list_count, "l2": chosen.l2, "weights": named})
+    return DenseLine(weights, {"lists": lists.list_count, "l2": learner.l2, "weights": named})

@@ -18,7 +18,8 @@ from rerank.features.table import FeatureTable, Table
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
 from rerank.learn.bounds import Bounds, DualRule, bounds, has_bounds, list_margins, scaled_bounds
-from rerank.learn.folds import choose, cut_state, padded, padded_state, with_base_column
+from rerank.learn.folds import Columns, cut_state, padded_state, with_base_column
+from rerank.learn.members import mixture
 from rerank.learn.pairs import PairSource
 from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
@@ -396,7 +397,7 @@ def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Trai
 
 
 def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] | None) -> Training:
-    """``maxent``: what it learns from is chosen by cross-validation, and the optimum is found on all training lists."""
+    """``maxent``: members are chosen by cross-validation, and what they learn on all training lists is summed."""
     recipe, corpus, metric, width = task.recipe, task.corpus, task.metric, task.corpus.width
     start, done = (made.init(width), 0) if warm is None else (made.drawn_to(warm[0]), warm[1])
     if np.any(start.cells[corpus.free : -1]):
@@ -407,17 +408,19 @@ def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] |
         return _targets(recipe, lists, metric)
 
     with counting("train", total=2, unit="steps", lines=False) as count:
-        choice = choose(made, corpus, metric, targets, start, any_ties=several)
+        members = mixture(made, corpus, metric, targets, None if warm is None else start, any_ties=several)
         count.advance(left=1)
-        log.info("maxent: %s", choice.text(metric))
-        if choice.columns == "dense":
-            corpus = dense_alone(corpus)
-        made, start = replace(made, l2=choice.l2), cut_state(start, corpus.width)
-        how: dict[str, Any] = {"any_ties": several, "warm": (start, done)}
-        training = train(made, corpus, targets(corpus), epochs=1, seed=recipe.seed, **how)
-    training.weights = {name: padded(predictor, width) for name, predictor in training.weights.items()}
-    training.state, training.about["columns"] = padded_state(training.state, width), choice.as_dict()
-    training.held = choice.held
+        log.info("maxent: %s", members.text(metric))
+        fitted = dict[Columns, Weights]()
+        for columns, l2 in reversed(members.learned().items()):  # the better one at last
+            lists = dense_alone(corpus) if columns == "dense" else corpus
+            how: dict[str, Any] = {"any_ties": several, "warm": (cut_state(start, lists.width), done)}
+            training = train(replace(made, l2=l2), lists, targets(lists), epochs=1, seed=recipe.seed, **how)
+            fitted[columns] = training.weights["last"]
+    summed, state = members.summed(fitted, width), padded_state(training.state, width)
+    state.cells[:] = np.append(summed.w, summed.base - made.base)
+    training.weights, training.state = dict.fromkeys(training.weights, summed), state
+    training.held, training.about["columns"] = members.held, members.as_dict(metric)
     return training
 
 

@@ -1,4 +1,4 @@
-"""Cross-validation chooses columns and penalty: dense ones alone where others bring nothing, all where they do."""
+"""Cross-validation finds penalties, and the members of the sum that is the model."""
 
 from dataclasses import replace
 
@@ -9,8 +9,10 @@ from strategies import corpus_of
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Corpora
 from rerank.learn import folds
-from rerank.learn.folds import FEW, Choice, choose, held_out, with_base_column
+from rerank.learn.folds import FEW, held_out, trials, with_base_column
+from rerank.learn.members import Mixture, best_column, mixture
 from rerank.learn.rules.maxent import Maxent
+from rerank.learn.scoring import Weights
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
 
@@ -38,38 +40,90 @@ def lists(count: int, *, dense: float = 0.0, sparse: float = 0.0, seed: int = 1)
     return replace(found, free=DENSE, stats=found.gain[:, np.newaxis], reference=np.ones((count, 1)))
 
 
-def chosen(corpus: Corpora, learner: Maxent | None = None) -> Choice:
-    return choose(with_base_column(learner or Maxent(), corpus), corpus, Gain(), oracles, any_ties=True)
+def members_of(corpus: Corpora, learner: Maxent | None = None) -> Mixture:
+    return mixture(with_base_column(learner or Maxent(), corpus), corpus, Gain(), oracles, any_ties=True)
 
 
-def test_dense_columns_alone_where_the_others_are_noise() -> None:
-    found = chosen(lists(60, dense=2.0))
-    assert found.columns == "dense"
-    assert found.other is not None
+def kept(found: Mixture) -> set[str]:
+    return {member.name for member in found.members if member.factor}
+
+
+def test_only_what_is_as_good_as_the_best_is_a_member() -> None:
+    found = members_of(lists(60, dense=2.0))
+    assert {member.name for member in found.members} == {"dense", "all", "column", "base"}
+    assert {"dense", "column"} <= kept(found) <= {"dense", "column", "all"}
     assert found.score > 0.6 > 0.4 > found.base
     assert found.lists == 60
+    assert found.beaten
 
 
 def test_all_columns_where_they_are_better() -> None:
-    found = chosen(lists(60, dense=0.5, sparse=0.9))
-    assert found.columns == "all"
-    assert found.other is not None
-    assert found.score - found.other > found.error > 0
+    assert kept(members_of(lists(60, dense=0.5, sparse=0.9))) == {"all"}
+
+
+def test_the_base_alone_where_nothing_else_is_near() -> None:
+    corpus = lists(60)
+    base = np.where(corpus.gain > 0, 5.0, 0.0) + corpus.base
+    found = members_of(replace(corpus.keep_columns(np.arange(SPARSE) < DENSE), base=base))
+    assert "base" in kept(found)
+    noise = [member for member in found.members if member.name == "column"]
+    assert noise[0].factor == 0.0
+
+
+def test_the_sum_is_what_was_held_out() -> None:
+    """Scores of the sum's members, each in units of its deviation, and a scale with which right candidates are most
+    likely; a member without a factor adds nothing."""
+    corpus = lists(60, dense=2.0)
+    found = members_of(corpus)
+    fitted = {name: Weights(np.full(corpus.width, k + 1.0), float(k)) for k, name in enumerate(found.learned())}
+    summed = found.summed(fitted, corpus.width)
+    w, base = np.zeros(corpus.width), 0.0
+    for member in found.members:
+        weights = fitted.get(member.name) if member.weights is None else member.weights
+        if member.factor and weights is not None:
+            w[: weights.w.size] += member.factor * weights.w
+            base += member.factor * weights.base
+    assert (summed.w.tolist(), summed.base) == (w.tolist(), base)
+    held = sum(member.factor * member.scores for member in found.members)
+    np.testing.assert_allclose(found.held, held, rtol=1e-12)
+    units = [member.factor * np.std(member.scores) for member in found.members if member.factor]
+    assert max(units) / min(units) < 1.1
+
+    def likelihood(scale: float) -> float:
+        scaled = scale * found.held.reshape(60, 6)
+        right = corpus.gain.reshape(60, 6) == 1
+        return float((scaled[right] - np.log(np.exp(scaled).sum(axis=1))).sum())
+
+    assert likelihood(1.0) > max(likelihood(0.9), likelihood(1.1))
+
+
+def test_the_column_is_chosen_on_the_other_lists() -> None:
+    """A column that is best on the lists held out alone is not taken for the best of all."""
+    corpus = lists(60, dense=2.0).keep_columns(np.arange(SPARSE) < DENSE)
+    (found,) = best_column(replace(corpus, width=DENSE), Gain())
+    assert found.weights is not None
+    assert found.weights.w.tolist() == [1.0, 0.0]
+    (down,) = best_column(replace(corpus, width=DENSE, values=-corpus.values), Gain())
+    assert down.weights is not None
+    assert down.weights.w.tolist() == [-1.0, 0.0]
+    assert down.score == found.score
 
 
 def test_what_is_given_is_not_chosen() -> None:
     corpus = lists(60, dense=0.5, sparse=0.9)
-    dense = chosen(corpus, Maxent(columns="dense", l2=3.0))
-    assert (dense.columns, dense.l2, dense.other, len(dense.tried)) == ("dense", 3.0, None, 1)
-    assert chosen(corpus, Maxent(columns="all", l2=3.0)).columns == "all"
+    dense = members_of(corpus, Maxent(columns="dense", l2=3.0))
+    assert (dense.learned(), kept(dense), len(dense.tried)) == ({"dense": 3.0}, {"dense"}, 1)
+    assert members_of(corpus, Maxent(columns="all", l2=3.0)).learned() == {"all": 3.0}
     alone = corpus.keep_columns(np.arange(SPARSE) < DENSE)
-    assert chosen(replace(alone, width=DENSE), Maxent(columns="dense")).columns == "all"  # those that there are
-    assert chosen(replace(corpus, free=0)).other is None
+    assert [*members_of(replace(alone, width=DENSE), Maxent(columns="dense")).learned()] == ["all"]  # all there are
+    offset = mixture(Maxent(base=1.0), corpus, Gain(), oracles, any_ties=True)
+    assert len(offset.members) == 1
 
 
 def test_a_single_list_has_nothing_to_hold_out() -> None:
-    assert chosen(lists(1)) == Choice("dense", FEW)
-    assert chosen(lists(2, dense=1.0)).lists == 2
+    found = members_of(lists(1))
+    assert (found.learned(), found.members, found.beaten) == ({"dense": FEW}, (), True)
+    assert members_of(lists(2, dense=1.0)).lists == 2
 
 
 def test_sections_are_neighbours_and_together_all_lists() -> None:
@@ -86,22 +140,22 @@ def test_large_lists_hold_out_the_last_sections(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(folds, "BUDGET", 2 * corpus.nonzeros)
     apart = [apart for _, apart in held_out(corpus)]
     assert np.concatenate([each.gain for each in apart]).tolist() == corpus.slice(36, 60).gain.tolist()
-    found = chosen(corpus)
-    assert (found.columns, found.lists) == ("dense", 60)
-    assert {each.columns: len(each.rows) for each in found.tried} == {"dense": 60, "all": 24}
+    found = trials(Maxent(), corpus, Gain(), oracles, any_ties=True)
+    assert {kind: len(tried[0].rows) for kind, tried in found.items()} == {"dense": 60, "all": 24}
+    assert members_of(corpus).lists in (24, 60)
 
 
 def test_few_lists_are_enough_for_dense_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = lists(60, dense=2.0)
     monkeypatch.setattr(folds, "ENOUGH", 30)
-    found, last = chosen(corpus), chosen(corpus.slice(30, 60))
-    assert (found.columns, found.lists, found.held.size) == ("dense", 30, 30 * 6)
-    assert [each.score for each in found.tried][:4] == [each.score for each in last.tried][:4]
+    many, few = (trials(Maxent(), of, Gain(), oracles, any_ties=True)["dense"] for of in (corpus, corpus.slice(30, 60)))
+    assert [trial.score for trial in many] == [trial.score for trial in few]
+    assert members_of(corpus).held.size == 30 * 6
 
 
 def test_the_text_says_what_was_compared() -> None:
-    found = chosen(lists(60, dense=2.0))
+    found = members_of(lists(60, dense=2.0))
     said = found.text(Gain())
-    assert said.startswith("dense columns alone, l2 ")
-    for part in ("on 60 training lists held out in turn", "; base ", "; all columns ", ", standard error "):
+    assert said.startswith("the sum of dense columns (l2 ")
+    for part in ("on 60 training lists held out in turn", "; base ", "best column ", "; left out: "):
         assert part in said

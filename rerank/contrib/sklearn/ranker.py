@@ -20,7 +20,8 @@ from rerank.data.corpus import Corpus
 from rerank.features.dense import said_of_all
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
-from rerank.learn.folds import choose, with_base_column
+from rerank.learn.folds import with_base_column
+from rerank.learn.members import mixture
 from rerank.learn.pairs import PairSource
 from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
@@ -130,15 +131,16 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 for line in said_of_all(map("column {} of X".format, count()), X.T, lists.lists):
                     warnings.warn(line, stacklevel=2)
             how: dict[str, Any] = {"pairs": pairs_of(self.pairs, learner), "seed": seed_of(self.random_state)}
-            automatic, search = automatic and based, None
+            automatic, search, members = automatic and based, None, None
             if dev is None and (automatic or self.early_stopping) and not isinstance(learner, Maxent):
                 lists, dev = self._split(lists)
             how["any_ties"] = self._any_ties(lists, based)
             if isinstance(learner, Maxent):
                 lists = lists if issparse(X) else replace(lists, free=lists.width)
                 learner = with_base_column(learner, lists) if automatic else learner
-                choice = choose(learner, lists, metric, oracles, any_ties=how["any_ties"])
-                learner, beaten = replace(learner, l2=choice.l2), choice.beaten or not automatic
+                members = mixture(learner, lists, metric, oracles, any_ties=how["any_ties"])
+                ((columns, l2),) = members.learned().items()
+                learner, beaten = replace(learner, l2=l2), members.beaten or not automatic
             elif automatic and dev is not None:
                 search = BaseSearch(dev, metric)
                 learner = replace(learner, base=start_weight(lists) if learner.linear else 0.0)
@@ -150,6 +152,10 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 how |= {"shuffle": bool(self.shuffle), "predictor": self.average, "weigh": search}
                 how["patience"] = int(self.n_iter_no_change) if self.early_stopping else None
                 training = train(learner, lists, oracles(lists), epochs=int(self.epochs), evaluate_dev=look, **how)
+            if members is not None:
+                training.weights = dict.fromkeys(
+                    training.weights, members.summed({columns: training.weights["last"]}, lists.width)
+                )
         if search is not None:
             beaten = max(line["dev"] for line in training.history) > search.base_score
         if not beaten:

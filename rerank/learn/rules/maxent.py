@@ -53,10 +53,10 @@ class Maxent(Learner):
     ----------
     loss: log, of the right candidates alone; listnet or listmle, of the gains of all: for a metric of the order.
     l2: ≥ 0, against the sum over lists; null: 1, 10, 100, ... as is best on sections of the training lists held out in
-        turn.
+        turn, and the model is a sum of what is about as good there.
     l1: ≥ 0, against the sum over lists; above 0 many weights are exactly 0.
-    columns: learn from "all" columns, or from the "dense" ones and the base score; auto: from dense ones alone unless
-        all are better by more than a standard error on the sections held out.
+    columns: learn from "all" columns, or from the "dense" ones and the base score; auto: from either or both, as is
+        best on the sections held out.
     iterations: ≥ 1; passes over all lists at most.
     base, base_rate: see Learner; the penalty is on the weight of b(y)·base_rate.
     """

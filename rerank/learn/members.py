@@ -1,0 +1,214 @@
+"""One linear model that is the sum of several: what cannot be told from the best on lists held out.
+
+The base score, the best single column, and what maxent learns from dense columns or from all are often within an error
+of each other, and to pick one is to toss a coin. Every member that is at most FAR standard errors behind the best is
+kept instead; the model is the sum of their scores, each in units of its deviation within lists. The sum is scaled so
+that the right candidates of the lists held out are most likely.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Corpora, list_sizes, parts, reference_rows, section
+from rerank.features.dense import dense_alone
+from rerank.learn.base_weight import add_base_squares, base_unit
+from rerank.learn.folds import FOLDS, Columns, FoldTrial, best_trial, latest, padded, score_of, sections, trials
+from rerank.learn.predictor import State
+from rerank.learn.rules.maxent import Maxent
+from rerank.learn.scoring import Weights, candidate_scores, weighed_rows
+from rerank.metrics.base import Metric
+from rerank.metrics.oracle import base_rows, scored_rows
+from rerank.metrics.significance import compare
+
+# On fresh re-splits of seven sets of 50 to 3,703 lists, with all or 100 of them, such sums are level with shares by the
+# likelihood of the lead, exp(−z²/2), and never behind the single choice by more than an error.
+FAR = 2.0
+ONE_ERROR, SAMPLES = 0.6827, 1000  # the middle of a normal distribution within ±1 deviation; bootstrap samples
+LEAST, EXPONENTS = 1e-300, (-20.0, 20.0)  # of a likelihood; of the factor of scores whose deviation is about 1
+NAMES = {"base": "base score", "column": "best column", "dense": "dense columns", "all": "all columns"}
+
+
+@dataclass(frozen=True)
+class Member:
+    """A predictor on the lists held out: what it selects there (float64 [L', K]), and all scores (float64 [N']).
+
+    score: higher is better. weights: of what has nothing to learn. factor: of its scores in the sum, 0 where it is left
+    out.
+    """
+
+    name: Literal["base", "column", "dense", "all"]
+    score: float
+    rows: np.ndarray
+    scores: np.ndarray
+    weights: Weights | None = None
+    factor: float = 0.0
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The members of a model, and the reasons for them.
+
+    penalties: of what may be learned, by columns, the better first. lists: how many were held out; base, score: of the
+    base and of the sum there, as the metric has them; beaten: does the sum ever choose otherwise than the base? tried:
+    every setting of maxent; held: the scores of all candidates held out, the last of the lists (float64 [N']).
+    """
+
+    penalties: Mapping[Columns, float]
+    members: tuple[Member, ...] = ()
+    lists: int = 0
+    base: float = 0.0
+    score: float = 0.0
+    beaten: bool = True
+    tried: tuple[FoldTrial, ...] = ()
+    held: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
+
+    def learned(self) -> dict[Columns, float]:
+        """The columns to learn from on all lists, each with its penalty: one kind at least."""
+        names = {member.name for member in self.members if member.factor}
+        kept = {columns: l2 for columns, l2 in self.penalties.items() if columns in names}
+        return kept or dict(list(self.penalties.items())[:1])
+
+    def summed(self, fitted: Mapping[Columns, Weights], width: int) -> Weights:
+        """The model of ``width`` columns, given what was learned on all lists."""
+        if not self.members:
+            return padded(next(iter(fitted.values())), width)
+        w, base = np.zeros(width), 0.0
+        for member in self.members:
+            if member.factor:
+                weights = member.weights if member.weights is not None else fitted[member.name]  # type: ignore[index]
+                w[: weights.w.size] += member.factor * weights.w
+                base += member.factor * weights.base
+        return Weights(w, base)
+
+    def text(self, metric: Metric) -> str:
+        """The members, for the log."""
+        if not self.members:
+            return ", ".join(f"{NAMES[columns]}, l2 {l2:g}" for columns, l2 in self.penalties.items())
+
+        def shown(kept: bool) -> str:
+            return ", ".join(
+                f"{NAMES[m.name]}{f' (l2 {self.penalties[m.name]:g})' if m.weights is None else ''}"  # type: ignore[index]
+                f" {metric.text(m.score)}"
+                for m in self.members
+                if bool(m.factor) == kept
+            )
+
+        together = f"{metric.text(self.score)} on {self.lists} training lists held out in turn"
+        left_out = f"; left out: {shown(False)}" if not all(member.factor for member in self.members) else ""
+        return f"the sum of {shown(True)}: {together}; base {metric.text(self.base)}{left_out}"
+
+    def as_dict(self, metric: Metric) -> dict[str, Any]:
+        """The entry ``columns`` of ``training`` in metrics.json."""
+        sign = -1.0 if metric.lower_is_better else 1.0
+        members = {member.name: {"score": member.score, "factor": member.factor} for member in self.members}
+        tried = [{"columns": one.columns, "l2": one.l2, "score": sign * one.score} for one in self.tried]
+        kept = "lists", "base", "score", "beaten"
+        return {key: getattr(self, key) for key in kept} | {"members": members, "tried": tried}
+
+
+def mixture(
+    learner: Maxent,
+    lists: Corpora,
+    metric: Metric,
+    targets: Callable[[Corpora], np.ndarray],
+    start: State | None = None,
+    *,
+    any_ties: bool,
+) -> Mixture:
+    """The members of a model for ``lists``; see ``trials`` for arguments. Where the penalty, a weight of the base score
+    or a ``start`` is given, there is one alone, the better of those that are learned."""
+    tried = trials(learner, lists, metric, targets, start, any_ties=any_ties)
+    best = sorted(map(best_trial, tried.values()), key=lambda trial: -trial.score)
+    every = tuple(trial for of_columns in tried.values() for trial in of_columns)
+    penalties = {trial.columns: trial.l2 for trial in best}
+    if lists.list_count < 2:
+        return Mixture(penalties, tried=every)
+    reference, base = reference_rows(lists), base_rows(lists, metric)
+    members = [Member(trial.columns, trial.score, trial.rows, trial.scores) for trial in best]
+    unit = base_unit(lists)
+    if learner.l2 is not None or start is not None or (unit is not None and not learner.base_rate):
+        members = members[:1]
+    else:
+        members += best_column(dense_alone(latest(lists)), metric) if lists.free else []
+        if unit is not None:
+            own = np.concatenate([part.base for _, part in parts(lists)])
+            members.append(Member("base", score_of(base, reference, metric), base, own, Weights(np.zeros(0), 1.0)))
+    members = weighed(members, lists, metric, reference)
+    common = min(len(member.rows) for member in members if member.factor)
+    last = section(lists, lists.list_count - common, lists.list_count)
+    kept = [member for member in members if member.factor]
+    held = np.sum([m.factor * m.scores[m.scores.size - last.candidate_count :] for m in kept], axis=0)
+    alone = len(kept) == 1 and kept[0].weights is None  # then its scores mean what they were learned for
+    scale = 1.0 / kept[0].factor if alone else likely_scale(last, held, targets, any_ties=any_ties)
+    pieces = iter(np.split(scale * held, np.cumsum([part.candidate_count for _, part in parts(last)])[:-1]))
+    rows = scored_rows(last, metric, lambda _: next(pieces))
+    sign = -1.0 if metric.lower_is_better else 1.0
+    shown = tuple(replace(one, score=sign * one.score, factor=scale * one.factor) for one in members)
+    of_base = base[len(base) - common :]
+    return Mixture(
+        penalties, shown, common, sign * score_of(of_base, reference, metric), sign * score_of(rows, reference, metric),
+        not np.array_equal(rows, of_base), every, scale * held,
+    )  # fmt: skip
+
+
+def best_column(corpus: Corpus, metric: Metric) -> list[Member]:
+    """The dense column, up or down, that selects best: on lists held out, the one that does so on all others."""
+    reference, count = reference_rows(corpus), corpus.list_count
+    ends = [*sections(count, min(FOLDS, count)), (count, count)]  # for the last, nothing is held out
+    best: list[tuple[float, Weights, np.ndarray]] = [(-np.inf, Weights(np.zeros(0), 0.0), reference)] * len(ends)
+    for column in np.eye(corpus.width):
+        for weights in (Weights(column, 0.0), Weights(-column, 0.0)):
+            rows = weighed_rows(corpus, weights, metric)
+            for k, (first, last) in enumerate(ends):
+                rest, others = (np.delete(of, slice(first, last), axis=0) for of in (rows, reference))
+                if (score := score_of(rest, others, metric)) > best[k][0]:
+                    best[k] = score, weights, rows
+    rows = np.concatenate([of[first:last] for (_, _, of), (first, last) in zip(best, ends, strict=True)])
+    scores = [
+        candidate_scores(corpus.slice(*end), weights) for (_, weights, _), end in zip(best[:-1], ends[:-1], strict=True)
+    ]
+    return [Member("column", score_of(rows, reference, metric), rows, np.concatenate(scores), best[-1][1])]
+
+
+def weighed(members: Sequence[Member], lists: Corpora, metric: Metric, reference: np.ndarray) -> list[Member]:
+    """The members with their factors: 0 for one that is too far behind the best, or says nothing."""
+    best, sizes, made = max(members, key=lambda member: member.score), list_sizes(lists), list[Member]()
+    how: dict[str, Any] = {"test": "paired_bootstrap", "samples": SAMPLES, "confidence": ONE_ERROR}
+    for member in members:
+        size = min(len(best.rows), len(member.rows))
+        test = compare(metric, *(of[len(of) - size :] for of in (best.rows, member.rows, reference)), **how)
+        ends = np.concatenate([[0], np.cumsum(sizes[sizes.size - len(member.rows) :])])
+        deviation = math.sqrt(add_base_squares(ends, member.scores, 0.0) / max(1, member.scores.size))
+        near = abs(test.difference) <= FAR * (test.high - test.low) / 2
+        made.append(replace(member, factor=1.0 / deviation if near and deviation > 0 else 0.0))
+    return made if any(member.factor for member in made) else [replace(best, factor=1.0)]
+
+
+def likely_scale(
+    lists: Corpora, scores: np.ndarray, targets: Callable[[Corpora], np.ndarray], *, any_ties: bool
+) -> float:
+    """The factor of ``scores`` (float64 [N]) with which the right candidates, those with the best gain of their list or
+    the ``targets`` alone, are most likely."""
+    from scipy.optimize import minimize_scalar  # half a second, which other learners need not wait for
+
+    gain, weight = (np.concatenate([getattr(part, key) for _, part in parts(lists)]) for key in ("gain", "weight"))
+    sizes = list_sizes(lists)
+    full = sizes > 0
+    first, owner = (np.cumsum(sizes) - sizes)[full], np.repeat(np.arange(np.count_nonzero(full)), sizes[full])
+    right = gain == np.maximum.reduceat(gain, first)[owner]
+    if not any_ties:
+        right = np.zeros(gain.size, np.bool_)
+        right[targets(lists)[full]] = True
+
+    def loss(exponent: float) -> float:
+        scaled = math.exp(exponent) * scores
+        likely = np.exp(scaled - np.maximum.reduceat(scaled, first)[owner])
+        share = np.add.reduceat(likely * right, first) / np.add.reduceat(likely, first)
+        return -float((weight[full] * np.log(np.maximum(share, LEAST))).sum())
+
+    return math.exp(float(minimize_scalar(loss, bounds=EXPONENTS, method="bounded").x))
