@@ -191,6 +191,8 @@ def _parts(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[tu
     summed = [] if training.ensemble is None else training.ensemble.learners
     for spec in (recipe.learner, *selected, *summed):
         yield "learner", str(spec.get("name", ""))
+        yield "learner.loss", str(spec.get("loss", ""))
+    yield "training.pairs", str(training.pairs.get("name", ""))
     yield "metric", str(recipe.metric.get("name", ""))
     for how in (decode.gains, *(entry.get("gains") for entry in about.get("decodings", {}).values())):
         yield "decode.gains", how or ""
