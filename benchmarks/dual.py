@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from rerank.contrib.classification.fitting import targets
-from rerank.contrib.classification.sets import winnow
+from rerank.contrib.classification.generators import Winnow
 from rerank.learn.rules.lm_nwin import LMNWin
 from rerank.learn.rules.lm_uwin import LMUWin
 
@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    examples, _ = winnow(arguments.dimension, arguments.seed)
+    examples, _ = Winnow(arguments.dimension).draw(arguments.seed)
     corpus, oracles = examples.corpus(), targets(examples.corpus(), examples.label)
     print("| passes |", " | ".join(map(str, PASSES)), "|")
     for eta in STEPS:

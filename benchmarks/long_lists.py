@@ -18,8 +18,7 @@ import numpy as np
 
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content
-from rerank.readers.base import NBestList, SkippedList
-from rerank.readers.texts.text_list import TextList
+from rerank.readers.lists import Lists
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.text_recipe import TextRecipe
 
@@ -63,11 +62,9 @@ def measure(kind: str, size: int) -> dict[str, Any]:
     }
 
 
-def run(content: Content[Any], nbest: NBestList) -> int:
+def run(content: Content[Any], nbest: Lists) -> int:
     """Open a list and extract its features; how many values they have."""
-    opened = content.open(nbest)
-    assert not isinstance(opened, SkippedList), opened
-    return int(content.features(*opened).value.size)
+    return int(content.features(*content.open(nbest)).value.size)
 
 
 def make_content(kind: str) -> Content[Any]:
@@ -79,17 +76,17 @@ def make_content(kind: str) -> Content[Any]:
     return content_of(recipe, centred=False, keeps_texts=False)
 
 
-def make_list(kind: str, size: int) -> NBestList:
+def make_list(kind: str, size: int) -> Lists:
     """A list of random candidates."""
     rng = np.random.default_rng(size)
     if kind == "trees":
         texts = [f"(S1 {grown(rng, 0, WORDS)})".encode() for _ in range(size)]
-        return NBestList("long", "memory", 1, texts, range(size), rng.normal(size=(size, 1)))
+        return Lists.one("long", "memory", 1, texts, range(size), rng.normal(size=(size, 1)))
     vocabulary = np.array([f"word{i}" for i in range(5_000)])
     texts = [" ".join(row).encode() for row in vocabulary[rng.zipf(1.5, (size, WORDS)) % vocabulary.size]]
     scores, names = rng.normal(size=(size, 3)), ("logprob", "reward", "process")
     source = " ".join(vocabulary[:WORDS]).encode()
-    return TextList("long", "memory", 1, texts, range(size), scores, names=names, source=source)
+    return Lists.one("long", "memory", 1, texts, range(size), scores, names=names, source=source)
 
 
 def grown(rng: np.random.Generator, first: int, last: int) -> str:

@@ -24,7 +24,6 @@ from rerank.learn.mert.error_surface import ErrorSurface
 from rerank.learn.mert.mert import MertResult, MertSettings, mert
 from rerank.metrics.bleu import Bleu
 from rerank.readers.moses.reader import Moses
-from rerank.readers.texts.text_list import TextList
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[2] / "shared")
 
@@ -71,8 +70,8 @@ def read(root: Path, split: str, metric: Bleu) -> Split:
     references = gzip.decompress((root / f"{split}.ref.gz").read_bytes()).split(b"\n")
     features, stats, reference = [], [], []
     for nbest, text in zip(Moses().read(root / f"{split}.nbest.gz"), references, strict=False):
-        if not isinstance(nbest, TextList):
-            raise SystemExit(f"{root}/{split}.nbest.gz: list {nbest.name}: {nbest.message}")
+        if nbest.problem is not None:
+            raise SystemExit(f"{root}/{split}.nbest.gz: list {nbest.id}: {nbest.problem}")
         expected, rows = metric.list_stats(nbest, [text])
         features.append(nbest.scores[:, :-1])
         stats.append(rows)
