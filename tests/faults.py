@@ -21,7 +21,7 @@ from programs import PATIENCE
 
 from rerank.cli import application as cli
 from rerank.runs import list_page
-from rerank.runs.stages import epoch_lines
+from rerank.runs.pipeline import epoch_lines
 from rerank.storage import files
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT

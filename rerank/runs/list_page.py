@@ -17,6 +17,7 @@ from rerank.models.scorer import Contribution, Scorer
 from rerank.readers.base import SkipCount
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
+from rerank.runs.pipeline import Metrics
 from rerank.runs.report import headline, list_tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.html import Folded, PageSection, Part, report
@@ -28,7 +29,6 @@ from rerank.runs.report.rows import dev_of, splits_of
 from rerank.runs.report.table import Bar, TextTable
 from rerank.runs.results import KeptLists, answers_written
 from rerank.runs.run import Run
-from rerank.runs.stages import Metrics
 from rerank.storage.files import write_text
 
 MAX_FEATURES = 10  # that decided a list

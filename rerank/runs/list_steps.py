@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import parts
+from rerank.data.shards import parts, reference_rows
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
@@ -31,18 +31,18 @@ from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.callbacks import watched
 from rerank.runs.checks import check_single, check_sizes
 from rerank.runs.choice import blind, choose
+from rerank.runs.compared import doubt_of_base
 from rerank.runs.corpora import Data, digest_of, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
-from rerank.runs.doubts import doubt_of_base, doubts
+from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import train_ensemble
-from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
 from rerank.runs.list_page import Answers, answers_of, write_page
 from rerank.runs.mert import tune_run
+from rerank.runs.pipeline import CurvePoint, Metrics, Stages, Steps, code_of, learning_curve
 from rerank.runs.report.list_figures import check_figures
 from rerank.runs.report.measures import own_measure
 from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
 from rerank.runs.run import Run, weight_counts
-from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.runs.training import RunTask, train_run, trained_on, trained_once
 from rerank.storage.outputs import RUNS, output_file
 
@@ -282,7 +282,14 @@ class ListSteps(Steps[ListRecipe]):
             return trained_once(self._task(data, chosen.name, single, f"share-{share:g}"), trained)
 
         def look(run: Run) -> CurvePoint:
-            return look_at_lists(run, data, metric, tests)
+            """A run's scores on dev and the test splits; runs are compared on the first of these."""
+            predictor, rows, scores = run.weights[run.recipe.predictor], [], {}
+            for split in tests:
+                corpus = data.others[split].corpus
+                rows.append(weighed_rows(corpus, predictor, metric))
+                report = metric.report(rows[-1].sum(axis=0), reference_rows(corpus).sum(axis=0))
+                scores[split] = report[metric.primary]
+            return CurvePoint({"lists": run.training["lists"], "dev": run.dev_score, "splits": scores}, rows[0])
 
         if not tests:
             return {}

@@ -34,7 +34,7 @@ from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
-from rerank.runs.stages import epoch_lines, stage_lines
+from rerank.runs.pipeline import epoch_lines, stage_lines
 
 load_commands()
 

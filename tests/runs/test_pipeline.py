@@ -27,7 +27,7 @@ from rerank.runs import pipeline
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data, dev_corpus
 from rerank.runs.list_steps import ListSteps
-from rerank.runs.stages import epoch_lines
+from rerank.runs.pipeline import epoch_lines
 
 SCORES = ("f1", "precision", "recall", "exact_match")
 

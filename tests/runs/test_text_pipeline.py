@@ -17,7 +17,7 @@ from rerank.readers.base import SkipCount
 from rerank.readers.moses.reader import Moses
 from rerank.runs import pipeline
 from rerank.runs.corpora import Data
-from rerank.runs.stages import epoch_lines
+from rerank.runs.pipeline import epoch_lines
 
 MERT = {"mert": {"split": "tune", "settings": {"restarts": 2}}}
 

@@ -36,11 +36,11 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
 from rerank.runs.compared import Compared
+from rerank.runs.pipeline import Metrics, Stages, Steps, code_of
 from rerank.runs.report import headline, list_tables
 from rerank.runs.report.html import PageSection, report
 from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
-from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.strict_json import as_json

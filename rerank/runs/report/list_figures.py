@@ -63,7 +63,7 @@ def learning_figure(
 ) -> Figure | None:
     """The score on every split over how much training had, and whether more of it would help; None for no curve.
 
-    curve: an entry of metrics.json, see ``runs.learning``. dev: the name of the dev split, if there is one; unit: what
+    curve: an entry of metrics.json, see ``runs.pipeline``. dev: the name of the dev split, if there is one; unit: what
     was trained on.
     """
     if not curve:
