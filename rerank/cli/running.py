@@ -111,7 +111,7 @@ def run(
     """
     from rerank.recipes.tasks import task_named
     from rerank.runs import pipeline
-    from rerank.runs.report.headline import unbeaten
+    from rerank.runs.report.results import unbeaten
 
     settings, directory = recipe.read(quick)
     if until == "extract" and not task_named(settings.task).lists and work != EngineOptions():
@@ -166,8 +166,8 @@ def show_training(result: "Metrics", model: Path) -> None:
 def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
     """Show ``result``, the content of metrics.json."""
     from rerank.recipes.tasks import task_named
-    from rerank.runs.report.headline import crossed, headline, results_on_terminal, signatures
-    from rerank.runs.report.list_tables import reported_table
+    from rerank.runs.report.list_parts import reported_table
+    from rerank.runs.report.results import crossed, headline, results_on_terminal, signatures
 
     if tables := task_named(recipe.task).tables:
         for table in imported(tables)(recipe, result["tables"]):
@@ -215,7 +215,7 @@ def compare(
 
     from rerank.metrics.base import Metric
     from rerank.runs.compared import compare_runs
-    from rerank.runs.report.rows import verdict
+    from rerank.runs.report.results import verdict
 
     table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B", "predictor")
     splits: dict[str, Any] = {}
@@ -261,7 +261,7 @@ def tune(
     from rerank.recipes.recipe import ListRecipe
     from rerank.runs import pipeline
     from rerank.runs.choice import chosen_recipe
-    from rerank.runs.report.list_tables import choice_table
+    from rerank.runs.report.list_parts import choice_table
     from rerank.storage.files import write_text
     from rerank.storage.outputs import output_file
 

@@ -27,8 +27,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, shared_lists
 from rerank.runs.ensembles import members, spread
 from rerank.runs.run import Run, beside
-from rerank.runs.second_pass import RereadList, run_scores, visit_lists
-from rerank.runs.sweeps import FusionSweep, Points
+from rerank.runs.second_pass import FusionSweep, Points, RereadList, run_scores, visit_lists
 from rerank.runs.training import RunTask, trained_on, trained_once
 
 log = logging.getLogger("rerank")

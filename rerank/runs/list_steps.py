@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import parts, reference_rows
+from rerank.data.shards import list_sizes, parts, reference_rows
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
@@ -36,12 +36,19 @@ from rerank.runs.corpora import Data, digest_of, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
 from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import train_ensemble
-from rerank.runs.list_page import Answers, answers_of, write_page
 from rerank.runs.mert import tune_run
 from rerank.runs.pipeline import CurvePoint, Metrics, Stages, Steps, code_of, learning_curve
-from rerank.runs.report.list_figures import check_figures
+from rerank.runs.report.list_parts import check_figures
 from rerank.runs.report.measures import own_measure
-from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
+from rerank.runs.results import (
+    Answers,
+    answers_of,
+    describe,
+    prediction_files,
+    write_answers,
+    write_page,
+    write_predictions,
+)
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.training import RunTask, train_run, trained_on, trained_once
 from rerank.storage.outputs import RUNS, output_file
@@ -197,15 +204,18 @@ class ListSteps(Steps[ListRecipe]):
         crossed = self.tests and not self.tested and data.training.corpus.list_count >= FEWEST_CROSSED
         if crossed:
             self._cross_validate()
-        every = {recipe.data.training: data.training, **data.others}
-        signatures = {split: describe(recipe, split, every[split], chosen, self.content) for split in chosen.splits}
+        self.signatures = dict[str, dict[str, str]]()  # of test splits once these are predicted
+        if crossed:
+            split, every = recipe.data.training, data.training
+            lists = self.content.read_again(recipe.data, split, every.ids, list_sizes(every.corpus))
+            self.signatures[split] = describe(split, lists, every, chosen, self.content)
         for run in self.runs if self.base_doubt else ():  # nothing is claimed against such a base
             run.significance = {split: {} for split in run.significance}
         entries, entry = [run.entry() for run in self.runs], chosen.entry()
         return self.head(chosen.recipe.seed, metric.signature) | {
             "measure": metric.primary,
             **own_measure(metric),
-            "signatures": signatures,
+            "signatures": self.signatures,
             **{key: value for key, value in data.training.about.items() if key == "account"},
             "corpora": self.corpora,
             "doubts": self.doubts,
@@ -266,9 +276,10 @@ class ListSteps(Steps[ListRecipe]):
     def predict(self) -> None:
         recipe, data = self.recipe, self.data
         for split in self.tested:
-            self.answers[split] = answers_of(recipe, self.directory, split, data.others[split], self.chosen)
-        kept = {split: answers.kept for split, answers in self.answers.items()}
-        write_predictions(recipe, self.directory, data, self.served, self.chosen, kept)
+            extracted = data.others[split]
+            answers = self.answers[split] = answers_of(recipe, self.directory, split, extracted, self.chosen)
+            read = recipe, self.directory, split, extracted, self.served, self.chosen, answers.kept
+            self.signatures[split] = write_predictions(*read)
         for split, selections in self.chosen.selections.items():
             selections.save(output_file(self.directory, "predictions", prediction_files(split)[1]))
 

@@ -301,7 +301,7 @@ class Steps(ABC, Generic[R]):
 
     @abstractmethod
     def predict(self) -> None:
-        """Write what is predicted for the test splits."""
+        """Write what is predicted for the test splits; what needs their texts is added to the results meanwhile."""
 
     def curve(self) -> dict[str, Any]:
         """The entry ``curve`` of metrics.json: results by the amount of training data."""

@@ -19,7 +19,7 @@ from rerank.models.predictions import dense_line
 from rerank.runs import list_steps, pipeline
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
-from rerank.runs.report.headline import results_on_terminal
+from rerank.runs.report.results import results_on_terminal
 from rerank.runs.report.table import plain_text
 
 METRIC = Gain()

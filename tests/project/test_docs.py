@@ -314,7 +314,7 @@ from pathlib import Path
 
 from rerank.recipes.loading import load_recipe
 from rerank.runs import pipeline
-from rerank.runs.report.headline import headline, results_on_terminal
+from rerank.runs.report.results import headline, results_on_terminal
 from rerank.runs.report.table import plain_text
 
 small = ["data.train=dev", "data.dev=null", "significance.samples=100", "training.epochs=2"]

@@ -50,7 +50,7 @@ from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
 from rerank.runs.pipeline import CurvePoint, Metrics, Stages, Steps, code_of, learning_curve
 from rerank.runs.report.html import Folded, PageSection, report
-from rerank.runs.report.list_figures import learning_figure
+from rerank.runs.report.list_parts import learning_figure
 from rerank.runs.report.measures import MEASURES
 from rerank.runs.report.plot import write_figures
 from rerank.runs.report.table import TextTable
