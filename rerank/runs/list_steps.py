@@ -37,7 +37,7 @@ from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, t
 from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import train_ensemble
 from rerank.runs.mert import tune_run
-from rerank.runs.pipeline import CurvePoint, Metrics, Stages, Steps, code_of, learning_curve
+from rerank.runs.pipeline import Metrics, Stages, Steps, code_of, learning_curve
 from rerank.runs.report.list_parts import check_figures
 from rerank.runs.report.measures import own_measure
 from rerank.runs.results import (
@@ -249,13 +249,13 @@ class ListSteps(Steps[ListRecipe]):
         for split, answers in decoded.items():
             if answers is not None and data is self.data:
                 write_answers(self.directory, split, answers)
-        line = dense_line(data.training.corpus, data.table, metric) if splits else None
-        for split in splits if line is not None else ():
-            assert line is not None
+        if not splits or (line := dense_line(data.training.corpus, data.table, metric)) is None:
+            return None
+        weights, about = line
+        for split in splits:
             lists = data.others[split].corpus
-            selected = choices(lists, line.weights)
-            chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), selected)
-        return line.about if line is not None else None
+            chosen.add_selection(split, LINE, weighed_rows(lists, weights, metric), choices(lists, weights))
+        return about
 
     def _cross_validate(self) -> None:
         """Measure the chosen run on the training lists: sections of them, by trainings on all other sections."""
@@ -292,7 +292,7 @@ class ListSteps(Steps[ListRecipe]):
             single = chosen.recipe.changed({"training.share": share})
             return trained_once(self._task(data, chosen.name, single, f"share-{share:g}"), trained)
 
-        def look(run: Run) -> CurvePoint:
+        def look(run: Run) -> tuple[dict[str, Any], np.ndarray]:
             """A run's scores on dev and the test splits; runs are compared on the first of these."""
             predictor, rows, scores = run.weights[run.recipe.predictor], [], {}
             for split in tests:
@@ -300,7 +300,7 @@ class ListSteps(Steps[ListRecipe]):
                 rows.append(weighed_rows(corpus, predictor, metric))
                 report = metric.report(rows[-1].sum(axis=0), reference_rows(corpus).sum(axis=0))
                 scores[split] = report[metric.primary]
-            return CurvePoint({"lists": run.training["lists"], "dev": run.dev_score, "splits": scores}, rows[0])
+            return {"lists": run.training["lists"], "dev": run.dev_score, "splits": scores}, rows[0]
 
         if not tests:
             return {}

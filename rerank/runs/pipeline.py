@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -152,13 +152,6 @@ def _since(start: float) -> float:
     return round(time.monotonic() - start, 3)
 
 
-class Saves(Protocol):
-    """A model."""
-
-    def save(self, directory: Path | str) -> None:
-        """Write it; it appears under its name only when complete."""
-
-
 class Stages:
     """The history file of a run while it is written, line by line; None: it is not.
 
@@ -285,8 +278,8 @@ class Steps(ABC, Generic[R]):
         """Tune how lists are decoded."""
 
     @abstractmethod
-    def model(self) -> Saves | None:
-        """The model that is served, if the recipe makes one."""
+    def model(self) -> Any:
+        """The model that is served and can be saved, if the recipe makes one."""
 
     @abstractmethod
     def evaluate(self) -> Metrics:
@@ -322,14 +315,6 @@ def code_of(recipe: TaskRecipe, parts: tuple[str, ...]) -> str:
     return f"{code_digest(parts)[:32]} {user_digest(recipe.model_dump())[:32]}"
 
 
-class CurvePoint(NamedTuple):
-    """A model's point on a curve: its entry in ``points``, and the statistics of what it selects on the split by
-    which models are compared (float64 [L, K])."""
-
-    entry: dict[str, Any]
-    rows: np.ndarray
-
-
 def learning_curve(
     recipe: TaskRecipe,
     metric: Metric,
@@ -338,18 +323,19 @@ def learning_curve(
     unit: str,
     whole: Trained,
     train: Callable[[float], Trained],
-    look: Callable[[Trained], CurvePoint],
+    look: Callable[[Trained], tuple[dict[str, Any], np.ndarray]],
 ) -> dict[str, Any]:
     """An entry ``curve`` of metrics.json: scores by share of the training data, their slope, a test of the last step.
 
     reference: the statistics that ``metric`` needs in addition to rows. split: the one of slope and test; the slope is
     the least-squares one over base-2 logarithms of sizes: what doubling them brings; the test compares with the largest
     smaller share. unit: what is trained on, the key of the sizes. whole: what was trained on the recipe's own share;
-    train: from a smaller share to what is trained on it.
+    train: from a smaller share to what is trained on it; look: its entry in ``points``, and the statistics of what it
+    selects on the split (float64 [L, K]).
     """
     training, settings = recipe.training, recipe.significance
     shares = sorted({share for share in training.curve if share < training.share})
-    by_share: dict[float, CurvePoint] = {}
+    by_share: dict[float, tuple[dict[str, Any], np.ndarray]] = {}
     for share in shares:
         try:
             trained = train(share)
@@ -360,11 +346,11 @@ def learning_curve(
     if not by_share:
         return {}
     by_share[training.share] = look(whole)
-    points = [{"share": share, **point.entry} for share, point in by_share.items()]
+    points = [{"share": share, **entry} for share, (entry, _) in by_share.items()]
     sizes = np.log2([point[unit] for point in points])
     apart = sizes - sizes.mean()
     slope = float((apart * [point["splits"][split] for point in points]).sum() / (np.square(apart).sum() or 1.0))
-    *_, part, full = (point.rows for point in by_share.values())
+    *_, part, full = (rows for _, rows in by_share.values())
     test: TestName = settings.test or "mcnemar"
     last = compare(metric, full, part, reference, test=test, samples=settings.samples, seed=recipe.seed)
     return {"split": split, "points": points, "slope": slope, "last": last.as_dict()}

@@ -48,7 +48,7 @@ from rerank.learn.mixing import require_rule
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
-from rerank.runs.pipeline import CurvePoint, Metrics, Stages, Steps, code_of, learning_curve
+from rerank.runs.pipeline import Metrics, Stages, Steps, code_of, learning_curve
 from rerank.runs.report.html import Folded, PageSection, report
 from rerank.runs.report.list_parts import learning_figure
 from rerank.runs.report.measures import MEASURES
@@ -185,9 +185,9 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             (result,) = self._kept(spec.at({"tune": None, "training.share": share, "seeds": [best.seed]}))
             return result
 
-        def look(result: Result) -> CurvePoint:
+        def look(result: Result) -> tuple[dict[str, Any], np.ndarray]:
             entry = {UNIT: result.size, "splits": {best.set: mean_error(result)}}
-            return CurvePoint(entry, selections_of({result.predictor: result.predicted}, label).rows[result.predictor])
+            return entry, selections_of({result.predictor: result.predicted}, label).rows[result.predictor]
 
         ones = np.ones((label.size, 1))
         return learning_curve(best.spec.recipe, Classification(), ones, best.set, UNIT, best, train, look)
