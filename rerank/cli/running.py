@@ -213,20 +213,22 @@ def compare(
     """Paired significance between two runs, on every test split that both have."""
     from rich.table import Table
 
-    from rerank.metrics.base import Metric
     from rerank.runs.compared import compare_runs
     from rerank.runs.report.results import verdict
 
     table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B", "predictor")
     splits: dict[str, Any] = {}
-    for split, comparison in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
-        metric: Metric = comparison.pop("metric")
-        low, high = map(metric.signed, comparison["interval"])
-        shown = [metric.text(comparison["a"]), metric.text(comparison["b"]), metric.signed(comparison["difference"])]
-        said = verdict(comparison, lower_is_better=comparison["lower_is_better"])
-        named = " and ".join(dict.fromkeys(comparison["predictors"]))
-        table.add_row(split, comparison["measure"], *shown, f"[{low}, {high}]", said, named)
-        splits[split] = {**comparison, "verdict": said}
+    for split, both, predictors in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
+        metric, result = both.metric, both.tested("A", "B").as_dict()
+        said, (a, b) = verdict(result, lower_is_better=metric.lower_is_better), (both.score(name) for name in "AB")
+        low, high, difference = map(metric.signed, (*result["interval"], result["difference"]))
+        named = " and ".join(dict.fromkeys(predictors))
+        numbers = metric.text(a), metric.text(b), difference, f"[{low}, {high}]"
+        table.add_row(split, metric.primary, *numbers, said, named)
+        splits[split] = {
+            "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors, "a": a,
+            "b": b, "signature": metric.signature, **result, "verdict": said,
+        }  # fmt: skip
     show(table, next(comparison["signature"] for comparison in splits.values()), splits=splits)
 
 

@@ -213,8 +213,9 @@ def compare_runs(
     samples: int,
     seed: int,
     by: Literal["id", "order"] = "id",
-) -> list[tuple[str, dict[str, Any]]]:
-    """Significance of run ``a`` against run ``b`` for every test split that both have: (split, result).
+) -> list[tuple[str, Compared, tuple[str, str]]]:
+    """Run ``a`` and run ``b`` on every test split that both have: the split, what they choose there, as the rows "A"
+    and "B", and by which predictors.
 
     predictor: of both; None: the one that the model of either run decides by. by: see ``aligned``.
     """
@@ -230,14 +231,7 @@ def compare_runs(
         aligned(ours, theirs, name_a, name_b, by)
         rows = {"A": ours.rows[name_a], "B": theirs.rows[name_b]}
         both = Compared(ours.metric, ours.reference, rows, "B", test=test, samples=samples, seed=seed)
-        about = {"measure": both.metric.primary, "lower_is_better": both.metric.lower_is_better, "metric": both.metric}
-        about |= {
-            "predictors": [name_a, name_b],
-            "a": both.score("A"),
-            "b": both.score("B"),
-            "signature": both.metric.signature,
-        }
-        results.append((split, about | both.tested("A", "B").as_dict()))
+        results.append((split, both, (name_a, name_b)))
     return results
 
 

@@ -38,7 +38,7 @@ COVERAGES = 200  # points of the curve of coverage
 EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
 
 
-class Answered:
+class Answered(Visitor):
     """A reading of the lists of a split for ``systems``: their answers and their columns, and no gains."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -55,9 +55,6 @@ class Answered:
         nbest = again.pair.nbest.named()
         columns = nbest.scores[:, [nbest.names.index(name) for name in self.names]].T
         self._seen.append((again.number, numbered(nbest), columns))
-
-    def skip(self) -> None:
-        pass
 
     def choices(self, lists: np.ndarray) -> dict[str, np.ndarray]:
         """int64 [L] by way: the candidates that are chosen of the lists lists[i]..lists[i + 1] (int64 [L + 1]), -1 of

@@ -55,7 +55,8 @@ class Visitor(Protocol):
         """Look at a list."""
 
     def skip(self) -> None:
-        """Pass over a list that is not in the corpus, or has no candidates."""
+        """Pass over a list that is not in the corpus, or has no candidates; nothing by default."""
+        return
 
     def join(self, part: Self, first: int, candidate: int) -> None:
         """Take over what a part has seen: from list ``first`` and ``candidate`` on, after all parts before it."""
