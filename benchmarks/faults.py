@@ -22,7 +22,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from rerank.runs.stages import epoch_lines, stage_lines
+from rerank.runs.pipeline import epoch_lines, stage_lines
 
 CLOCK = ("seconds", "cpu_seconds", "peak_memory_bytes", "nonzeros_per_second", "voting_seconds", "stages", "date")
 

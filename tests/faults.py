@@ -20,8 +20,8 @@ import small
 from programs import PATIENCE
 
 from rerank.cli import application as cli
-from rerank.runs import list_page
-from rerank.runs.stages import epoch_lines
+from rerank.runs import results
+from rerank.runs.pipeline import epoch_lines
 from rerank.storage import files
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -110,7 +110,7 @@ def _in_child(arguments: list[str], below: Path, fault: Fault | None, largest: i
         sys.argv = ["rerank", *arguments]
         # What takes most of the time and is not looked at here: no power fails, and a page is a text like others.
         files._sync = lambda _: None  # type: ignore[assignment]
-        list_page.list_sections = lambda *_, **__: []
+        results.list_sections = lambda *_, **__: []
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if largest is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))

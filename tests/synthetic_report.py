@@ -7,10 +7,10 @@ from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.models.scorer import Contribution
 from rerank.readers.trees.trees import parse_brackets
-from rerank.runs.list_page import Example, list_sections
-from rerank.runs.report.headline import headline
 from rerank.runs.report.html import report
+from rerank.runs.report.results import headline
 from rerank.runs.report.table import TextTable
+from rerank.runs.results import Example, list_sections
 
 SIGNATURE = (
     "parseval|punctuation:reference|labeled:yes|delete:(none) TOP S1 ROOT -NONE- , : `` '' .|equal:ADVP=PRT|version:3"

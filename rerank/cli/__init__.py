@@ -3,10 +3,10 @@
 from rerank.base.registry import Add
 
 COMMANDS = {  # and the modules that they are in
-    "compare": "running", "evaluate": "evaluating", "explain": "inspecting", "export": "exporting",
-    "import": "exporting", "inspect": "inspecting", "list": "listing", "look": "looking", "new": "starting",
+    "compare": "running", "evaluate": "evaluating", "explain": "inspecting", "export": "inspecting",
+    "import": "inspecting", "inspect": "inspecting", "list": "listing", "look": "starting", "new": "starting",
     "oracle": "oracles", "rank": "ranking", "run": "running", "tune": "running", "vote": "voting",
-    "weigh": "weighing",
+    "weigh": "voting",
 }  # fmt: skip
 
 

@@ -185,7 +185,7 @@ def _show_significance(measure: "Metric", names: list[str], stats: "list[np.ndar
     from rich.table import Table
 
     from rerank.metrics.significance import compare
-    from rerank.runs.report.rows import verdict
+    from rerank.runs.report.results import verdict
 
     table, tests = Table("system", "difference", "95 % interval", "against the first"), dict[str, Any]()
     for name, rows in zip(names, stats[1:], strict=True):

@@ -1,5 +1,6 @@
 """Commands that carry out recipes, and compare what they left: run, tune, compare."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -8,12 +9,17 @@ import typer
 
 from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
-from rerank.cli.answer import Command, show
+from rerank.base.registry import imported
+from rerank.cli.answer import Command, out, show
 from rerank.cli.application import MAX_SAMPLES, MAX_SEED, allow_local_imports, command
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
     from rerank.pool import Engine
     from rerank.recipes.recipe import TaskRecipe
+    from rerank.runs.pipeline import Metrics
 
 
 Resume = Annotated[bool, typer.Option("--resume", help="Keep the finished stages and runs of an interrupted run.")]
@@ -103,10 +109,9 @@ def run(
     With --until the run ends earlier: test splits are read by its last stage alone. The same command with --resume goes
     on from there.
     """
-    from rerank.cli.results import show_counts, show_results, show_training
     from rerank.recipes.tasks import task_named
     from rerank.runs import pipeline
-    from rerank.runs.report.headline import unbeaten
+    from rerank.runs.report.results import unbeaten
 
     settings, directory = recipe.read(quick)
     if until == "extract" and not task_named(settings.task).lists and work != EngineOptions():
@@ -122,6 +127,62 @@ def run(
         show(f"report: {directory / 'report.html'}", report=directory / "report.html")
     if lost := unbeaten(result):
         show(lost)
+
+
+def fitting(table: "Table") -> "RenderableType":
+    """A table as the output has room for it: as it is on a terminal, else as text of its natural width."""
+    from rerank.runs.report.table import plain_text
+
+    return table if out.is_terminal else plain_text(table).rstrip("\n")
+
+
+def show_counts(recipe: "TaskRecipe", corpora: Mapping[str, Any]) -> None:
+    """Show what was read: ``corpora`` of metrics.json."""
+    from rich.table import Table
+
+    from rerank.recipes.tasks import task_named
+
+    if sizes := task_named(recipe.task).sizes:
+        show(fitting(imported(sizes)(corpora).rich()), corpora=corpora)
+        return
+    table = Table("split", "lists", "candidates", "nonzeros", "columns", "skipped lists", "skipped candidates")
+    for split, counts in corpora.items():
+        numbers = [f"{counts[key]:,}" for key in ("lists", "candidates", "nonzeros", "columns")]
+        skipped = [f"{sum(counts[key].values()):,}" for key in ("skipped", "skipped_candidates")]
+        table.add_row(split, *numbers, *skipped)
+    show(table, corpora=corpora)
+
+
+def show_training(result: "Metrics", model: Path) -> None:
+    """Show where the model is and, for lists, how it was trained."""
+    training = result.get("training")
+    if training is None:
+        show(f"model: {model}", model=model)
+        return
+    line = f"{training['learner']}: {training['epochs']} epochs, {training['nonzero_weights']:,} nonzero weights"
+    show(line, f"model: {model}", training=training, model=model)
+
+
+def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
+    """Show ``result``, the content of metrics.json."""
+    from rerank.recipes.tasks import task_named
+    from rerank.runs.report.list_parts import reported_table
+    from rerank.runs.report.results import crossed, headline, results_on_terminal, signatures
+
+    if tables := task_named(recipe.task).tables:
+        for table in imported(tables)(recipe, result["tables"]):
+            show(fitting(table.rich()), f"{table.note}\n")
+        show(metrics=result)
+        return
+    after = [] if out.is_terminal else ["\n"]
+    for split in result["splits"]:
+        show(fitting(results_on_terminal(result, split, wide=not out.is_terminal)), *after)
+    show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
+    show(*filter(None, [crossed(result)]))
+    if said := headline(result):
+        show(said["sentence"], headline=said["sentence"])
+    if reported := reported_table(result):
+        show(fitting(reported.rich()))
 
 
 @command()
@@ -152,20 +213,22 @@ def compare(
     """Paired significance between two runs, on every test split that both have."""
     from rich.table import Table
 
-    from rerank.metrics.base import Metric
     from rerank.runs.compared import compare_runs
-    from rerank.runs.report.rows import verdict
+    from rerank.runs.report.results import verdict
 
     table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B", "predictor")
     splits: dict[str, Any] = {}
-    for split, comparison in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
-        metric: Metric = comparison.pop("metric")
-        low, high = map(metric.signed, comparison["interval"])
-        shown = [metric.text(comparison["a"]), metric.text(comparison["b"]), metric.signed(comparison["difference"])]
-        said = verdict(comparison, lower_is_better=comparison["lower_is_better"])
-        named = " and ".join(dict.fromkeys(comparison["predictors"]))
-        table.add_row(split, comparison["measure"], *shown, f"[{low}, {high}]", said, named)
-        splits[split] = {**comparison, "verdict": said}
+    for split, both, predictors in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
+        metric, result = both.metric, both.tested("A", "B").as_dict()
+        said, (a, b) = verdict(result, lower_is_better=metric.lower_is_better), (both.score(name) for name in "AB")
+        low, high, difference = map(metric.signed, (*result["interval"], result["difference"]))
+        named = " and ".join(dict.fromkeys(predictors))
+        numbers = metric.text(a), metric.text(b), difference, f"[{low}, {high}]"
+        table.add_row(split, metric.primary, *numbers, said, named)
+        splits[split] = {
+            "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors, "a": a,
+            "b": b, "signature": metric.signature, **result, "verdict": said,
+        }  # fmt: skip
     show(table, next(comparison["signature"] for comparison in splits.values()), splits=splits)
 
 
@@ -197,11 +260,10 @@ def tune(
     Every one is trained with all seeds (three if the recipe names none). The simplest within one standard error of the
     best goes to OUTPUT/chosen.yaml.
     """
-    from rerank.cli.results import fitting
     from rerank.recipes.recipe import ListRecipe
     from rerank.runs import pipeline
     from rerank.runs.choice import chosen_recipe
-    from rerank.runs.report.list_tables import choice_table
+    from rerank.runs.report.list_parts import choice_table
     from rerank.storage.files import write_text
     from rerank.storage.outputs import output_file
 

@@ -5,7 +5,7 @@ score has gained nothing from them.
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from rerank.data.shards import Corpora, reference_rows
 from rerank.features.dense import dense_alone
@@ -27,15 +27,9 @@ def corpus_score(lists: Corpora, weights: Weights, metric: Metric) -> float:
     return float(metric.scores(rows, reference_rows(lists).sum(axis=0)))
 
 
-class DenseLine(NamedTuple):
-    """The regression: weights over a recipe's columns, and what metrics.json says about it."""
-
-    weights: Weights
-    about: dict[str, Any]
-
-
-def dense_line(corpus: Corpora, table: Table, metric: Metric) -> DenseLine | None:
-    """Fit the regression on the training lists ``corpus``; None if there are no dense columns besides the base score.
+def dense_line(corpus: Corpora, table: Table, metric: Metric) -> tuple[Weights, dict[str, Any]] | None:
+    """Fit the regression on the training lists ``corpus``: weights over a recipe's columns, and what metrics.json says
+    about it; None if there are no dense columns besides the base score.
 
     Every candidate with the best gain of its list is right. The dense columns of the last lists, as many as are enough
     to choose among penalties, are held in memory: see ``folds.latest``.
@@ -51,4 +45,4 @@ def dense_line(corpus: Corpora, table: Table, metric: Metric) -> DenseLine | Non
     raw = one_base(raw_weights(weights, table), table)
     columns = [j for j in range(corpus.free) if j != table.base_column]
     named = {"base": raw.base, **{table.name(j): float(raw.w[j]) for j in columns}}
-    return DenseLine(weights, {"lists": lists.list_count, "l2": learner.l2, "weights": named})
+    return weights, {"lists": lists.list_count, "l2": learner.l2, "weights": named}

@@ -39,9 +39,22 @@ def check_single(single: ListRecipe) -> None:
     if learner.batch and settings.vote:
         message = f"{single.learner['name']} finds one optimum, in one go; leave it out"
         raise RecipeError(message, key="training.vote")
-    _check_linear(single)
+    every = {"mert": getattr(single, "mert", None)}
+    every |= {f"training.{key}": getattr(settings, key) for key in ("select", "ensemble")}
+    stages = {key: stage for key, stage in every.items() if stage is not None}
+    if name := tree_learner([single.learner, *(stage.model_dump() for stage in stages.values())]):
+        make_learner({"name": name}).require()
+        for key in stages:
+            raise RecipeError(f"works with weights, and {name} has trees; leave one of them out", key=key)
     check_room(single)
-    _check_ensemble(single)
+    if settings.ensemble is not None:
+        for number, member in enumerate(settings.ensemble.learners):
+            _check_first_weights(settings, make_learner(member, f"training.ensemble.learners.{number}"))
+        if single.data.dev is None:
+            raise RecipeError("the scores of its members are compared on dev; name data.dev", key="training.ensemble")
+        for key in ("start", "vote"):
+            if getattr(settings, key):
+                raise RecipeError("an ensemble has no such training; leave it out", key=f"training.{key}")
     if isinstance(single, TextRecipe) and single.mert is not None:
         make_mert(single)
     if settings.select is not None:
@@ -69,17 +82,6 @@ def _check_first_weights(settings: TrainingSettings, learner: Learner) -> None:
     if settings.prior and settings.vote:
         message = "votes repeat the updates from one prior for all columns; leave out prior or vote"
         raise RecipeError(message, key="training.prior")
-
-
-def _check_linear(single: ListRecipe) -> None:
-    """Refuse trees where they cannot be grown, and beside stages that work with weights."""
-    every = {"mert": getattr(single, "mert", None)}
-    every |= {f"training.{key}": getattr(single.training, key) for key in ("select", "ensemble")}
-    stages = {key: stage for key, stage in every.items() if stage is not None}
-    if name := tree_learner([single.learner, *(stage.model_dump() for stage in stages.values())]):
-        make_learner({"name": name}).require()
-        for key in stages:
-            raise RecipeError(f"works with weights, and {name} has trees; leave one of them out", key=key)
 
 
 def check_pairs(learner: Learner, settings: Settings) -> None:
@@ -120,15 +122,3 @@ def check_sizes(singles: Sequence[Single[ListRecipe]], train: Corpora, *, tests:
         what = f"{learner.name} with {train.candidate_count:,} candidates at once"
         advice = "take a share of the lists, or another learner"
         require(single.training.share * need, what, advice, "training.share")
-
-
-def _check_ensemble(recipe: ListRecipe) -> None:
-    if recipe.training.ensemble is None:
-        return
-    for number, learner in enumerate(recipe.training.ensemble.learners):
-        _check_first_weights(recipe.training, make_learner(learner, f"training.ensemble.learners.{number}"))
-    if recipe.data.dev is None:
-        raise RecipeError("the scores of its members are compared on dev; name data.dev", key="training.ensemble")
-    for key in ("start", "vote"):
-        if getattr(recipe.training, key):
-            raise RecipeError("an ensemble has no such training; leave it out", key=f"training.{key}")

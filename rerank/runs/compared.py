@@ -15,6 +15,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.extraction.content import metric_of
 from rerank.metrics.base import Metric, TestName
+from rerank.metrics.oracle import base_choice
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.recipes.loading import load_recipe
 from rerank.runs.report.table import TextTable
@@ -154,6 +155,33 @@ class Compared:
         return Compared(metric, reference, rows, ids=ids, path=str(path))
 
 
+def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> str:
+    """A sentence where the base score ``name`` chooses worse than the first candidate, or a random one, does: by more
+    than two standard errors of the mean gain over lists. Nothing is to be claimed against such a base.
+
+    pieces: of lists, where candidates are in lists i, from lists[i] to lists[i + 1] (int64 [L + 1]), and their gains
+    and base scores (float64 [N] each).
+    """
+    apart = list[np.ndarray]()
+    for lists, gain, base in pieces:
+        filled = np.flatnonzero(np.diff(lists))
+        first, sizes, chosen = lists[filled], np.diff(lists)[filled], base_choice(lists, base)[filled]
+        if filled.size:
+            apart.append(np.stack([gain[first], np.add.reduceat(gain, first) / sizes]) - gain[chosen])
+    every = np.concatenate([np.zeros((2, 0)), *apart], axis=1)
+    if every.shape[1] < 2:
+        return ""
+    beyond = every.mean(axis=1) > 2 * every.std(axis=1, ddof=1) / np.sqrt(every.shape[1])
+    others = [what for what, is_so in zip(("the first candidate", "a random one"), beyond, strict=True) if is_so]
+    if not others:
+        return ""
+    return (
+        f"The base score {name!r} chooses worse than {' and than '.join(others)}, so nothing is claimed against it: if "
+        "it is a cost, say scores: cost in the reader's options (data.reader of a recipe), if it is a score, scores: "
+        "score."
+    )
+
+
 def aligned(a: Compared, b: Compared, name_a: str, name_b: str, by: Literal["id", "order"] = "id") -> None:
     """Refuse to compare ``name_a`` of ``a`` with ``name_b`` of ``b`` unless they choose from the same lists.
 
@@ -185,8 +213,9 @@ def compare_runs(
     samples: int,
     seed: int,
     by: Literal["id", "order"] = "id",
-) -> list[tuple[str, dict[str, Any]]]:
-    """Significance of run ``a`` against run ``b`` for every test split that both have: (split, result).
+) -> list[tuple[str, Compared, tuple[str, str]]]:
+    """Run ``a`` and run ``b`` on every test split that both have: the split, what they choose there, as the rows "A"
+    and "B", and by which predictors.
 
     predictor: of both; None: the one that the model of either run decides by. by: see ``aligned``.
     """
@@ -202,14 +231,7 @@ def compare_runs(
         aligned(ours, theirs, name_a, name_b, by)
         rows = {"A": ours.rows[name_a], "B": theirs.rows[name_b]}
         both = Compared(ours.metric, ours.reference, rows, "B", test=test, samples=samples, seed=seed)
-        about = {"measure": both.metric.primary, "lower_is_better": both.metric.lower_is_better, "metric": both.metric}
-        about |= {
-            "predictors": [name_a, name_b],
-            "a": both.score("A"),
-            "b": both.score("B"),
-            "signature": both.metric.signature,
-        }
-        results.append((split, about | both.tested("A", "B").as_dict()))
+        results.append((split, both, (name_a, name_b)))
     return results
 
 

@@ -200,8 +200,12 @@ def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
                 try:
                     inputs.open(path, others=others)
                 except DataError as error:
-                    hints = _hints(recipe, split) if not Path(path).exists() else []
-                    raise DataError("; ".join([error.message, *hints]), path=path) from None
+                    message, unnamed = error.message, type(recipe.data).model_fields["root"].default
+                    if not Path(path).exists() and recipe.data.root == unnamed:
+                        message += "; name the folder of the lists with --set data.root=DIR"
+                    if not Path(path).exists() and split == recipe.data.dev:
+                        message += "; `data.dev: null` trains without a dev split"
+                    raise DataError(message, path=path) from None
     _warn_of_seen_lists(recipe, {split: kinds.get("nbest", []) for split, kinds in files.items()})
 
 
@@ -216,10 +220,3 @@ def _warn_of_seen_lists(recipe: ListRecipe, lists: dict[str, list[str]]) -> None
             log.warning(message, split, known[path], path)
         if split == data.dev:
             known = {path: "chosen" for path in lists[split] if path not in beside} | known
-
-
-def _hints(recipe: ListRecipe, split: str) -> list[str]:
-    """Advice where there is no file of a split."""
-    unnamed = recipe.data.root == type(recipe.data).model_fields["root"].default
-    hints = ["name the folder of the lists with --set data.root=DIR"] if unnamed else []
-    return [*hints, *(["`data.dev: null` trains without a dev split"] if split == recipe.data.dev else [])]

@@ -27,8 +27,7 @@ from rerank.runs.corpora import Data, last_lists, shared_lists
 from rerank.runs.ensembles import deviation_of, spread
 from rerank.runs.learned_fusion import MEANT, check_learning, learn_brackets
 from rerank.runs.run import Run, weight_counts
-from rerank.runs.second_pass import RereadList, Visitor, run_scores, visit_lists
-from rerank.runs.sweeps import GainSweep, Points, Sweep, make_sweep
+from rerank.runs.second_pass import GainSweep, Points, RereadList, Sweep, Visitor, make_sweep, run_scores, visit_lists
 from rerank.runs.training import NOT_BEATEN, base_alone
 from rerank.runs.ways import Samples, systems
 
@@ -39,7 +38,7 @@ COVERAGES = 200  # points of the curve of coverage
 EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
 
 
-class Answered:
+class Answered(Visitor):
     """A reading of the lists of a split for ``systems``: their answers and their columns, and no gains."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -56,9 +55,6 @@ class Answered:
         nbest = again.pair.nbest.named()
         columns = nbest.scores[:, [nbest.names.index(name) for name in self.names]].T
         self._seen.append((again.number, numbered(nbest), columns))
-
-    def skip(self) -> None:
-        pass
 
     def choices(self, lists: np.ndarray) -> dict[str, np.ndarray]:
         """int64 [L] by way: the candidates that are chosen of the lists lists[i]..lists[i + 1] (int64 [L + 1]), -1 of

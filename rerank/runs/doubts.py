@@ -61,33 +61,6 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     return found
 
 
-def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> str:
-    """A sentence where the base score ``name`` chooses worse than the first candidate, or a random one, does: by more
-    than two standard errors of the mean gain over lists. Nothing is to be claimed against such a base.
-
-    pieces: of lists, where candidates are in lists i, from lists[i] to lists[i + 1] (int64 [L + 1]), and their gains
-    and base scores (float64 [N] each).
-    """
-    apart = list[np.ndarray]()
-    for lists, gain, base in pieces:
-        filled = np.flatnonzero(np.diff(lists))
-        first, sizes, chosen = lists[filled], np.diff(lists)[filled], base_choice(lists, base)[filled]
-        if filled.size:
-            apart.append(np.stack([gain[first], np.add.reduceat(gain, first) / sizes]) - gain[chosen])
-    every = np.concatenate([np.zeros((2, 0)), *apart], axis=1)
-    if every.shape[1] < 2:
-        return ""
-    beyond = every.mean(axis=1) > 2 * every.std(axis=1, ddof=1) / np.sqrt(every.shape[1])
-    others = [what for what, is_so in zip(("the first candidate", "a random one"), beyond, strict=True) if is_so]
-    if not others:
-        return ""
-    return (
-        f"The base score {name!r} chooses worse than {' and than '.join(others)}, so nothing is claimed against it: if "
-        "it is a cost, say scores: cost in the reader's options (data.reader of a recipe), if it is a score, scores: "
-        "score."
-    )
-
-
 def unlike_training(
     lists: SeenSample, content: Content[Any], columns: Mapping[str, Any], digests: np.ndarray
 ) -> list[str]:

@@ -21,7 +21,7 @@ from rerank.readers.several import says_scores
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
-from rerank.runs.doubts import doubt_of_base
+from rerank.runs.compared import doubt_of_base
 from rerank.runs.ways import Samples
 
 log = logging.getLogger("rerank")

@@ -27,8 +27,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, shared_lists
 from rerank.runs.ensembles import members, spread
 from rerank.runs.run import Run, beside
-from rerank.runs.second_pass import RereadList, run_scores, visit_lists
-from rerank.runs.sweeps import FusionSweep, Points
+from rerank.runs.second_pass import FusionSweep, Points, RereadList, Visitor, run_scores, visit_lists
 from rerank.runs.training import RunTask, trained_on, trained_once
 
 log = logging.getLogger("rerank")
@@ -38,7 +37,7 @@ EVEN = 0.5  # the threshold where the lists are too few to choose one
 MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
 
-class BracketReading:
+class BracketReading(Visitor):
     """The columns of all lists' brackets, and which are right.
 
     scores: float64 [N], of all candidates, in units of their deviation, as ``base_deviation`` has that of the base
@@ -73,9 +72,6 @@ class BracketReading:
         self._right.append(right_brackets(fusion, gold))
         self._folds.append(int(self._fold[again.own.start]))
 
-    def skip(self) -> None:
-        """See ``Visitor``."""
-
     def fit(self, without: int | None = None) -> BracketModel:
         """The learned part, of all folds or of those but one."""
         kept = [i for i, fold in enumerate(self._folds) if fold != without]
@@ -87,7 +83,7 @@ class BracketReading:
         return fit(every, np.concatenate([self._right[i] for i in kept]), self._symbols, self._deviation)
 
 
-class FoldedFusion:
+class FoldedFusion(Visitor):
     """Fused trees of lists, each by the brackets that were learned without its fold (int64 [N], of candidates)."""
 
     def __init__(self, sweeps: list[FusionSweep], fold: np.ndarray) -> None:
@@ -98,9 +94,6 @@ class FoldedFusion:
 
     def see(self, again: RereadList) -> None:
         self.sweeps[self._fold[again.own.start]].see(again)
-
-    def skip(self) -> None:
-        """See ``Visitor``."""
 
     def join(self, part: "FoldedFusion", first: int, candidate: int) -> None:
         for sweep, own in zip(self.sweeps, part.sweeps, strict=True):

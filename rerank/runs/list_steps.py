@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import parts
+from rerank.data.shards import list_sizes, parts, reference_rows
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
@@ -31,18 +31,25 @@ from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.callbacks import watched
 from rerank.runs.checks import check_single, check_sizes
 from rerank.runs.choice import blind, choose
+from rerank.runs.compared import doubt_of_base
 from rerank.runs.corpora import Data, digest_of, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
-from rerank.runs.doubts import doubt_of_base, doubts
+from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import train_ensemble
-from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
-from rerank.runs.list_page import Answers, answers_of, write_page
 from rerank.runs.mert import tune_run
-from rerank.runs.report.list_figures import check_figures
+from rerank.runs.pipeline import Metrics, Stages, Steps, code_of, learning_curve
+from rerank.runs.report.list_parts import check_figures
 from rerank.runs.report.measures import own_measure
-from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
+from rerank.runs.results import (
+    Answers,
+    answers_of,
+    describe,
+    prediction_files,
+    write_answers,
+    write_page,
+    write_predictions,
+)
 from rerank.runs.run import Run, weight_counts
-from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.runs.training import RunTask, train_run, trained_on, trained_once
 from rerank.storage.outputs import RUNS, output_file
 
@@ -197,15 +204,18 @@ class ListSteps(Steps[ListRecipe]):
         crossed = self.tests and not self.tested and data.training.corpus.list_count >= FEWEST_CROSSED
         if crossed:
             self._cross_validate()
-        every = {recipe.data.training: data.training, **data.others}
-        signatures = {split: describe(recipe, split, every[split], chosen, self.content) for split in chosen.splits}
+        self.signatures = dict[str, dict[str, str]]()  # of test splits once these are predicted
+        if crossed:
+            split, every = recipe.data.training, data.training
+            lists = self.content.read_again(recipe.data, split, every.ids, list_sizes(every.corpus))
+            self.signatures[split] = describe(split, lists, every, chosen, self.content)
         for run in self.runs if self.base_doubt else ():  # nothing is claimed against such a base
             run.significance = {split: {} for split in run.significance}
         entries, entry = [run.entry() for run in self.runs], chosen.entry()
         return self.head(chosen.recipe.seed, metric.signature) | {
             "measure": metric.primary,
             **own_measure(metric),
-            "signatures": signatures,
+            "signatures": self.signatures,
             **{key: value for key, value in data.training.about.items() if key == "account"},
             "corpora": self.corpora,
             "doubts": self.doubts,
@@ -239,13 +249,13 @@ class ListSteps(Steps[ListRecipe]):
         for split, answers in decoded.items():
             if answers is not None and data is self.data:
                 write_answers(self.directory, split, answers)
-        line = dense_line(data.training.corpus, data.table, metric) if splits else None
-        for split in splits if line is not None else ():
-            assert line is not None
+        if not splits or (line := dense_line(data.training.corpus, data.table, metric)) is None:
+            return None
+        weights, about = line
+        for split in splits:
             lists = data.others[split].corpus
-            selected = choices(lists, line.weights)
-            chosen.add_selection(split, LINE, weighed_rows(lists, line.weights, metric), selected)
-        return line.about if line is not None else None
+            chosen.add_selection(split, LINE, weighed_rows(lists, weights, metric), choices(lists, weights))
+        return about
 
     def _cross_validate(self) -> None:
         """Measure the chosen run on the training lists: sections of them, by trainings on all other sections."""
@@ -266,9 +276,10 @@ class ListSteps(Steps[ListRecipe]):
     def predict(self) -> None:
         recipe, data = self.recipe, self.data
         for split in self.tested:
-            self.answers[split] = answers_of(recipe, self.directory, split, data.others[split], self.chosen)
-        kept = {split: answers.kept for split, answers in self.answers.items()}
-        write_predictions(recipe, self.directory, data, self.served, self.chosen, kept)
+            extracted = data.others[split]
+            answers = self.answers[split] = answers_of(recipe, self.directory, split, extracted, self.chosen)
+            read = recipe, self.directory, split, extracted, self.served, self.chosen, answers.kept
+            self.signatures[split] = write_predictions(*read)
         for split, selections in self.chosen.selections.items():
             selections.save(output_file(self.directory, "predictions", prediction_files(split)[1]))
 
@@ -281,8 +292,15 @@ class ListSteps(Steps[ListRecipe]):
             single = chosen.recipe.changed({"training.share": share})
             return trained_once(self._task(data, chosen.name, single, f"share-{share:g}"), trained)
 
-        def look(run: Run) -> CurvePoint:
-            return look_at_lists(run, data, metric, tests)
+        def look(run: Run) -> tuple[dict[str, Any], np.ndarray]:
+            """A run's scores on dev and the test splits; runs are compared on the first of these."""
+            predictor, rows, scores = run.weights[run.recipe.predictor], [], {}
+            for split in tests:
+                corpus = data.others[split].corpus
+                rows.append(weighed_rows(corpus, predictor, metric))
+                report = metric.report(rows[-1].sum(axis=0), reference_rows(corpus).sum(axis=0))
+                scores[split] = report[metric.primary]
+            return {"lists": run.training["lists"], "dev": run.dev_score, "splits": scores}, rows[0]
 
         if not tests:
             return {}

@@ -17,7 +17,7 @@ from rerank.extraction.list_checks import UNSPACED, UNSUITED, Inputs, doubts_of_
 from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
 from rerank.readers.account import Account
-from rerank.readers.base import Reader, lists_of, readers
+from rerank.readers.base import lists_of, readers
 from rerank.readers.detection import recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
@@ -252,15 +252,10 @@ def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -
     name, *others = {None} if alone else {reader or recognised(path, readers) for path in files}
     if name is None or others:
         return [[path] for path in files], ""
-    return _by_inputs(make_reader(name, "--reader"), files, sources)
-
-
-def _by_inputs(reader: Reader, files: Sequence[str], sources: Sequence[str]) -> tuple[list[list[str]], str]:
-    """The files, those of the same inputs together, and what these have in common; sources: of each."""
-    groups, what = list[tuple[Inputs, list[str]]](), ""
+    made, groups, what = make_reader(name, "--reader"), list[tuple[Inputs, list[str]]](), ""
     for path, beside in zip_longest(files, sources[: len(files)]):
-        texts = reader.holds != "trees"
-        found = inputs_of(reader, lists_of_texts(reader, path, sources=beside) if texts else lists_of(reader, path))
+        texts = made.holds != "trees"
+        found = inputs_of(made, lists_of_texts(made, path, sources=beside) if texts else lists_of(made, path))
         alike = ((group, same) for known, group in groups if (same := shared(known, found)))
         group, same = next(alike, ([], ""))
         groups += [] if same else [(found, group)]
@@ -306,14 +301,10 @@ def _settled(lines: list[str], found: str, files: Sequence[str], tests: Sequence
     table = "by cross-validation"
     if tests and not tasks.get(recipe.task).folds:
         table = f"on {', '.join(map(os.path.basename, tests))}"
-    return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{_time(files)}; base, model and more {table}")
-
-
-def _time(files: Sequence[str]) -> str:
-    """About how long a run over files takes: reading is most of it."""
     sizes = [os.path.getsize(path) * (PACKED if path.endswith(PACKERS) else 1) for path in files if not is_url(path)]
-    minutes = round(sum(sizes) / SPEED)
-    return f"about {minutes} minutes" if minutes > 1 else "a minute or less"
+    minutes = round(sum(sizes) / SPEED)  # reading is most of a run
+    time = f"about {minutes} minutes" if minutes > 1 else "a minute or less"
+    return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{time}; base, model and more {table}")
 
 
 def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[Lists]]:
@@ -326,14 +317,12 @@ def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]
     return [] if account is None else [f"# {_listed([line])}" for line in account.lines], first
 
 
-def _count_lines(path: str) -> int:
-    with open_stream(path) as stream:
-        return sum(1 for _ in LineReader(stream))
-
-
 def _numbered(path: str, references: Sequence[str]) -> str:
     """Advice on a file with as many lines for every reference, which say no ids; empty for others."""
-    lines, rights = map(_count_lines, (path, references[0])) if references else (1, 0)
+    lines, rights = 1, 0
+    if references:
+        with open_stream(path) as stream, open_stream(references[0]) as other:
+            lines, rights = (sum(1 for _ in LineReader(each)) for each in (stream, other))
     if not rights or lines % rights or lines == rights:
         return ""
     n = lines // rights

@@ -1,7 +1,9 @@
-"""The results of a run: metrics, predictions, selections."""
+"""What a run over lists leaves: predictions, and its page with results, choice, lists that changed, weights, data."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,31 +12,54 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.progress import track
 from rerank.data.shards import first_candidates, list_sizes
+from rerank.extraction.content import metric_of
 from rerank.extraction.content.base import Content
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Weights
 from rerank.learn.scoring import candidate_scores
+from rerank.metrics.oracle import list_gains, oracles
+from rerank.models.inspection import shares
 from rerank.models.model import Model
-from rerank.models.scorer import Ranked, Scorer, led, rank, write_ranked
-from rerank.readers.base import Problem
+from rerank.models.scorer import Contribution, Scorer, led, rank
+from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
 from rerank.readers.texts.text_files import read_lines
 from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.sections import SplitSettings
 from rerank.runs.corpora import Data
+from rerank.runs.pipeline import Metrics
+from rerank.runs.report.differences import KEY, compare_texts, compare_trees
+from rerank.runs.report.html import Folded, PageSection, Part, report
+from rerank.runs.report.list_parts import (
+    choice_table,
+    corpora_table,
+    coverage_figure,
+    draw_figures,
+    learning_figure,
+    mert_table,
+    remarks_table,
+    reported_table,
+    training_figure,
+    training_table,
+)
+from rerank.runs.report.measures import Measure, primary_of
+from rerank.runs.report.numbers import count, fixed, reals
+from rerank.runs.report.plot import Figure, write_figures
+from rerank.runs.report.results import dev_of, headline, notes, results_on_page, signatures, splits_of
+from rerank.runs.report.table import Bar, TextTable
 from rerank.runs.run import Run
+from rerank.storage.files import write_text
 from rerank.storage.outputs import output_file
 from rerank.storage.strict_json import as_json
 
 
 def describe(
-    recipe: ListRecipe, split: str, extracted: Extracted, chosen: Run, content: Content[Any]
+    split: str, lists: Iterable[tuple[int, Lists]], extracted: Extracted, chosen: Run, content: Content[Any]
 ) -> dict[str, str]:
-    """Add what needs the texts to the chosen run's reports of a split; returns the signatures of measures."""
+    """Add what needs the texts to the chosen run's reports of a split, whose ``lists`` are read where something does;
+    returns the signatures of measures."""
     first = first_candidates(extracted.corpus)
     places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
-    lists = content.read_again(recipe.data, split, extracted.ids, list_sizes(extracted.corpus))
     described = content.describe(split, lists, places)
     for name, measures in described.reports.items():
         chosen.splits[split][name] |= measures
@@ -81,48 +106,274 @@ KeptLists = dict[int, KeptList | None]  # by number in the corpus
 
 
 def write_predictions(
-    recipe: ListRecipe, directory: Path, data: Data, model: Model, chosen: Run, tests: Mapping[str, KeptLists]
-) -> None:
-    """Every test split in the input's own format: the model's choice if it is a candidate, then the others by score.
+    recipe: ListRecipe, directory: Path, split: str, extracted: Extracted, model: Model, chosen: Run, kept: KeptLists
+) -> dict[str, str]:
+    """A test split in the input's own format: the model's choice if it is a candidate, then the others by score.
 
-    tests: by split, numbers of lists that are to be kept on the way, which are put there.
+    Its lists are read once, also for ``describe``, whose signatures are returned. kept: the numbers of lists that are
+    kept on the way, which are put there.
     """
-    weights = chosen.weights[recipe.predictor]
-    for split, kept in tests.items():
-        scorer, extracted = Scorer(model), data.others[split]
-        with open_output(made_room(directory, split, 0)) as out:
-            ranked = ranked_lists(scorer, recipe.data, split, extracted, weights, chosen.answers.get(split), kept)
-            shown = track(ranked, f"predict {split}", total=extracted.corpus.list_count)
-            write_ranked(out, scorer.reader, shown)
+    scorer, weights = Scorer(model), chosen.weights[recipe.predictor]
+    lists = scorer.content.read_again(recipe.data, split, extracted.ids, list_sizes(extracted.corpus))
+    with open_output(made_room(directory, split, 0)) as out:
+        writer = ListWriter(out, scorer.reader)
+        passed = _written(writer, scorer, lists, extracted, weights, chosen.answers.get(split), kept)
+        passed = iter(track(passed, f"predict {split}", total=extracted.corpus.list_count))
+        described = describe(split, passed, extracted, chosen, scorer.content)
+        deque(passed, maxlen=0)  # what nothing has asked for
+        writer.finish()
+    return described
 
 
-def ranked_lists(
+def _written(
+    writer: ListWriter,
     scorer: Scorer,
-    data: SplitSettings,
-    split: str,
+    lists: Iterable[tuple[int, Lists]],
     extracted: Extracted,
     weights: Weights,
-    first: np.ndarray | None = None,
-    kept: KeptLists | None = None,
-) -> Iterator[Ranked | Problem]:
-    """All lists of a split in the order of the scores that ``weights`` give in its corpus, the candidates ``first``
-    (int64 [L], -1 for none) before the others if they are given; bad ones keep their places.
+    first: np.ndarray | None,
+    kept: KeptLists,
+) -> Iterator[tuple[int, Lists]]:
+    """All lists of a split, each of which is written on the way: its candidates by the scores that ``weights`` give in
+    the corpus, after that in ``first`` (int64 [L], -1 for none), if it is given.
 
     Scores are those of features' plain values, so that lists can be compared: see ``Extracted``. A list that the corpus
-    lacks, since its reference cannot be used, is scored by the model itself.
+    lacks, since its reference cannot be used, is scored by the model itself; bad ones keep their places.
     """
     sizes, scored = list_sizes(extracted.corpus), candidate_scores(extracted.corpus, weights)
     ends, added = np.cumsum(sizes), np.zeros(sizes.size)
     if extracted.origins is not None:
         added = candidate_scores(extracted.origins, Weights(weights.w, 0.0))
-    lists = scorer.content.read_again(data, split, extracted.ids, sizes)
     for in_files, (number, nbest) in enumerate(lists):
-        if kept is not None and number in kept:
+        if number in kept:
             kept[number] = KeptList(in_files, nbest)
         if number < 0 or nbest.problem is not None:
-            yield from scorer.rank([scorer.open(nbest)])
+            for ranked in scorer.rank([scorer.open(nbest)]):
+                if isinstance(ranked, Problem):
+                    writer.bad(ranked)
+                else:
+                    writer.good(ranked.nbest, [int(y) for y in ranked.order], ranked.scores)
+        else:
+            start = int(ends[number] - sizes[number])
+            by_weights = scored[start : ends[number]]
+            place = None if first is None or first[number] < 0 else int(first[number] - start)
+            order = led(rank(by_weights, nbest.base), place)
+            writer.good(nbest, [int(y) for y in order], by_weights + added[number])
+        yield number, nbest
+
+
+MAX_FEATURES = 10  # that decided a list
+SAME_GAIN = 1e-12  # gains that are this close are equal
+MAX_WEIGHTS, MAX_TEMPLATES, MAX_NAMED = 20, 25, 3  # rows of the tables, and features named for a template
+
+
+class Answers(NamedTuple):
+    """What a run answers to the lists of a split, compared with its base candidates.
+
+    base, chosen: int64 [L], candidates of the corpus, -1 for none; the features of ``chosen`` tell why. before, after,
+    best: float64 [L], the gains of base candidates, of answers and of the oracle. changed: bool [L], where the answer
+    is not the base candidate. texts: of all lists of the files, where answers may be no candidates. kept: what the page
+    shows of the lists, which whoever reads them for something else puts there.
+    """
+
+    base: np.ndarray
+    chosen: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    best: np.ndarray
+    changed: np.ndarray
+    texts: list[bytes] | None
+    kept: KeptLists
+
+
+def answers_of(recipe: ListRecipe, directory: Path, split: str, extracted: Extracted, run: Run) -> Answers:
+    """The answers of a run to a split, of which the page shows up to ``recipe.examples`` that are better and as many
+    that are worse, drawn by its seed."""
+    corpus, choices, use = extracted.corpus, run.choices[split], run.decision.predictor
+    base, chosen = choices["base"], choices.get(use, choices[recipe.predictor])
+    before, best = list_gains(corpus, base), list_gains(corpus, oracles(corpus))
+    if use in choices:
+        after, changed, texts = list_gains(corpus, chosen), chosen != base, None
+    else:  # decoded: the answers were written to a file
+        rows, reference = run.selections[split].rows, run.selections[split].reference
+        after, changed = metric_of(recipe).gain(rows[use], reference), (rows[use] != rows["base"]).any(axis=1)
+        texts = answers_written(directory, split)
+    difference, rng = np.where((base >= 0) & (chosen >= 0), after - before, 0.0), np.random.default_rng(recipe.seed)
+    sides = (rng.permutation(np.flatnonzero(sign * difference > SAME_GAIN)) for sign in (1, -1))
+    kept = dict.fromkeys(sorted(int(i) for side in sides for i in side[: recipe.examples]))
+    return Answers(base, chosen, before, after, best, changed, texts, kept)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A list in full.
+
+    gold, base, chosen: reference, generator's best candidate and answer: bracketed trees for the task ``parse``, plain
+    text for others, where ``gold`` has one reference per line. contributions: those to the choice, the strongest first.
+    source: the input, where it is known.
+    """
+
+    split: str
+    list_id: str
+    gold: str
+    base: str
+    chosen: str
+    base_gain: float
+    chosen_gain: float
+    oracle_gain: float
+    contributions: Sequence[Contribution] = ()
+    source: str | None = None
+
+    def folded(self, task: str, measure: Measure, *, open: bool = False) -> Folded:
+        """The list as the page has it: what differs, and the features that decided."""
+        if task == "parse":
+            candidates = compare_trees(self.gold, self.base, self.chosen, self.list_id)
+        else:
+            candidates = compare_texts(self.source, self.gold.splitlines(), self.base, self.chosen)
+        heading = "gain" if measure.lower_is_better else measure.heading
+        gains = {"base": self.base_gain, "chosen": self.chosen_gain, "oracle": self.oracle_gain}
+        numbers = ", ".join(f"{name} {measure.gain(gain)}" for name, gain in gains.items())
+        return Folded(
+            f"{self.list_id} ({self.split}) · {heading}: {numbers}",
+            [candidates, contributions_table(self.contributions)],
+            open=open,
+        )
+
+
+def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answers) -> list[Example]:
+    """The lists of a split that were kept, in full."""
+    firsts, examples = first_candidates(extracted.corpus), list[Example]()
+    for i, kept in answers.kept.items():
+        if kept is None or kept.nbest.problem is not None:
             continue
-        start = ends[number] - sizes[number]
-        by_weights = scored[start : ends[number]]
-        place = None if first is None or first[number] < 0 else int(first[number] - start)
-        yield Ranked(nbest, led(rank(by_weights, nbest.base), place), by_weights + added[number])
+        if (pair := scorer.content.pair(kept.nbest, SkipCount("skip"))) is None:
+            continue
+        texts, source = pair.nbest.texts, pair.nbest.source
+        base, chosen = int(answers.base[i] - firsts[i]), int(answers.chosen[i] - firsts[i])
+        example = Example(
+            split, pair.nbest.id, scorer.content.gold_text(pair), _text(texts[base]),
+            _text(texts[chosen] if answers.texts is None else answers.texts[kept.number]),
+            base_gain=float(answers.before[i]), chosen_gain=float(answers.after[i]), oracle_gain=float(answers.best[i]),
+            contributions=scorer.explain(scorer.opened(pair), chosen, base)[:MAX_FEATURES],
+            source=None if source is None else _text(source),
+        )  # fmt: skip
+        examples.append(example)
+    return examples
+
+
+def _text(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
+def write_page(
+    recipe: ListRecipe, directory: Path, data: Data, model: Model, runs: Sequence[Run],
+    answers: Mapping[str, Answers], metrics: Metrics, seconds: float,
+) -> None:  # fmt: skip
+    """Write the page, and the figures, which ``metrics`` then has as numbers; answers: by test split."""
+    scorer = Scorer(model, recipe.predictor)
+    figures = draw_figures(recipe, metrics, runs)
+    write_figures(directory, figures, metrics)
+    sections = list_sections(
+        metrics, runs=runs, figures=figures, weights=weight_tables(model, recipe.predictor),
+        examples=[one for split, own in answers.items() for one in examples_of(scorer, split, data.others[split], own)],
+        changes=[changes_row(split, own) for split, own in answers.items()],
+    )  # fmt: skip
+    summary = headline(metrics)
+    text = report(metrics, sections, recipe=recipe.as_yaml(), seconds=seconds, about=recipe.about, summary=summary)
+    write_text(directory / "report.html", text)
+
+
+def list_sections(
+    metrics: Mapping[str, Any],
+    *,
+    runs: Sequence[Run] = (),
+    figures: Sequence[Figure] = (),
+    examples: Sequence[Example] = (),
+    changes: Sequence[Mapping[str, str]] = (),
+    weights: Sequence[TextTable] = (),
+) -> list[PageSection]:
+    """The sections of a run over lists; runs: as they were trained; figures: those that the recipe asks for;
+    changes: a ``changes_row`` by split."""
+    measure, task = primary_of(metrics), str(metrics.get("task", ""))
+    results: list[Part] = [results_on_page(metrics, split) for split in splits_of(metrics)]
+    results += [*notes(metrics), reported_table(metrics), [*figures, coverage_figure(metrics)]]
+    results += [f"{name}: {text}" for name, text in signatures(metrics)]
+    learning = learning_figure(metrics.get("curve") or {}, measure, dev_of(metrics))
+    training: list[Part] = [[training_figure(runs, metrics), learning]]
+    sides = [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0] for sign in (1, -1)]
+    return [
+        PageSection("Results", results),
+        PageSection("Choice", [choice_table(metrics)]),
+        PageSection(
+            "Lists", [TextTable.of("Answers compared with base candidates", changes), KEY if examples else None]
+        ),
+        *(
+            PageSection(heading, [one.folded(task, measure, open=k == 0) for k, one in enumerate(side)])
+            for heading, side in zip(_sides(examples), sides, strict=True)
+        ),
+        PageSection("Weights", weights),
+        PageSection("Training", [*training, training_table(metrics), mert_table(metrics)]),
+        PageSection("Data", [metrics.get("account"), corpora_table(metrics), remarks_table(metrics)]),
+    ]
+
+
+def _sides(examples: Sequence[Example]) -> tuple[str, str]:
+    """The headings of lists that got better and of those that got worse."""
+    verdicts = {gain for one in examples for gain in (one.base_gain, one.chosen_gain)} <= {0.0, 1.0}
+    return ("Now right", "Now wrong") if verdicts else ("Now better", "Now worse")
+
+
+def changes_row(split: str, answers: Answers) -> dict[str, str]:
+    """The number of lists of a split that got better or worse by their gain, or stayed as they were."""
+    difference = answers.after - answers.before
+    better, worse, lists = difference > SAME_GAIN, difference < -SAME_GAIN, max(difference.size, 1)
+    return {
+        "split": split,
+        "better": f"{count(better.sum())} ({fixed(100 * better.sum() / lists, 1)} %)",
+        "worse": f"{count(worse.sum())} ({fixed(100 * worse.sum() / lists, 1)} %)",
+        "another candidate, as good": count((~better & ~worse & answers.changed).sum()),
+        "the same candidate": count((~answers.changed).sum()),
+        "lists": count(difference.size),
+    }
+
+
+def contributions_table(contributions: Sequence[Contribution]) -> TextTable:
+    """The strongest contributions, each with its bar."""
+    weights = reals([part.weight for part in contributions])
+    differences = reals([part.value - part.other for part in contributions])
+    amounts = reals([part.amount for part in contributions])
+    names = [part.feature for part in contributions]
+    bars = [Bar(min(part.amount, 0.0), max(part.amount, 0.0)) for part in contributions]
+    headings = ["feature", "weight", "chosen − base", "contribution"]
+    rows = list(zip(names, weights, differences, amounts, strict=True))
+    return TextTable("Features that decided; above zero for the chosen candidate", headings, rows, bars=bars)
+
+
+def weight_tables(model: Model, predictor: str) -> list[TextTable]:
+    """The strongest weights, and the share of all weights that each template has; none for a model without weights."""
+    w = model.weights[predictor].strength
+    order = np.argsort(-np.abs(w), kind="stable")[:MAX_WEIGHTS]
+    order = order[w[order] != 0.0]
+    weights = reals(w[order].tolist())
+    rows = list(zip((model.table.name(int(j)) for j in order), weights, strict=True))
+    bars = [Bar(min(weight, 0.0), max(weight, 0.0)) for weight in w[order].tolist()]
+    note = "A weight is for one unit of its feature: weights of scores depend on what these are measured in."
+    weighted = [share for share in shares(model, predictor, MAX_NAMED) if share.nonzero]
+    left = len(weighted) - MAX_TEMPLATES
+    by_template = [
+        {
+            "template": share.template,
+            "its strongest": "; ".join(
+                f"{name.removeprefix(f'{share.template}|')} {reals([w])[0]}" for name, w in share.strongest
+            ),
+            "share of weights": f"{fixed(100 * share.share, 1)} %",
+            "nonzero weights": count(share.nonzero),
+            "columns": count(share.columns),
+        }
+        for share in weighted[:MAX_TEMPLATES]
+    ]
+    more = f"{left} more templates have smaller shares." if left > 0 else ""
+    return [
+        TextTable("Strongest weights", ["feature", "weight"], rows, note=note, bars=bars),
+        TextTable.of("Templates", by_template, texts=2, note=more),
+    ]

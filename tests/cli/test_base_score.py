@@ -10,7 +10,7 @@ import yaml
 from commands import Command, refused
 
 from rerank.models.model import Model
-from rerank.runs.stages import epoch_lines
+from rerank.runs.pipeline import epoch_lines
 
 LOST = "No epoch beat the base on"
 

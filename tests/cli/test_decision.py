@@ -16,7 +16,7 @@ from rerank.models.model import Model
 from rerank.models.scorer import Scorer
 from rerank.runs import pipeline
 from rerank.runs.decoding import _used
-from rerank.runs.report.headline import headline
+from rerank.runs.report.results import headline
 
 DECIDED = {  # by name: how a recipe comes to it
     "average": {"decode": {"use": "best"}},

@@ -19,7 +19,7 @@ from rerank.models.predictions import dense_line
 from rerank.runs import list_steps, pipeline
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
-from rerank.runs.report.headline import results_on_terminal
+from rerank.runs.report.results import results_on_terminal
 from rerank.runs.report.table import plain_text
 
 METRIC = Gain()
@@ -69,9 +69,9 @@ def test_it_takes_the_last_lists(root: Path, workspace: Path, monkeypatch: pytes
         alone = dense_line(whole(data.training.corpus).slice(80, 120), data.table, METRIC)
         assert line is not None
         assert alone is not None
-        np.testing.assert_array_equal(line.weights.w, alone.weights.w)
-        assert line.about == alone.about
-        assert line.about["lists"] == 40
+        np.testing.assert_array_equal(line[0].w, alone[0].w)
+        assert line[1] == alone[1]
+        assert line[1]["lists"] == 40
 
 
 @pytest.mark.parametrize(
@@ -97,20 +97,20 @@ def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) ->
     assert several.training.corpus.count > 1
     for each in found:
         assert each is not None
-        np.testing.assert_allclose(each.weights.w, found[0].weights.w, rtol=1e-6)
-    chosen = choices(one.others["test"].corpus, found[0].weights)
-    assert np.array_equal(chosen, choices(several.others["test"].corpus, found[1].weights))
+        np.testing.assert_allclose(each[0].w, found[0][0].w, rtol=1e-6)
+    chosen = choices(one.others["test"].corpus, found[0][0])
+    assert np.array_equal(chosen, choices(several.others["test"].corpus, found[1][0]))
 
 
 def test_with_text_features_it_sees_only_dense_columns(root: Path, workspace: Path) -> None:
     data = loaded(root, workspace, features={"set": "text", "templates": []})
     found = dense_line(data.training.corpus, data.table, METRIC)
     assert found is not None
-    assert np.count_nonzero(found.weights.w) == data.training.corpus.free == 3 < data.training.corpus.width
+    assert np.count_nonzero(found[0].w) == data.training.corpus.free == 3 < data.training.corpus.width
     part = data.others["test"].corpus.part(0)
-    scores = found.weights.base * part.base + free_values(part) @ found.weights.w[:3]
+    scores = found[0].base * part.base + free_values(part) @ found[0].w[:3]
     best = [int(a + np.argmax(scores[a:b])) for a, b in zip(part.lists[:-1], part.lists[1:], strict=True)]
-    assert choices(part, found.weights).tolist() == best
+    assert choices(part, found[0]).tolist() == best
 
 
 def test_without_dense_columns_there_is_no_line(tmp_path: Path, workspace: Path, small_run: Path) -> None:

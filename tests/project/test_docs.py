@@ -34,7 +34,7 @@ from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
-from rerank.runs.stages import epoch_lines, stage_lines
+from rerank.runs.pipeline import epoch_lines, stage_lines
 
 load_commands()
 
@@ -314,7 +314,7 @@ from pathlib import Path
 
 from rerank.recipes.loading import load_recipe
 from rerank.runs import pipeline
-from rerank.runs.report.headline import headline, results_on_terminal
+from rerank.runs.report.results import headline, results_on_terminal
 from rerank.runs.report.table import plain_text
 
 small = ["data.train=dev", "data.dev=null", "significance.samples=100", "training.epochs=2"]

@@ -11,7 +11,7 @@ from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.steps import check_parts
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.report.list_figures import check_figures
+from rerank.runs.report.list_parts import check_figures
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted((ROOT / "recipes" / "papers").glob("*.yaml"))

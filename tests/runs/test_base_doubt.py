@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import rerank
-from rerank.runs.doubts import doubt_of_base
+from rerank.runs.compared import doubt_of_base
 from rerank.runs.vote import table_of_votes
 from rerank.runs.weigh import table_of_weights
 

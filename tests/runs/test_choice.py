@@ -24,8 +24,8 @@ from rerank.runs import choice as choosing
 from rerank.runs import pipeline
 from rerank.runs.choice import choose
 from rerank.runs.corpora import Data
-from rerank.runs.report.headline import blind_note
-from rerank.runs.report.list_tables import choice_table
+from rerank.runs.report.list_parts import choice_table
+from rerank.runs.report.results import blind_note
 from rerank.runs.training import RunTask, train_run
 
 BY = r"train-(\d+?)\d?$"  # lists with the same tens are a document

@@ -13,9 +13,8 @@ from rerank.base.errors import RecipeError
 from rerank.models.model import Model
 from rerank.recipes.loading import load_recipe
 from rerank.runs import pipeline
-from rerank.runs.report.list_figures import check_figures
-from rerank.runs.report.list_tables import reported_table
-from rerank.runs.stages import epoch_lines
+from rerank.runs.pipeline import epoch_lines
+from rerank.runs.report.list_parts import check_figures, reported_table
 
 RUNS = [
     {"name": "perceptron", "set": {"learner": {"name": "perceptron"}}, "grid": {}},

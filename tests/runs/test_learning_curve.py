@@ -8,7 +8,7 @@ import pytest
 import small
 
 from rerank.runs import pipeline
-from rerank.runs.report.list_figures import learning_figure
+from rerank.runs.report.list_parts import learning_figure
 from rerank.runs.report.measures import MEASURES
 
 F = next(measure for measure in MEASURES if measure.key == "f1")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import rerank
-from rerank.runs.report.headline import unbeaten
+from rerank.runs.report.results import unbeaten
 
 
 def lists(gains: list[float], texts: tuple[str, ...] = ("a", "b", "b"), count: int = 12) -> list[Any]:

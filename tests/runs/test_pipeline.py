@@ -27,7 +27,7 @@ from rerank.runs import pipeline
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data, dev_corpus
 from rerank.runs.list_steps import ListSteps
-from rerank.runs.stages import epoch_lines
+from rerank.runs.pipeline import epoch_lines
 
 SCORES = ("f1", "precision", "recall", "exact_match")
 
@@ -301,12 +301,13 @@ def test_a_split_of_one_candidate_lists(data, workspace, split):
 
 def test_comparing_runs(small_run, small_data, workspace):
     pipeline.run(small.recipe(small_data, learner={"name": "vrda"}, training={"epochs": 1}), workspace / "weak")
-    ((split, own),) = compare_runs(small_run, small_run, "average", "approximate_randomization", 100, 1)
-    assert (split, own["difference"], own["p"]) == ("test", 0.0, 1.0)
-    ((_, found),) = compare_runs(small_run, workspace / "weak", "average", "paired_bootstrap", 100, 1)
-    assert found["difference"] == pytest.approx(found["a"] - found["b"])
-    assert found["a"] == small.results(small_run)["splits"]["test"]["average"]["f1"]
-    assert found["b"] == small.results(workspace / "weak")["splits"]["test"]["average"]["f1"]
+    ((split, own, _),) = compare_runs(small_run, small_run, "average", "approximate_randomization", 100, 1)
+    assert (split, own.tested("A", "B").difference, own.tested("A", "B").p) == ("test", 0.0, 1.0)
+    ((_, found, predictors),) = compare_runs(small_run, workspace / "weak", "average", "paired_bootstrap", 100, 1)
+    assert predictors == ("average", "average")
+    assert found.tested("A", "B").difference == pytest.approx(found.score("A") - found.score("B"))
+    assert found.score("A") == small.results(small_run)["splits"]["test"]["average"]["f1"]
+    assert found.score("B") == small.results(workspace / "weak")["splits"]["test"]["average"]["f1"]
 
 
 def test_runs_that_cannot_be_compared(small_run, small_data, data, workspace):
@@ -335,10 +336,9 @@ def test_runs_over_the_same_lists_in_two_formats_are_compared_by_order(small_run
     replace(stored, ids=[f"other {name}" for name in stored.ids]).save(file)
     with pytest.raises(DataError, match=f"the list 'other {stored.ids[0]}' where the other run has .*--by order"):
         compare_runs(small_run, tmp_path / "run", *how)
-    ((_, found),) = compare_runs(small_run, tmp_path / "run", *how, by="order")
-    ((_, same),) = compare_runs(small_run, small_run, *how)
-    found.pop("metric"), same.pop("metric")
-    assert found == same
+    ((_, found, _),) = compare_runs(small_run, tmp_path / "run", *how, by="order")
+    ((_, same, _),) = compare_runs(small_run, small_run, *how)
+    assert found.tested("A", "B").as_dict() == same.tested("A", "B").as_dict()
     replace(stored, reference=stored.reference + 1).save(file)
     with pytest.raises(DataError, match="differ in their references from those of the other run"):
         compare_runs(small_run, tmp_path / "run", *how, by="order")

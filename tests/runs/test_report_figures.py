@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from synthetic_report import make_metrics, make_report, make_run, make_runs, make_trained, trained
 
-from rerank.runs.report.list_figures import MAX_POINTS, learning_figure, training_figure
+from rerank.runs.report.list_parts import MAX_POINTS, learning_figure, training_figure
 from rerank.runs.report.measures import primary_of
 from rerank.runs.report.plot import PALETTE, FigureLine, draw
 

@@ -19,8 +19,8 @@ from synthetic_report import (
 
 from rerank.base.errors import DataError
 from rerank.models.scorer import Contribution
-from rerank.runs.list_page import Answers, Example, changes_row
-from rerank.runs.report.headline import signatures
+from rerank.runs.report.results import signatures
+from rerank.runs.results import Answers, Example, changes_row
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 

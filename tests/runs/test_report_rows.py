@@ -3,7 +3,7 @@
 import pytest
 from synthetic_report import make_metrics, make_run, make_runs
 
-from rerank.runs.report.rows import (
+from rerank.runs.report.results import (
     chosen_of,
     compare_with_base,
     decided_by,

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from synthetic_report import make_metrics, make_run, make_runs
 
-from rerank.runs.report.headline import results_on_page, results_on_terminal
+from rerank.runs.report.results import results_on_page, results_on_terminal
 from rerank.runs.report.table import Bar, TextTable, plain_text
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rerank.runs.report.headline import given_up, unbeaten
-from rerank.runs.report.rows import verdict
+from rerank.runs.report.results import given_up, unbeaten, verdict
 
 
 def outcome(difference: float, p: float = 0.004, test: str = "approximate_randomization") -> dict[str, object]:

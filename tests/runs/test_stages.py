@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rerank.base.errors import DataError, RunError
-from rerank.runs.stages import Stages, epoch_lines, stage_lines
+from rerank.runs.pipeline import Stages, epoch_lines, stage_lines
 
 
 def lines_of(path: Path) -> list[dict[str, object]]:

@@ -17,9 +17,9 @@ from rerank.contrib.classification.results import (
     place_of,
 )
 from rerank.models.model import Model
-from rerank.runs.report.list_tables import first_to_last, learner_text
+from rerank.runs.report.list_parts import first_to_last, learner_text
 from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed, reals, signed
-from rerank.runs.report.rows import verdict
+from rerank.runs.report.results import verdict
 from rerank.runs.report.table import TextTable
 
 MARKS = {0.001: "†", 0.01: "*", 0.05: "★"}  # of results, by the highest p that they have

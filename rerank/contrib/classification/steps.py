@@ -48,13 +48,12 @@ from rerank.learn.mixing import require_rule
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
-from rerank.runs.learning import CurvePoint, learning_curve
+from rerank.runs.pipeline import Metrics, Stages, Steps, code_of, learning_curve
 from rerank.runs.report.html import Folded, PageSection, report
-from rerank.runs.report.list_figures import learning_figure
+from rerank.runs.report.list_parts import learning_figure
 from rerank.runs.report.measures import MEASURES
 from rerank.runs.report.plot import write_figures
 from rerank.runs.report.table import TextTable
-from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.work import Work
@@ -186,9 +185,9 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             (result,) = self._kept(spec.at({"tune": None, "training.share": share, "seeds": [best.seed]}))
             return result
 
-        def look(result: Result) -> CurvePoint:
+        def look(result: Result) -> tuple[dict[str, Any], np.ndarray]:
             entry = {UNIT: result.size, "splits": {best.set: mean_error(result)}}
-            return CurvePoint(entry, selections_of({result.predictor: result.predicted}, label).rows[result.predictor])
+            return entry, selections_of({result.predictor: result.predicted}, label).rows[result.predictor]
 
         ones = np.ones((label.size, 1))
         return learning_curve(best.spec.recipe, Classification(), ones, best.set, UNIT, best, train, look)

@@ -36,11 +36,11 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
 from rerank.runs.compared import Compared
-from rerank.runs.report import headline, list_tables
+from rerank.runs.pipeline import Metrics, Stages, Steps, code_of
+from rerank.runs.report import list_parts, results
 from rerank.runs.report.html import PageSection, report
 from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
-from rerank.runs.stages import Metrics, Stages, Steps, code_of
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.strict_json import as_json
@@ -67,13 +67,13 @@ def write_page(
     if recipe.rerank is not None:
         base += " Reranked are the best sequences of labels; their own report is in rerank/report.html."
     sections = [
-        PageSection("Results", [base, *(headline.results_on_page(metrics, split) for split in sentences)]),
+        PageSection("Results", [base, *(results.results_on_page(metrics, split) for split in sentences)]),
         PageSection("Labels", [label_table(split, metric, *each) for split, each in pairs.items()]),
         PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
-        PageSection("Training", [list_tables.training_table(metrics)]),
+        PageSection("Training", [list_parts.training_table(metrics)]),
         PageSection("Data", [sizes_table(metrics["corpora"])]),
     ]
-    summary = headline.headline(metrics)
+    summary = results.headline(metrics)
     text = report(metrics, sections, recipe=recipe.as_yaml(), seconds=seconds, about=recipe.about, summary=summary)
     write_text(path, text)
 

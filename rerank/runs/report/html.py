@@ -21,7 +21,7 @@ from rerank import __version__
 from rerank.base.encoding import plain
 from rerank.runs.report.numbers import NONE, duration
 from rerank.runs.report.plot import Figure
-from rerank.runs.report.rows import runs_of
+from rerank.runs.report.results import runs_of
 from rerank.runs.report.table import TextTable
 
 # Characters that HTML does not allow: controls, lone surrogates (of bytes that are not UTF-8), noncharacters.

@@ -19,7 +19,7 @@ from rerank.data.labelled import from_csr
 from rerank.models.inspection import find_features, shares
 from rerank.models.model import Model
 from rerank.runs import pipeline
-from rerank.runs.stages import epoch_lines
+from rerank.runs.pipeline import epoch_lines
 
 
 @pytest.fixture(scope="module")
