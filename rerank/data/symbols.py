@@ -37,13 +37,19 @@ def combine(h: np.uint64, symbol: np.uint64) -> np.uint64:
 
 
 @kernel
+def finished(h: np.uint64) -> np.uint64:
+    """A hash whose bits are spread; never 0, which marks an empty slot."""
+    h = mix(h)
+    return h if h != np.uint64(0) else np.uint64(1)
+
+
+@kernel
 def hash_bytes(data: np.ndarray, first: int, last: int) -> np.uint64:
-    """Hash of ``data[first:last]`` (uint8): FNV-1a, then ``mix``; never 0, which marks an empty slot."""
+    """Hash of ``data[first:last]`` (uint8): FNV-1a, then ``finished``."""
     h = FNV_OFFSET
     for i in range(first, last):
         h = (h ^ np.uint64(data[i])) * FNV_PRIME
-    h = mix(h)
-    return h if h != np.uint64(0) else np.uint64(1)
+    return finished(h)
 
 
 @kernel

@@ -1,7 +1,8 @@
 """BLEU (Papineni et al. 2002) for lists of texts: counts by kernel, figures as sacrebleu gives them (Post 2018).
 
-An n-gram is the running hash of its words, and a table holds those of the references. It is negligibly rare that two
-n-grams of a list share one of 64 bits.
+There are two ways to the same counts. With one reference of at most 64 words, an n-gram is the set of places where it
+ends in the reference, in 64 bits. In general, it is the running hash of its words, and a table holds those of the
+references. It is negligibly rare that two words or n-grams of a list share a hash of 64 bits.
 """
 
 import math
@@ -13,8 +14,10 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
+from rerank.data.symbols import find_slot
+from rerank.data.tokens import cut_words
 from rerank.kernels.compile import kernel
-from rerank.metrics.ngrams import NgramTable, enter_ngrams, match_ngrams, ngram_table, words
+from rerank.metrics.ngrams import NgramTable, blanked, enter_ngrams, match_ngrams, ngram_table, words
 from rerank.metrics.text import SacrebleuMetric, check_references, frozen_rows, lowered, scorer
 
 ORDER = 4
@@ -23,6 +26,8 @@ CORRECT, TOTAL, LENGTH, CLOSEST_SHIFT = 0, ORDER, 2 * ORDER, 2 * ORDER + 1
 COLUMNS = 2 * ORDER + 2
 # What is done about n-grams without a match (Chen & Cherry 2014).
 NONE, FLOOR, ADD_K, EXP = range(4)
+PLACES = 64  # the longest reference that sets of places can describe
+_ONE = np.uint64(1)
 
 
 @kernel
@@ -38,6 +43,14 @@ def closest_length(first: np.ndarray, references: int, length: int) -> int:
 
 
 @kernel
+def count_ngrams(words: int, row: np.ndarray) -> None:
+    """Store in ``row`` how many n-grams a text of ``words`` words has."""
+    row[LENGTH] = words
+    for n in range(ORDER):
+        row[TOTAL + n] = max(words - n, 0)
+
+
+@kernel
 def bleu_rows(first: np.ndarray, hashes: np.ndarray, references: int, table: NgramTable, rows: np.ndarray) -> int:
     """Counts of candidates → ``rows``, from the words of references, then texts; returns the shortest reference."""
     for r in range(references):
@@ -48,11 +61,50 @@ def bleu_rows(first: np.ndarray, hashes: np.ndarray, references: int, table: Ngr
         words = hashes[first[t] : first[t + 1]]
         rows[y, CORRECT : CORRECT + ORDER] = 0.0
         match_ngrams(words, ORDER, np.uint64(0), t, table, rows[y, CORRECT:], 1)
-        rows[y, LENGTH] = words.shape[0]
-        for n in range(ORDER):
-            rows[y, TOTAL + n] = max(words.shape[0] - n, 0)
+        count_ngrams(words.shape[0], rows[y])
         rows[y, CLOSEST_SHIFT] = closest_length(first, references, words.shape[0]) - shortest
     return shortest
+
+
+@kernel
+def _take(places: np.uint64, free: np.uint64) -> np.uint64:
+    """``free`` without the first of ``places`` in it; unchanged if none is."""
+    both = places & free
+    return free ^ (both & (~both + _ONE))
+
+
+@kernel
+def bleu_rows_places(data: np.ndarray, first: np.ndarray, space: np.ndarray, rows: np.ndarray) -> int:
+    """``bleu_rows`` for one reference of at most PLACES words; it also cuts the texts, see ``cut_words``.
+
+    ``first`` (int64 [T + 1]) and ``space`` (uint64, 4 * PLACES and what ``cut_words`` needs) are scratch. Returns -1 if
+    the reference is longer or a text has a line feed.
+
+    The places where an n-gram ends are those of its last word that are one after those of the (n - 1)-gram before it.
+    An occurrence in the text takes one of them; if none is left, the text has more occurrences than the reference.
+    """
+    keys, places, hashes = space[: 2 * PLACES], space[2 * PLACES : 4 * PLACES], space[4 * PLACES :]
+    if not cut_words(data, 1, first, hashes) or first[1] > PLACES:
+        return -1
+    space[: 4 * PLACES] = 0
+    for i in range(first[1]):
+        slot = find_slot(keys, hashes[i])
+        keys[slot] = hashes[i]
+        places[slot] |= _ONE << np.uint64(i)
+    for y in range(rows.shape[0]):
+        p1 = p2 = p3 = np.uint64(0)  # places of the n-grams that end before the next word
+        f1 = f2 = f3 = f4 = ~np.uint64(0)  # places not taken yet, by order
+        c1 = c2 = c3 = c4 = 0
+        for i in range(first[y + 1], first[y + 2]):
+            word = places[np.uint64(find_slot(keys, hashes[i]))]
+            p4, p3, p2, p1 = (p3 << _ONE) & word, (p2 << _ONE) & word, (p1 << _ONE) & word, word
+            n1, n2, n3, n4 = _take(p1, f1), _take(p2, f2), _take(p3, f3), _take(p4, f4)
+            c1, c2, c3, c4 = c1 + (n1 != f1), c2 + (n2 != f2), c3 + (n3 != f3), c4 + (n4 != f4)
+            f1, f2, f3, f4 = n1, n2, n3, n4
+        rows[y, CORRECT], rows[y, CORRECT + 1], rows[y, CORRECT + 2], rows[y, CORRECT + 3] = c1, c2, c3, c4
+        count_ngrams(first[y + 2] - first[y + 1], rows[y])
+        rows[y, CLOSEST_SHIFT] = 0.0
+    return int(first[1])
 
 
 @kernel
@@ -167,9 +219,15 @@ class Bleu(SacrebleuMetric):
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
-        first, hashes = words(self.prepared([*references, *texts]))
-        rows, R = np.empty((len(texts), COLUMNS)), len(references)
-        shortest = bleu_rows(first, hashes, R, ngram_table(ORDER * int(first[R])), rows)
+        prepared, R = self.prepared([*references, *texts]), len(references)
+        rows, shortest = np.empty((len(texts), COLUMNS)), -1
+        if R == 1:
+            data = blanked(b"\n".join([*prepared, b""]))
+            space = np.empty(4 * PLACES + data.size // 2 + 1, np.uint64)
+            shortest = bleu_rows_places(data, np.empty(len(prepared) + 1, np.int64), space, rows)
+        if shortest < 0:
+            first, hashes = words(prepared)
+            shortest = bleu_rows(first, hashes, R, ngram_table(ORDER * int(first[R])), rows)
         return np.array([shortest], np.float64), rows
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:

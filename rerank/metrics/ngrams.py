@@ -1,44 +1,77 @@
 """Texts as scorers see them, code points and words, and how many n-grams a text shares with its references."""
 
-import re
 from collections.abc import Sequence
+from itertools import accumulate
+from string import punctuation
 from typing import NamedTuple
 
 import numpy as np
 
-from rerank.base.encoding import decoded
-from rerank.data.corpus import frozen, offsets
-from rerank.data.symbols import combine, find_slot
-from rerank.data.tokens import Tokens, tokenise
+from rerank.data.corpus import frozen
+from rerank.data.symbols import combine, find_slot, hash_bytes
+from rerank.data.tokens import FACTORS, Tokens, lines, words_of_lines
 from rerank.kernels.compile import kernel
 
-# What ``str.split`` splits at and ``tokenise`` does not: some of ASCII's control characters, and Unicode's white space.
-_ODD = re.compile(rb"[\x1c-\x1f]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|\xe3\x80\x80")
-_SUSPECT = b"\x1c\x1d\x1e\x1f\xc2\xe1\xe2\xe3"  # with which that begins
-_MARKED = re.compile(r"(.+)([!-/:-@[-`{-~])|([!-/:-@[-`{-~])(.+)")  # ASCII's 32 marks
-_SPACE = np.array([chr(point).isspace() for point in range(0x3002)])  # the last stands for all after it
-BEYOND = 1 << 32  # where numbers of words begin, so that none is a code point
+_INK = np.array([not chr(point).isspace() for point in range(0x3002)])  # the last stands for all after it
+_MARK = np.array([chr(byte) in punctuation for byte in range(256)])  # ASCII's 32
 FREE = np.uint64(0)
+
+
+@kernel
+def blank_spaces(data: np.ndarray) -> None:
+    """Set blanks for the white space of UTF-8 ``lines`` (uint8) that is not ASCII's."""
+    for i in range(data.shape[0] - 1):
+        lead, second, third = data[i], data[i + 1], data[min(i + 2, data.shape[0] - 1)]
+        if lead == 0xC2 and (second == 0x85 or second == 0xA0):  # next line, no-break space
+            data[i : i + 2] = 32
+        elif 0xE1 <= lead <= 0xE3 and second >> 6 == 2 and third >> 6 == 2:
+            point = (int(lead) & 15) << 12 | (int(second) & 63) << 6 | int(third) & 63
+            if not _INK[min(point, _INK.shape[0] - 1)]:
+                data[i : i + 3] = 32
+
+
+def blanked(raw: bytes) -> np.ndarray:
+    """UTF-8 text (uint8, read-only) with only ASCII white space."""
+    data = np.frombuffer(raw, np.uint8)
+    if raw.isascii():
+        return data
+    data = data.copy()
+    blank_spaces(data)
+    return frozen(data)
 
 
 def words(texts: Sequence[bytes]) -> Tokens:
     """The words of T texts as hashes, cut at all Unicode white space, like ``str.split``."""
-    raw = b"".join(texts)
-    if len(raw.translate(None, _SUSPECT)) < len(raw):
-        texts = [_ODD.sub(b" ", text) for text in texts]
-    return tokenise(texts)
+    return words_of_lines(blanked(lines(texts)), len(texts), 1)
+
+
+@kernel
+def cut_marks(data: np.ndarray, first: np.ndarray, hashes: np.ndarray) -> None:
+    """``cut_words`` for ``words_and_marks``."""
+    begin = count = text = first[0] = 0
+    for i in range(data.shape[0]):
+        if FACTORS[1, data[i]] != np.uint64(0):
+            continue
+        cut = i - 1 if _MARK[data[i - 1]] else begin + 1 if _MARK[data[begin]] else i
+        if begin < cut < i:
+            hashes[count] = hash_bytes(data, begin, cut)
+            count += 1
+            begin = cut
+        if begin < i:
+            hashes[count] = hash_bytes(data, begin, i)
+            count += 1
+        begin = i + 1
+        if data[i] == 10:
+            text += 1
+            first[text] = count
 
 
 def words_and_marks(texts: Sequence[bytes]) -> Tokens:
-    """Words by number; an ASCII mark at a word's end, or else at its beginning, is a word of its own."""
-    number: dict[str, int] = {}
-    cut = [[part for word in decoded(text).split() for part in _parts(word)] for text in texts]
-    numbers = [number.setdefault(part, BEYOND + len(number)) for parts in cut for part in parts]
-    return Tokens(offsets(list(map(len, cut))), np.array(numbers, np.uint64))
-
-
-def _parts(word: str) -> Sequence[str]:
-    return [part for part in marked.groups() if part] if (marked := _MARKED.fullmatch(word)) else (word,)
+    """Words as hashes; an ASCII mark at a word's end, or else at its beginning, is a word of its own."""
+    data = blanked(lines(texts))
+    first, hashes = np.empty(len(texts) + 1, np.int64), np.empty(data.size, np.uint64)
+    cut_marks(data, first, hashes)
+    return Tokens(first, hashes[: first[-1]])
 
 
 def characters(texts: Sequence[bytes], *, space: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -46,13 +79,13 @@ def characters(texts: Sequence[bytes], *, space: bool = True) -> tuple[np.ndarra
 
     int64 [T + 1] and uint32, read-only: those of text t are ``points[first[t]:first[t + 1]]``.
     """
-    strings = [decoded(text) for text in texts]
-    first = offsets(list(map(len, strings)))
+    strings = [text.decode("utf-8", "surrogateescape") for text in texts]
+    first = np.fromiter(accumulate(map(len, strings), initial=0), np.int64, len(texts) + 1)
     points = np.frombuffer("".join(strings).encode("utf-32-le", "surrogatepass"), "<u4")
     if space:
         return first, points
-    stays = ~_SPACE[np.minimum(points, _SPACE.size - 1)]
-    return offsets(stays)[first], frozen(points[stays])
+    stay = _INK.take(points, mode="clip").nonzero()[0]
+    return stay.searchsorted(first), frozen(points.take(stay))
 
 
 class NgramTable(NamedTuple):

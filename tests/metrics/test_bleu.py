@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies_text import encode, spaced, texts_with_references
 
 from rerank.base.errors import RecipeError
-from rerank.metrics.bleu import Bleu
+from rerank.metrics.bleu import PLACES, Bleu
 from rerank.metrics.ngrams import words
 
 METRIC = Bleu()
@@ -92,6 +92,17 @@ class TestCounts:
         reference, rows = METRIC.stats(encode([text]), encode(references))
         ngram_counts, length, closest = counts_by_definition(text, references)
         assert rows[0].tolist() == [*ngram_counts, length, closest - reference[0]]
+
+    @pytest.mark.parametrize("length", [PLACES - 1, PLACES, PLACES + 1])
+    @pytest.mark.parametrize("words", [2, 1000])
+    def test_references_as_long_as_sets_of_places_reach(self, length, words):
+        rng = np.random.default_rng(length)
+        reference, other = (" ".join(f"w{i}" for i in rng.integers(words, size=length)) for _ in range(2))
+        for text in (reference, f"{other}\n{reference}", f"{reference} w0", other):
+            row, rows = METRIC.stats(encode([text]), encode([reference]))
+            ngram_counts, size, closest = counts_by_definition(text, [reference])
+            assert rows[0].tolist() == [*ngram_counts, size, 0]
+            assert row.tolist() == [closest] == [length]
 
 
 class TestGain:

@@ -1,5 +1,8 @@
 """chrF against sacrebleu on random and real text, and what must hold for any text."""
 
+import string
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +13,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.metrics.base import metrics
 from rerank.metrics.chrf import Chrf
+from rerank.metrics.ngrams import words_and_marks
 
 TEXTS = st.text("aab(B .,é\u3000ßΣ", max_size=30)
 OPTIONS = st.fixed_dictionaries(
@@ -44,6 +48,14 @@ def test_bytes_that_are_not_utf8_are_characters():
     metric = Chrf(char_order=1)
     reference, stats = metric.stats([b"\xff\xfe", b"\xc3\xa9"], [b"\xfe\xff"])
     assert metric.gain(stats, reference).tolist() == [1, 0]
+
+
+def test_all_white_space_and_marks_of_unicode():
+    points = [chr(p) for p in range(1, 0x3100)]
+    texts = [f"{p}ab{p}c,{p}d" for p in points] + ["(a", "(a)", "a\nb."]
+    counts = words_and_marks([text.encode() for text in texts]).first
+    for text, count in zip(texts, np.diff(counts).tolist(), strict=True):
+        assert count == sum(1 + (len(w) > 1 and bool({w[0], w[-1]} & set(string.punctuation))) for w in text.split())
 
 
 def test_signatures():
