@@ -31,7 +31,6 @@ from rerank.contrib.classification.results import (
     as_data,
     best_of,
     groups_of,
-    key_of_results,
     load_results,
     mean_error,
     save_results,
@@ -53,7 +52,7 @@ from rerank.runs.report.html import Folded, PageSection, report
 from rerank.runs.report.plot import write_figures
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
-from rerank.storage.work import Work
+from rerank.storage.work import Work, key_of
 
 log = logging.getLogger("rerank")
 POOLED = (
@@ -122,21 +121,18 @@ class ExampleSteps(Steps[ClassificationRecipe]):
 
     def _results(self, single: Spec) -> list[Result]:
         """The results of a single run, one for every seed, unless they are kept already."""
-        results = self._kept(single)
+        digests = [self.inputs.digest(path) for path in files_named(self.sets.sources[single.set].model_dump())]
+        settings = [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline]
+        key = key_of(self.code, digests, settings)
+        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
+        results = load_results(work, single)
+        if results is None:
+            results = run_spec(single, partial(self.sets.draw, single.set), self.engine)
+            save_results(work, results)
         error = float(np.mean([*map(mean_error, results)]))
         level = f", noise {single.noise:g}" if single.noise else ""
         chosen = f" ({_chosen(results[0].tuned)})" if results[0].tuned else ""
         log.info("%s%s, %s%s: error %.2f %%", single.set, level, single.name, chosen, 100 * error)
-        return results
-
-    def _kept(self, single: Spec) -> list[Result]:
-        draw = partial(self.sets.draw, single.set)
-        key = key_of_results(draw(self.recipe.run_seeds[0]), single, self.code)
-        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
-        results = load_results(work, single)
-        if results is None:
-            results = run_spec(single, draw, self.engine)
-            save_results(work, results)
         return results
 
     def model(self) -> Model | None:

@@ -1,6 +1,5 @@
 """The course of a recipe of tagging: taggers, the best on dev, what it gets right, its best sequences reranked."""
 
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from rerank import __version__
 from rerank.base.errors import ModelError, RecipeError
 from rerank.contrib.structures.checks import check_labels
 from rerank.contrib.structures.fitting import (
@@ -43,7 +41,7 @@ from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
-from rerank.storage.strict_json import as_json
+from rerank.storage.work import key_of
 
 SOURCES = (  # what results depend on
     *COMPILATION, "data", "kernels/by_type.py", "learn", "metrics", "readers", str(Path(__file__).parent),
@@ -220,8 +218,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
         """The tagger of a single run, unless it is kept already."""
         recipe, dev = single.recipe, self.recipe.data.dev
         settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "rerank", "examples"})
-        known = [__version__, self.code, [self.inputs.digest(path) for path in self.files], settings]
-        key = hashlib.sha256(as_json(known).encode()).hexdigest()
+        key = key_of(self.code, [self.inputs.digest(path) for path in self.files], settings)
         place = output_file(self.directory, RUNS, key)
         try:
             return Tagger.load(place, trust=True)
