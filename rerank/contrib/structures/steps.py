@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.errors import ModelError, RecipeError
+from rerank.base.errors import RecipeError
 from rerank.contrib.structures.checks import check_labels
 from rerank.contrib.structures.fitting import (
     best_of,
@@ -41,7 +41,7 @@ from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
-from rerank.storage.work import key_of
+from rerank.storage.work import Work, key_of
 
 SOURCES = (  # what results depend on
     *COMPILATION, "data", "kernels/by_type.py", "learn", "metrics", "readers", str(Path(__file__).parent),
@@ -192,20 +192,21 @@ class TaggingSteps(Steps[TaggingRecipe]):
         recipe, dev = single.recipe, self.recipe.data.dev
         settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "rerank", "examples"})
         key = key_of(self.code, [self.inputs.digest(path) for path in self.files], settings)
-        place = output_file(self.directory, RUNS, key)
-        try:
-            return Tagger.load(place, trust=True)
-        except ModelError:
-            tagger, training = train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
-            seconds = sum(line.get("seconds", 0.0) for line in training.history)
-            tagger.about["history"] = training.history
-            tagger.about["training"] = {
-                "learner": recipe.learner["name"], "epochs": training.epoch, "seconds": round(seconds, 3),
-                "attributes": len(tagger.features.ids), "nonzero_weights": int(np.count_nonzero(tagger.weights)),
-                "mistakes": [line["mistakes"] for line in training.history if "mistakes" in line],
-            }  # fmt: skip
-            tagger.save(place)
-            return tagger
+        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
+        if (kept := work.load()) is not None:
+            header, arrays = kept
+            return Tagger.of(header["tagger"], header["lexicons"], arrays)
+        tagger, training = train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
+        seconds = sum(line.get("seconds", 0.0) for line in training.history)
+        tagger.about["history"] = training.history
+        tagger.about["training"] = {
+            "learner": recipe.learner["name"], "epochs": training.epoch, "seconds": round(seconds, 3),
+            "attributes": len(tagger.features.ids), "nonzero_weights": int(np.count_nonzero(tagger.weights)),
+            "mistakes": [line["mistakes"] for line in training.history if "mistakes" in line],
+        }  # fmt: skip
+        content, lexicons, arrays = tagger.content()
+        work.save({"tagger": content, "lexicons": lexicons}, arrays)
+        return tagger
 
     @property
     def chosen(self) -> TaggingRun:
