@@ -4,6 +4,7 @@ import logging
 import re
 import time
 import uuid
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -107,6 +108,7 @@ class Sets:
         self.sources = {name: _found(recipe.data, source) for name, source in named.items()}
         self.counts: dict[str, dict[str, Any]] = {}
         self._run = uuid.uuid4().hex  # files may be others in the next run
+        weakref.finalize(self, _forget, self._run)
 
     def draw(self, name: str, seed: int) -> ExampleSet:
         """The set of this name for a seed, which is kept in memory until one of another name is asked for."""
@@ -120,6 +122,12 @@ class Sets:
             if name not in self.counts:
                 self.counts[name] = _counts(_READ[key], time.perf_counter() - start)
         return _READ[key]
+
+
+def _forget(run: str) -> None:
+    """Free the set of a run that has ended."""
+    for key in [key for key in _READ if key[0] == run]:
+        del _READ[key]
 
 
 def _counts(of: ExampleSet, seconds: float) -> dict[str, Any]:

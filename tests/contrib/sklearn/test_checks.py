@@ -2,6 +2,7 @@
 
 import doctest
 import re
+from dataclasses import fields
 from inspect import signature
 from typing import Any
 
@@ -18,9 +19,10 @@ from rerank.contrib.sklearn import (
     SGDClassifier,
     WinnowClassifier,
 )
-from rerank.contrib.sklearn.base import SHARED
+from rerank.contrib.sklearn.base import OnlineClassifier
 
 PAGE = ROOT / "docs" / "estimators.md"
+SHARED = [field.name for field in fields(OnlineClassifier)]
 
 
 def by_design(model: Any) -> dict[str, str]:
