@@ -396,3 +396,6 @@ def _accuracy(
 
 def _winners(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.asarray(classes[(scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)])
+
+
+SHARED = tuple(field.name for field in fields(OnlineClassifier))

@@ -2,7 +2,6 @@
 
 import doctest
 import re
-from dataclasses import fields
 from inspect import signature
 from typing import Any
 
@@ -19,10 +18,9 @@ from rerank.contrib.sklearn import (
     SGDClassifier,
     WinnowClassifier,
 )
-from rerank.contrib.sklearn.base import OnlineClassifier
+from rerank.contrib.sklearn.base import SHARED
 
 PAGE = ROOT / "docs" / "estimators.md"
-SHARED = [field.name for field in fields(OnlineClassifier)]
 
 
 def by_design(model: Any) -> dict[str, str]:
