@@ -12,7 +12,7 @@ import small
 
 import rerank
 from rerank.base.errors import ModelError
-from rerank.contrib.formats.parsers import BerkeleyReader
+from rerank.contrib.formats.berkeley import BerkeleyReader
 from rerank.data.corpus import Corpus
 from rerank.learn.scoring import scores
 from rerank.learn.voting.votes import Votes

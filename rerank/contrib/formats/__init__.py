@@ -2,18 +2,10 @@
 
 from rerank.base.registry import Add
 
-READERS = {
-    "berkeley": "parsers:BerkeleyReader",
-    "espnet": "espnet:EspnetReader",
-    "fairseq": "fairseq:FairseqReader",
-    "kaldi": "kaldi:KaldiReader",
-    "opennmt": "opennmt:OpenNmtReader",
-    "sockeye": "sockeye:SockeyeReader",
-    "stanford": "parsers:StanfordReader",
-}
+READERS = "Berkeley", "Espnet", "Fairseq", "Kaldi", "OpenNmt", "Sockeye", "Stanford"
 
 
 def register(add: Add) -> None:
     """Make the readers known."""
-    for name, place in READERS.items():
-        add("reader", name, f"{__name__}.{place}")
+    for name in READERS:
+        add("reader", name.lower(), f"{__name__}.{name.lower()}:{name}Reader")

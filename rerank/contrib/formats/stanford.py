@@ -1,20 +1,4 @@
-"""The n-best lists of the Berkeley parser, and lists with several scores per candidate.
-
-Three lines of each variant this reads; the first line of a file tells which one it is::
-
-    1	wsj_0001-1
-    -81.52 -79.3 0.25
-    (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
-
-    -81.52	( (S (NP (PRP It)) (VP (VBD rained)) (. .)) )
-    -85.01	( (S (NP (PRP It)) (VP (VBN rained)) (. .)) )
-    -Infinity	(())
-
-The first variant is that of ``charniak``, header included. The second is the parser's own k-best output: scores and
-tree of a candidate on one line, a blank line after every list, the ordinal of the list as its id. A failed parse,
-``(())``, is not a candidate; a list of nothing else has no candidates.
-
-The k-best lists of the Stanford parser (``-printPCFGkBest``): a line with number and score, then the tree.
+"""The k-best lists of the Stanford parser (``-printPCFGkBest``): a line with number and score, then the tree.
 
 Three lines this reads::
 
@@ -35,47 +19,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from rerank.readers.base import Order, Problem, Scores, excerpt
-from rerank.readers.lines import LineReader, Record, numbers
+from rerank.readers.lines import LineReader, Record
 from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
-from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.parses import NextList, ParseReader, Parts, apart, blank, block, failed, score_text
-
-_GROUPS = "groups"  # the variant without headers
-
-
-@dataclass(frozen=True)
-class BerkeleyReader(CharniakReader):
-    """Lists of the Berkeley parser. Options are those of ``ParseReader``.
-
-    >>> (nbest,) = BerkeleyReader().parse(b"-81.5\\t( (NN Art) )\\n")
-    >>> nbest.texts, nbest.base
-    ([b'( (NN Art) )'], array([-81.5]))
-    """
-
-    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
-        """A list is written in the variant it was read in."""
-        if nbest.form != _GROUPS:
-            super().write(out, nbest, order, scores)
-            return
-        chosen = range(len(nbest)) if order is None else order
-        parts = [score_text(nbest, i, scores) + b"\t" + nbest.texts[i] + b"\n" for i in chosen]
-        out.write(b"".join(parts or [b"(())\n"]) + b"\n")
-
-    def _grammar(self, lines: LineReader) -> NextList:
-        first, *second = lines.ahead(2)
-        words = first.split()
-        grouped = b"(" in first and (not words[0].isdigit() or numbers(first.partition(b"(")[0]))
-        damaged = bool(second) and b"(" in second[0] and numbers(second[0].partition(b"(")[0])  # a score and a tree
-        return self._next_group if grouped or damaged else self._next_list
-
-    def _next_group(self, lines: LineReader) -> Record:
-        """The lines up to the next blank one."""
-        first = lines.number + 1
-        rows = [(place, line) for place, line in enumerate(block(lines, blank), first) if not failed(line)]
-        places = [place for place, _ in rows]
-        return Record(None, first, Parts(b"", *apart([line for _, line in rows]), places, places, _GROUPS))
-
+from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, score_text
 
 _FAILED = b"SENTENCE_SKIPPED_OR_UNPARSABLE"
 _STARTS = (b"# Parse ", _FAILED, b"(())")
