@@ -46,7 +46,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
         "task": "classification",
         "data": {"root": str(root), "sets": ["marked"]},
         "learner": {"name": "perceptron"},
-        "training": {"epochs": 2, "workers": 1, "vote": True},
+        "training": {"epochs": 2, "vote": True},
     }
     return extended(made, changes)
 

@@ -7,16 +7,11 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
-from strategies import random_corpus, targets
 
 from rerank.base import interrupts
 from rerank.base.interrupts import Deadline, GivenUpError, Interrupted, check, deferred, handled, requested
-from rerank.contrib.classification.fitting import workers
-from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.trainer import train
 
 
 def send(number: int = signal.SIGINT) -> None:
@@ -151,27 +146,6 @@ def test_a_second_signal_ends_the_process_even_in_compiled_code():
             running.kill()
     assert running.returncode == 128 + signal.SIGINT
     assert err == b"error: stopped at once\n"
-
-
-def test_threads_end_what_they_are_at():
-    """Fits of classification are shared by threads: one that has many epochs before it is left at the next one."""
-    corpus, done = random_corpus(1, lists=4), [0, 0]
-
-    def fit(number: int) -> None:
-        def tell(line: dict[str, Any], _: object) -> None:
-            done[number] = line["epoch"]
-            if number == 0 and line["epoch"] == 3:
-                os.kill(os.getpid(), signal.SIGTERM)
-
-        train(Perceptron(), corpus, targets(corpus), epochs=5000, seed=1, on_epoch=tell)
-
-    with pytest.raises(Interrupted), handled(), workers(2) as run_all:
-        list(run_all(fit, range(2)))
-    assert 3 <= done[0] < 5000
-    assert done[1] < 5000
-    check()
-    with workers(2) as run_all:  # what comes afterwards is not meant
-        assert list(run_all(lambda number: check() or number, range(2))) == [0, 1]
 
 
 def test_a_deadline_is_that_of_one_thread():

@@ -50,9 +50,8 @@ def check_references(place: Path, draw: Draw) -> None:
 
 
 def check_labelled_set(place: Path, draw: Draw) -> None:
-    """Examples with their folds and vocabulary, as a recipe of classification reads them."""
-    names = (("path", "examples"), ("folds", "folds"), ("vocabulary", "words"))
-    data = {key: str(place / name) for key, name in names} | {"scale": draw([None, "l2", "max"])}
+    """Examples with their folds, as a recipe of classification reads them."""
+    data = {"path": str(place / "examples"), "folds": str(place / "folds"), "scale": draw([None, "l2", "max"])}
     recipe = validate(ClassificationRecipe, {"name": "x", "task": "classification", "data": data})
     examples = Sets(recipe).draw("x", 1)
     assert all(np.isfinite(examples.split(number, 0.0, 1).train.values).all() for number in range(examples.splits))

@@ -268,7 +268,6 @@ LISTS = sorted(set(tasks.names()) - {"classification", "tagging"})
         (LISTS, "training.select.epochs", 100_000),
         (LISTS, "examples", 10_000),
         (["classification"], "tune.epochs", 100_000),
-        (["classification"], "training.workers", 1024),
         (["classification"], "data.folds.count", 10_000),
     ],
 )

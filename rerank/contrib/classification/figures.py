@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise, product
+from functools import partial
+from itertools import pairwise, product
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.interrupts import check
-from rerank.contrib.classification.fitting import error_of, make_learner, point_of, predicted, targets, workers
+from rerank.contrib.classification.fitting import FoldJob, error_of, make_learner, point_of, predicted, targets
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleFigure, Spec
 from rerank.contrib.classification.results import Cell, Result, cells_of, grouped
 from rerank.contrib.classification.sets import Draw, Split
 from rerank.learn.trainer import epoch_order
+from rerank.pool import Engine
 from rerank.recipes.sections import check_names
 from rerank.runs.report.numbers import Spread
 from rerank.runs.report.plot import Figure, FigureLine, captioned, draw, linear, logarithmic
@@ -80,33 +82,34 @@ def trace(spec: Spec, part: Split, *, seed: int, every: int, test: bool, passes:
     return seen
 
 
-def traces_of(specs: Sequence[Spec], draw: Draw, figure: ExampleFigure, results: Sequence[Result]) -> Traced:
+def trace_fold(figure: ExampleFigure, job: FoldJob) -> Trace:
+    """The pass, or the passes of a figure over ``epochs``, of a learner over the training part of a fold."""
+    spec, draw, seed, fold = job
+    part = draw(seed).split(fold, spec.noise, seed).shared(spec.recipe.training.share, seed)
+    if figure.kind != "epochs":
+        return trace(spec, part, seed=seed, every=figure.every, test=figure.kind == "stream")
+    epochs = (spec.recipe.tune or spec.recipe.training).epochs
+    return trace(spec, part, seed=seed, every=max(1, part.train.size), test=True, passes=epochs)
+
+
+def traces_of(
+    specs: Sequence[Spec], draw: Draw, figure: ExampleFigure, results: Sequence[Result], engine: Engine
+) -> Traced:
     """Passes of the learners of ``specs`` over one set, at every noise level with every seed: a single one over the
     first fold, or, for ``epochs``, as many as a run may make, over every fold. ``results``, those on the set, know the
     tuned parameters."""
-    recipe, whole = specs[0].recipe, figure.kind == "epochs"
-    noisy, sets = len({spec.noise for spec in specs}) > 1, {seed: draw(seed) for seed in recipe.run_seeds}
-    tuned = {(result.noise, result.spec.name): result.tuned for result in results if result.tuned}
+    recipe, noisy = specs[0].recipe, len({spec.noise for spec in specs}) > 1
+    folds = range(draw(recipe.run_seeds[0]).splits if figure.kind == "epochs" else 1)
+    tuned = {(result.noise, result.spec.name): point_of(result.tuned) for result in results}
+    drawn = [spec for spec in specs if spec.baseline is None and figure.shows(spec.run)]
+    jobs = [
+        FoldJob(spec.at(tuned[spec.noise, spec.name]), draw, seed, fold)
+        for spec in drawn for seed in recipe.run_seeds for fold in folds
+    ]  # fmt: skip
     traced: Traced = {}
-    for noise, at_noise in groupby(specs, key=lambda spec: spec.noise):
-        panel = f"{specs[0].set}, noise {noise:g}" if noisy else specs[0].set
-        folds = range(sets[recipe.run_seeds[0]].splits if whole else 1)
-        parts = {(seed, fold): sets[seed].split(fold, noise, seed) for seed in sets for fold in folds}
-        shown = [spec for spec in at_noise if spec.baseline is None and figure.shows(spec.run)]
-        jobs = [(spec, place) for spec in shown for place in parts]
-
-        def look(job: tuple[Spec, tuple[int, int]], parts: dict = parts) -> Trace:
-            spec, (seed, fold) = job
-            part, passes, every = parts[seed, fold].shared(spec.recipe.training.share, seed), 1, figure.every
-            if whole:
-                passes, every = (spec.recipe.tune or spec.recipe.training).epochs, max(1, part.train.size)
-            if chosen := tuned.get((spec.noise, spec.name)):
-                spec = spec.at(point_of(chosen))
-            return trace(spec, part, seed=seed, every=every, test=figure.kind != "online", passes=passes)
-
-        with workers(recipe.training.workers) as run_all:
-            for (spec, _), seen in zip(jobs, run_all(look, jobs), strict=True):
-                traced.setdefault(panel, {}).setdefault(spec.name, []).append(seen)
+    for job, one in zip(jobs, engine.map(partial(trace_fold, figure), jobs), strict=True):
+        panel = f"{job.spec.set}, noise {job.spec.noise:g}" if noisy else job.spec.set
+        traced.setdefault(panel, {}).setdefault(job.spec.name, []).append(one)
     return traced
 
 

@@ -5,14 +5,10 @@ recipe are kept unless others are better by one standard error of the mean diffe
 1984, 3.4.3, choose among trees by it). On one split there is no standard error: there the lowest error wins.
 """
 
-import pickle
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -21,12 +17,11 @@ import scipy.sparse
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build, nearest
-from rerank.contrib.classification.recipe import SourceSettings, Spec
+from rerank.contrib.classification.recipe import Spec
 from rerank.contrib.classification.results import Result
-from rerank.contrib.classification.sets import Draw, ExampleSet, Split, draw_folds, load_set
+from rerank.contrib.classification.sets import Draw, Split, draw_folds
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
-from rerank.kernels.threads import thread_count
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.mixing import Mixing, divided, train_mixed
 from rerank.learn.scoring import best, scores
@@ -35,7 +30,6 @@ from rerank.learn.voting.voting import vote
 from rerank.pool import Engine
 from rerank.recipes.settings import Settings, grid_points
 
-Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 Tuned = Settings  # what was chosen, as in metrics.json: the settings of a point of the grid, and these
 BASELINES: dict[str, tuple[str, str, Settings]] = {  # by name: the module, the class and its usual parameters
     "naive-bayes": ("naive_bayes", "MultinomialNB", {}),
@@ -309,27 +303,6 @@ def held_out(label: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np
 # All folds and seeds of a run
 
 
-@contextmanager
-def workers(count: int | None) -> Iterator[Map]:
-    """A map over this many threads (one per processor for None), in order; results do not depend on their number."""
-    most = count or thread_count()
-    if most == 1:
-        yield map
-        return
-    with ThreadPoolExecutor(most) as pool:
-        try:
-            yield pool.map
-        finally:
-            pool.shutdown(cancel_futures=True)  # after an error or an interrupt nothing more is started
-
-
-@lru_cache(maxsize=2)
-def set_again(settings: bytes, seed: int) -> ExampleSet:
-    """A set for a seed, in a worker that has not read it: from what ``load_set`` takes, pickled to be told apart."""
-    data, name, source = pickle.loads(settings)
-    return load_set(data, name, source, seed if source.generator is not None else 0)
-
-
 class FoldJob(NamedTuple):
     """A fold with a seed, or a point of tuning, as a task: see ``fit_fold`` and ``errors_of``."""
 
@@ -355,26 +328,18 @@ def errors_of(job: FoldJob) -> list[list[float]]:
     return held_out_errors(job.spec, examples.noisy(job.spec.noise, job.seed), examples.examples)
 
 
-def run_spec(
-    spec: Spec, draw: Draw, engine: Engine | None = None, source: SourceSettings | None = None
-) -> list[Result]:
+def run_spec(spec: Spec, draw: Draw, engine: Engine | None = None) -> list[Result]:
     """The results of a single run by seed; tuned once, with the first seed.
 
-    Folds, and points of tuning, are tasks of ``engine``, whose workers read the set from its ``source``; in this
-    process they are shared by threads.
+    Folds, and points of tuning, are tasks of ``engine``.
     """
-    seeds, place, single, tuned = spec.recipe.run_seeds, draw, spec, {}
-    shared: AbstractContextManager[Map] = workers(spec.recipe.training.workers)
-    if engine is not None and engine.workers > 1 and source is not None:
-        place = partial(set_again, pickle.dumps((spec.recipe.data, spec.set, source)))
-        shared = nullcontext(engine.map)
-    with shared as run_all:
-        if spec.recipe.tune is not None:
-            points = [FoldJob(spec.at(point), place, seeds[0]) for point in points_of(spec)]
-            tuned = best_point(spec, run_all(errors_of, points))
-            single = applied(spec, tuned)
-        jobs = [FoldJob(single, place, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
-        outcomes = list(zip(jobs, run_all(fit_fold, jobs), strict=True))
+    engine, seeds, single, tuned = engine or Engine(), spec.recipe.run_seeds, spec, Settings()
+    if spec.recipe.tune is not None:
+        points = [FoldJob(spec.at(point), draw, seeds[0]) for point in points_of(spec)]
+        tuned = best_point(spec, engine.map(errors_of, points))
+        single = applied(spec, tuned)
+    jobs = [FoldJob(single, draw, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
+    outcomes = list(zip(jobs, engine.map(fit_fold, jobs), strict=True))
     return [
         _result(spec, seed, [outcome for job, outcome in outcomes if job.seed == seed], draw(seed).tested.size, tuned)
         for seed in seeds

@@ -16,16 +16,15 @@ from rerank.contrib.classification.results import (
     paper_of,
     place_of,
 )
-from rerank.models.model import Model
 from rerank.runs.report.list_parts import first_to_last, learner_text
-from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed, reals, signed
+from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed, signed
 from rerank.runs.report.results import verdict
 from rerank.runs.report.table import TextTable
 
 MARKS = {0.001: "†", 0.01: "*", 0.05: "★"}  # of results, by the highest p that they have
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
 CLASSES = 12  # that a confusion matrix shows; of more, the commonest confusions
-PAIRS, STRONGEST = 20, 25  # rows of the tables of confusions and of features
+PAIRS = 20  # rows of the table of confusions
 
 
 def headline(metrics: Mapping[str, Any], tested: Mapping[str, Tested], results: Sequence[Result]) -> dict[str, Any]:
@@ -232,18 +231,3 @@ def confusion_table(result: Result, label: np.ndarray, classes: Sequence[str]) -
     ]
     headings = ["true class", *(f"as {label}" for label in classes), "right"]
     return TextTable(f"Confusion matrix: {name}", headings, rows, best={(a, a + 1) for a in range(k)})
-
-
-def features_table(model: Model, predictor: str) -> TextTable:
-    """The features of a model with the largest weights, and what they speak for."""
-    w, table = model.weights[predictor if predictor in model.weights else "average"].w, model.table
-    classes, rows = model.about["classes"], []
-    order = np.argsort(-np.abs(w), kind="stable")[:STRONGEST]
-    order = order[w[order] != 0.0]
-    for j, size in zip(order.tolist(), reals(np.abs(w[order]).tolist()), strict=True):
-        label, _, feature = table.name(j).partition("|")
-        other = classes[0] if len(classes) == 2 else f"not {label}"
-        rows.append([feature, label if w[j] > 0 else other, size])
-    numbered = sum(row[0].isdigit() for row in rows) > len(rows) / 2
-    note = "Features are the numbers of the file; data.vocabulary names a file with their names." if numbered else ""
-    return TextTable("Strongest features", ["feature", "speaks for", "weight"], rows, texts=2, note=note)

@@ -21,7 +21,6 @@ from rerank.recipes.settings import (
     Seed,
     Settings,
     Share,
-    Workers,
     changed,
     one_or_many,
     part,
@@ -65,7 +64,6 @@ class SourceSettings(Section):
     train, test: two files, for training and test.
     generator: a part that draws both: winnow (``dimension``), zipf or ellipse (``train``, ``test``), again for every
     seed, except for zipf.
-    vocabulary: a file with the name of every feature, one per line, for ``rerank inspect``.
     """
 
     path: str | None = None
@@ -73,7 +71,6 @@ class SourceSettings(Section):
     train: str | None = None
     test: str | None = None
     generator: Annotated[Settings | None, part()] = None
-    vocabulary: str | None = None
 
     @property
     def sources(self) -> list[str]:
@@ -183,21 +180,17 @@ class ExampleTraining(Section):
     shuffle: a new order in every epoch, from the seed.
     predictor: the predictor whose error counts; epochs of the vote are tuned by the average's.
     vote: measure the voted predictor too; it takes time.
-    workers: threads over the folds, one per processor by default; results do not depend on it, times do.
     mixing: train sections of the examples separately and combine them.
     share: train on this share of the training examples, drawn by the seed.
-    curve: train the best run of every set on these shares too; the report draws the errors and says whether more
-    examples would help.
     """
 
     epochs: Epochs = 5
     shuffle: bool = True
     predictor: Predictor = "average"
     vote: bool = False
-    workers: Workers | None = None
     mixing: MixingSettings | None = None
     share: Share = 1.0
-    curve: tuple[Share, ...] = ()
+    curve: ClassVar[tuple[float, ...]] = ()
 
     @model_validator(mode="after")
     def _no_votes(self) -> "ExampleTraining":

@@ -1,6 +1,5 @@
 """Results of a single run with one seed: errors by fold, kept on disk; and what they come to over seeds and sets."""
 
-import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
@@ -18,7 +17,7 @@ from rerank.runs.compared import Compared
 from rerank.runs.report.numbers import Spread
 from rerank.storage.files import write_text
 from rerank.storage.outputs import output_file
-from rerank.storage.work import Work, key_of
+from rerank.storage.work import Work
 
 MOST = 12  # up to this many runs are all compared with one another; of more, each with the best
 M = TypeVar("M")
@@ -133,16 +132,6 @@ class Result:
 
 
 PLAIN = [known.name for known in fields(Result) if known.name not in ("spec", "predictions")]
-
-
-def key_of_results(examples: ExampleSet, spec: Spec, code: str) -> str:
-    """The key of results, as a short text: the run, the examples themselves, and the code."""
-    parts = [examples.examples, *([examples.test] if examples.test is not None else [])]
-    arrays = [array for part in parts for array in (part.rows, part.columns, part.label, part.values)]
-    arrays += [examples.folds] if examples.folds is not None else []
-    # One number that all values share (stride 0) is read once.
-    sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
-    return key_of(code, [spec.run, spec.point, spec.recipe.model_dump(mode="json"), spec.baseline], sums)[:24]
 
 
 def save_results(work: Work, results: list[Result]) -> None:

@@ -3,6 +3,8 @@
 import logging
 import re
 import time
+import uuid
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,7 +28,7 @@ from rerank.recipes.tasks import TaskFiles
 EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
 LOOK = 50  # lines that say what a file holds
 log = logging.getLogger("rerank")
-FILES = ("path", "train", "test", "folds", "vocabulary")  # settings of a set that name one
+FILES = ("path", "train", "test", "folds")  # settings of a set that name one
 MISSING = (
     "the recipe needs an svmlight file NAME.svm[.gz] here and its fold numbers, one per line, in NAME.folds.txt; "
     "say where such files are with --set data.root=DIR"
@@ -52,16 +54,12 @@ class Split:
 
 @dataclass(frozen=True)
 class ExampleSet:
-    """One set: examples with fold numbers, or examples to train on and others to test on (``test``).
-
-    names: of the features, where there is a vocabulary.
-    """
+    """One set: examples with fold numbers, or examples to train on and others to test on (``test``)."""
 
     name: str
     examples: Labelled
     test: Labelled | None = None
     folds: np.ndarray | None = None
-    names: tuple[str, ...] = ()
 
     @property
     def splits(self) -> int:
@@ -95,10 +93,11 @@ class ExampleSet:
 
 
 Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn
+_READ = dict[tuple[str, str, int], ExampleSet]()  # by run, name and seed: the one set that this process has in memory
 
 
 class Sets:
-    """The sets of a recipe, which are read when they are needed, one at a time.
+    """The sets of a recipe, which are read when they are needed, one at a time, and again by every worker.
 
     sources: by name, with the root in the paths of their files, which exist; counts: what metrics.json says about those
     that were read.
@@ -108,18 +107,27 @@ class Sets:
         self._data, named = recipe.data, recipe.data.named_sets(recipe.name)
         self.sources = {name: _found(recipe.data, source) for name, source in named.items()}
         self.counts: dict[str, dict[str, Any]] = {}
-        self._read: dict[tuple[str, int], ExampleSet] = {}
+        self._run = uuid.uuid4().hex  # files may be others in the next run
+        weakref.finalize(self, _forget, self._run)
 
     def draw(self, name: str, seed: int) -> ExampleSet:
         """The set of this name for a seed, which is kept in memory until one of another name is asked for."""
         source = self.sources[name]
-        key = name, seed if source.generator is not None else 0
-        if key not in self._read:
-            self._read = {other: known for other, known in self._read.items() if other[0] == name}
+        key = self._run, name, seed if source.generator is not None else 0
+        if key not in _READ:
+            for other in [other for other in _READ if other[:2] != key[:2]]:
+                del _READ[other]
             start = time.perf_counter()
-            self._read[key] = load_set(self._data, name, source, key[1])
-            self.counts.setdefault(name, _counts(self._read[key], time.perf_counter() - start))
-        return self._read[key]
+            _READ[key] = load_set(self._data, name, source, key[2])
+            if name not in self.counts:
+                self.counts[name] = _counts(_READ[key], time.perf_counter() - start)
+        return _READ[key]
+
+
+def _forget(run: str) -> None:
+    """Free the set of a run that has ended."""
+    for key in [key for key in _READ if key[0] == run]:
+        del _READ[key]
 
 
 def _counts(of: ExampleSet, seconds: float) -> dict[str, Any]:
@@ -157,7 +165,6 @@ def _found(data: ExampleData, source: SourceSettings) -> SourceSettings:
 def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) -> ExampleSet:
     """Read, draw (from ``seed``) or fetch a set, and give its features bias and scale."""
     test: Labelled | None = None
-    names: tuple[str, ...] = ()
     path = source.path or source.train or ""
     if source.generator is not None:
         examples, test = build(generators, source.generator, "data.generator").draw(seed)
@@ -173,14 +180,12 @@ def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) ->
                 test = read_svmlight(source.test).align(examples.classes, examples.width)
             except DataError as error:
                 raise error if error.path else DataError(error.message, path=source.test) from None
-    if source.vocabulary is not None:
-        names = read_vocabulary(source.vocabulary, examples.width)
     if len(examples.classes) < 2:
         classes = ", ".join(examples.classes)
         raise DataError(f"all labels are {classes!r}; expected at least two classes", path=path or None)
     folds = None if test is not None else _folds(source, examples)
     prepared = None if test is None else _prepared(data, test, examples)
-    return ExampleSet(name, _prepared(data, examples, examples), prepared, folds, names)
+    return ExampleSet(name, _prepared(data, examples, examples), prepared, folds)
 
 
 def _prepared(data: ExampleData, part: Labelled, training: Labelled) -> Labelled:
@@ -197,15 +202,6 @@ def _folds(source: SourceSettings, examples: Labelled) -> np.ndarray:
     if np.unique(folds).size < 2:
         raise DataError(f"all examples are in fold {folds[0]}; expected at least two folds", path=source.folds)
     return folds
-
-
-def read_vocabulary(path: str, width: int) -> tuple[str, ...]:
-    """The names of the features, one per line, at least ``width`` of them."""
-    with open_stream(path, strict=False) as stream:
-        lines = [line.decode("utf-8", "replace") for _, line in LineReader(stream)]
-    if len(lines) < width:
-        raise DataError(f"found {len(lines)} names for {width} features; expected a line for each", path=path)
-    return tuple(lines)
 
 
 def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:

@@ -31,7 +31,6 @@ from rerank.contrib.classification.results import (
     as_data,
     best_of,
     groups_of,
-    key_of_results,
     load_results,
     mean_error,
     save_results,
@@ -48,23 +47,18 @@ from rerank.learn.mixing import require_rule
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
-from rerank.runs.pipeline import Metrics, Stages, Steps, code_of, learning_curve
+from rerank.runs.pipeline import Metrics, Stages, Steps, code_of
 from rerank.runs.report.html import Folded, PageSection, report
-from rerank.runs.report.list_parts import learning_figure
-from rerank.runs.report.measures import MEASURES
 from rerank.runs.report.plot import write_figures
-from rerank.runs.report.table import TextTable
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
-from rerank.storage.work import Work
+from rerank.storage.work import Work, key_of
 
 log = logging.getLogger("rerank")
-UNIT = "examples"
 POOLED = (
     "Over the test examples of all folds together. McNemar's test counts the examples that one run alone has right: "
     "its difference is above zero where the first run has more of them. The other tests' differences are of errors."
 )
-ERROR = next(measure for measure in MEASURES if measure.key == Classification.primary)
 SOURCES = (  # what results depend on
     *COMPILATION, "data", "features/dense.py", "kernels/by_type.py", "learn", "metrics", "models/predictions.py",
     "readers", str(Path(__file__).parent),
@@ -91,7 +85,6 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             raise RecipeError("a model is of one set, one noise level and one run; leave the others out", key="runs")
         self.fitted = list[Result]()
         self.tested, self.traced = dict[str, Tested](), dict[str, Traced]()
-        self.features: TextTable | None = None
 
     @property
     def single(self) -> bool:
@@ -119,28 +112,27 @@ class ExampleSteps(Steps[ClassificationRecipe]):
                 specs = [single for single in self.singles if single.set == name]
                 for figure in self.recipe.figures:
                     if figure.traced:
-                        self.traced.setdefault(figure.name, {}).update(traces_of(specs, draw, figure, on_set))
+                        self.traced.setdefault(figure.name, {}).update(
+                            traces_of(specs, draw, figure, on_set, self.engine)
+                        )
                 self.tested[name] = Tested.of(draw(self.recipe.run_seeds[0]))
                 work.append(line for result in on_set for line in result.lines())
         return {"results": len(self.fitted)}
 
     def _results(self, single: Spec) -> list[Result]:
         """The results of a single run, one for every seed, unless they are kept already."""
-        results = self._kept(single)
+        digests = [self.inputs.digest(path) for path in files_named(self.sets.sources[single.set].model_dump())]
+        settings = [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline]
+        key = key_of(self.code, digests, settings)
+        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
+        results = load_results(work, single)
+        if results is None:
+            results = run_spec(single, partial(self.sets.draw, single.set), self.engine)
+            save_results(work, results)
         error = float(np.mean([*map(mean_error, results)]))
         level = f", noise {single.noise:g}" if single.noise else ""
         chosen = f" ({_chosen(results[0].tuned)})" if results[0].tuned else ""
         log.info("%s%s, %s%s: error %.2f %%", single.set, level, single.name, chosen, 100 * error)
-        return results
-
-    def _kept(self, single: Spec) -> list[Result]:
-        draw = partial(self.sets.draw, single.set)
-        key = key_of_results(draw(self.recipe.run_seeds[0]), single, self.code)
-        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
-        results = load_results(work, single)
-        if results is None:
-            results = run_spec(single, draw, self.engine, self.sets.sources[single.set])
-            save_results(work, results)
         return results
 
     def model(self) -> Model | None:
@@ -148,9 +140,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             return None
         (single,) = self.singles
         tuned = self.fitted[0].tuned if self.fitted else None
-        model = train_model(single, self.sets.draw(single.set, self.recipe.run_seeds[0]), tuned)
-        self.features = shown.features_table(model, single.recipe.training.predictor)
-        return model
+        return train_model(single, self.sets.draw(single.set, self.recipe.run_seeds[0]), tuned)
 
     def evaluate(self) -> Metrics:
         recipe, results = self.recipe, self.fitted
@@ -172,41 +162,19 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             wrong = selections_of(only.predictions, self.tested[only.set].label)
             wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
-    def curve(self) -> dict[str, Any]:
-        """By set, of the best run there, with the parameters that were tuned on all examples."""
-        return {name: self._curve(best_of(alike)) for name, alike in groups_of(self.fitted).items()}
-
-    def _curve(self, best: Result) -> dict[str, Any]:
-        spec = applied(best.spec, best.tuned)
-        label = self.tested[best.set].label
-
-        def train(share: float) -> Result:
-            log.info("learning curve: %g %% of the training examples of %s", 100 * share, best.set)
-            (result,) = self._kept(spec.at({"tune": None, "training.share": share, "seeds": [best.seed]}))
-            return result
-
-        def look(result: Result) -> tuple[dict[str, Any], np.ndarray]:
-            entry = {UNIT: result.size, "splits": {best.set: mean_error(result)}}
-            return entry, selections_of({result.predictor: result.predicted}, label).rows[result.predictor]
-
-        ones = np.ones((label.size, 1))
-        return learning_curve(best.spec.recipe, Classification(), ones, best.set, UNIT, best, train, look)
-
     def report(self, metrics: Metrics, seconds: float) -> None:
         figures = draw_all(self.recipe, self.fitted, self.traced)
         write_figures(self.directory, figures, metrics)
         errors, tests = groups_of(self.fitted), shown.significance_tables(metrics)
         folded = [Folded(table.caption, [table], open=k == 0) for k, table in enumerate(tests)]
-        learning = [learning_figure(curve, ERROR, unit=UNIT) for curve in metrics.get("curve", {}).values()]
         sections = [
             PageSection("Results", [*shown.tables_of(self.recipe, metrics["tables"]), figures]),
             PageSection(
                 "Errors",
                 [shown.confusion_table(best_of(runs), *self.tested[name][:2]) for name, runs in errors.items()],
             ),
-            PageSection("Features", [self.features]),
             PageSection("Significance", [POOLED, *folded] if tests else []),
-            PageSection("Training", [learning, shown.training_table(metrics)]),
+            PageSection("Training", [shown.training_table(metrics)]),
             PageSection("Data", [shown.sets_table(metrics["corpora"])]),
         ]
         text = report(
@@ -216,22 +184,21 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         write_text(self.directory / "report.html", text)
 
 
-def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:
+def class_table(classes: Sequence[str], width: int, weighted: np.ndarray) -> FeatureTable:
     """A feature table of ``width`` columns per class (of the second class alone, where there are two).
 
-    Each template is a class, so that a feature is called ``class|name``. Without ``names`` a feature is called by its
-    number from 1, as in svmlight files; ``shown`` (int [m]) are the features that then have a text at all.
+    Each template is a class, so that a feature is called ``class|number``, the number being that of svmlight files,
+    from 1; ``weighted`` (int [m]) are the features that have a text at all.
     """
     labels = tuple(classes) if len(classes) > 2 else (classes[1],)
     k = len(labels)
-    texts = {j + 1: str(j + 1) for j in shown.tolist()} | dict(enumerate(names, start=1))
     return FeatureTable(
         hashes=np.arange(1, k * width + 1, dtype=np.uint64),
         template=np.repeat(np.arange(k, dtype=np.int32), width),
         first=np.arange(k * width + 1, dtype=np.int64),
         symbols=np.tile(np.arange(1, width + 1, dtype=np.uint64), k),
         templates=labels,
-        texts=texts,
+        texts={j + 1: str(j + 1) for j in weighted.tolist()},
         about={"seen": width, "kept": width, "classes": list(classes), "templates": {}},
     )
 
@@ -249,11 +216,9 @@ def train_model(spec: Spec, examples: ExampleSet, tuned: Tuned | None = None) ->
     training = train_on(spec, corpus, noisy.label, epochs=training_settings.epochs, seed=seed, keep_log=voting)
     votes = {} if training.log is None else training.learner.votes(training.log, corpus).arrays()
     weighted = np.any([weights.w != 0 for weights in training.weights.values()], axis=0)
-    biased = spec.recipe.data.bias is not None
-    names = [*examples.names[: noisy.width - biased], *(["bias"] if biased and examples.names else [])]
     about = provenance(learner=spec.recipe.learner["name"], seed=seed, epochs=training_settings.epochs)
     about["classes"] = list(noisy.classes)
-    table = class_table(noisy.classes, noisy.width, names, np.unique(np.flatnonzero(weighted) % noisy.width))
+    table = class_table(noisy.classes, noisy.width, np.unique(np.flatnonzero(weighted) % noisy.width))
     state = {} if training.state is None else training.state._asdict()
     return Model(spec.recipe.model_dump(mode="json"), about, table, training.weights, state, votes)
 

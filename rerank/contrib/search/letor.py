@@ -19,22 +19,19 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import offsets
 from rerank.data.labelled import Labelled
 from rerank.readers.base import Order, Problem, Scores, excerpt, nameless
 from rerank.readers.examples.svmlight import parse_svmlight
 from rerank.readers.lines import DECIMAL, LineReader, Make, Record, score_of
-from rerank.readers.lists import MOST, Lists, repeats_of
+from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.streams import InputStream, PathLike, Writable, open_stream, stream_name
-from rerank.readers.texts.text_list import SCORE, Draft, Entry, Pieces, TextReader, each, text_list
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader, each, text_list
 
 GAIN = "gain"
 FORM = "GRADE qid:QUERY ID:VALUE ..."
 WIDEST = 20_000  # features, each of which is a number of every candidate
-LARGEST = 1 << 22  # numbers in a block
 HIGHEST = 99_999_999  # id of a feature, as in SVMrank
 _HEAD = re.compile(rb"\s*(\S+)(?:\s+qid:(\S+))?(.*)", re.DOTALL)  # of a line: grade, query, features
 _GRADE = re.compile(DECIMAL)
@@ -120,61 +117,6 @@ class LetorReader(TextReader):
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
         return Draft(entries, pieces, None, numbers, columns.names, unscored=unscored)
 
-    def blocks(self, path: PathLike) -> Iterator[Lists]:
-        """All lists at once; where anything is not as it should be, one by one."""
-        with open_stream(path, strict=False) as stream:
-            data = LineReader(stream).rest()
-        held = _Held(data, stream_name(path))
-        try:
-            examples, values = parse_svmlight(_Held(data, held.path), HIGHEST)
-            grades = np.array([_grade(encoded(name)) for name in examples.classes])[examples.label]
-            lines, group = _lines_of(data), examples.group
-            b"\n".join(lines[1]).decode()
-            if not group.size and (sizes := _sizes_beside(path, examples.size)) is not None:
-                group = np.repeat(np.arange(len(sizes)), sizes)
-            first = np.concatenate([[0], 1 + np.flatnonzero(np.diff(group)), [examples.size]]) if group.size else group
-            used = np.zeros(examples.width, np.bool_)
-            used[examples.columns] = True
-            columns = self._columns(np.flatnonzero(used).tolist(), held.path)
-            apart = group.size != examples.size or np.unique(group).size != first.size - 1
-            if apart or columns.absent or b" score = " in data or b"\0" in data:  # e.g. lists that were written
-                raise DataError("the lines need a look one by one", path=held.path)
-        except (DataError, UnicodeDecodeError):
-            rest = LineReader(held)
-            yield from self.lists(rest, self.records(rest))
-            return
-        cells = np.maximum.accumulate(first) * (len(columns.names) + 1)
-        a = 0
-        while a < first.size - 1:
-            b = max(a + 1, min(a + MOST, int(np.searchsorted(cells, cells[a] + LARGEST, "right")) - 1))
-            yield self._block(examples, values, grades, group, first[a : b + 1], lines, columns, held.path)
-            a = b
-
-    def _block(
-        self, examples: Labelled, values: np.ndarray, grades: np.ndarray, group: np.ndarray, first: np.ndarray,
-        lines: tuple[list[int], list[bytes], list[bytes]], columns: "FeatureColumns", path: str,
-    ) -> Lists:  # fmt: skip
-        """The lists whose documents begin at ``first`` (int64 [L + 1])."""
-        a, b = int(first[0]), int(first[-1])
-        rows = examples.rows[a : b + 1]
-        place = np.full(examples.width, -1)
-        place[list(columns.place)] = list(columns.place.values())
-        own = slice(int(rows[0]), int(rows[-1]))
-        owners, documents = place[examples.columns[own]], np.repeat(np.arange(b - a), np.diff(rows))
-        scores = np.zeros((b - a, len(columns.names)))
-        scores[documents[owners >= 0], owners[owners >= 0]] = values[own][owners >= 0]
-        scores[:, columns.names.index(GAIN)] = grades[a:b]
-        numbers, texts, sizes = lines[0][a:b], lines[1][a:b], offsets(np.diff(first))
-        ids = [str(name) for name in group[first[:-1]].tolist()]
-        spans = zip(sizes[:-1].tolist(), sizes[1:].tolist(), strict=True)
-        repeats = [0] * len(ids) if len({*texts}) == len(texts) else [repeats_of(texts[c:d]) for c, d in spans]
-        raw = [Pieces(None, lines[2][a + c : a + d]) for c, d in pairwise(sizes.tolist())]
-        return Lists(
-            ids, path, [numbers[k] for k in sizes[:-1].tolist()], texts, numbers, scores, sizes, form=self.form,
-            names=columns.names, others=columns.others, unscored=self.first is None,
-            sides={"duplicates": repeats, "raw": raw},
-        )  # fmt: skip
-
     def _columns(self, ids: Sequence[int], path: str) -> "FeatureColumns":
         """The columns of a file that uses the features ``ids``: the base score, the features and the gain."""
         if len(ids) > WIDEST:
@@ -249,14 +191,6 @@ def _grade(text: bytes) -> float:
         return score_of(text)
     except Problem as problem:
         raise Problem(problem.reason, f"found {excerpt(text)} as the grade; expected {FORM}") from None
-
-
-def _lines_of(data: bytes) -> tuple[list[int], list[bytes], list[bytes]]:
-    """The documents of a file: the numbers of their lines, their names, and the lines themselves."""
-    split = ((number, line, *line.partition(b"#")) for number, line in enumerate(data.split(b"\n"), 1))
-    found = [(number, _document(comment, number), line) for number, line, head, _, comment in split if head.strip()]
-    numbers, names, lines = zip(*found, strict=True) if found else ((), (), ())
-    return list(numbers), list(names), [line.removesuffix(b"\r") for line in lines]
 
 
 def _document(comment: bytes, number: int) -> bytes:

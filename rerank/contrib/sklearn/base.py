@@ -7,9 +7,11 @@ example, whose weight is the sum of theirs, and examples are sorted by their con
 visits: neither the order of the rows nor their repetition changes the result.
 """
 
-from dataclasses import dataclass, fields, replace
+import re
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from inspect import cleandoc, get_annotations
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -20,8 +22,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rerank.contrib.sklearn.matrix import examples_of
-from rerank.contrib.sklearn.parameters import MATRIX, Share, derive, weights_of
+from rerank.base.ranges import Range
+from rerank.contrib.sklearn.matrix import MATRIX, examples_of, weights_of
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.data.symbols import combine, mix
@@ -75,15 +77,11 @@ def visits_of(examples: Labelled, shuffle: bool, *, constant: bool = False) -> V
         hashes = np.empty(n, np.uint64)
         last = examples.width if constant else -1
         hash_examples(examples.rows, examples.columns, values, examples.label, last, hashes)
-        kept = np.argsort(hashes)
-        if (hashes[kept[1:]] != hashes[kept[:-1]]).all():
-            weight = weight[kept]
-        else:
-            order = np.lexsort((weight, hashes))  # by weight too, so that sums have the same bits in any order of rows
-            # different rows of a million have the same 64 bits with a probability of 3e-8
-            starts = np.flatnonzero(np.append(True, hashes[order[1:]] != hashes[order[:-1]]))
-            equal = np.diff(np.append(starts, n))
-            kept, weight = order[starts], np.add.reduceat(weight[order], starts)
+        order = np.lexsort((weight, hashes))  # by weight too, so that sums have the same bits in any order of rows
+        # different rows of a million have the same 64 bits with a probability of 3e-8
+        starts = np.flatnonzero(np.append(True, hashes[order[1:]] != hashes[order[:-1]]))
+        equal = np.diff(np.append(starts, n))
+        kept, weight = order[starts], np.add.reduceat(weight[order], starts)
     times = np.minimum(np.ceil(weight * (1.0 - ROUNDING)), MOST * equal).astype(np.int64)
     if times.sum() > LIMIT:
         raise ValueError(
@@ -96,6 +94,7 @@ def visits_of(examples: Labelled, shuffle: bool, *, constant: bool = False) -> V
 
 
 Predictor = Literal["last", "average", "vote"]
+Share = Annotated[float, Range(above=0, below=1)]
 
 
 @dataclass(frozen=True)
@@ -132,6 +131,31 @@ class Blocks:
         w = weights.w.reshape(self.blocks, -1)
         constant = w[:, -1].copy() if self.extra else np.full(self.blocks, weights.base)
         return w[:, : self.features].copy(), constant
+
+
+HEADING = "Parameters\n----------\n"
+ENTRY = re.compile(r"^([\w, ]+):.*(?:\n .*)*", re.MULTILINE)
+
+
+def derive(cls: type, learner: type[Learner]) -> None:
+    """Make ``cls``, which derives from a dataclass, one with the fields of ``learner`` too, and with their docstring.
+
+    A default that the class body gives replaces the learner's, and fields that it declares come after them. The fields
+    of all learners are left out, as examples have no base scores, and so is Winnow's form of positive weights, which
+    could have no threshold above 0 with a constant of 1.
+    """
+    left_out = {*(common.name for common in fields(Learner)), "balanced"}
+    names, kinds = [each.name for each in fields(learner) if each.name not in left_out], get_type_hints(learner)
+    for field in fields(learner):
+        if field.name in names and field.name not in vars(cls) and field.default is not MISSING:
+            setattr(cls, field.name, field.default)
+    cls.__annotations__ = {name: kinds[name] for name in names} | get_annotations(cls)
+    (summary, _, own), (rule, _, its) = (cleandoc(each.__doc__ or "").partition(HEADING) for each in (cls, learner))
+    entries = [entry[0] for entry in ENTRY.finditer(its) if entry[1].split(", ")[0] in names]
+    parent: Any = cls.__mro__[1]
+    shared = f"{', '.join(field.name for field in fields(parent))}: see {parent.__name__}."
+    cls.__doc__ = "\n".join([(summary or rule).strip(), "", HEADING.rstrip(), *entries, *own.splitlines(), shared])
+    dataclass(eq=False, repr=False, kw_only=True)(cls)
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)

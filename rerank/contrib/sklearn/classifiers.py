@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from rerank.contrib.sklearn.base import OnlineClassifier, Predictor
-from rerank.contrib.sklearn.parameters import MATRIX
+from rerank.contrib.sklearn.matrix import MATRIX
 from rerank.learn.base import Learner, State, learners
 from rerank.learn.rules.gaussian import VARIANCE
 

@@ -1,6 +1,5 @@
 """The course of a recipe of tagging: taggers, the best on dev, what it gets right, its best sequences reranked."""
 
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank import __version__
-from rerank.base.errors import ModelError, RecipeError
+from rerank.base.errors import RecipeError
 from rerank.contrib.structures.checks import check_labels
 from rerank.contrib.structures.fitting import (
     best_of,
@@ -43,39 +41,13 @@ from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
-from rerank.storage.strict_json import as_json
+from rerank.storage.work import Work, key_of
 
 SOURCES = (  # what results depend on
     *COMPILATION, "data", "kernels/by_type.py", "learn", "metrics", "readers", str(Path(__file__).parent),
 )  # fmt: skip
 FEWEST_CROSSED = 4 * FOLDS  # sentences, without others to test on, from which on they are cross-validated
 CONTEXT = 4  # words on either side of an error
-
-
-def write_page(
-    path: Path,
-    recipe: TaggingRecipe,
-    metrics: Mapping[str, Any],
-    seconds: float,
-    metric: LabelMetric,
-    sentences: Mapping[str, Sequence[TaggedSentence]],
-    guessed: Mapping[str, Sequence[Sequence[str]]],
-) -> None:
-    """Write the report to ``path``; sentences, guessed: those of every test split, and the labels they were given."""
-    pairs = {split: (sentences[split], guessed[split]) for split in sentences}
-    base = "The base gives every word its most frequent label in training."
-    if recipe.rerank is not None:
-        base += " Reranked are the best sequences of labels; their own report is in rerank/report.html."
-    sections = [
-        PageSection("Results", [base, *(results.results_on_page(metrics, split) for split in sentences)]),
-        PageSection("Labels", [label_table(split, metric, *each) for split, each in pairs.items()]),
-        PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
-        PageSection("Training", [list_parts.training_table(metrics)]),
-        PageSection("Data", [sizes_table(metrics["corpora"])]),
-    ]
-    summary = results.headline(metrics)
-    text = report(metrics, sections, recipe=recipe.as_yaml(), seconds=seconds, about=recipe.about, summary=summary)
-    write_text(path, text)
 
 
 def sizes_table(corpora: Mapping[str, Any]) -> TextTable:
@@ -168,7 +140,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
             if training.average_after >= training.epochs:
                 message = f"found {training.average_after}; expected less than the {training.epochs} epochs"
                 raise RecipeError(message, key="training.average_after")
-        label_metric(recipe.metric, ())
+        self.metric = label_metric(recipe.metric, ())  # auto: until labels are known
         self.splits = tuple(dict.fromkeys([*data.train, *([data.dev] if data.dev else []), *data.tests]))
         self.files = [data.place(split) for split in self.splits]
         for path in self.files:
@@ -177,7 +149,6 @@ class TaggingSteps(Steps[TaggingRecipe]):
         self.size, self.predictions = {"splits": len(data.tests)}, [f"{split}.txt" for split in data.tests]
         self.sentences, self.skipped = dict[str, list[TaggedSentence]](), dict[str, SkipCount]()
         self.runs = list[TaggingRun]()
-        self.metric: LabelMetric | None = None
 
     def extract(self) -> dict[str, int]:
         data = self.recipe.data
@@ -210,8 +181,8 @@ class TaggingSteps(Steps[TaggingRecipe]):
             run = TaggingRun(single, tagger)
             if dev is not None:
                 rows, reference = self._rows(dev, self._guess(run, dev))
-                run.dev = float(self.metric_used.scores(rows.sum(axis=0), reference.sum(axis=0)))
-                log.info("%s: %s on %s", single.name, self.metric_used.text(run.dev), dev)
+                run.dev = float(self.metric.scores(rows.sum(axis=0), reference.sum(axis=0)))
+                log.info("%s: %s on %s", single.name, self.metric.text(run.dev), dev)
             self.runs.append(run)
             work.append({"run": single.name, "seed": single.recipe.seed, **line} for line in tagger.about["history"])
         return {"results": len(self.runs)}
@@ -220,28 +191,22 @@ class TaggingSteps(Steps[TaggingRecipe]):
         """The tagger of a single run, unless it is kept already."""
         recipe, dev = single.recipe, self.recipe.data.dev
         settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "rerank", "examples"})
-        known = [__version__, self.code, [self.inputs.digest(path) for path in self.files], settings]
-        key = hashlib.sha256(as_json(known).encode()).hexdigest()
-        place = output_file(self.directory, RUNS, key)
-        try:
-            return Tagger.load(place, trust=True)
-        except ModelError:
-            tagger, training = train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
-            seconds = sum(line.get("seconds", 0.0) for line in training.history)
-            tagger.about["history"] = training.history
-            tagger.about["training"] = {
-                "learner": recipe.learner["name"], "epochs": training.epoch, "seconds": round(seconds, 3),
-                "attributes": len(tagger.features.ids), "nonzero_weights": int(np.count_nonzero(tagger.weights)),
-                "mistakes": [line["mistakes"] for line in training.history if "mistakes" in line],
-            }  # fmt: skip
-            tagger.save(place)
-            return tagger
-
-    @property
-    def metric_used(self) -> LabelMetric:
-        """The metric, once labels are known."""
-        assert self.metric is not None
-        return self.metric
+        key = key_of(self.code, [self.inputs.digest(path) for path in self.files], settings)
+        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
+        if (kept := work.load()) is not None:
+            header, arrays = kept
+            return Tagger.of(header["tagger"], header["lexicons"], arrays)
+        tagger, training = train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
+        seconds = sum(line.get("seconds", 0.0) for line in training.history)
+        tagger.about["history"] = training.history
+        tagger.about["training"] = {
+            "learner": recipe.learner["name"], "epochs": training.epoch, "seconds": round(seconds, 3),
+            "attributes": len(tagger.features.ids), "nonzero_weights": int(np.count_nonzero(tagger.weights)),
+            "mistakes": [line["mistakes"] for line in training.history if "mistakes" in line],
+        }  # fmt: skip
+        content, lexicons, arrays = tagger.content()
+        work.save({"tagger": content, "lexicons": lexicons}, arrays)
+        return tagger
 
     @property
     def chosen(self) -> TaggingRun:
@@ -252,7 +217,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
         return self.chosen.tagger
 
     def evaluate(self) -> Metrics:
-        recipe, metric, chosen, data = self.recipe, self.metric_used, self.chosen, self.recipe.data
+        recipe, metric, chosen, data = self.recipe, self.metric, self.chosen, self.recipe.data
         usual = majority(self.train_sentences)
         self.selections = dict[str, Compared]()
         for split in data.tests if self.tests else ():
@@ -271,7 +236,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
 
     def _measure(self, split: str, runs: Sequence[TaggingRun], usual: list[list[str]]) -> None:
         """Measure runs on a split, whose words have the ``usual`` labels as the base."""
-        metric, used, settings = self.metric_used, self.recipe.training.predictor, self.recipe.significance
+        metric, used, settings = self.metric, self.recipe.training.predictor, self.recipe.significance
         base, reference = self._rows(split, usual)
         for run in runs:
             rows = {"base": base, used: self._rows(split, self._guess(run, split))[0]}
@@ -321,7 +286,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
                 write_lists(out, best_of(chosen.tagger, [self.sentences[split]], stage.n))
         settings = {
             "name": f"{self.recipe.name}-rerank", "task": "ranking", "seed": chosen.single.recipe.seed,
-            "metric": {"name": self.metric_used.name}, "features": {"set": "labels"},
+            "metric": {"name": self.metric.name}, "features": {"set": "labels"},
             "data": {"root": str(place), "nbest": "{root}/{split}.jsonl.gz", "reader": "jsonl", "sources": None,
                      "references": None, "dev": data.dev, "tests": list(data.tests)},
             "decode": {"kinds": []},
@@ -336,14 +301,25 @@ class TaggingSteps(Steps[TaggingRecipe]):
             found["splits"][split] |= {"oracle": systems["oracle"], "reranked": systems[predictor]}
             found["significance"][split]["reranked_vs_tagger"] = tests.get(f"{predictor}_vs_base")
 
-    def curve(self) -> dict[str, Any]:
-        return {}
-
     def report(self, metrics: Metrics, seconds: float) -> None:
-        crossed = [split for split in self.recipe.data.train if split in self.chosen.splits]
-        guessed = {split: self._guess(self.chosen, split) for split in [*self.recipe.data.tests, *crossed]}
-        sentences = {split: self.sentences[split] for split in guessed}
-        write_page(self.directory / "report.html", self.recipe, metrics, seconds, self.metric_used, sentences, guessed)
+        recipe = self.recipe
+        crossed = [split for split in recipe.data.train if split in self.chosen.splits]
+        pairs = {
+            split: (self.sentences[split], self._guess(self.chosen, split)) for split in [*recipe.data.tests, *crossed]
+        }
+        base = "The base gives every word its most frequent label in training."
+        if recipe.rerank is not None:
+            base += " Reranked are the best sequences of labels; their own report is in rerank/report.html."
+        sections = [
+            PageSection("Results", [base, *(results.results_on_page(metrics, split) for split in pairs)]),
+            PageSection("Labels", [label_table(split, self.metric, *each) for split, each in pairs.items()]),
+            PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
+            PageSection("Training", [list_parts.training_table(metrics)]),
+            PageSection("Data", [sizes_table(metrics["corpora"])]),
+        ]
+        summary = results.headline(metrics)
+        text = report(metrics, sections, recipe=recipe.as_yaml(), seconds=seconds, about=recipe.about, summary=summary)
+        write_text(self.directory / "report.html", text)
 
     def _guess(self, run: TaggingRun, split: str) -> list[list[str]]:
         if split not in run.guessed:
@@ -352,7 +328,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
 
     def _rows(self, split: str, guessed: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
         """Statistics of guesses for a split, float64 [L, K], and of what is right, float64 [L, R]."""
-        reference, rows = self.metric_used.of_sentences(guessed, (each.labels for each in self.sentences[split]))
+        reference, rows = self.metric.of_sentences(guessed, (each.labels for each in self.sentences[split]))
         return rows, reference
 
 

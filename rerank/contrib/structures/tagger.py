@@ -127,51 +127,62 @@ class Tagger:
             check_files(place, header["files"])
             parts = ((f"features.functions.{name}", path) for name, path in header["functions"].items())
             require_trusted_parts(parts, trust, source)
-            lexicons = read_object(place / LEXICONS)
-            gazetteers = {name: Gazetteer(kinds) for name, kinds in lexicons["gazetteers"].items()}
-            known = *lexicons["clusters"], *gazetteers
-            ids = {name: j for j, name in enumerate(lexicons["attributes"])}
-            functions = {name: token_features.get(path) for name, path in header["functions"].items()}
-            patterns = read_patterns(header["patterns"], known)
-            features = TokenFeatures(patterns, lexicons["clusters"], gazetteers, functions, ids)
-            K = len(header["labels"])
-            allowed, weights = np.ones((K + 2, K), np.uint8), np.zeros(K * (K + len(ids)), np.float32)
-            for before, after in header["forbidden"]:
-                allowed[before, after] = 0
-            columns, values = read_array(place / "columns.npy", np.int64, 1), read_array(place / "values.npy", "f4", 1)
-            if columns.size and not 0 <= columns.min() <= columns.max() < weights.size:
-                raise ValueError(f"columns.npy has a column that is not among {weights.size}")
-            if not np.isfinite(values).all():
-                raise ValueError("values.npy holds weights that are not finite")
-            weights[columns] = values
-            about, labels = dict(header["about"]), tuple(header["labels"])
-            return Tagger(
-                header["settings"], about, features, labels, allowed, weights, header["width"], header["functions"]
-            )
+            arrays = {
+                "columns": read_array(place / "columns.npy", np.int64, 1),
+                "values": read_array(place / "values.npy", np.float32, 1),
+            }
+            return Tagger.of(header, read_object(place / LEXICONS), arrays)
 
-    def save(self, directory: Path | str) -> None:
-        """Write the model; it appears under its name only when complete."""
-        features = self.features
-        columns = np.flatnonzero(self.weights)
+    @staticmethod
+    def of(header: dict[str, Any], lexicons: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Tagger":
+        """What ``content`` gives, as a model; a ValueError where weights are of other columns, or not finite."""
+        gazetteers = {name: Gazetteer(kinds) for name, kinds in lexicons["gazetteers"].items()}
+        patterns = read_patterns(header["patterns"], (*lexicons["clusters"], *gazetteers))
+        functions = {name: token_features.get(path) for name, path in header["functions"].items()}
+        ids = {name: j for j, name in enumerate(lexicons["attributes"])}
+        features = TokenFeatures(patterns, lexicons["clusters"], gazetteers, functions, ids)
+        columns, values, labels = arrays["columns"], arrays["values"], tuple(header["labels"])
+        K = len(labels)
+        allowed, weights = np.ones((K + 2, K), np.uint8), np.zeros(K * (K + len(ids)), np.float32)
+        for before, after in header["forbidden"]:
+            allowed[before, after] = 0
+        if columns.size and not 0 <= columns.min() <= columns.max() < weights.size:
+            raise ValueError(f"columns.npy has a column that is not among {weights.size}")
+        if not np.isfinite(values).all():
+            raise ValueError("values.npy holds weights that are not finite")
+        weights[columns] = values
+        return Tagger(
+            header["settings"], dict(header["about"]), features, labels, allowed, weights, header["width"],
+            header["functions"],
+        )  # fmt: skip
+
+    def content(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
+        """What is stored of the model: a header (JSON), the texts of attributes and lexicons (JSON), and arrays."""
+        features, columns = self.features, np.flatnonzero(self.weights)
+        header = {
+            "settings": self.settings,
+            "about": self.about,
+            "labels": list(self.labels),
+            "forbidden": np.argwhere(self.allowed == 0).tolist(),
+            "patterns": [pattern.line for pattern in features.patterns],
+            "functions": self.functions or {},
+            "width": self.width,
+        }
         lexicons = {
             "attributes": list(features.ids),
             "clusters": features.clusters,
             "gazetteers": {name: gazetteer.kinds for name, gazetteer in features.gazetteers.items()},
         }
+        return header, lexicons, {"columns": columns, "values": self.weights[columns]}
+
+    def save(self, directory: Path | str) -> None:
+        """Write the model; it appears under its name only when complete."""
+        content, lexicons, arrays = self.content()
         with new_directory(directory) as new:
-            save_arrays(new, {"columns": columns, "values": self.weights[columns]})
+            save_arrays(new, arrays)
             (new / LEXICONS).write_text(as_json(lexicons))
-            header = {
-                "version": FORMAT_VERSION,
-                "settings": self.settings,
-                "about": self.about,
-                "labels": list(self.labels),
-                "forbidden": np.argwhere(self.allowed == 0).tolist(),
-                "patterns": [pattern.line for pattern in features.patterns],
-                "functions": self.functions or {},
-                "width": self.width,
-                "files": {path.name: digest(path) for path in sorted(new.iterdir())},
-            }
+            files = {path.name: digest(path) for path in sorted(new.iterdir())}
+            header = {"version": FORMAT_VERSION, **content, "files": files}
             header["digest"] = header_digest(header)
             (new / HEADER).write_text(as_json(header, indent=1))
 

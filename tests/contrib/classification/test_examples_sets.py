@@ -62,16 +62,6 @@ def test_train_and_test_files_share_classes_columns_and_scale(tmp_path: Path) ->
     assert part.train.size == 2
 
 
-def test_a_vocabulary_names_the_features(root: Path) -> None:
-    path = root / "words"
-    path.write_text("".join(f"w{j}\n" for j in range(1, small_classes.WIDTH + 1)))
-    source = {"path": str(root / "marked.svm.gz"), "vocabulary": str(path)}
-    assert loaded(root, sets={}, **source).names[:2] == ("w1", "w2")
-    path.write_text("only\n")
-    with pytest.raises(DataError, match=r"words: found 1 names for 30 features"):
-        loaded(root, sets={}, **source)
-
-
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [

@@ -36,7 +36,7 @@ def letor(tmp_path: Path, text: bytes = LETOR) -> str:
     return str(tmp_path / "lists.letor")
 
 
-def test_letor_is_read_many_lists_at_once_as_one_by_one(tmp_path: Path) -> None:
+def test_letor_is_read(tmp_path: Path) -> None:
     path = letor(tmp_path)
     first, second = LetorReader().read(path)
     assert first.problem is None
@@ -44,15 +44,6 @@ def test_letor_is_read_many_lists_at_once_as_one_by_one(tmp_path: Path) -> None:
     assert (first.id, first.texts, first.names) == ("10", [b"a", b"b"], ("score", "1", "2", "3", "gain"))
     assert (second.id, second.texts, list(second.lines)) == ("7", [b"c d", b"6"], [5, 6])
     np.testing.assert_allclose(second.scores, [[0, -1e-3, 7, 0, 1], [0, 0, 0, 0, 3]], rtol=1e-7)
-    (block,) = lists_of(LetorReader(), path, blocks=True)
-    for one, other in zip(block.each(), (first, second), strict=True):
-        assert (one.id, one.texts, list(one.lines), one.names) == (
-            other.id,
-            other.texts,
-            list(other.lines),
-            other.names,
-        )
-        np.testing.assert_array_equal(one.scores, other.scores)
 
 
 ODD = {  # a line among others, and what becomes of it: the message about it, or its text and columns besides gain
@@ -79,13 +70,10 @@ ODD = {  # a line among others, and what becomes of it: the message about it, or
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_both_ways_of_reading_letor_agree_on_odd_lines(tmp_path: Path, what: str) -> None:
-    """Many lists at once and one by one, as commands read them that write lists again."""
+def test_odd_lines_of_letor(tmp_path: Path, what: str) -> None:
     line, expected = ODD[what]
     path = letor(tmp_path, b"0 qid:6 2:3\n\n1 qid:7 1:.5 # a\n" + line + b"\n2 qid:7 2:0.25 # c\n")
     alone = list(lists_of(LetorReader(), path))
-    together = [one for item in lists_of(LetorReader(), path, blocks=True) for one in each(item)]
-    assert list(map(shown, alone)) == list(map(shown, together))
     found = [one for one in alone if one.problem is None]
     assert {nbest.names for nbest in found} == {("score", "1", "2", "gain")}  # and none of a line that is bad
     problems = [problem for one in alone for problem in (one.bad if one.problem is None else [one.problem])]
@@ -98,36 +86,6 @@ def test_both_ways_of_reading_letor_agree_on_odd_lines(tmp_path: Path, what: str
         assert found[1].texts[1] == expected[0]
     values = dict(zip(found[1].names, found[1].scores[1].tolist(), strict=True))
     assert values == {"score": 0, "1": 0, "2": 0, "gain": 1} | expected[1]
-
-
-def each(item: Any) -> Any:
-    return list(item.each())
-
-
-def shown(one: Any) -> Any:
-    """A list for a comparison, or what is wrong with it."""
-    if one.problem is not None:
-        return one.id, one.line, one.reason, one.message
-    bad = [(problem.line, problem.reason, problem.message) for problem in one.bad]
-    return one.id, one.texts, list(one.lines), one.names, one.scores.tolist(), bad, one.unscored
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_both_ways_of_reading_letor_agree_on_drawn_files(tmp_path: Path, seed: int) -> None:
-    """Files of pieces that mean something at other places: half of the files have no bad line."""
-    rng = np.random.default_rng(seed)
-    right = [b"1:2", b"3:.5", b" ", b"#", b"# 4:1", b"# docid = d", b"\r", b"7:1e3", b"# qid:1", b"#doc=e", b"\t"]
-    wrong = [b"2:NULL", b"qid:3", b"5", b":", b"2:", b"\xe9", b"\0", b"8:1e99", b"99999999999:1", b" score = 1"]
-    pieces, lines = right + wrong * (seed % 2), []
-    for query in (b"12", b"-3", b"a", b"04")[: rng.integers(1, 5)] if seed % 4 else (b"1", b"2"):
-        for _ in range(rng.integers(1, 4)):
-            drawn = [pieces[k] for k in rng.integers(0, len(pieces), rng.integers(0, 5))]
-            lines.append(b" ".join([b"%d qid:%b" % (rng.integers(3), query), *dict.fromkeys(drawn)]))
-    path = letor(tmp_path, b"\n".join(lines))
-    if seed % 4 == 0:
-        assert next(LetorReader().blocks(path)).list_count > 0
-    together = [one for item in lists_of(LetorReader(), path, blocks=True) for one in each(item)]
-    assert list(map(shown, lists_of(LetorReader(), path))) == list(map(shown, together))
 
 
 def test_faults_in_long_files_leave_the_lines_around_them(tmp_path: Path) -> None:
@@ -179,8 +137,6 @@ def test_sizes_of_lists_may_be_in_a_file_beside(tmp_path: Path) -> None:
     assert "expected GRADE qid:QUERY" in bad.problem.message
     (tmp_path / "lists.letor.query").write_text("2\n1\n")
     assert [len(one) for one in rerank.read(path)] == [2, 1]
-    (block,) = LetorReader().blocks(path)
-    assert block.first.tolist() == [0, 2, 3]
     (tmp_path / "lists.letor.query").write_text("2\n2\n")
     with pytest.raises(DataError, match="expected the number of documents of every query, which are 3"):
         list(rerank.read(path))

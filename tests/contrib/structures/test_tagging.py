@@ -88,7 +88,9 @@ def test_it_goes_on_where_it_stopped(ran: Ran, tmp_path: Path, monkeypatch: pyte
     _, settings, metrics = ran
     plain = {key: value for key, value in settings.items() if key != "rerank"}
     with monkeypatch.context() as patch:
-        patch.setattr("rerank.contrib.structures.steps.write_page", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(
+            "rerank.contrib.structures.steps.report", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         with pytest.raises(KeyboardInterrupt):
             pipeline.run(read_settings(plain), tmp_path / "run")
     monkeypatch.setattr("rerank.contrib.structures.steps.train_tagger", None)  # nothing is trained again
