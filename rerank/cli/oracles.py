@@ -127,7 +127,7 @@ def _measured_texts(
     """Lists of texts with their statistics; leaves how long they are in ``lengths``, and the first in ``shown``."""
     from rerank.extraction.seen import lengths_of
     from rerank.readers.account import MOST
-    from rerank.readers.texts.text_pairs import read_text_pairs
+    from rerank.readers.texts.text_files import read_text_pairs
 
     needed = not measure.measured
     lists = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)

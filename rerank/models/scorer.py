@@ -28,7 +28,7 @@ from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
-from rerank.readers.texts.text_pairs import source_lines, text_list
+from rerank.readers.texts.text_files import source_lines, text_list
 
 if TYPE_CHECKING:
     from rerank.metrics.bracket_model import BracketModel
