@@ -149,7 +149,7 @@ def _measured_trees(
     from rerank.data.symbols import SymbolTable
     from rerank.metrics.evaluation import refused_list
     from rerank.readers.account import MOST
-    from rerank.readers.trees.pairs import read_pairs
+    from rerank.readers.trees.treebank import read_pairs
 
     symbols = SymbolTable()
     with of_trees(reference):

@@ -34,7 +34,7 @@ from rerank.readers.lists import MOST, Lists, answers_of, plain_texts, repeats_o
 from rerank.readers.problems import Problem
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import Writable
-from rerank.readers.texts.answers import check_rule
+from rerank.readers.texts.answers import check_rule, plain
 from rerank.readers.texts.forms import Roles
 from rerank.readers.texts.json_lines import (
     SampleReader,
@@ -49,7 +49,6 @@ from rerank.readers.texts.json_lines import (
 from rerank.readers.texts.keys import MOSTLY
 from rerank.readers.texts.roles import as_lists, check_roles
 from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, each
-from rerank.readers.texts.values import plain
 
 LARGEST = 1 << 22  # bytes of texts in a block
 # Keys of a candidate that say more than a number: whoever adds one names it here, or takes it to the rows of the block.
