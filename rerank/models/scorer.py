@@ -107,7 +107,7 @@ def column_scores(
 ) -> tuple[np.ndarray, int]:
     """The scores of one list (float64 [N]) whose features are columns alone, and how many of these the table lacks.
 
-    To the bit those of ``extraction.flat``, without compiled code, which takes longer to load than a list to rank.
+    To the bit those of ``flat_features``, without compiled code, which takes longer to load than a list to rank.
     """
     scores, unknown, whole = weights.base * rows.base, 0, np.array([0, len(rows)])
     for template in extractor.templates:
