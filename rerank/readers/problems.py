@@ -10,16 +10,13 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from rerank.base.encoding import amount, plain
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.trees.words import changes
-
-if TYPE_CHECKING:
-    from rerank.readers.lists import Lists
 
 NUL = "a NUL byte; the file is damaged or not a text file"
 UNJUDGED = "unjudged"  # the reason of lists that are left out whatever becomes of bad ones
@@ -148,8 +145,9 @@ class SkipCount:
         """Whether the first candidate of nearly every list has the lowest base score."""
         return self.compared >= FEWEST and self.lowest_first >= NEARLY * self.compared
 
-    def good(self, lists: "Lists", changed: Mapping[str, int] | None = None) -> None:
-        """Count usable lists, the candidates left out, and words that have been ``changed``, by side."""
+    def good(self, lists: Any, changed: Mapping[str, int] | None = None) -> None:
+        """Count usable ``Lists``, a type that knows of problems, the candidates left out, and words that have been
+        ``changed``, by side."""
         for problem in chain(*lists.side("bad")):
             self._skip(problem, self.candidate_reasons, self.first_candidates)
         self.lists += lists.list_count
