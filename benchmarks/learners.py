@@ -35,7 +35,7 @@ from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import learners
 from rerank.metrics.oracle import oracle
-from rerank.readers.examples.svmlight import read_svmlight
+from rerank.readers.svmlight import read_svmlight
 
 warnings.filterwarnings("ignore")
 OURS: dict[str, dict[str, Any]] = {

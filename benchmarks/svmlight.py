@@ -24,7 +24,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from rerank.contrib.classification.generators import Zipf
 from rerank.data.labelled import Labelled
-from rerank.readers.examples.svmlight import read_svmlight
+from rerank.readers.svmlight import read_svmlight
 
 WARM = "+1 1:1 2:0.5\n-1 2:1\n"
 

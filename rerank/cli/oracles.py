@@ -127,7 +127,7 @@ def _measured_texts(
     """Lists of texts with their statistics; leaves how long they are in ``lengths``, and the first in ``shown``."""
     from rerank.extraction.seen import lengths_of
     from rerank.readers.account import MOST
-    from rerank.readers.texts.text_pairs import read_text_pairs
+    from rerank.readers.texts.text_files import read_text_pairs
 
     needed = not measure.measured
     lists = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
@@ -149,7 +149,7 @@ def _measured_trees(
     from rerank.data.symbols import SymbolTable
     from rerank.metrics.evaluation import refused_list
     from rerank.readers.account import MOST
-    from rerank.readers.trees.pairs import read_pairs
+    from rerank.readers.trees.treebank import read_pairs
 
     symbols = SymbolTable()
     with of_trees(reference):

@@ -19,12 +19,11 @@ from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
 from rerank.data.shards import Corpora, join_shards, part_directory, parts
-from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
+from rerank.extraction.blocks import Block, BlockJob, Clock, Numbering, Shared, Spool, Texts, cut, extract_block, timed
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import columns_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of
 from rerank.extraction.seen import SeenSample, sample
-from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, Pruning, add_counts, make_table
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus

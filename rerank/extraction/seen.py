@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.features.scores import FLOAT32_MAX
-from rerank.kernels.compile import kernel
 from rerank.readers.lists import Lists
 
 MOST = 10_000
-MEASURES = 5  # of a column in a list, see ``measure``
+MEASURES = 5  # of a column in a list, see ``measured``
 MEAN, SPREAD, AGREEMENT, LEAST, GREATEST = range(MEASURES)
 
 
@@ -34,57 +33,28 @@ class SeenSample(NamedTuple):
         return bool(self.measures[:, 0, LEAST:].any())
 
 
-@kernel
-def measure(values: np.ndarray, limit: float, found: np.ndarray) -> None:
-    """The measures of every column (``values`` float64 [N, C] → ``found`` float64 [C, MEASURES]): its mean, standard
-    deviation and correlation with the first column, 0 where one of them is constant, its least and its greatest value.
-
-    Values beyond ±limit count as ±limit, so that their squares are finite.
-    """
-    size = values.shape[0]
-    for c in range(values.shape[1]):
-        total, least, greatest = 0.0, limit, -limit
-        for y in range(size):
-            values[y, c] = min(max(values[y, c], -limit), limit)
-            total += values[y, c]
-            least, greatest = min(least, values[y, c]), max(greatest, values[y, c])
-        mean, squares, products, base = total / size, 0.0, 0.0, found[0, SPREAD] * found[0, SPREAD] * size
-        if least == greatest:
-            mean = least
-        else:
-            for y in range(size):
-                squares += (values[y, c] - mean) ** 2
-                products += (values[y, c] - mean) * (values[y, 0] - found[0, MEAN])
-        found[c, MEAN], found[c, SPREAD] = mean, np.sqrt(squares / size)
-        found[c, LEAST], found[c, GREATEST] = least, greatest
-        found[c, AGREEMENT] = products / np.sqrt(squares * base) if c > 0 and squares > 0.0 and base > 0.0 else 0.0
-
-
-@kernel
-def measure_lists(lists: np.ndarray, values: np.ndarray, limit: float, found: np.ndarray) -> None:
-    """``measure`` lists one after the other, list i from lists[i] to lists[i + 1] (int64 [L + 1]): ``found`` float64
-    [L, C, MEASURES]."""
-    for i in range(lists.shape[0] - 1):
-        measure(values[lists[i] : lists[i + 1]], limit, found[i])
-
-
 def measured(values: np.ndarray) -> np.ndarray:
-    """float64 [C, MEASURES]: to the bit what ``measure`` gives for a list (``values`` float64 [N, C]), without compiled
-    code, which takes longer to load than a list to measure."""
-    values, size = np.clip(values, -FLOAT32_MAX, FLOAT32_MAX), len(values)
-    least, greatest = values.min(axis=0), values.max(axis=0)
-    apart = values - (mean := np.where(least == greatest, least, _summed(values) / size))
-    squares, products = _summed(apart**2), _summed(apart * apart[:, :1])
+    """The measures of every column in lists of one size (``values`` float64 [..., N, C], float64 [..., C, MEASURES]):
+    its mean, standard deviation and correlation with the first column, 0 where one of them is constant, its least and
+    its greatest value.
+
+    Values beyond ±FLOAT32_MAX count as that, so that their squares are finite.
+    """
+    values, size = np.clip(values, -FLOAT32_MAX, FLOAT32_MAX), values.shape[-2]
+    least, greatest = values.min(axis=-2), values.max(axis=-2)
+    mean = np.where(least == greatest, least, _summed(values) / size)
+    apart = values - mean[..., None, :]
+    squares, products = _summed(apart**2), _summed(apart * apart[..., :1])
     spread = np.sqrt(squares / size)
-    of_both = np.sqrt(squares * (spread[0] * spread[0] * size))
-    agreement = np.divide(products, of_both, out=np.zeros(mean.size), where=of_both > 0)
-    agreement[0] = 0.0
-    return np.stack([mean, spread, agreement, least, greatest], axis=1)
+    of_both = np.sqrt(squares * (spread[..., :1] * spread[..., :1] * size))
+    agreement = np.divide(products, of_both, out=np.zeros(mean.shape), where=of_both > 0)
+    agreement[..., 0] = 0.0
+    return np.stack([mean, spread, agreement, least, greatest], axis=-1)
 
 
 def _summed(rows: np.ndarray) -> np.ndarray:
-    """Sums of columns from the first row to the last."""
-    return np.asarray(np.add.accumulate(rows, axis=0)[-1])
+    """Sums of columns from the first row to the last, whatever order numpy would prefer."""
+    return np.asarray(np.add.accumulate(rows, axis=-2)[..., -1, :])
 
 
 def values_of(nbest: Lists, columns: Sequence[str]) -> np.ndarray:
@@ -117,18 +87,17 @@ class SeenLists:
 
     def add(self, lists: Lists) -> None:
         """Add lists."""
-        first, many = lists.first, np.flatnonzero(np.diff(lists.first) > 1)
-        if not many.size:
-            return
+        first, sizes = lists.first, np.diff(lists.first)
         values, base, texts, answers = values_of(lists, self._columns), lists.base, lists.texts, lists.answers
-        held, size = memoryview(values.astype("<f8").tobytes()), 8 * values.shape[1]
+        held, row = memoryview(values.astype("<f8").tobytes()), 8 * values.shape[1]
         sources, references = lists.side("source"), lists.side("references")
         measures = np.zeros((lists.list_count, len(self._columns), MEASURES))
-        measure_lists(first, values, FLOAT32_MAX, measures)
-        places = first.tolist()
-        for i in many.tolist():
-            a, b = places[i], places[i + 1]
-            known = digest(sources[i], texts[a:b], bytes(held[a * size : b * size]))
+        for size in np.unique(sizes[sizes > 1]).tolist():
+            alike = np.flatnonzero(sizes == size)
+            measures[alike] = measured(values[first[alike, None] + np.arange(size)])
+        for i in np.flatnonzero(sizes > 1).tolist():
+            a, b = first[i : i + 2].tolist()
+            known = digest(sources[i], texts[a:b], bytes(held[a * row : b * row]))
             lengths = lengths_of(texts[a:b], base[a:b], references[i], answers and answers[a:b])
             self._seen.append((known, measures[i], lengths))
 

@@ -13,7 +13,7 @@ from rerank.kernels.compile import kernel
 from rerank.metrics.ngrams import characters, words
 from rerank.metrics.text import NormalizingMetric, check_references, equality
 from rerank.readers.lists import Lists
-from rerank.readers.texts.values import plain
+from rerank.readers.texts.answers import plain
 
 # Columns of a candidate's row: what it has, or how much more than an empty text compared with the shortest reference.
 SUBSTITUTIONS, INSERTIONS, DELETION_SHIFT, UNIT_SHIFT = range(4)

@@ -21,8 +21,7 @@ from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import OnBadList, Problem, SkipCount
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
-from rerank.readers.given.lists import list_given
-from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, refusal
+from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, list_given, refusal
 from rerank.readers.lists import Candidate, Lists
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike

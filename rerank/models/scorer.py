@@ -28,7 +28,7 @@ from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
-from rerank.readers.texts.text_pairs import source_lines, text_list
+from rerank.readers.texts.text_files import source_lines, text_list
 
 if TYPE_CHECKING:
     from rerank.metrics.bracket_model import BracketModel
@@ -107,7 +107,7 @@ def column_scores(
 ) -> tuple[np.ndarray, int]:
     """The scores of one list (float64 [N]) whose features are columns alone, and how many of these the table lacks.
 
-    To the bit those of ``extraction.flat``, without compiled code, which takes longer to load than a list to rank.
+    To the bit those of ``flat_features``, without compiled code, which takes longer to load than a list to rank.
     """
     scores, unknown, whole = weights.base * rows.base, 0, np.array([0, len(rows)])
     for template in extractor.templates:

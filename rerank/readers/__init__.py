@@ -12,7 +12,7 @@ READERS = {
     "parallel": "texts.parallel:ParallelReader",
     "preferences": "texts.preferences:PreferencesReader",
     "table": "texts.table:TableReader",
-    "trees": "trees.bare:BareReader",
+    "trees": "trees.charniak:BareReader",
 }
 
 

@@ -80,9 +80,8 @@ from rerank.base.errors import DataError
 from rerank.base.registry import Registry
 from rerank.readers.detection import advice_on
 from rerank.readers.lists import Candidate, Lists, one_by_one
-from rerank.readers.problems import Problem, nameless
+from rerank.readers.problems import OnBadList, Problem, SkipCount, check_choice, nameless, usable
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.skip_count import OnBadList, SkipCount, check_choice, usable
 from rerank.readers.streams import PathLike, Writable, foreign, split_paths
 from rerank.readers.trees.trees import TRACE
 

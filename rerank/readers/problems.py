@@ -1,10 +1,22 @@
-"""The one way to say that a list or a candidate cannot be used."""
+"""Lists and candidates that cannot be used: why that is, and what becomes of them. They are counted, or an error that
+says how to go on.
+"""
 
 import copyreg
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any, Literal, TypeVar
 
-from rerank.base.errors import DataError
+import numpy as np
+
+from rerank.base.encoding import amount, plain
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.trees.words import changes
 
 NUL = "a NUL byte; the file is damaged or not a text file"
 UNJUDGED = "unjudged"  # the reason of lists that are left out whatever becomes of bad ones
@@ -70,3 +82,203 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
 def nameless(line: int) -> str:
     """A substitute for the id of a list whose own is unknown."""
     return f"line-{line}"
+
+
+NEARLY, FEWEST = 0.9, 10  # the share of lists that tells costs from scores, and the least number of lists
+AHEAD = 100  # lists that are looked at after the first bad one
+
+OnBadList = Literal["error", "skip"]
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass
+class SkipCount:
+    """The policy for bad lists and candidates, and counts of those that were found, and of what is odd.
+
+    | field             | meaning |
+    |-------------------|---------|
+    | reasons, first    | bad lists by reason, and the first message for each, with its place |
+    | candidate_reasons, first_candidates | the same for candidates that were left out of good lists |
+    | absent            | candidates that lack the value of a score column, which is 0 then, by column |
+    | unknown           | lists that have a score column which the model does not know, by column |
+    | compared          | lists in which base scores differ |
+    | lowest_first      | those among them whose first candidate has the lowest |
+    | normalized        | words that have been brought to another form, by side, where this was asked for |
+    | refused           | usable lists without a candidate that has the words of the gold tree |
+    | first_refused     | what there is to say about the first of them |
+    """
+
+    on_bad_list: OnBadList = "error"
+    lists: int = 0
+    candidates: int = 0
+    duplicates: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+    candidate_reasons: Counter[str] = field(default_factory=Counter)
+    first_candidates: dict[str, str] = field(default_factory=dict)
+    absent: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    compared: int = 0
+    lowest_first: int = 0
+    normalized: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    first_refused: str = ""
+
+    def __post_init__(self) -> None:
+        check_choice("on_bad_list", self.on_bad_list, ("error", "skip"))
+        for key in ("reasons", "candidate_reasons", "absent", "unknown", "normalized"):  # may come from JSON
+            setattr(self, key, Counter(getattr(self, key)))
+
+    @property
+    def skipped(self) -> int:
+        """Number of bad lists."""
+        return self.reasons.total()
+
+    @property
+    def skipped_candidates(self) -> int:
+        """Number of candidates that were left out of good lists."""
+        return self.candidate_reasons.total()
+
+    @property
+    def like_costs(self) -> bool:
+        """Whether the first candidate of nearly every list has the lowest base score."""
+        return self.compared >= FEWEST and self.lowest_first >= NEARLY * self.compared
+
+    def good(self, lists: Any, changed: Mapping[str, int] | None = None) -> None:
+        """Count usable ``Lists``, a type that knows of problems, the candidates left out, and words that have been
+        ``changed``, by side."""
+        for problem in chain(*lists.side("bad")):
+            self._skip(problem, self.candidate_reasons, self.first_candidates)
+        self.lists += lists.list_count
+        self.candidates += len(lists)
+        self.duplicates += sum(lists.side("duplicates"))
+        self.normalized.update(changed or {})
+        for absent in lists.side("absent"):
+            self.absent.update(absent)
+        if len(lists):
+            base, first = lists.base, lists.first[:-1]
+            first = first[first < lists.first[1:]]  # of lists with candidates
+            lowest, highest = np.minimum.reduceat(base, first), np.maximum.reduceat(base, first)
+            self.compared += int(np.sum(lowest < highest))
+            self.lowest_first += int(np.sum((base[first] == lowest) & (lowest < highest)))
+
+    def bad(self, problem: Problem) -> None:
+        """Count a bad list."""
+        self._skip(problem, self.reasons, self.first)
+
+    def refuse(self, message: str) -> None:
+        """Count a usable list as refused, for a reason with its place; no reason counts nothing."""
+        self.refused, self.first_refused = self.refused + bool(message), self.first_refused or message
+
+    def nothing(self, path: str) -> DataError:
+        """The message where a file has no usable list: the first bad ones, if there are any."""
+        first = "".join(f"; skipped for {reason!r}, first {message}" for reason, message in self.first.items())
+        return DataError(f"no usable list in the file{first or ': it holds none'}", path=path)
+
+    def _skip(self, problem: Problem, reasons: Counter[str], first: dict[str, str]) -> None:
+        if self.on_bad_list == "error" and problem.reason != UNJUDGED:
+            raise problem.advised()
+        reasons[problem.reason] += 1
+        first.setdefault(problem.reason, str(problem))
+
+    def add(self, more: "SkipCount") -> None:
+        """Add the counts of the lists that follow."""
+        for key, theirs in vars(more).items():
+            own = getattr(self, key)
+            if isinstance(theirs, Counter):
+                own.update(theirs)
+            elif isinstance(theirs, dict):
+                setattr(self, key, theirs | own)
+            else:
+                setattr(self, key, own + theirs if isinstance(theirs, int) else own or theirs)
+
+    def warn(self) -> None:
+        """Log what was left out, and what is odd."""
+        for line in str(self).splitlines()[1:]:
+            logging.getLogger("rerank").warning("%s", line)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts for reports and provenance; what is odd only where there is something."""
+        odd = {
+            "refused": self.refused,
+            "absent": dict(sorted(self.absent.items())),
+            "unknown_columns": dict(sorted(self.unknown.items())),
+            "lowest_first": {"lists": self.lowest_first, "of": self.compared} if self.like_costs else {},
+            "normalized": dict(self.normalized),
+        }
+        return {
+            "lists": self.lists,
+            "candidates": self.candidates,
+            "duplicates": self.duplicates,
+            "skipped": dict(sorted(self.reasons.items())),
+            "skipped_candidates": dict(sorted(self.candidate_reasons.items())),
+            **{key: counts for key, counts in odd.items() if counts},
+        }
+
+    def __str__(self) -> str:
+        read = f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}"
+        lines = [f"{read}, {self.duplicates:,} of them duplicates"]
+        for reasons, first, what in (
+            (self.reasons, self.first, "list"),
+            (self.candidate_reasons, self.first_candidates, "candidate"),
+        ):
+            for reason, count in reasons.most_common():
+                lines.append(f"skipped {amount(count, what)} ({reason}); the first: {first[reason]}")
+        if self.normalized:
+            lines.append(changes(self.normalized))
+        if self.refused:
+            without = "without a candidate that has the words of its gold tree, left out of the scores"
+            lines.append(f"{amount(self.refused, 'list')} {without}; the first: {self.first_refused}")
+        for column, count in sorted(self.absent.items()):
+            lines.append(f"{amount(count, 'candidate')} without a value of the score column {column!r}: it is 0 there")
+        if self.unknown:
+            columns = f"{amount(len(self.unknown), 'score column')} the model does not know"
+            lines.append(f"{columns}: {', '.join(sorted(self.unknown))}")
+        if self.like_costs:
+            share = f"{100 * self.lowest_first / self.compared:.0f} % of the lists"
+            advice = "if these are costs, set data.reader.scores: cost (or score, where it is cost)"
+            lines.append(f"the first candidate has the lowest base score in {share}; {advice}")
+        return "\n".join(map(plain, lines))
+
+
+def usable(
+    items: Iterable[T], take: Callable[[T, SkipCount], U | None], count: SkipCount, before: int = 0
+) -> Iterator[U]:
+    """The results of ``take`` for lists (or for lists and what goes with them), where it has one.
+
+    Parameters
+    ----------
+    take: counts a list as good or bad.
+    before: at least this many good lists came before these.
+    """
+    lists = iter(items)
+    for item in lists:
+        try:
+            result = take(item, count)
+        except Problem as problem:
+            ahead = SkipCount("skip")
+            with suppress(DataError):
+                for other in chain([item], islice(lists, AHEAD)):
+                    take(other, ahead)
+            raise _advised(problem, ahead, before + count.lists, count.candidates) from None
+        if result is not None:
+            yield result
+
+
+def _advised(problem: Problem, ahead: SkipCount, lists: int, candidates: int) -> DataError:
+    """The error of a bad list or candidate, with the counts from it on and the numbers of good ones before it."""
+    for what, good, skipped in (
+        ("lists", lists + ahead.lists, ahead.skipped - ahead.reasons[UNJUDGED]),
+        ("candidates", candidates + ahead.candidates, ahead.skipped_candidates),
+    ):
+        if good <= skipped:
+            alike = f"{skipped} of {good + skipped} {what} cannot be used: check that the file is the one you mean, "
+            return problem.advised(f"{alike}and its format" if skipped > 1 else f"fix or remove the {problem.concerns}")
+    return problem.advised()
+
+
+def check_choice(key: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse an option that is not one of ``choices``."""
+    if value not in choices:
+        raise RecipeError(f"found {value!r}; expected {' or '.join(map(repr, choices))}", key=key)

@@ -26,8 +26,7 @@ from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.account import MOST, Account, tell
 from rerank.readers.base import SkipCount
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
-from rerank.readers.given.lists import candidate_of
-from rerank.readers.given.nbest import NBest, each_of, told
+from rerank.readers.given.nbest import NBest, candidate_of, each_of, told
 from rerank.readers.given.reading import blocks_given, first_list, lists_from
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.texts.table import is_table

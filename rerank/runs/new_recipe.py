@@ -26,8 +26,7 @@ from rerank.readers.lists import Lists
 from rerank.readers.several import make_reader, settings_of
 from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.roles import ROWS, roles_given
-from rerank.readers.texts.text_files import TextFile
-from rerank.readers.texts.text_pairs import lists_of_texts
+from rerank.readers.texts.text_files import TextFile, lists_of_texts
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.settings import Settings, named

@@ -14,7 +14,7 @@ from rerank.extraction.content.base import make_reader
 from rerank.models.scorer import Ranked, write_ranked
 from rerank.readers.base import Lists, Problem, SkipCount, read_lists, readers
 from rerank.readers.streams import read_in
-from rerank.readers.trees.pairs import parse_list
+from rerank.readers.trees.treebank import parse_list
 
 
 def opened(case: Case, path: str) -> list[Lists]:

@@ -13,7 +13,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import make_reader
 from rerank.readers.base import SkipCount, read_lists, readers
-from rerank.readers.trees.pairs import read_pairs
+from rerank.readers.trees.treebank import read_pairs
 
 SKIP = "--on-bad-list skip"
 # Formats of single files whose readers need no options; trees with scores are a file of the Berkeley parser too.

@@ -20,10 +20,10 @@ from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Corpora, Shards, parts
 from rerank.extraction import blocks, extraction
+from rerank.extraction.blocks import Spool
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import BlockPart, divide, extract_split, extract_training
 from rerank.extraction.seen import SeenSample
-from rerank.extraction.spool import Spool
 from rerank.features.table import HashedTable, Table
 from rerank.pool import Engine, Processes
 from rerank.recipes.recipe import ListRecipe

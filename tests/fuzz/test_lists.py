@@ -25,7 +25,7 @@ from rerank.readers.lists import Lists
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.texts.jsonl import WrittenAsJsonl
 from rerank.readers.texts.table import TableReader
-from rerank.readers.trees.pairs import parse_list
+from rerank.readers.trees.treebank import parse_list
 from rerank.readers.trees.trees import brackets, parse_brackets
 
 Spec = dict[str, Any]

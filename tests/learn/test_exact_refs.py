@@ -17,7 +17,7 @@ from rerank.base.registry import build
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, learners
 from rerank.metrics.oracle import oracle
-from rerank.readers.examples.svmlight import read_folds, read_svmlight
+from rerank.readers.svmlight import read_folds, read_svmlight
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "binary"
 DATASETS = [

@@ -19,7 +19,7 @@ from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Scorer
-from rerank.readers.given.lists import list_given
+from rerank.readers.given.nbest import list_given
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 

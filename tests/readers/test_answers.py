@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.lists import Lists
-from rerank.readers.texts.answers import Grader, finder, with_answers
-from rerank.readers.texts.values import plain
+from rerank.readers.texts.answers import Grader, finder, plain, with_answers
 
 
 def found(rule: str, *texts: str) -> list[str | None]:

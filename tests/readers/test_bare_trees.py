@@ -9,7 +9,7 @@ import pytest
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.base import read_lists
-from rerank.readers.trees.bare import BareReader
+from rerank.readers.trees.charniak import BareReader
 
 ONE = b"(S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))"
 TWO = b"(S1 (S (NP (PRP It)) (VP (VBN rained)) (. .)))"

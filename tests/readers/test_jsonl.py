@@ -18,8 +18,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import Problem, SkipCount, read_lists
 from rerank.readers.lists import Lists
 from rerank.readers.moses.reader import Moses
-from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.runs import AlikeLists
+from rerank.readers.texts.jsonl import AlikeLists, JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 
 DEEP = b"[" * 100_000 + b"]" * 100_000

@@ -22,8 +22,8 @@ from rerank.readers.lists import Lists
 from rerank.readers.moses.reader import Moses
 from rerank.readers.problems import Problem
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_pairs import read_text_pairs
-from rerank.readers.trees.pairs import read_pairs
+from rerank.readers.texts.text_files import read_text_pairs
+from rerank.readers.trees.treebank import read_pairs
 
 ONE = b"""\
 0 ||| a b ||| LM= -1 X= 2 ||| -3 ||| 0=0

@@ -14,7 +14,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.readers.base import SkipCount
 from rerank.readers.problems import Problem
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.pairs import parse_list, read_pairs
+from rerank.readers.trees.treebank import parse_list, read_pairs
 from rerank.readers.trees.trees import parse_brackets, to_nltk
 from rerank.readers.trees.words import same_yield, yield_words
 

@@ -10,7 +10,7 @@ from outcomes import good, written
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
-from rerank.readers.given.lists import list_given
+from rerank.readers.given.nbest import list_given
 from rerank.readers.lists import one_by_one
 
 PRM = ("prm:min", "prm:mean", "prm:last", "prm:prod")

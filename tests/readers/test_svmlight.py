@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
 from rerank.data.labelled import Labelled, canonical
-from rerank.readers.examples.svmlight import read_folds, read_svmlight
+from rerank.readers.svmlight import read_folds, read_svmlight
 
 BLANK = b" \t\r\v\f"
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

@@ -12,8 +12,7 @@ from rerank.contrib.formats.fairseq import FairseqReader
 from rerank.readers.base import SkipCount
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_files import TextFile, paired
-from rerank.readers.texts.text_pairs import read_text_pairs
+from rerank.readers.texts.text_files import TextFile, paired, read_text_pairs
 
 NAMES = ("utt-c1", "utt-a1", "utt-b1")
 BESIDE = {name: f"right {name[4:]}" for name in sorted(NAMES)}  # in another order than the lists

@@ -16,8 +16,7 @@ from rerank.readers import inputs
 from rerank.readers.inputs import Inputs
 from rerank.readers.streams import open_stream
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.pairs import read_pairs
-from rerank.readers.trees.treebank import read_treebank, treebank_files
+from rerank.readers.trees.treebank import read_pairs, read_treebank, treebank_files
 from rerank.runs import pipeline
 
 TREES = ["( (S (NP-SBJ (PRP It))\n     (VP (VBD rained))\n     (. .)) )", "( (NP (NN Art)) )", "( (INTJ (UH No)) )"]

@@ -14,7 +14,7 @@ from rerank.metrics.evaluation import evaluate, refused_list
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.pairs import read_pairs
+from rerank.readers.trees.treebank import read_pairs
 from rerank.readers.trees.trees import parse_brackets
 from rerank.readers.trees.words import GOLD, bracket_words, normal_word, normalized, unchanged, yield_words
 from rerank.runs import pipeline

@@ -20,9 +20,9 @@ from rerank.contrib.classification.generators import generators
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
 from rerank.data.labelled import Labelled
 from rerank.data.shards import share_of
-from rerank.readers.examples.svmlight import read_folds, read_svmlight
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
+from rerank.readers.svmlight import read_folds, read_svmlight
 from rerank.recipes.tasks import TaskFiles
 
 EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight

@@ -22,11 +22,11 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.labelled import Labelled
 from rerank.readers.base import Order, Problem, Scores, excerpt, nameless
-from rerank.readers.examples.svmlight import parse_svmlight
 from rerank.readers.lines import DECIMAL, LineReader, Make, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.streams import InputStream, PathLike, Writable, open_stream, stream_name
+from rerank.readers.svmlight import parse_svmlight
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader, each, text_list
 
 GAIN = "gain"

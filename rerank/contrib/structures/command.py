@@ -22,7 +22,7 @@ from rerank.cli.application import (
 if TYPE_CHECKING:
     from rerank.contrib.structures.readers import SequenceReader, TaggedSentence
     from rerank.contrib.structures.tagger import Tagger
-    from rerank.readers.skip_count import SkipCount
+    from rerank.readers.problems import SkipCount
     from rerank.readers.streams import OutputStream
 
 Sentences = Annotated[str, typer.Argument(metavar="FILE", help="Sentences; - for standard input.")]
@@ -75,7 +75,7 @@ def tag(
     sentences that it was trained on too well: with --folds their lists are like those of others.
     """
     from rerank.contrib.structures.tagger import Tagger
-    from rerank.readers.skip_count import SkipCount
+    from rerank.readers.problems import SkipCount
     from rerank.readers.streams import open_output
 
     if folds is not None and n_best is None:

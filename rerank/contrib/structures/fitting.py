@@ -35,7 +35,7 @@ from rerank.learn.base_weight import make_learner
 from rerank.learn.trainer import Training
 from rerank.metrics.base import metrics
 from rerank.models.provenance import provenance
-from rerank.readers.skip_count import SkipCount
+from rerank.readers.problems import SkipCount
 from rerank.readers.streams import OutputStream, PathLike, read_in
 from rerank.recipes.loading import read_settings
 from rerank.recipes.settings import Settings, named

@@ -1,7 +1,7 @@
 """Sentences whose tokens have labels, as readers give them, and what happens to those that cannot be used.
 
 A sentence with a row of other columns than those before it, or without a label where one is expected, is an error or,
-with ``on_bad_list="skip"``, is left out and counted, as a list is: see ``rerank.readers.skip_count``.
+with ``on_bad_list="skip"``, is left out and counted, as a list is: see ``rerank.readers.problems``.
 """
 
 import logging
@@ -18,8 +18,7 @@ from rerank.base.ranges import Checked, Range
 from rerank.base.registry import Registry
 from rerank.data.symbols import SymbolTable
 from rerank.readers.lines import LineReader
-from rerank.readers.problems import NUL, Problem
-from rerank.readers.skip_count import SkipCount, usable
+from rerank.readers.problems import NUL, Problem, SkipCount, usable
 from rerank.readers.streams import PathLike, Writable, must_wait, open_stream, stream_name
 from rerank.readers.trees.treebank import read_trees
 from rerank.readers.trees.trees import TRACE, Trees, parse_brackets, without_features

@@ -28,7 +28,7 @@ from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.contrib.structures.tagger import Tagger
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.folds import FOLDS
-from rerank.readers.skip_count import SkipCount
+from rerank.readers.problems import SkipCount
 from rerank.readers.streams import open_output
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe

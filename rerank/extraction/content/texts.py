@@ -25,7 +25,7 @@ from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import learns_from
 from rerank.readers.texts.answers import with_answers
-from rerank.readers.texts.text_pairs import complete, lists_of_texts, settle, text_list
+from rerank.readers.texts.text_files import complete, lists_of_texts, settle, text_list
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextDataSettings, TextRecipe

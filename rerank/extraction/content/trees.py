@@ -19,7 +19,7 @@ from rerank.metrics.parseval import Parseval
 from rerank.readers.base import Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.trees.pairs import lists_of_trees, open_list, parse_list, parse_pair
+from rerank.readers.trees.treebank import lists_of_trees, open_list, parse_list, parse_pair
 from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets, picked
 from rerank.readers.trees.words import unchanged
 from rerank.recipes.recipe import FeatureSettings, Recipe

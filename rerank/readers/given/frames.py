@@ -17,8 +17,7 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
-from rerank.readers.given.lists import checked_text, list_of
-from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, is_tree
+from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, checked_text, each_of, is_tree, list_of
 from rerank.readers.lists import Lists, answers_of, plain_texts, repeats_of
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.texts.answers import check_rule, with_answers

@@ -14,8 +14,19 @@ from rerank.readers import detection, several
 from rerank.readers.account import MOST, Account, filled
 from rerank.readers.base import OnBadList, Reader, check_choice, lists_of, readers
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
-from rerank.readers.given.lists import TWO_GAINS, candidate_of, list_given
-from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, check_for_files, each_of, is_tree, nbests, used
+from rerank.readers.given.nbest import (
+    GAIN,
+    TWO_GAINS,
+    NBest,
+    ObjectLists,
+    candidate_of,
+    check_for_files,
+    each_of,
+    is_tree,
+    list_given,
+    nbests,
+    used,
+)
 from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
@@ -23,10 +34,9 @@ from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.table import is_table, table
-from rerank.readers.texts.text_pairs import lists_of_texts
-from rerank.readers.trees.pairs import lists_of_trees
+from rerank.readers.texts.text_files import lists_of_texts
 from rerank.readers.trees.parses import ParseReader
-from rerank.readers.trees.treebank import GoldText, treebank_files
+from rerank.readers.trees.treebank import GoldText, lists_of_trees, treebank_files
 
 
 @dataclass(frozen=True)

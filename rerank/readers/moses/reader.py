@@ -43,9 +43,11 @@ from rerank.readers.moses.layout import (
     fields_of,
     find_layout,
     find_role,
+    line_of,
+    marker,
+    rescored,
     unmark,
 )
-from rerank.readers.moses.writing import line_of, marker, rescored
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import InputStream, PathLike, Writable, open_stream

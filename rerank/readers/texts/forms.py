@@ -16,8 +16,7 @@ from typing import Any
 
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.json_lines import Doubtful, is_conversation, shown
-from rerank.readers.texts.samples import FINISH
+from rerank.readers.texts.json_lines import FINISH, Doubtful, is_conversation, shown
 from rerank.readers.texts.text_list import SCORE
 
 Object = dict[str, Any]

@@ -22,9 +22,8 @@ from rerank.readers.base import Order, Problem, Scores
 from rerank.readers.lines import word_scores
 from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
-from rerank.readers.texts.json_lines import json_line, number_of, shown, text_of, written
+from rerank.readers.texts.json_lines import SampleReader, json_line, number_of, shown, stepped, text_of, written
 from rerank.readers.texts.jsonl import rescored
-from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, each
 
 

@@ -17,8 +17,16 @@ from rerank.base.errors import RecipeError
 from rerank.readers.base import Order, Problem, Scores
 from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
-from rerank.readers.texts.json_lines import is_conversation, json_line, number_of, said, shown, whole
-from rerank.readers.texts.samples import SampleReader, stepped
+from rerank.readers.texts.json_lines import (
+    SampleReader,
+    is_conversation,
+    json_line,
+    number_of,
+    said,
+    shown,
+    stepped,
+    whole,
+)
 from rerank.readers.texts.text_list import BASE_SCORE, SCORE, Draft, Entry, each
 
 USUAL = {SCORE: "scores", BASE_SCORE: "base_scores", "gain": "gains"}  # the keys of numbers, where there are any

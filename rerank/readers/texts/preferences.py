@@ -19,9 +19,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from rerank.base.errors import RecipeError
 from rerank.readers.base import Problem
-from rerank.readers.texts.json_lines import is_conversation, number_of, said, whole
+from rerank.readers.texts.json_lines import SampleReader, is_conversation, number_of, said, stepped, whole
 from rerank.readers.texts.jsonl import WrittenAsJsonl
-from rerank.readers.texts.samples import SampleReader, stepped
 from rerank.readers.texts.text_list import Draft, Entry, each
 
 GAIN = "gain"

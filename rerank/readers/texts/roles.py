@@ -25,6 +25,7 @@ from rerank.base.errors import RecipeError
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import Grader
 from rerank.readers.texts.forms import FORMS, Object, Paths, Roles, first_of, said_of
+from rerank.readers.texts.json_lines import FINISH
 from rerank.readers.texts.keys import (
     GAIN,
     NAMES,
@@ -37,7 +38,6 @@ from rerank.readers.texts.keys import (
     table_of,
     varies,
 )
-from rerank.readers.texts.samples import FINISH
 from rerank.readers.texts.text_list import NUMBERS, SCORE
 
 log = logging.getLogger("rerank")

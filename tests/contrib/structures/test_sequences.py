@@ -17,7 +17,7 @@ from rerank.contrib.structures.readers import (
     WordReader,
     sentences_of,
 )
-from rerank.readers.skip_count import SkipCount
+from rerank.readers.problems import SkipCount
 
 CONLL = "-DOCSTART- -X- O\n\nBoeing NNP B-NP\n's\tPOS  B-NP\n\n# # B-NP\n5 CD I-NP\n"
 CONLLU = """# sent_id = a-1

@@ -1,1 +1,0 @@
-"""Labelled examples in the svmlight format."""
