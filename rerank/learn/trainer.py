@@ -139,13 +139,13 @@ def train(
     if checkpoint is not None and (stored := checkpoint.load()) is not None:
         progress.restore(*stored)
         logger.info("continuing after epoch %d", progress.epoch)
-    problem = Lists(corpus, oracle, seed, shuffle, any_ties, pairs, visits)
+    problem = ListProblem(corpus, oracle, seed, shuffle, any_ties, pairs, visits)
     training = run_epochs(progress, problem, last, hooks, patience, checkpoint)
     training.log = progress.log.cut(progress.marks) if progress.log is not None else None
     return training
 
 
-class Problem(Protocol):
+class TrainingProblem(Protocol):
     """What a learner is trained on."""
 
     def solve(self, progress: "TrainingState") -> None:
@@ -157,7 +157,7 @@ class Problem(Protocol):
 
 def run_epochs(
     progress: "TrainingState",
-    problem: Problem,
+    problem: TrainingProblem,
     last: int,
     hooks: "EvaluationHooks",
     patience: int | None = None,
@@ -196,8 +196,8 @@ def require_source(learner: Learner, pairs: PairSource) -> None:
 
 
 @dataclass(frozen=True)
-class Lists:
-    """Lists of candidates as a ``Problem``: see ``train``."""
+class ListProblem:
+    """Lists of candidates as a ``TrainingProblem``: see ``train``."""
 
     corpus: Corpora
     oracle: np.ndarray
@@ -208,14 +208,14 @@ class Lists:
     visits: np.ndarray | None
 
     def solve(self, progress: "TrainingState") -> None:
-        """See ``Problem``."""
+        """See ``TrainingProblem``."""
         start, learner = time.perf_counter(), progress.learner
         progress.stats = [learner.solve(self.corpus, self.oracle, progress.state, any_ties=self.any_ties)]
         progress.seconds = time.perf_counter() - start
         progress.nonzeros = learner.updates(progress.state) * self.corpus.nonzeros
 
     def epoch(self, progress: "TrainingState") -> None:
-        """See ``Problem``; part after part, in an order of the epoch's own."""
+        """See ``TrainingProblem``; part after part, in an order of the epoch's own."""
         for number, index in enumerate(part_order(part_count(self.corpus), self.seed, progress.epoch, self.shuffle)):
             if number:
                 check()

@@ -140,7 +140,7 @@ def train_chains(
 
 @dataclass(frozen=True)
 class ChainProblem:
-    """Chains as a ``Problem`` of training: see ``train_chains``."""
+    """Chains as a ``TrainingProblem`` of training: see ``train_chains``."""
 
     visitor: "ChainVisitor"
     chains: Chains
@@ -149,14 +149,14 @@ class ChainProblem:
     average_after: int
 
     def solve(self, progress: TrainingState) -> None:
-        """See ``Problem``."""
+        """See ``TrainingProblem``."""
         start, learner = time.perf_counter(), progress.learner
         progress.stats = [solve_chains(cast(Maxent, learner), self.chains, progress.state)]
         progress.seconds = time.perf_counter() - start
         progress.nonzeros = learner.updates(progress.state) * self.chains.attributes.size
 
     def epoch(self, progress: TrainingState) -> None:
-        """See ``Problem``."""
+        """See ``TrainingProblem``."""
         if self.average_after and progress.epoch == self.average_after:
             sums_of(progress.state)[:] = 0.0
             progress.state.numbers[SURVIVED], progress.state.counts[SEEN] = 0.0, 0
