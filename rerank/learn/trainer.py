@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -139,22 +139,44 @@ def train(
     if checkpoint is not None and (stored := checkpoint.load()) is not None:
         progress.restore(*stored)
         logger.info("continuing after epoch %d", progress.epoch)
-    training = progress.training
-    if learner.batch and not training.weights:
-        progress.solve(lambda: learner.solve(corpus, oracle, progress.state, any_ties=any_ties), corpus.nonzeros, hooks)
+    problem = ListProblem(corpus, oracle, seed, shuffle, any_ties, pairs, visits)
+    training = run_epochs(progress, problem, last, hooks, patience, checkpoint)
+    training.log = progress.log.cut(progress.marks) if progress.log is not None else None
+    return training
+
+
+class TrainingProblem(Protocol):
+    """What a learner is trained on."""
+
+    def solve(self, progress: "TrainingState") -> None:
+        """Take the state of a learner that finds its optimum in one go there, and add to ``progress.stats``."""
+
+    def epoch(self, progress: "TrainingState") -> None:
+        """Take the state through one epoch, and add to ``progress.stats``, ``seconds`` and ``nonzeros``."""
+
+
+def run_epochs(
+    progress: "TrainingState",
+    problem: TrainingProblem,
+    last: int,
+    hooks: "EvaluationHooks",
+    patience: int | None = None,
+    checkpoint: Work | None = None,
+) -> Training:
+    """Train up to the epoch ``last``, a learner that is ``batch`` for one epoch: the loop of all trainings."""
+    if progress.learner.batch:
         last = progress.epoch
+        if not progress.training.weights:
+            problem.solve(progress)
+            progress.finish_epoch(hooks)
     with deferred():
         while progress.epoch < last and not progress.stopped(patience):
-            for number, index in enumerate(part_order(part_count(corpus), seed, progress.epoch, shuffle)):
-                if number:
-                    check()
-                visit(progress, corpus, oracle, int(index), seed, shuffle, any_ties, pairs, visits)
+            problem.epoch(progress)
             progress.finish_epoch(hooks)
             if checkpoint is not None and (checkpoint.due() or requested()):
                 checkpoint.save(*progress.saved())
             check()
-    training.log = progress.log.cut(progress.marks) if progress.log is not None else None
-    return training
+    return progress.training
 
 
 def require_source(learner: Learner, pairs: PairSource) -> None:
@@ -173,36 +195,51 @@ def require_source(learner: Learner, pairs: PairSource) -> None:
         raise RecipeError(message, key="name")
 
 
-def visit(
-    progress: "TrainingState",
-    corpus: Corpora,
-    oracle: np.ndarray,
-    index: int,
-    seed: int,
-    shuffle: bool,
-    any_ties: bool,
-    pairs: PairSource,
-    visits: np.ndarray | None = None,
-) -> None:
-    """Take ``progress`` through one part of the lists."""
-    place, part = places(corpus)[index], part_of(corpus, index)
-    targets = oracle[place.lists : place.lists + part.list_count]
-    if place.candidates:
-        targets = np.where(targets >= 0, targets - place.candidates, -1)
-    order = epoch_order(part.list_count if visits is None else visits.size, seed, progress.epoch, shuffle, index)
-    order = order if visits is None else visits[order]
-    state = progress.learner.view_of(progress.state, place.candidates, place.candidates + part.candidate_count)
-    log = progress.log if progress.epoch < progress.logged else None
-    if log is not None:
-        log.count_from(place.lists, place.candidates)
-    start = time.perf_counter()
-    points, rule = max(1, POINTS // part_count(corpus)), pairs.rule(seed, progress.epoch, index)
-    stats = progress.learner.epoch(
-        part, targets, order, state, any_ties=any_ties, log=log, points=points, pairs=rule
-    )  # fmt: skip
-    progress.seconds += time.perf_counter() - start
-    progress.nonzeros += part.nonzeros
-    progress.stats += stats
+@dataclass(frozen=True)
+class ListProblem:
+    """Lists of candidates as a ``TrainingProblem``: see ``train``."""
+
+    corpus: Corpora
+    oracle: np.ndarray
+    seed: int
+    shuffle: bool
+    any_ties: bool
+    pairs: PairSource
+    visits: np.ndarray | None
+
+    def solve(self, progress: "TrainingState") -> None:
+        """See ``TrainingProblem``."""
+        start, learner = time.perf_counter(), progress.learner
+        progress.stats = [learner.solve(self.corpus, self.oracle, progress.state, any_ties=self.any_ties)]
+        progress.seconds = time.perf_counter() - start
+        progress.nonzeros = learner.updates(progress.state) * self.corpus.nonzeros
+
+    def epoch(self, progress: "TrainingState") -> None:
+        """See ``TrainingProblem``; part after part, in an order of the epoch's own."""
+        for number, index in enumerate(part_order(part_count(self.corpus), self.seed, progress.epoch, self.shuffle)):
+            if number:
+                check()
+            self._visit(progress, int(index))
+
+    def _visit(self, progress: "TrainingState", index: int) -> None:
+        place, part = places(self.corpus)[index], part_of(self.corpus, index)
+        targets = self.oracle[place.lists : place.lists + part.list_count]
+        if place.candidates:
+            targets = np.where(targets >= 0, targets - place.candidates, -1)
+        count = part.list_count if self.visits is None else self.visits.size
+        order = epoch_order(count, self.seed, progress.epoch, self.shuffle, index)
+        order = order if self.visits is None else self.visits[order]
+        state = progress.learner.view_of(progress.state, place.candidates, place.candidates + part.candidate_count)
+        log = progress.log if progress.epoch < progress.logged else None
+        if log is not None:
+            log.count_from(place.lists, place.candidates)
+        start = time.perf_counter()
+        points, rule = max(1, POINTS // part_count(self.corpus)), self.pairs.rule(self.seed, progress.epoch, index)
+        progress.stats += progress.learner.epoch(
+            part, targets, order, state, any_ties=self.any_ties, log=log, points=points, pairs=rule
+        )
+        progress.seconds += time.perf_counter() - start
+        progress.nonzeros += part.nonzeros
 
 
 @dataclass(frozen=True)
@@ -258,13 +295,6 @@ class TrainingState:
         if tolerance is not None and history and history[-1].get("gap", math.inf) <= tolerance:
             return True
         return patience is not None and bool(self.training.weights) and self.epoch - self.training.epoch >= patience
-
-    def solve(self, solution: Callable[[], EpochStats], nonzeros: int, hooks: EvaluationHooks) -> None:
-        """The only epoch of a learner that is ``batch``: steps over so many nonzeros each lead to its ``solution``."""
-        start = time.perf_counter()
-        self.stats = [solution()]
-        self.seconds, self.nonzeros = time.perf_counter() - start, self.learner.updates(self.state) * nonzeros
-        self.finish_epoch(hooks)
 
     def finish_epoch(self, hooks: EvaluationHooks) -> None:
         """Close the epoch that is under way: evaluate its predictor, and keep it if it is the best so far."""

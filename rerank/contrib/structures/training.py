@@ -8,12 +8,12 @@ the best labels are the right ones, the list has nothing else in it.
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.interrupts import check, deferred
 from rerank.contrib.structures.chain import ChainRoom, Chains, entries_of, room_for
 from rerank.contrib.structures.crf import solve_chains
 from rerank.contrib.structures.decoding import best_labels, decode_all, differing_columns
@@ -25,7 +25,7 @@ from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import SEEN, SURVIVED, UPDATES, sums_of
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.trainer import EvaluationHooks, Training, TrainingState, epoch_order
+from rerank.learn.trainer import EvaluationHooks, Training, TrainingState, epoch_order, run_epochs
 from rerank.learn.workspace import ListArrays, Scratch, parts, stats_of
 
 
@@ -134,23 +134,36 @@ def train_chains(
     hooks = EvaluationHooks(predictor, None, evaluate, None, None)
     lists: Any = chains  # of this many columns
     progress = TrainingState.begin(learner, lists, None)
-    last = progress.epoch + epochs
-    if isinstance(learner, Maxent):
-        progress.solve(lambda: solve_chains(learner, chains, progress.state), chains.attributes.size, hooks)
-        last = progress.epoch
-    visitor = ChainVisitor(learner, chains)
-    with deferred():
-        while progress.epoch < last and not progress.stopped(patience):
-            if average_after and progress.epoch == average_after:
-                sums_of(progress.state)[:] = 0.0
-                progress.state.numbers[SURVIVED], progress.state.counts[SEEN] = 0.0, 0
-            order = epoch_order(chains.example_count, seed, progress.epoch, shuffle)
-            start = time.perf_counter()
-            progress.stats = visitor.epoch(order, progress.state)
-            progress.seconds, progress.nonzeros = time.perf_counter() - start, chains.attributes.size
-            progress.finish_epoch(hooks)
-            check()
-    return progress.training
+    problem = ChainProblem(ChainVisitor(learner, chains), chains, seed, shuffle, average_after)
+    return run_epochs(progress, problem, progress.epoch + epochs, hooks, patience)
+
+
+@dataclass(frozen=True)
+class ChainProblem:
+    """Chains as a ``TrainingProblem`` of training: see ``train_chains``."""
+
+    visitor: "ChainVisitor"
+    chains: Chains
+    seed: int
+    shuffle: bool
+    average_after: int
+
+    def solve(self, progress: TrainingState) -> None:
+        """See ``TrainingProblem``."""
+        start, learner = time.perf_counter(), progress.learner
+        progress.stats = [solve_chains(cast(Maxent, learner), self.chains, progress.state)]
+        progress.seconds = time.perf_counter() - start
+        progress.nonzeros = learner.updates(progress.state) * self.chains.attributes.size
+
+    def epoch(self, progress: TrainingState) -> None:
+        """See ``TrainingProblem``."""
+        if self.average_after and progress.epoch == self.average_after:
+            sums_of(progress.state)[:] = 0.0
+            progress.state.numbers[SURVIVED], progress.state.counts[SEEN] = 0.0, 0
+        order = epoch_order(self.chains.example_count, self.seed, progress.epoch, self.shuffle)
+        start = time.perf_counter()
+        progress.stats = self.visitor.epoch(order, progress.state)
+        progress.seconds, progress.nonzeros = time.perf_counter() - start, self.chains.attributes.size
 
 
 class ChainVisitor:
