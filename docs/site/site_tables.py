@@ -141,9 +141,10 @@ def source(module: str) -> str:
 
 
 def format_section(name: str) -> str:
-    """A format: what its module says, and its options."""
+    """A format: what its reader says, or its module where that is longer, and its options."""
     reader = readers.get(name)
-    text = markdown(sys.modules[reader.__module__].__doc__ or "")
+    own = (inspect.getdoc(reader) or "").split("\n>>> ")[0].strip()
+    text = markdown(own if "::\n" in own else sys.modules[reader.__module__].__doc__ or "")
     return f"{text}\n\n{option_table('reader', name)}"
 
 

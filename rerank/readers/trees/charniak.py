@@ -1,6 +1,4 @@
-"""The n-best lists of the Charniak and BLLIP parsers, and lists of trees without scores.
-
-The parsers write a header, then a score line and a tree line per candidate.
+"""The n-best lists of the Charniak and BLLIP parsers: a header, then a score line and a tree line per candidate.
 
 Three lines this reads::
 
@@ -15,21 +13,6 @@ there and the old ones after it.
 
 After a bad list, reading continues where the next one seems to start: at a line after a blank line that is neither
 a score nor a tree, or at a header that is followed by a score line and a tree line.
-
-Trees without scores have a blank line after every list, or a count before its trees; the first line of a file tells
-which variant it is::
-
-    (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
-    (S1 (S (NP (PRP It))
-       (VP (VBN rained)) (. .)))
-
-    2	wsj_0001-1
-    (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
-    (S1 (S (NP (PRP It)) (VP (VBN rained)) (. .)))
-
-A line that begins with white space continues the tree before it. The id is what follows the count, or else the ordinal
-of the list in the file, from 0. A failed parse, ``(())``, is not a candidate. All base scores are 0, unless the trees
-of the file have scores before them, as in lists that were reranked.
 """
 
 import re
@@ -163,7 +146,21 @@ _HEADER = re.compile(rb"\s*(\d{1,9})(?:\s+([^\s(].*))?\s*$")
 
 @dataclass(frozen=True)
 class BareReader(ParseReader):
-    """Lists of trees without scores. Options are those of ``ParseReader``.
+    """Lists of trees without scores: trees alone with a blank line after every list, or a count before its trees.
+
+    Three lines of each variant this reads; the first line of a file tells which one it is::
+
+        (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
+        (S1 (S (NP (PRP It))
+           (VP (VBN rained)) (. .)))
+
+        2	wsj_0001-1
+        (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
+        (S1 (S (NP (PRP It)) (VP (VBN rained)) (. .)))
+
+    A line that begins with white space continues the tree before it. The id is what follows the count, or else the
+    ordinal of the list in the file, from 0. A failed parse, ``(())``, is not a candidate. All base scores are 0, unless
+    the trees of the file have scores before them, as in lists that were reranked.
 
     >>> (nbest,) = BareReader().parse(b"1\\twsj-1\\n(S1 (NN Art))\\n")
     >>> nbest.id, nbest.texts
