@@ -10,8 +10,7 @@ from pathlib import Path
 from rerank.base.errors import RerankError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.pairs import read_pairs
-from rerank.readers.trees.treebank import read_treebank, treebank_files
+from rerank.readers.trees.treebank import read_pairs, read_treebank, treebank_files
 from rerank.readers.trees.trees import parse_brackets
 from rerank.readers.trees.words import escaped, same_yield, yield_words
 

@@ -19,7 +19,7 @@ EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-12  # what is smaller, relative to what has been added up, is taken for rounding by adaptive steps
 NOTABLE = 1e-3  # a weight counts as having been so large at least, where gaps are told from rounding
 OF_GAINS = ("bayes", "listnet", "listmle", "lambdarank")  # losses that gains decide, whatever the oracle
-POSITIVE = ("logistic", "exponential", "log", *OF_GAINS)  # losses that are positive at every margin
+POSITIVE = ("log", *OF_GAINS)  # losses of lists, which are learned from whatever their values
 
 
 class Predictor(NamedTuple):

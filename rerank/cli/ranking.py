@@ -27,11 +27,11 @@ from rerank.cli.application import (
     reader_of,
 )
 from rerank.cli.measuring import ORDERS, Measured, Option, metric_settings
-from rerank.readers.problems import Problem
 
 if TYPE_CHECKING:
     from rerank.models.model import Model
     from rerank.models.scorer import Opened, Ranked, Scorer
+    from rerank.readers.problems import Problem
 
     Lists = Iterator[Opened | Problem]
 
@@ -201,6 +201,8 @@ def _deviation(scorer: "Scorer", lists: "list[Opened | Problem]") -> float:
     """The standard deviation of scores from their lists' means; 1 where all are alike."""
     import numpy as np
 
+    from rerank.readers.problems import Problem
+
     by_list = [ranked.scores for ranked in scorer.scored(lists) if not isinstance(ranked, Problem)]
     apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list if scores.size)])
     deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
@@ -209,6 +211,7 @@ def _deviation(scorer: "Scorer", lists: "list[Opened | Problem]") -> float:
 
 def _count_lists(lists: "Iterable[Ranked | Problem]", found: Counter[str]) -> "Iterator[Ranked | Problem]":
     """Pass ``lists`` on and count them, those without candidates or source, and what the model does not know."""
+    from rerank.readers.problems import Problem
 
     for ranked in lists:
         found["all"] += 1
@@ -227,6 +230,7 @@ def _places(ranked: "Ranked | Problem") -> list[int]:
 
 def _as_object(ranked: "Ranked | Problem", predictor: str, most: int) -> bytes:
     """The choice from a list, and its first candidates, as a line of JSON."""
+    from rerank.readers.problems import Problem
     from rerank.storage.strict_json import as_json
 
     name = ranked.id if isinstance(ranked, Problem) else ranked.nbest.id

@@ -119,7 +119,7 @@ def test_bad_numbers_are_refused(name: str, parameter: str) -> None:
     [
         (bool, ("yes", 1, None, 0.0), "expected true or false"),
         (int, (0, -1, 1.0, True, 2**31, "2", None), "expected a whole number from 1"),
-        (str, ("", "nonsense", None, 3, ["hinge"]), "expected one of"),
+        (str, ("", "nonsense", None, 3, ["hinge"]), "expected one of|unknown loss|expected a string"),
     ],
 )
 def test_other_bad_values_are_refused(kind: type, bad: tuple[Any, ...], expected: str) -> None:

@@ -52,8 +52,8 @@ def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.M
     assert "dense columns alone" in (directory / "report.html").read_text()
     stored = Compared.of_run(directory, "test")
     assert stored.rows["logistic"].sum() / stored.reference.sum() == pytest.approx(own["gain"])
-    ((_, same),) = compare_runs(directory, directory, "logistic", "paired_bootstrap", 100, 1)
-    assert same["a"] == pytest.approx(own["gain"])
+    ((_, same, _),) = compare_runs(directory, directory, "logistic", "paired_bootstrap", 100, 1)
+    assert same.reports()["A"]["gain"] == pytest.approx(own["gain"])
     console = Console(width=80)
     with console.capture() as captured:
         console.print(results_on_terminal(found, "test"))

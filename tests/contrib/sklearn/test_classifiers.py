@@ -227,7 +227,7 @@ def test_seeds() -> None:
         (PerceptronClassifier(average="mean"), "average='mean'; expected one of last, average, vote"),
         (PerceptronClassifier(random_state="x"), "cannot be used to seed"),
         (RDAClassifier(eta=-1.0), "RDAClassifier: eta: found -1.0"),
-        (RDAClassifier(loss="log-loss"), "RDAClassifier: loss: found 'log-loss'; expected one of"),
+        (RDAClassifier(loss="log-loss"), "RDAClassifier: loss: unknown loss 'log-loss'; known: "),
         (AROWClassifier(r=0), "AROWClassifier: r: found 0"),
         (PassiveAggressiveClassifier(variant="3"), "PassiveAggressiveClassifier: variant: found '3'"),
         (WinnowClassifier(eta=0), "WinnowClassifier: eta: found 0"),
