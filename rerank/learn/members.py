@@ -9,20 +9,21 @@ that the right candidates of the lists held out are most likely.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Corpora, list_sizes, parts, reference_rows, section
-from rerank.features.dense import dense_alone
+from rerank.features.dense import dense_alone, free_values
 from rerank.learn.base_weight import add_base_squares, base_unit
 from rerank.learn.folds import FOLDS, Columns, FoldTrial, best_trial, latest, padded, score_of, sections, trials
 from rerank.learn.predictor import State
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import Weights, candidate_scores, weighed_rows
+from rerank.learn.scoring import Weights
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import base_rows, scored_rows
+from rerank.metrics.oracle import base_rows, rows_of_scores, scored_rows
 from rerank.metrics.significance import compare
 
 # On fresh re-splits of seven sets of 50 to 3,703 lists, with all or 100 of them, such sums are level with shares by the
@@ -158,21 +159,23 @@ def mixture(
 
 def best_column(corpus: Corpus, metric: Metric) -> list[Member]:
     """The dense column, up or down, that selects best: on lists held out, the one that does so on all others."""
-    reference, count = reference_rows(corpus), corpus.list_count
+    reference, count, values = reference_rows(corpus), corpus.list_count, free_values(corpus)
     ends = [*sections(count, min(FOLDS, count)), (count, count)]  # for the last, nothing is held out
-    best: list[tuple[float, Weights, np.ndarray]] = [(-np.inf, Weights(np.zeros(0), 0.0), reference)] * len(ends)
-    for column in np.eye(corpus.width):
-        for weights in (Weights(column, 0.0), Weights(-column, 0.0)):
-            rows = weighed_rows(corpus, weights, metric)
-            for k, (first, last) in enumerate(ends):
-                rest, others = (np.delete(of, slice(first, last), axis=0) for of in (rows, reference))
-                if (score := score_of(rest, others, metric)) > best[k][0]:
-                    best[k] = score, weights, rows
-    rows = np.concatenate([of[first:last] for (_, _, of), (first, last) in zip(best, ends, strict=True)])
-    scores = [
-        candidate_scores(corpus.slice(*end), weights) for (_, weights, _), end in zip(best[:-1], ends[:-1], strict=True)
-    ]
-    return [Member("column", score_of(rows, reference, metric), rows, np.concatenate(scores), best[-1][1])]
+    best = [(-np.inf, 0, 1.0, reference)] * len(ends)  # score, column, sign, what it selects
+    for column, sign in product(range(corpus.width), (1.0, -1.0)):
+        scores = np.multiply(values[:, column], sign)
+        rows = rows_of_scores(metric, corpus.lists, scores, corpus.base, corpus.stats, corpus.reference)
+        for k, (first, last) in enumerate(ends):
+            rest, others = (of.sum(axis=0) - of[first:last].sum(axis=0) for of in (rows, reference))
+            if (score := score_of(rest[np.newaxis], others[np.newaxis], metric)) > best[k][0]:
+                best[k] = score, column, sign, rows
+    rows = np.concatenate([of[first:last] for (*_, of), (first, last) in zip(best, ends, strict=True)])
+    scores, (_, chosen, sign, _) = np.empty(corpus.candidate_count), best[-1]
+    for (_, column, factor, _), (first, last) in zip(best, ends, strict=True):
+        held = slice(corpus.lists[first], corpus.lists[last])
+        scores[held] = factor * values[held, column]
+    weights = Weights(np.where(np.arange(corpus.width) == chosen, sign, 0.0), 0.0)
+    return [Member("column", score_of(rows, reference, metric), rows, scores, weights)]
 
 
 def weighed(members: Sequence[Member], lists: Corpora, metric: Metric, reference: np.ndarray) -> list[Member]:

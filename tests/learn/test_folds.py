@@ -9,10 +9,10 @@ from strategies import corpus_of
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Corpora
 from rerank.learn import folds
-from rerank.learn.folds import FEW, held_out, trials, with_base_column
+from rerank.learn.folds import FEW, held_out, sections, trials, with_base_column
 from rerank.learn.members import Mixture, best_column, mixture
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import Weights
+from rerank.learn.scoring import Weights, candidate_scores, weighed_rows
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
 
@@ -107,6 +107,21 @@ def test_the_column_is_chosen_on_the_other_lists() -> None:
     assert down.weights is not None
     assert down.weights.w.tolist() == [-1.0, 0.0]
     assert down.score == found.score
+
+
+def test_the_best_column_is_that_of_all_tries() -> None:
+    """Every column up and down, scored as a predictor, on all lists that are not held out."""
+    corpus = lists(23, dense=0.3, seed=3).keep_columns(np.arange(SPARSE) < DENSE)
+    corpus = replace(corpus, width=DENSE)
+    (found,) = best_column(corpus, Gain())
+    tries = [Weights(sign * unit, 0.0) for unit in np.eye(DENSE) for sign in (1.0, -1.0)]
+    for first, last in sections(23):
+        rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, 23)]))
+        best = max(tries, key=lambda weights: weighed_rows(rest, weights, Gain()).sum())
+        held = corpus.slice(first, last)
+        np.testing.assert_array_equal(found.rows[first:last], weighed_rows(held, best, Gain()))
+        span = slice(corpus.lists[first], corpus.lists[last])
+        np.testing.assert_array_equal(found.scores[span], candidate_scores(held, best))
 
 
 def test_what_is_given_is_not_chosen() -> None:
