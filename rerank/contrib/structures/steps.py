@@ -232,6 +232,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
             "training": entry["training"], "splits": entry["splits"], "significance": entry["significance"],
             "signatures": {split: {metric.primary: metric.signature} for split in entry["splits"]},
             "runs": [run.entry() for run in self.runs], "folds": FOLDS if crossed else None,
+            "unit": "sentences",
         }  # fmt: skip
 
     def _measure(self, split: str, runs: Sequence[TaggingRun], usual: list[list[str]]) -> None:

@@ -410,10 +410,9 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
 
 def crossed(metrics: Mapping[str, Any]) -> str:
     """How figures on training lists came about; empty where there are none."""
-    what, done = ("sentences", "tagged") if metrics.get("task") == "tagging" else ("lists", "ranked")
-    cut = f"are cut into {metrics.get('folds')} sections, and each is {done} by what was learned from the others"
-    text = f"Cross-validated: the {what} of {', '.join(splits_of(metrics))} {cut}; the model learns from all of them."
-    return text if metrics.get("folds") else ""
+    cut = f"are cut into {metrics.get('folds')} sections, and what was learned from the others is tried on each"
+    what = f"the {metrics.get('unit', 'lists')} of {', '.join(splits_of(metrics))}"
+    return f"Cross-validated: {what} {cut}; the model learns from all of them." if metrics.get("folds") else ""
 
 
 def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:

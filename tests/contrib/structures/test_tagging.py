@@ -76,7 +76,7 @@ def test_one_file_is_cross_validated(tmp_path: Path, rerank: Command) -> None:
     made = rerank("new", tmp_path / "train.conll", "-o", tmp_path / "r.yaml")
     assert "by cross-validation" in made.out
     result = rerank("run", tmp_path / "r.yaml", "--set", "training.epochs=3", "-o", tmp_path / "run")
-    assert "Cross-validated: the sentences of train are cut into 5 sections, and each is tagged" in result.out, result
+    assert "Cross-validated: the sentences of train are cut into 5 sections, and what" in result.out, result
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     base, best = (metrics["splits"]["train"][name]["f1"] for name in ("base", "average"))
     assert base < 0.9 < best
