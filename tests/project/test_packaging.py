@@ -123,11 +123,10 @@ def test_a_recipe_runs_in_a_fresh_environment(built: Path, tmp_path: Path, versi
     """The one with the fewest kernels: that the package and what it asks for work together is the question."""
     if version == ".".join(map(str, sys.version_info[:2])):
         pytest.skip("all tests run by this Python, and the test above knows of no other package")
-    done(_interpreter(version), "-m", "venv", "--without-pip", tmp_path / "fresh", cwd=tmp_path)
+    done(_interpreter(version), "-m", "venv", tmp_path / "fresh", cwd=tmp_path)  # with a pip that it can run
     binaries = tmp_path / "fresh" / "bin"
-    pip = (sys.executable, "-m", "pip", "--python", binaries / "python")
     asked = subprocess.run(
-        [*pip, "install", "--quiet", "--no-compile", wheel_of(built)],
+        [binaries / "python", "-m", "pip", "install", "--quiet", "--no-compile", wheel_of(built)],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if asked.returncode and re.search("No matching distribution|Temporary failure|Failed to establish", asked.stderr):
@@ -145,7 +144,7 @@ def _interpreter(version: str) -> str:
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     places = [shutil.which(f"python{version}"), *sorted(map(str, pyenv.glob(f"{version}.*/bin/python{version}")))]
     for place in filter(None, places):
-        if subprocess.run([place, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
+        if subprocess.run([place, "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode == 0:
             return place
     pytest.skip(f"no Python {version} on the path or in {pyenv}")
 
